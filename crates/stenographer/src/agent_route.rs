@@ -17,46 +17,8 @@ use std::path::Path;
 use steno_gateway::Upstreams;
 use steno_gateway::sdk::SdkEnvironment;
 
-use crate::config::AgentSetting;
+use crate::config::{AgentSetting, BaseUrlMethod};
 use crate::scene::Scene;
-
-/// How an agent is told the base URL of its API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BaseUrlMethod {
-    /// By the variables that SDKs read.
-    Variables,
-    /// By Claude Code's `--settings`, where its settings files name a server; else by variables.
-    ClaudeSettings,
-    /// By Codex's `-c`, and by `CODEX_CONFIG` for its adapter.
-    CodexConfig,
-    /// By `OPENCODE_CONFIG_CONTENT` for the providers that OpenCode's settings name; else by variables.
-    OpenCodeConfig,
-    /// By variables, after looking into Qwen Code's settings for the server.
-    QwenSettings,
-    /// Not at all: only `--proxy` records it.
-    None,
-}
-
-const METHOD_NAMES: [(&str, BaseUrlMethod); 6] = [
-    ("variables", BaseUrlMethod::Variables),
-    ("claude-settings", BaseUrlMethod::ClaudeSettings),
-    ("codex-config", BaseUrlMethod::CodexConfig),
-    ("opencode-config", BaseUrlMethod::OpenCodeConfig),
-    ("qwen-settings", BaseUrlMethod::QwenSettings),
-    ("none", BaseUrlMethod::None),
-];
-
-impl BaseUrlMethod {
-    /// The method of a name in a settings file.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        METHOD_NAMES.iter().find(|(known, _)| *known == name).map(|(_, method)| *method)
-    }
-
-    /// All names.
-    pub(crate) fn names() -> Vec<&'static str> {
-        METHOD_NAMES.iter().map(|(name, _)| *name).collect()
-    }
-}
 
 /// A word of a command line or a value of a variable; some contain the gateway's address, which is known only once it
 /// listens.

@@ -10,9 +10,9 @@ use steno_acp::replay::REHEARSAL;
 use steno_core::agent::places::places;
 use steno_core::agent::{gemini, opencode};
 
-use crate::commands::hook;
 use crate::config::{AgentSetting, Config};
 use crate::error::CommandError;
+use crate::hooks::session_sync;
 use crate::scene::Scene;
 use crate::sweep::{Sweep, roots};
 use crate::ui::{Ui, count};
@@ -156,7 +156,7 @@ pub(crate) fn join(ui: &Ui, scene: &Scene, kept: &KeptSession) -> Result<(), Com
         return Ok(());
     }
     if is_named_after_sessions(agent) {
-        return hook::keep_session(ui, scene, agent, &kept.name).map(drop);
+        return session_sync::sync_named_session(ui, scene, agent, &kept.name).map(drop);
     }
     let mut sweep = Sweep::new(ui, scene)?;
     let agents = [agent.to_owned()];

@@ -4,6 +4,7 @@
 //! What is wrong in it is told with its file and line.
 
 mod agents;
+mod base_url_method;
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -15,6 +16,7 @@ use steno_gateway::{DEFAULT_BODY_LIMIT, Upstream, Upstreams};
 use toml_edit::{Document, Item, Table, TableLike};
 
 pub(crate) use self::agents::{AgentSetting, RunSettings};
+pub(crate) use self::base_url_method::BaseUrlMethod;
 use crate::byte_size::{ByteSize, ByteSizeError};
 use crate::error::CommandError;
 use crate::scene::Scene;
@@ -77,7 +79,7 @@ impl Config {
         let mut prices = Prices::bundled();
         for (model, item) in self.tables(&settings, "prices")? {
             let table = item.as_table_like().ok_or_else(|| {
-                self.wrong(item.span(), &format!("prices of {model} are not a table"))
+                self.error_at(item.span(), &format!("prices of {model} are not a table"))
             })?;
             let rates = self.rates(model, table, item.span())?;
             let (model, rates) = (model.to_owned(), vec![rates]);
@@ -86,7 +88,7 @@ impl Config {
         }
         for (model, item) in self.tables(&settings, "aliases")? {
             let like = item.as_str().ok_or_else(|| {
-                self.wrong(item.span(), &format!("the alias {model} is not a model's name"))
+                self.error_at(item.span(), &format!("the alias {model} is not a model's name"))
             })?;
             prices.alias(model, like);
         }
@@ -98,7 +100,7 @@ impl Config {
         let settings = self.parse()?;
         let mut upstreams = Upstreams::default();
         for (name, item) in self.tables(&settings, "upstreams")? {
-            let wrong = |reason: &str| self.wrong(item.span(), reason);
+            let wrong = |reason: &str| self.error_at(item.span(), reason);
             let address = item.as_str().ok_or_else(|| wrong("an upstream is not an address"))?;
             let upstream = Upstream::new(name, address);
             upstreams.set(upstream.map_err(|error| wrong(&error.to_string()))?);
@@ -111,7 +113,7 @@ impl Config {
         let settings = self.parse()?;
         let mut limit = DEFAULT_BODY_LIMIT;
         for (name, item) in self.tables(&settings, "gateway")? {
-            let wrong = |reason: &str| self.wrong(item.span(), reason);
+            let wrong = |reason: &str| self.error_at(item.span(), reason);
             if name != "body_limit" {
                 return Err(wrong(&format!("unknown setting {name}; one of: body_limit")));
             }
@@ -129,7 +131,7 @@ impl Config {
         let settings = self.parse()?;
         let mut hosts = Vec::new();
         for (name, item) in self.tables(&settings, "proxy")? {
-            let wrong = |reason: &str| self.wrong(item.span(), reason);
+            let wrong = |reason: &str| self.error_at(item.span(), reason);
             let stated = item.as_array().filter(|_| name == "hosts");
             let stated = stated.ok_or_else(|| {
                 wrong("[proxy] has a list of hosts: hosts = [\"llm.example.com\"]")
@@ -144,7 +146,9 @@ impl Config {
 
     fn parse(&self) -> Result<Table, CommandError> {
         let parsed = Document::parse(self.text.as_str());
-        parsed.map(Document::into_table).map_err(|error| self.wrong(error.span(), error.message()))
+        parsed
+            .map(Document::into_table)
+            .map_err(|error| self.error_at(error.span(), error.message()))
     }
 
     /// What stands in a table of the file; nothing if it is not there.
@@ -156,7 +160,7 @@ impl Config {
         let Some(item) = settings.get(name) else { return Ok(Vec::new()) };
         let table = item.as_table_like();
         let table =
-            table.ok_or_else(|| self.wrong(item.span(), &format!("{name} is not a table")))?;
+            table.ok_or_else(|| self.error_at(item.span(), &format!("{name} is not a table")))?;
         Ok(table.iter().collect())
     }
 
@@ -170,20 +174,21 @@ impl Config {
         for (name, item) in table.iter() {
             let kind = KINDS.iter().position(|kind| *kind == name).ok_or_else(|| {
                 let reason = format!("unknown price {name}; one of: {}", KINDS.join(", "));
-                self.wrong(item.span(), &reason)
+                self.error_at(item.span(), &reason)
             })?;
             let whole = item.as_integer().map(|number| number as f64);
             let rate = item.as_float().or(whole).filter(|rate| rate.is_finite() && *rate >= 0.0);
-            let unfit = || self.wrong(item.span(), &format!("{name} is not a price in dollars"));
+            let unfit = || self.error_at(item.span(), &format!("{name} is not a price in dollars"));
             rates[kind] = Some(rate.ok_or_else(unfit)?);
         }
         let [input, output, cache_read, cache_write_5m, cache_write_1h] = rates;
-        let missing = || self.wrong(span, &format!("input and output of {model} are both needed"));
+        let missing =
+            || self.error_at(span, &format!("input and output of {model} are both needed"));
         let (input, output) = input.zip(output).ok_or_else(missing)?;
         Ok(Rates { above: 0, input, output, cache_read, cache_write_5m, cache_write_1h })
     }
 
-    fn wrong(&self, span: Option<Range<usize>>, reason: &str) -> CommandError {
+    fn error_at(&self, span: Option<Range<usize>>, reason: &str) -> CommandError {
         let at = span.map_or(0, |span| span.start.min(self.text.len()));
         let line = 1 + self.text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
         let reason = reason.trim().replace('\n', "; ");

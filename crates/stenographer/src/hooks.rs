@@ -6,6 +6,7 @@ pub(crate) mod file;
 mod json;
 pub(crate) mod log;
 mod notify;
+pub(crate) mod session_sync;
 pub(crate) mod told;
 
 use std::path::Path;

@@ -15,7 +15,7 @@ use crate::agents;
 use crate::error::CommandError;
 use crate::scene::Scene;
 use crate::store::Store;
-use crate::threads::told;
+use crate::thread_error::explain_thread_error;
 use crate::ui::Ui;
 
 /// Why a thread is set aside whose run was killed.
@@ -40,7 +40,7 @@ pub(crate) fn finish_killed_runs(ui: &mut Ui, scene: &Scene, threads: &ThreadSto
         let finished = match threads.take_over_killed(&thread.id) {
             Ok(None) => continue,
             Ok(Some(worker)) => run.finish_killed(&worker).and_then(|()| Ok(worker.finish()?)),
-            Err(error) => Err(told(error)),
+            Err(error) => Err(explain_thread_error(error)),
         };
         if let Err(error) = finished {
             let id = &thread.id;
@@ -60,7 +60,7 @@ impl ThreadRun<'_> {
     /// Writes the transcripts of a run that was killed, and gives its thread the status that follows.
     pub(crate) fn finish_killed(&self, worker: &ThreadWorker) -> Result<(), CommandError> {
         let Some(killed) = worker.killed() else { return Ok(()) };
-        let thread = self.threads.thread(self.id.as_str()).map_err(told)?;
+        let thread = self.threads.thread(self.id.as_str()).map_err(explain_thread_error)?;
         let (mut recorded, mut last_turn, mut written) = (0, None, Ok(Vec::new()));
         if let Some(name) = thread.session_id
             && let Some(dir) = find_session(self.scene, self.id, &name)?
@@ -95,13 +95,13 @@ impl ThreadRun<'_> {
         }
         transcript.session.thread = Some(self.id.to_string());
         leslie::localize(&mut transcript, &self.scene.zone);
-        self.threads.write_transcript(self.id.as_str(), &transcript).map_err(told)
+        self.threads.write_transcript(self.id.as_str(), &transcript).map_err(explain_thread_error)
     }
 
     /// Gives the thread the status that follows, unless somebody has given it another meanwhile.
     pub(crate) fn settle(&self, outcome: &Outcome) -> Result<Status, CommandError> {
-        let relations = self.threads.relations().map_err(told)?;
-        let status = self.threads.thread(self.id.as_str()).map_err(told)?.status;
+        let relations = self.threads.relations().map_err(explain_thread_error)?;
+        let status = self.threads.thread(self.id.as_str()).map_err(explain_thread_error)?.status;
         if status != Status::Active {
             return Ok(status);
         }
@@ -114,7 +114,7 @@ impl ThreadRun<'_> {
         };
         let thread = self.id.to_string();
         let change = Lifecycle { thread, action, reason, operator: Operator::System };
-        Ok(self.threads.lifecycle(&change).map_err(told)?.status)
+        Ok(self.threads.lifecycle(&change).map_err(explain_thread_error)?.status)
     }
 }
 

@@ -5,13 +5,12 @@ use std::str::FromStr;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use steno_core::thread::guide::{Guide, Outcome};
-use steno_core::thread::{
-    Action, Id, IdSource, Objective, Thread, ThreadError, ThreadStore, Warning,
-};
+use steno_core::thread::{Id, IdSource, Objective, Thread, ThreadError, ThreadStore, Warning};
 
 use crate::error::CommandError;
 use crate::project;
 use crate::scene::Scene;
+use crate::thread_error::explain_thread_error;
 use crate::thread_run::finish_killed_runs;
 use crate::ui::Ui;
 
@@ -64,7 +63,7 @@ impl Threads {
             let error = CommandError::user(format!("no threads in {}", root.display()));
             error.hint("run `steno init` in the project's folder first")
         })?;
-        for problem in threads.store.problems().map_err(told)? {
+        for problem in threads.store.problems().map_err(explain_thread_error)? {
             ui.warning(problem);
         }
         finish_killed_runs(ui, scene, &threads.store);
@@ -98,7 +97,7 @@ impl Threads {
 
     /// The thread that is meant: its id, a beginning that only it has, or `latest`.
     pub(crate) fn thread(&self, text: &str) -> Result<Thread, CommandError> {
-        let mut threads = self.store.threads(None).map_err(told)?;
+        let mut threads = self.store.threads(None).map_err(explain_thread_error)?;
         let ids: Vec<_> = threads.iter().map(|thread| thread.id.as_str()).collect();
         let at = Wanted { noun: "thread", text, prefix: "thread-" }.find(&ids)?;
         Ok(threads.swap_remove(at))
@@ -117,7 +116,7 @@ impl Threads {
         scope: &[String],
         warnings: &[Warning],
     ) -> Result<(), CommandError> {
-        let folder = self.store.folder(thread).map_err(told)?;
+        let folder = self.store.folder(thread).map_err(explain_thread_error)?;
         for path in scope {
             let leads_out = warnings.contains(&Warning::LeadsOut(path.clone()));
             if !leads_out && !folder.join(path).exists() {
@@ -130,7 +129,7 @@ impl Threads {
 
     /// The objective that is meant, as threads are.
     pub(crate) fn objective(&self, text: &str) -> Result<Objective, CommandError> {
-        let mut objectives = self.store.objectives().map_err(told)?;
+        let mut objectives = self.store.objectives().map_err(explain_thread_error)?;
         let ids: Vec<_> = objectives.iter().map(|objective| objective.id.as_str()).collect();
         let at = Wanted { noun: "objective", text, prefix: "obj-" }.find(&ids)?;
         Ok(objectives.swap_remove(at))
@@ -194,51 +193,6 @@ where
     T: FromStr + Clone + Send + Sync + 'static,
 {
     PossibleValuesParser::new(words).map(|word| word.parse().ok().expect("one of the words"))
-}
-
-/// A failure in the words of this program.
-pub(crate) fn told(error: ThreadError) -> CommandError {
-    match error {
-        ThreadError::Transition { from, action } => {
-            let possible = Action::ALL.iter().filter(|action| from.after(**action).is_some());
-            let possible: Vec<_> = possible.map(|action| action.as_str()).collect();
-            let error = CommandError::user(format!("not possible while it is {from}: {action}"));
-            let known =
-                if possible.is_empty() { "nothing".to_owned() } else { possible.join(", ") };
-            error.hint(format!("possible: {known}"))
-        }
-        ThreadError::Circular { from, target } => {
-            let message = format!("references would go in a circle: {from} -> {target} -> {from}");
-            CommandError::user(message)
-        }
-        ThreadError::Conflict(file) => {
-            let error = CommandError::user(format!("the threads differ in {file}"));
-            error.hint("nothing was merged; without --strict the last one's counts")
-        }
-        ThreadError::Locked(path) => {
-            let message = format!("somebody else is changing the threads: {}", path.display());
-            CommandError::user(message).hint("try again; a lock nobody holds ends after 10 seconds")
-        }
-        ThreadError::Unreadable { path, source } => {
-            let shown = path.display();
-            let error =
-                CommandError::user(format!("could not read {shown} nor its backup: {source}"));
-            error.hint("put back a copy of either, from version control for one")
-        }
-        ThreadError::NotAFolder(path) => {
-            CommandError::user(format!("not a thread's folder: {}", path.display()))
-        }
-        ThreadError::DanglingLink { path, target } => {
-            let (path, target) = (path.display(), target.display());
-            let error = CommandError::user(format!("{path} is a link to a missing file: {target}"));
-            error.hint("create that file, or remove the link")
-        }
-        ThreadError::GuideVersion(version) => {
-            let error = CommandError::user(format!("not a version of the guide: {version}"));
-            error.hint("set the version in the tag <leslie_system_guide ...> of AGENTS.md right")
-        }
-        other => CommandError::user(other),
-    }
 }
 
 /// Tells what was left out.

@@ -8,8 +8,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use steno_core::durable::{self, FileError};
-use steno_core::index::IndexError;
+use steno_core::durable;
 use steno_core::index::attribution::TimeSpan;
 use steno_core::index::pending::{Marker, Pending};
 use steno_core::traffic::debug::{DebugFile, DebugLines};
@@ -17,14 +16,13 @@ use steno_core::traffic::{AgentSession, PROTOCOL, Piece};
 use steno_core::vault::record::{Closing, Opening};
 use steno_core::vault::resumable::{RecordedSession, ResumableRecorder, UnclosedRecording};
 use steno_core::vault::{SessionDir, Vault};
-use steno_core::{Clock, SessionId, Timestamp};
+use steno_core::{Clock, Timestamp};
 use steno_gateway::gateway::{ChangeCallback, PieceListener, StoppedGateway, StoppedRecording};
 use steno_gateway::{
     BoundAddress, ForwardProxy, Gateway, GatewayOptions, OpenSession, OutboundProxies,
     RecordingChange, TrafficRouting, TrafficSession, Upstreams,
 };
 
-use crate::commands::record::{self, Wanted};
 use crate::error::CommandError;
 use crate::indexer::Indexer;
 use crate::scene::Scene;
@@ -264,28 +262,6 @@ fn report_unclosed(ui: &mut Ui, unclosed: &UnclosedRecording, was_paused: bool) 
     } else {
         let error = &unclosed.error;
         ui.warning(format_args!("{unclosed}: {error}: {}", error.source));
-    }
-}
-
-/// The session to record into. A store that cannot be read keeps no program from running: then it is the session of the
-/// name that was asked for, or a new one.
-pub(crate) fn session_to_record(
-    ui: &mut Ui,
-    scene: &Scene,
-    wanted: &Wanted<'_>,
-) -> Result<SessionDir, CommandError> {
-    let store = Store::new(scene);
-    let error = match record::session_dir(&store, wanted) {
-        Err(error) if error.error.is::<FileError>() || error.error.is::<IndexError>() => error,
-        found => return found,
-    };
-    let agent = wanted.agent.unwrap_or(&wanted.default);
-    match wanted.session.filter(|id| id.as_str() != "latest") {
-        Some(id) => Ok(store.vault.session(agent, id)),
-        None => {
-            ui.warning(format_args!("recording into a new session: {}", error.error));
-            Ok(store.vault.session(agent, &SessionId::fresh()))
-        }
     }
 }
 

@@ -18,11 +18,12 @@ use self::proxied::ProxiedLaunch;
 use crate::agent_route::AgentRoute;
 use crate::agents;
 use crate::byte_size::ByteSize;
-use crate::commands::record;
 use crate::config::Config;
 use crate::error::{CommandError, Exit};
+use crate::recording_session::RequestedSession;
 use crate::scene::Scene;
-use crate::traffic::{self, RecordedTraffic, Recording, RecordingTarget, Traffic};
+use crate::store::Store;
+use crate::traffic::{RecordedTraffic, Recording, RecordingTarget, Traffic};
 use crate::ui::Ui;
 
 /// Run a program and record every model that it asks.
@@ -78,10 +79,10 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     let config = Config::load_or_default(ui, scene)?;
     let body_limit = args.body_limit.map_or_else(|| config.body_limit(), |size| Ok(size.0))?;
     let plan = LaunchPlan::new(scene, &config, args)?;
-    let default = agent_name(&args.command[0]);
+    let default_agent = agent_name(&args.command[0]);
     let (agent, session) = (args.name.as_ref(), args.session.as_ref());
-    let wanted = record::Wanted { agent, session, flag: "--name", default };
-    let dir = traffic::session_to_record(ui, scene, &wanted)?;
+    let requested = RequestedSession { agent, session, agent_flag: "--name", default_agent };
+    let dir = requested.open_dir_or_new(ui, &Store::new(scene))?;
     let recording = Recording {
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         upstreams: plan.upstreams(&config)?,

@@ -9,10 +9,11 @@ use steno_core::{SessionId, Status};
 use steno_gateway::{Upstream, Upstreams};
 
 use crate::byte_size::ByteSize;
-use crate::commands::record;
 use crate::config::Config;
 use crate::error::{CommandError, Exit};
+use crate::recording_session::RequestedSession;
 use crate::scene::Scene;
+use crate::store::Store;
 use crate::traffic::{self, Event, Recording, RecordingTarget, Traffic};
 use crate::ui::Ui;
 
@@ -49,10 +50,10 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
     let mut upstreams = config.upstreams()?;
     let body_limit = args.body_limit.map_or_else(|| config.body_limit(), |size| Ok(size.0))?;
     args.upstreams.into_iter().for_each(|upstream| upstreams.set(upstream));
-    let default = steno_core::traffic::AGENT.parse()?;
+    let default_agent = steno_core::traffic::AGENT.parse()?;
     let (agent, session) = (args.name.as_ref(), args.session.as_ref());
-    let wanted = record::Wanted { agent, session, flag: "--name", default };
-    let dir = traffic::session_to_record(ui, scene, &wanted)?;
+    let requested = RequestedSession { agent, session, agent_flag: "--name", default_agent };
+    let dir = requested.open_dir_or_new(ui, &Store::new(scene))?;
     let names = listed(&upstreams);
     let recording = Recording {
         listen: args.listen,

@@ -1,20 +1,18 @@
 //! `steno hook`: what agents call. It lets them go on at once; a process of its own does the work.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use steno_core::agent::places::places;
-use steno_core::durable::{self, OnPath};
-use steno_core::format;
+use steno_core::durable::OnPath;
 
 use crate::error::{CommandError, Exit};
 use crate::hooks::log::HookLog;
+use crate::hooks::session_sync::sync_session;
 use crate::hooks::told::{Told, read_stdin};
 use crate::scene::Scene;
-use crate::sweep::{self, Sweep, real};
 use crate::ui::Ui;
 
 /// An agent may call before it has written the last lines: the session is looked at again after these times.
@@ -83,36 +81,10 @@ fn keep(ui: &Ui, scene: &Scene, args: &Args) -> Result<(), CommandError> {
     let (mut kept, mut last) = (false, Ok(()));
     for pause in LOOKS {
         thread::sleep(pause);
-        last = look(ui, scene, args.agent.as_deref(), &told).map(|found| kept |= found);
+        last = sync_session(ui, scene, args.agent.as_deref(), &told).map(|found| kept |= found);
     }
     last?;
     if kept || told.begins { Ok(()) } else { Err(missing(&told)) }
-}
-
-/// Keeps the session of an agent that has ended; whether there is one.
-pub(crate) fn keep_session(
-    ui: &Ui,
-    scene: &Scene,
-    agent: &str,
-    session: &str,
-) -> Result<bool, CommandError> {
-    look(ui, scene, Some(agent), &Told::of_session(session))
-}
-
-/// Keeps what is new by now; whether there is a session at all.
-fn look(ui: &Ui, scene: &Scene, agent: Option<&str>, told: &Told) -> Result<bool, CommandError> {
-    let files = files(scene, agent, told)?;
-    if files.is_empty() {
-        return Ok(false);
-    }
-    // One hook at a time, so that the next one finds what this one has seen.
-    let path = scene.store.join("hook.lock");
-    durable::create_private_dir(&scene.store)?;
-    let lock =
-        durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
-    lock.lock().on("lock", &path)?;
-    let places: Vec<_> = sweep::wanted(scene, &[], &[]).into_iter().map(real).collect();
-    keep_files(Sweep::new(ui, scene)?, told, &files, &places)
 }
 
 fn missing(told: &Told) -> CommandError {
@@ -121,50 +93,4 @@ fn missing(told: &Told) -> CommandError {
         (None, Some(name)) => CommandError::user(format!("no file of session {name}")),
         (None, None) => CommandError::user("the agent named no session"),
     }
-}
-
-/// The files of the session: the one that was named, or else the transcripts that have its name.
-fn files(scene: &Scene, agent: Option<&str>, told: &Told) -> Result<Vec<PathBuf>, CommandError> {
-    if let Some(path) = &told.transcript {
-        return Ok(if path.is_file() { vec![real(path.clone())] } else { Vec::new() });
-    }
-    let mut files = Vec::new();
-    for place in places(&scene.home, &Scene::variable) {
-        if agent == Some(place.agent) && told.session.is_some() && place.path.is_dir() {
-            files.extend(format::files(&real(place.path))?);
-        }
-    }
-    files.retain(|file| told.is_named_in(file) && is_transcript(file));
-    Ok(files)
-}
-
-/// Whether a file may be a transcript by its name: agents leave locks and notes under the same names.
-fn is_transcript(file: &Path) -> bool {
-    let name = file.to_string_lossy();
-    name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")
-}
-
-/// Keeps what is new of the session and its subagents; whether there is a session in the files.
-fn keep_files(
-    mut sync: Sweep,
-    told: &Told,
-    files: &[PathBuf],
-    places: &[PathBuf],
-) -> Result<bool, CommandError> {
-    let mut known: Vec<PathBuf> = Vec::new();
-    for file in files {
-        if !known.contains(file) {
-            known.extend(sync.sessions_of(file, places)?);
-        }
-        // Codex tells of no subagents, but keeps them beside.
-        if told.is_turn {
-            sync.folder(durable::parent(file))?;
-        }
-    }
-    // Most agents keep subagents with their session; to others they are sessions of their own.
-    let subagent = told.subagent.clone().filter(|path| path.is_file()).map(real);
-    if let Some(file) = subagent.filter(|file| !known.is_empty() && !known.contains(file)) {
-        sync.sessions_of(&file, places)?;
-    }
-    sync.failures.pop().map_or(Ok(!known.is_empty()), Err)
 }

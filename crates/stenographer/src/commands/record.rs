@@ -15,6 +15,7 @@ use steno_core::{Problem, SessionId, Status};
 
 use crate::error::{CommandError, Exit};
 use crate::indexer::Indexer;
+use crate::recording_session::RequestedSession;
 use crate::scene::Scene;
 use crate::store::Store;
 use crate::ui::Ui;
@@ -44,10 +45,10 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, CommandError> {
-    let default = "unknown".parse()?;
+    let default_agent = "unknown".parse()?;
     let (agent, session) = (args.agent.as_ref(), args.session.as_ref());
-    let wanted = Wanted { agent, session, flag: "--agent", default };
-    let dir = session_dir(&Store::new(scene), &wanted)?;
+    let requested = RequestedSession { agent, session, agent_flag: "--agent", default_agent };
+    let dir = requested.open_dir(&Store::new(scene))?;
     let id = dir.id().clone();
     if args.ack {
         ui.note(&id);
@@ -86,44 +87,6 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
         writeln!(ui.out(), "{id}")?;
     }
     Ok(exit)
-}
-
-/// The session that somebody wants to record into.
-pub(crate) struct Wanted<'a> {
-    pub(crate) agent: Option<&'a AgentName>,
-    pub(crate) session: Option<&'a SessionId>,
-    /// How the agent is named on the command line.
-    pub(crate) flag: &'static str,
-    /// The agent of a new session that names none.
-    pub(crate) default: AgentName,
-}
-
-/// The folder of the session to begin or to go on with.
-pub(crate) fn session_dir(store: &Store, wanted: &Wanted<'_>) -> Result<SessionDir, CommandError> {
-    let agent = wanted.agent.unwrap_or(&wanted.default);
-    let Some(id) = wanted.session else {
-        return Ok(store.vault.session(agent, &SessionId::fresh()));
-    };
-    let known = if id.as_str() == "latest" {
-        Some(store.latest()?)
-    } else {
-        store.vault.sessions()?.into_iter().find(|session| session.id() == id)
-    };
-    let Some(known) = known else { return Ok(store.vault.session(agent, id)) };
-    if let Some(agent) = wanted.agent.filter(|agent| agent.as_str() != known.agent()) {
-        let message =
-            format!("session {id} belongs to agent {}, not {}", known.agent(), agent.as_str());
-        return Err(
-            CommandError::user(message).hint(format!("leave {} out to go on with it", wanted.flag))
-        );
-    }
-    if known.is_imported()? {
-        let id = known.id();
-        let message =
-            format!("session {id} was imported from files; nothing can be recorded into it");
-        return Err(CommandError::user(message).hint("leave --session out to begin a new one"));
-    }
-    Ok(known)
 }
 
 fn opening(scene: &Scene, args: &Args, dir: &SessionDir) -> Opening {

@@ -7,8 +7,7 @@ use std::time::Duration;
 use steno_acp::client::ContextLimits;
 use toml_edit::{Item, TableLike};
 
-use super::Config;
-use crate::agent_route::BaseUrlMethod;
+use super::{BaseUrlMethod, Config};
 use crate::error::CommandError;
 
 const SHIPPED: &str = include_str!("agents.toml");
@@ -69,7 +68,7 @@ impl Config {
         let settings = self.parse()?;
         let mut run = RunSettings::default();
         for (name, item) in self.tables(&settings, "run")? {
-            let unfit = |what: &str| self.wrong(item.span(), &format!("{name} is not {what}"));
+            let unfit = |what: &str| self.error_at(item.span(), &format!("{name} is not {what}"));
             let count = || item.as_integer().and_then(|number| u64::try_from(number).ok());
             match name {
                 "agent" => {
@@ -95,7 +94,7 @@ impl Config {
                     let known =
                         "agent, answer_timeout, context_share, context_tokens, context_rounds";
                     let reason = format!("unknown setting {name}; one of: {known}");
-                    return Err(self.wrong(item.span(), &reason));
+                    return Err(self.error_at(item.span(), &reason));
                 }
             }
         }
@@ -106,9 +105,9 @@ impl Config {
         let settings = self.parse()?;
         let mut agents = Vec::new();
         for (name, item) in self.tables(&settings, "agents")? {
-            let table = item
-                .as_table_like()
-                .ok_or_else(|| self.wrong(item.span(), &format!("agent {name} is not a table")))?;
+            let table = item.as_table_like().ok_or_else(|| {
+                self.error_at(item.span(), &format!("agent {name} is not a table"))
+            })?;
             agents.push(self.agent(name, item, table)?);
         }
         Ok(agents)
@@ -123,10 +122,10 @@ impl Config {
         let known = ["command", "install", "programs", "base_url"];
         if let Some((key, item)) = table.iter().find(|(key, _)| !known.contains(key)) {
             let reason = format!("unknown setting {key} of agent {name}");
-            return Err(self.wrong(item.span(), &reason));
+            return Err(self.error_at(item.span(), &reason));
         }
         let unfit = |key: &str, what: &str| {
-            self.wrong(item.span(), &format!("{key} of agent {name} is not {what}"))
+            self.error_at(item.span(), &format!("{key} of agent {name} is not {what}"))
         };
         let command = table.get("command").and_then(words).filter(|words| !words.is_empty());
         let command = command.ok_or_else(|| unfit("command", "a list of words"))?;

@@ -55,7 +55,7 @@ fn agent_and_project_are_kept() {
     insta::assert_snapshot!(other, @r"
     --- stderr
     error: session s belongs to agent mine, not other
-    hint: leave --agent out to go on with it
+    hint: leave out --agent to continue it
     --- exit 1
     ");
 }

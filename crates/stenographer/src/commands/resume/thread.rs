@@ -14,8 +14,9 @@ use crate::config::Config;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::store::Store;
+use crate::thread_error::explain_thread_error;
 use crate::thread_run::find_session;
-use crate::threads::{Threads, told};
+use crate::threads::Threads;
 use crate::ui::Ui;
 
 /// What an agent is told that has stopped.
@@ -27,7 +28,8 @@ pub(super) fn is_one(scene: &Scene, id: &str) -> Result<bool, CommandError> {
     if !threads.store.exists() {
         return Ok(false);
     }
-    let is_known = threads.store.relations().map_err(told)?.threads.contains_key(id);
+    let is_known =
+        threads.store.relations().map_err(explain_thread_error)?.threads.contains_key(id);
     Ok(is_known || id.starts_with("thread-"))
 }
 

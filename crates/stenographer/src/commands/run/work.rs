@@ -12,8 +12,9 @@ use steno_core::thread::{
 use super::Args;
 use crate::error::CommandError;
 use crate::scene::Scene;
+use crate::thread_error::explain_thread_error;
 use crate::thread_run::{Outcome, ThreadRun};
-use crate::threads::{Threads, told, warn};
+use crate::threads::{Threads, warn};
 use crate::ui::Ui;
 
 /// Letters of a task that name its objective.
@@ -45,16 +46,20 @@ impl Work {
         let objective = match &args.objective {
             Some(id) => threads.objective(id)?,
             None => {
-                threads.store.init().map_err(told)?;
-                threads.store.create_objective(&title).map_err(told)?
+                threads.store.init().map_err(explain_thread_error)?;
+                threads.store.create_objective(&title).map_err(explain_thread_error)?
             }
         };
         let mut spawn = Spawn::new(title, objective.id.as_str());
         spawn.references = references;
-        let spawned = threads.store.spawn(&spawn).map_err(told)?;
+        let spawned = threads.store.spawn(&spawn).map_err(explain_thread_error)?;
         warn(ui, &spawned.warnings);
         let worker = threads.store.begin_work(&spawned.thread.id, process::id(), false);
-        Ok(Self { worker: worker.map_err(told)?, threads: threads.store, thread: spawned.thread })
+        Ok(Self {
+            worker: worker.map_err(explain_thread_error)?,
+            threads: threads.store,
+            thread: spawned.thread,
+        })
     }
 
     /// A thread that is there, and can be worked in. While another process works there, that is an error, or waited for.
@@ -71,7 +76,7 @@ impl Work {
         let mut worker = begun.map_err(|error| busy(scene, error))?;
         let run = ThreadRun { scene, threads: &threads, id: &thread.id };
         let finished = run.finish_killed(&worker);
-        let thread = threads.thread(thread.id.as_str()).map_err(told)?;
+        let thread = threads.thread(thread.id.as_str()).map_err(explain_thread_error)?;
         if matches!(thread.status, Status::Cancelled | Status::Archived | Status::Frozen) {
             finished.and_then(|()| Ok(worker.finish()?))?;
             let (id, status) = (&thread.id, thread.status);
@@ -96,7 +101,7 @@ impl Work {
                 scope: None,
                 operator: Operator::User,
             };
-            let made = self.threads.reference(&reference).map_err(told)?;
+            let made = self.threads.reference(&reference).map_err(explain_thread_error)?;
             warn(ui, &made.warnings);
         }
         Ok(())
@@ -105,7 +110,8 @@ impl Work {
     /// Somebody works in the thread from now on, who will give so many prompts.
     pub(super) fn activate(&mut self, prompts: usize) -> Result<(), CommandError> {
         self.worker.note(|state| state.prompts_planned = prompts)?;
-        self.thread = self.threads.activate(self.id(), Operator::User).map_err(told)?;
+        self.thread =
+            self.threads.activate(self.id(), Operator::User).map_err(explain_thread_error)?;
         Ok(())
     }
 
@@ -134,11 +140,12 @@ impl Work {
     ) -> Result<(String, Waiting), CommandError> {
         let mut prompt = String::new();
         if !is_told {
-            let (context, warnings) = self.threads.context(self.id()).map_err(told)?;
+            let (context, warnings) =
+                self.threads.context(self.id()).map_err(explain_thread_error)?;
             warn(ui, &warnings);
             prompt = context + "\n\n";
         }
-        let waiting = self.threads.waiting(self.id()).map_err(told)?;
+        let waiting = self.threads.waiting(self.id()).map_err(explain_thread_error)?;
         prompt.push_str(&waiting.text());
         prompt.push_str(task);
         Ok((prompt, waiting))
@@ -146,22 +153,22 @@ impl Work {
 
     /// The agent was told what waited.
     pub(super) fn delivered(&self, waiting: &Waiting) -> Result<(), CommandError> {
-        self.threads.delivered(self.id(), waiting).map_err(told)
+        self.threads.delivered(self.id(), waiting).map_err(explain_thread_error)
     }
 
     /// The agent that worked in the thread before.
     pub(crate) fn agent(&self) -> Result<Option<String>, CommandError> {
-        self.threads.agent(self.id()).map_err(told)
+        self.threads.agent(self.id()).map_err(explain_thread_error)
     }
 
     /// Remembers the agent, so that the same one goes on.
     pub(super) fn remember_agent(&self, name: &str) -> Result<(), CommandError> {
-        self.threads.set_agent(self.id(), name).map_err(told)
+        self.threads.set_agent(self.id(), name).map_err(explain_thread_error)
     }
 
     /// Remembers the agent's session, so that it can go on after a crash.
     pub(super) fn remember(&self, session: &str) -> Result<(), CommandError> {
-        self.threads.set_session(self.id(), session).map_err(told)?;
+        self.threads.set_session(self.id(), session).map_err(explain_thread_error)?;
         Ok(())
     }
 
@@ -186,7 +193,7 @@ impl Work {
 
 /// The error for a thread that another process works in.
 fn busy(scene: &Scene, error: ThreadError) -> CommandError {
-    let ThreadError::Busy { thread, worker } = error else { return told(error) };
+    let ThreadError::Busy { thread, worker } = error else { return explain_thread_error(error) };
     let who = match worker.pid {
         0 => "another process".to_owned(),
         pid => format!("process {pid}"),

@@ -4,7 +4,8 @@ use super::json_line;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::table::Table;
-use crate::threads::{Named, told, warn};
+use crate::thread_error::explain_thread_error;
+use crate::threads::{Named, warn};
 use crate::ui::Ui;
 
 /// List the assets of a thread: plan, progress, design, learnings, discussions, transcripts.
@@ -17,7 +18,8 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let (threads, thread) = args.named.find(ui, scene)?;
-    let (assets, warnings) = threads.store.artifacts(thread.id.as_str()).map_err(told)?;
+    let (assets, warnings) =
+        threads.store.artifacts(thread.id.as_str()).map_err(explain_thread_error)?;
     warn(ui, &warnings);
     if args.named.place.json {
         assets.iter().try_for_each(|asset| json_line(ui, asset).map(drop))?;

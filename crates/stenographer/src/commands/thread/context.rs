@@ -5,7 +5,8 @@ use serde_json::json;
 use super::json_line;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-use crate::threads::{Named, told, warn};
+use crate::thread_error::explain_thread_error;
+use crate::threads::{Named, warn};
 use crate::ui::Ui;
 
 /// Print what an agent is told about its thread: the paths of its assets, and of those it refers to.
@@ -20,7 +21,8 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let (threads, thread) = args.named.find(ui, scene)?;
-    let (context, warnings) = threads.store.context(thread.id.as_str()).map_err(told)?;
+    let (context, warnings) =
+        threads.store.context(thread.id.as_str()).map_err(explain_thread_error)?;
     warn(ui, &warnings);
     if args.named.place.json {
         return json_line(ui, &json!({ "thread_id": thread.id, "thread_context": context }));

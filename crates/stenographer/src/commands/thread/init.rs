@@ -8,7 +8,8 @@ use steno_core::thread::guide::{Guide, GuideStatus, Outcome};
 use super::json_line;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-use crate::threads::{Place, Threads, put_guide, told};
+use crate::thread_error::explain_thread_error;
+use crate::threads::{Place, Threads, put_guide};
 use crate::ui::Ui;
 
 /// Make room for threads in a project, and tell agents how they work.
@@ -33,8 +34,8 @@ pub(crate) struct Args {
 pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let place = Place { project: args.project.clone(), json: args.json };
     let threads = Threads::new(scene, &place)?;
-    threads.store.init().map_err(told)?;
-    let outcome = put_guide(ui, threads.store.root(), args.yes).map_err(told)?;
+    threads.store.init().map_err(explain_thread_error)?;
+    let outcome = put_guide(ui, threads.store.root(), args.yes).map_err(explain_thread_error)?;
     let next = Guide::ours().version;
     if args.json {
         let row = json!({

@@ -6,7 +6,8 @@ use steno_core::thread::{Inject, Operator};
 use super::json_line;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-use crate::threads::{Named, told};
+use crate::thread_error::explain_thread_error;
+use crate::threads::Named;
 use crate::ui::Ui;
 
 /// Tell a thread something: its agent finds it between two steps, or with its next task.
@@ -34,7 +35,7 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         content: args.content.clone(),
         operator: Operator::User,
     };
-    let at = threads.store.inject(&inject).map_err(told)?;
+    let at = threads.store.inject(&inject).map_err(explain_thread_error)?;
     if args.named.place.json {
         let row = json!({
             "thread_id": inject.thread,

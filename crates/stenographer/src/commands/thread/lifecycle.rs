@@ -5,7 +5,8 @@ use steno_core::thread::{Action, Lifecycle, Operator};
 use super::json_line;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-use crate::threads::{Named, one_of, told};
+use crate::thread_error::explain_thread_error;
+use crate::threads::{Named, one_of};
 use crate::ui::Ui;
 
 /// End, pause or resume a thread, and print how it stands then.
@@ -32,7 +33,7 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         reason: args.reason.clone(),
         operator: Operator::User,
     };
-    let thread = threads.store.lifecycle(&change).map_err(told)?;
+    let thread = threads.store.lifecycle(&change).map_err(explain_thread_error)?;
     if args.named.place.json {
         return json_line(ui, &thread);
     }

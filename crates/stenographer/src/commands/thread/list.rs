@@ -7,7 +7,8 @@ use crate::commands::list::started;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::table::Table;
-use crate::threads::{Place, Threads, told};
+use crate::thread_error::explain_thread_error;
+use crate::threads::{Place, Threads};
 use crate::ui::Ui;
 
 /// Which threads are wanted.
@@ -20,7 +21,7 @@ pub(crate) struct Wanted {
 /// Lists them.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, wanted: &Wanted) -> Result<Exit, CommandError> {
     let threads = Threads::open(ui, scene, &wanted.place)?;
-    let mut threads = threads.store.threads(wanted.status).map_err(told)?;
+    let mut threads = threads.store.threads(wanted.status).map_err(explain_thread_error)?;
     threads.reverse();
     threads.truncate(wanted.limit.unwrap_or(usize::MAX));
     if wanted.place.json {

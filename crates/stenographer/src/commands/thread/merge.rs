@@ -6,7 +6,8 @@ use steno_core::thread::{ConflictStrategy, Merge, Operator};
 use super::json_line;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-use crate::threads::{Place, Threads, told, warn};
+use crate::thread_error::explain_thread_error;
+use crate::threads::{Place, Threads, warn};
 use crate::ui::{Ui, count};
 
 /// Copy the files of threads into another one, and print which.
@@ -42,7 +43,7 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         strategy: strict[usize::from(args.strict)],
         operator: Operator::User,
     };
-    let merged = threads.store.merge(&merge).map_err(told)?;
+    let merged = threads.store.merge(&merge).map_err(explain_thread_error)?;
     warn(ui, &merged.warnings);
     if args.place.json {
         let row = json!({

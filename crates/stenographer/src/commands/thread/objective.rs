@@ -7,7 +7,8 @@ use crate::commands::list::started;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::table::Table;
-use crate::threads::{Place, Threads, told};
+use crate::thread_error::explain_thread_error;
+use crate::threads::{Place, Threads};
 use crate::ui::{Ui, count};
 
 /// Make and list objectives: what threads work towards.
@@ -46,7 +47,10 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     match &args.action {
         Action::Create { title, place } => create(ui, scene, title, place),
         Action::List { place } => {
-            let objectives = Threads::open(ui, scene, place)?.store.objectives().map_err(told)?;
+            let objectives = Threads::open(ui, scene, place)?
+                .store
+                .objectives()
+                .map_err(explain_thread_error)?;
             print(ui, scene, &objectives, place.json)
         }
         Action::Status { objective, place } => {
@@ -60,7 +64,10 @@ fn create(ui: &mut Ui, scene: &Scene, title: &str, place: &Place) -> Result<Exit
     if title.trim().is_empty() {
         return Err(CommandError::usage("an objective needs a title"));
     }
-    let made = Threads::open(ui, scene, place)?.store.create_objective(title).map_err(told)?;
+    let made = Threads::open(ui, scene, place)?
+        .store
+        .create_objective(title)
+        .map_err(explain_thread_error)?;
     if place.json {
         return json_line(ui, &made);
     }

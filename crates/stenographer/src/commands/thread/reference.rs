@@ -6,7 +6,8 @@ use steno_core::thread::{Binding, Operator, Reference};
 use super::json_line;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-use crate::threads::{Place, Threads, one_of, told};
+use crate::thread_error::explain_thread_error;
+use crate::threads::{Place, Threads, one_of};
 use crate::ui::Ui;
 
 /// Let a thread refer to another: its context then lists the other's assets too.
@@ -46,7 +47,7 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         scope: Some(args.scope.clone()),
         operator: Operator::User,
     };
-    let made = threads.store.reference(&reference).map_err(told)?;
+    let made = threads.store.reference(&reference).map_err(explain_thread_error)?;
     threads.warn(ui, &target, &args.scope, &made.warnings)?;
     if args.place.json {
         let row = json!({

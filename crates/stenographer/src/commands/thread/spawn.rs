@@ -5,7 +5,8 @@ use steno_core::thread::{Executor, Id, Inherit, ObjectiveStatus, Spawn};
 use super::json_line;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-use crate::threads::{Place, Threads, one_of, told};
+use crate::thread_error::explain_thread_error;
+use crate::threads::{Place, Threads, one_of};
 use crate::ui::Ui;
 
 /// Make a thread: a unit of work with a folder for its assets, and print its id.
@@ -51,7 +52,7 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         return Err(CommandError::usage("a thread needs an intent"));
     }
     let threads = Threads::open(ui, scene, &args.place)?;
-    let spawned = threads.store.spawn(&wanted(&threads, args)?).map_err(told)?;
+    let spawned = threads.store.spawn(&wanted(&threads, args)?).map_err(explain_thread_error)?;
     let parent = spawned.thread.parent_id.as_ref().unwrap_or(&spawned.thread.id);
     threads.warn(ui, parent, &args.scope, &spawned.warnings)?;
     if args.place.json {
@@ -86,7 +87,7 @@ fn wanted(threads: &Threads, args: &Args) -> Result<Spawn, CommandError> {
 
 /// Without a word about its objective, a thread belongs to the only one there is.
 fn only_objective(threads: &Threads) -> Result<Id, CommandError> {
-    let mut active = threads.store.objectives().map_err(told)?;
+    let mut active = threads.store.objectives().map_err(explain_thread_error)?;
     active.retain(|objective| objective.status == ObjectiveStatus::Active);
     match active.as_slice() {
         [only] => Ok(only.id.clone()),

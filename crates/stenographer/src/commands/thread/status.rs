@@ -10,7 +10,8 @@ use super::json_line;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::table::fit;
-use crate::threads::{Place, Threads, told, warn};
+use crate::thread_error::explain_thread_error;
+use crate::threads::{Place, Threads, warn};
 use crate::ui::Ui;
 
 /// Show how the threads of a project stand, or one of them with all that belongs to it.
@@ -29,9 +30,10 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         return overview::run(ui, &threads, args.place.json);
     };
     let thread = threads.thread(text)?;
-    let (context, warnings) = threads.store.context(thread.id.as_str()).map_err(told)?;
+    let (context, warnings) =
+        threads.store.context(thread.id.as_str()).map_err(explain_thread_error)?;
     warn(ui, &warnings);
-    let relations = threads.store.relations().map_err(told)?;
+    let relations = threads.store.relations().map_err(explain_thread_error)?;
     if args.place.json {
         let mut row = json!(thread);
         row["relations"] = json!(relations.links.get(&thread.id));
@@ -56,7 +58,8 @@ impl One<'_> {
         let thread = self.thread;
         let mut lines = vec![thread.title.clone(), format!("{} · {}", thread.id, thread.status)];
         lines.extend(self.facts());
-        let (assets, _) = self.threads.store.artifacts(thread.id.as_str()).map_err(told)?;
+        let (assets, _) =
+            self.threads.store.artifacts(thread.id.as_str()).map_err(explain_thread_error)?;
         let width = ui.width();
         let mut text: String =
             lines.iter().map(|line| fit(&line.replace('\n', " "), width) + "\n").collect();

@@ -11,7 +11,8 @@ use super::json_line;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::store::Store;
-use crate::threads::{Named, told};
+use crate::thread_error::explain_thread_error;
+use crate::threads::Named;
 use crate::ui::Ui;
 
 /// List the transcripts of a thread, or write a session into it.
@@ -36,7 +37,10 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
             ui.problems(&transcript.problems);
             transcript.session.thread = Some(thread.id.to_string());
             leslie::localize(&mut transcript, &scene.zone);
-            threads.store.write_transcript(thread.id.as_str(), &transcript).map_err(told)?
+            threads
+                .store
+                .write_transcript(thread.id.as_str(), &transcript)
+                .map_err(explain_thread_error)?
         }
     };
     if paths.is_empty() {

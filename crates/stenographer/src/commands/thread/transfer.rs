@@ -5,7 +5,8 @@ use steno_core::thread::{Direction, Executor, Operator, Transfer};
 use super::json_line;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-use crate::threads::{Named, one_of, told};
+use crate::thread_error::explain_thread_error;
+use crate::threads::{Named, one_of};
 use crate::ui::Ui;
 
 /// Hand a thread to somebody else, and print how it stands then.
@@ -40,7 +41,7 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         executor: args.executor,
         operator: Operator::User,
     };
-    let thread = threads.store.transfer(&transfer).map_err(told)?;
+    let thread = threads.store.transfer(&transfer).map_err(explain_thread_error)?;
     if args.named.place.json {
         return json_line(ui, &thread);
     }

@@ -5,17 +5,18 @@ use steno_core::thread::{Objective, Thread};
 use super::super::json_line;
 use crate::error::{CommandError, Exit};
 use crate::table::fit;
-use crate::threads::{Threads, told};
+use crate::thread_error::explain_thread_error;
+use crate::threads::Threads;
 use crate::ui::Ui;
 
 /// Prints them all; as JSON, one thread to a line.
 pub(super) fn run(ui: &mut Ui, threads: &Threads, json: bool) -> Result<Exit, CommandError> {
-    let all = threads.store.threads(None).map_err(told)?;
+    let all = threads.store.threads(None).map_err(explain_thread_error)?;
     if json {
         all.iter().try_for_each(|thread| json_line(ui, thread).map(drop))?;
         return Ok(Exit::Done);
     }
-    let objectives = threads.store.objectives().map_err(told)?;
+    let objectives = threads.store.objectives().map_err(explain_thread_error)?;
     if objectives.is_empty() && all.is_empty() {
         ui.status("nothing here yet; begin with `steno objective create TITLE`");
         return Ok(Exit::Done);

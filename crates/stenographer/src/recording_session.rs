@@ -1,0 +1,70 @@
+//! Which session `steno record`, `exec` and `gateway` record into: a new one, or one that the user names.
+
+use steno_core::SessionId;
+use steno_core::durable::FileError;
+use steno_core::index::IndexError;
+use steno_core::vault::{AgentName, SessionDir};
+
+use crate::error::CommandError;
+use crate::store::Store;
+use crate::ui::Ui;
+
+/// The session that the command line asks for.
+pub(crate) struct RequestedSession<'a> {
+    pub(crate) agent: Option<&'a AgentName>,
+    pub(crate) session: Option<&'a SessionId>,
+    /// The flag that names the agent, for the hint of an error.
+    pub(crate) agent_flag: &'static str,
+    /// The agent of a new session that names none.
+    pub(crate) default_agent: AgentName,
+}
+
+impl RequestedSession<'_> {
+    /// Returns the folder of the session to begin or to continue.
+    pub(crate) fn open_dir(&self, store: &Store) -> Result<SessionDir, CommandError> {
+        let agent = self.agent.unwrap_or(&self.default_agent);
+        let Some(id) = self.session else {
+            return Ok(store.vault.session(agent, &SessionId::fresh()));
+        };
+        let known = if id.as_str() == "latest" {
+            Some(store.latest()?)
+        } else {
+            store.vault.sessions()?.into_iter().find(|session| session.id() == id)
+        };
+        let Some(known) = known else { return Ok(store.vault.session(agent, id)) };
+        if let Some(agent) = self.agent.filter(|agent| agent.as_str() != known.agent()) {
+            let message =
+                format!("session {id} belongs to agent {}, not {}", known.agent(), agent.as_str());
+            let hint = format!("leave out {} to continue it", self.agent_flag);
+            return Err(CommandError::user(message).hint(hint));
+        }
+        if known.is_imported()? {
+            let id = known.id();
+            let message =
+                format!("session {id} was imported from files; nothing can be recorded into it");
+            return Err(CommandError::user(message).hint("leave out --session to begin a new one"));
+        }
+        Ok(known)
+    }
+
+    /// Like [`Self::open_dir`], but a store that cannot be read does not keep a program from running: it then
+    /// returns the session with the requested id, or a new one with a warning.
+    pub(crate) fn open_dir_or_new(
+        &self,
+        ui: &mut Ui,
+        store: &Store,
+    ) -> Result<SessionDir, CommandError> {
+        let error = match self.open_dir(store) {
+            Err(error) if error.error.is::<FileError>() || error.error.is::<IndexError>() => error,
+            result => return result,
+        };
+        let agent = self.agent.unwrap_or(&self.default_agent);
+        match self.session.filter(|id| id.as_str() != "latest") {
+            Some(id) => Ok(store.vault.session(agent, id)),
+            None => {
+                ui.warning(format_args!("recording into a new session: {}", error.error));
+                Ok(store.vault.session(agent, &SessionId::fresh()))
+            }
+        }
+    }
+}
