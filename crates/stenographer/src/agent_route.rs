@@ -18,7 +18,7 @@ use steno_gateway::Upstreams;
 use steno_gateway::sdk::SdkEnvironment;
 
 use crate::config::{AgentSetting, BaseUrlMethod};
-use crate::scene::Scene;
+use crate::process_environment::ProcessEnvironment;
 
 /// A word of a command line or a value of a variable; some contain the gateway's address, which is known only once it
 /// listens.
@@ -32,7 +32,7 @@ pub(crate) enum LaunchWord {
 
 impl LaunchWord {
     /// `before`, the gateway's address followed by `path`, and `after`.
-    fn around(before: &str, path: &str, after: &str) -> Self {
+    fn with_address(before: &str, path: &str, after: &str) -> Self {
         Self::WithAddress(vec![before.to_owned(), format!("{path}{after}")])
     }
 
@@ -62,8 +62,8 @@ struct KnownAgent {
 
 impl AgentRoute {
     /// Looks up what the program is, and which servers it is set up for.
-    pub(crate) fn plan(
-        scene: &Scene,
+    pub(crate) fn for_program(
+        env: &ProcessEnvironment,
         agents: &[AgentSetting],
         command: &[OsString],
         upstreams: Upstreams,
@@ -74,10 +74,11 @@ impl AgentRoute {
             agent.programs.contains(&name)
         });
         let method = found.map_or(BaseUrlMethod::Variables, |agent| agent.base_url);
-        let stated = dotenv::stated_variables(&scene.cwd);
-        let qwen = (method == BaseUrlMethod::QwenSettings).then(|| qwen::stated_base_url(scene));
+        let stated = dotenv::read_dotenv(&env.cwd);
+        let qwen = (method == BaseUrlMethod::QwenSettings).then(|| qwen::read_base_url(env));
         let variable = |name: &str| {
-            let exported = Scene::variable(name).and_then(|value| value.into_string().ok());
+            let exported =
+                ProcessEnvironment::variable(name).and_then(|value| value.into_string().ok());
             let own = || qwen.clone().flatten().filter(|_| name == "OPENAI_BASE_URL");
             exported.or_else(|| stated.get(name).cloned()).or_else(own)
         };
@@ -90,10 +91,12 @@ impl AgentRoute {
             agent,
         };
         match method {
-            BaseUrlMethod::ClaudeSettings => claude::apply(&mut route, scene, program),
-            BaseUrlMethod::CodexConfig => codex::apply(&mut route, scene, program),
-            BaseUrlMethod::OpenCodeConfig => opencode::apply(&mut route, scene),
-            BaseUrlMethod::QwenSettings => qwen::apply(&mut route),
+            BaseUrlMethod::ClaudeSettings => {
+                claude::apply_claude_settings(&mut route, env, program)
+            }
+            BaseUrlMethod::CodexConfig => codex::apply_codex_config(&mut route, env, program),
+            BaseUrlMethod::OpenCodeConfig => opencode::apply_opencode_config(&mut route, env),
+            BaseUrlMethod::QwenSettings => qwen::apply_qwen_flag(&mut route),
             BaseUrlMethod::Variables | BaseUrlMethod::None => {}
         }
         route
@@ -118,7 +121,7 @@ impl AgentRoute {
     }
 
     /// What the user can do when no request came.
-    pub(crate) fn advice(&self) -> String {
+    pub(crate) fn no_request_hint(&self) -> String {
         match &self.agent {
             Some(agent) if agent.method == BaseUrlMethod::None => format!(
                 "{} takes no other address for its API; record it with `steno exec --proxy`",
@@ -135,7 +138,7 @@ impl AgentRoute {
     }
 
     /// The arguments of the user as texts, each with its place among the words.
-    fn arguments(&self, program: usize) -> impl Iterator<Item = (usize, &str)> {
+    fn user_arguments(&self, program: usize) -> impl Iterator<Item = (usize, &str)> {
         let words = self.words.iter().enumerate().skip(program + 1);
         words.filter_map(|(at, word)| match word {
             LaunchWord::Plain(word) => Some((at, word.to_str()?)),

@@ -3,19 +3,19 @@
 //! [`state`] knows what is shown and what a key does, [`draw`] paints it, [`worker`] reads and searches on threads
 //! of its own; here is the loop between them and the terminal.
 
-mod choice;
 mod draw;
-mod finder;
-mod folds;
+mod entry_folds;
+mod entry_rows;
 mod layout;
-mod line;
-mod page;
+mod list_selection;
 mod reader;
 mod screen;
-mod sessions;
+mod search_pane;
+mod session_pane;
 mod state;
 #[cfg(test)]
 mod tests;
+mod text_input;
 mod worker;
 
 use std::path::PathBuf;
@@ -26,50 +26,50 @@ use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use steno_core::index::Listed;
 use steno_core::{SessionId, Transcript};
 
-use self::draw::Palette;
-use self::finder::Found;
-use self::screen::Screen;
-use self::state::{Effect, State};
-use self::worker::Worker;
+use self::draw::TerminalPalette;
+use self::screen::TerminalScreen;
+use self::search_pane::BrowserHit;
+use self::state::{BrowserEffect, BrowserState};
+use self::worker::BrowserWorker;
 use crate::commands::resume;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::store::Store;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
 /// How long keys are waited for while an answer is to come, and while none is.
-const SHORT: Duration = Duration::from_millis(20);
-const LONG: Duration = Duration::from_secs(600);
+const BUSY_POLL_TIMEOUT: Duration = Duration::from_millis(20);
+const IDLE_POLL_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Which session is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Name {
+pub(crate) struct SessionName {
     agent: String,
     id: SessionId,
 }
 
-impl Name {
-    fn of(listed: &Listed) -> Self {
+impl SessionName {
+    fn from_listed(listed: &Listed) -> Self {
         Self { agent: listed.session.agent.clone(), id: listed.session.id.clone() }
     }
 }
 
 /// A question to the worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum WorkerRequest {
     /// Which sessions there are.
     List,
     /// Where a text stands; the number tells the answer from those of earlier questions.
     Search(u64, String),
     /// What is in a session.
-    Read(Name),
+    Read(SessionName),
     /// To write a session into a file.
-    Export(Name),
+    Export(SessionName),
 }
 
 /// What the worker found out.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum WorkerResponse {
     /// How far the index has come.
     Indexing(String),
     /// The sessions.
@@ -77,9 +77,9 @@ pub(crate) enum Answer {
     /// Nothing more is to be listed. The text says why sessions may be missing.
     UpToDate(Option<String>),
     /// What a search has found.
-    Found(u64, Result<Vec<Found>, String>),
+    SearchResult(u64, Result<Vec<BrowserHit>, String>),
     /// A session.
-    Read(Name, Box<Result<Transcript, String>>),
+    Read(SessionName, Box<Result<Transcript, String>>),
     /// The file that was written.
     Exported(Result<PathBuf, String>),
     /// A question cannot be answered because of a mistake in this program.
@@ -87,28 +87,32 @@ pub(crate) enum Answer {
 }
 
 /// Runs the browser until the user has enough of it.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
-    let store = Store::new(scene);
+pub(crate) fn run_browser(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+) -> Result<CommandExit, CommandError> {
+    let store = SessionStore::new(env);
     if !store.vault.has_sessions()? {
-        ui.note(
+        ui.print_note(
             "nothing is kept yet; `steno sync` keeps what the agents on this machine have left",
         );
-        return Ok(Exit::Done);
+        return Ok(CommandExit::Done);
     }
-    let (worker, answers) = Worker::new(scene);
-    let state = State::new(scene.zone.clone(), scene.clock.now());
-    let palette = Palette { coloured: ui.is_styled() };
-    let mut browser = Browser { state, palette, worker, answers, written: Vec::new() };
-    browser.worker.ask(Ask::List);
+    let (worker, answers) = BrowserWorker::new(env);
+    let state = BrowserState::new(env.zone.clone(), env.clock.now());
+    let palette = TerminalPalette { has_colours: ui.is_styled() };
+    let mut browser =
+        Browser { state, palette, worker, responses: answers, written_files: Vec::new() };
+    browser.worker.submit(WorkerRequest::List);
     let exit = loop {
-        let Some(name) = browser.show()? else { break Exit::Done };
+        let Some(name) = browser.run_until_left()? else { break CommandExit::Done };
         let session = store.vault.session(&name.agent.parse()?, &name.id);
-        match resume::session(ui, scene, session) {
+        match resume::resume_session(ui, env, session) {
             Ok(exit) => break exit,
-            Err(error) => browser.state.notice = Some(error.in_one_line()),
+            Err(error) => browser.state.notice = Some(error.to_line()),
         }
     };
-    for path in browser.written {
+    for path in browser.written_files {
         ui.path_line(&path)?;
     }
     ui.flush()?;
@@ -116,38 +120,39 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
 }
 
 struct Browser {
-    state: State,
-    palette: Palette,
-    worker: Worker,
-    answers: Receiver<Answer>,
+    state: BrowserState,
+    palette: TerminalPalette,
+    worker: BrowserWorker,
+    responses: Receiver<WorkerResponse>,
     /// Files that were written meanwhile.
-    written: Vec<PathBuf>,
+    written_files: Vec<PathBuf>,
 }
 
 impl Browser {
     /// Shows the browser until it is left; gives the session that is to be gone on with.
-    fn show(&mut self) -> Result<Option<Name>, CommandError> {
-        let mut screen = Screen::open()?;
+    fn run_until_left(&mut self) -> Result<Option<SessionName>, CommandError> {
+        let mut screen = TerminalScreen::open()?;
         self.state.resize(screen.size()?);
         loop {
-            self.take_answers();
+            self.handle_responses();
             screen.draw(&mut self.state, self.palette)?;
-            let patience = if self.state.is_waiting() { SHORT } else { LONG };
+            let patience =
+                if self.state.is_waiting() { BUSY_POLL_TIMEOUT } else { IDLE_POLL_TIMEOUT };
             if !event::poll(patience)? {
                 continue;
             }
-            match self.take(event::read()?) {
-                Some(Effect::Quit) => return Ok(None),
-                Some(Effect::Resume(name)) => return Ok(Some(name)),
-                Some(Effect::Ask(ask)) => self.worker.ask(ask),
+            match self.handle_event(event::read()?) {
+                Some(BrowserEffect::Quit) => return Ok(None),
+                Some(BrowserEffect::Resume(name)) => return Ok(Some(name)),
+                Some(BrowserEffect::Request(ask)) => self.worker.submit(ask),
                 None => {}
             }
         }
     }
 
-    fn take(&mut self, event: Event) -> Option<Effect> {
+    fn handle_event(&mut self, event: Event) -> Option<BrowserEffect> {
         match event {
-            Event::Key(key) if key.kind != KeyEventKind::Release => self.state.key(key),
+            Event::Key(key) if key.kind != KeyEventKind::Release => self.state.handle_key(key),
             Event::Paste(text) => self.state.paste(&text),
             Event::Resize(width, height) => {
                 self.state.resize((width, height).into());
@@ -157,13 +162,13 @@ impl Browser {
         }
     }
 
-    fn take_answers(&mut self) {
-        while let Ok(answer) = self.answers.try_recv() {
-            if let Answer::Exported(Ok(path)) = &answer {
-                self.written.push(path.clone());
+    fn handle_responses(&mut self) {
+        while let Ok(answer) = self.responses.try_recv() {
+            if let WorkerResponse::Exported(Ok(path)) = &answer {
+                self.written_files.push(path.clone());
             }
-            if let Some(Effect::Ask(ask)) = self.state.answer(answer) {
-                self.worker.ask(ask);
+            if let Some(BrowserEffect::Request(ask)) = self.state.apply_response(answer) {
+                self.worker.submit(ask);
             }
         }
     }

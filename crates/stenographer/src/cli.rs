@@ -8,8 +8,8 @@ use steno_acp::child::raise_open_file_limit;
 
 use crate::browser;
 use crate::commands;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
 use crate::ui::Ui;
 
 /// The court reporter for AI agents.
@@ -17,18 +17,18 @@ use crate::ui::Ui;
 /// With no command, on a terminal, it is a browser of all sessions that are kept.
 #[derive(Debug, Parser)]
 #[command(name = "steno", version, about, after_help = EXIT_CODES)]
-struct Cli {
+struct CliArgs {
     /// Print results, warnings and errors only.
     #[arg(long, short, global = true)]
     quiet: bool,
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<CliCommand>,
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 nothing found or bad input, 2 wrong command line";
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     Run(commands::run::Args),
     Exec(commands::exec::Args),
     Gateway(commands::gateway::Args),
@@ -55,89 +55,93 @@ enum Command {
     Verify(commands::verify::Args),
     Reindex(commands::reindex::Args),
     #[command(flatten)]
-    Thread(commands::thread::Command),
+    Thread(commands::thread::ThreadCommand),
     Hooks(commands::hooks::Args),
     Hook(commands::hook::Args),
     /// Speak another system's command line.
     #[command(subcommand)]
-    As(commands::speak::Language),
+    As(commands::speak::ForeignCommand),
     Completions(commands::completions::Args),
     #[command(hide = true)]
     Child(commands::child::Args),
 }
 
 /// Runs what the command line asks for.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
+pub(crate) fn run_command_line(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+) -> Result<CommandExit, CommandError> {
     let args: Vec<OsString> = std::env::args_os().collect();
-    let parsed = Cli::command().try_get_matches_from(as_called(args)).and_then(|matches| {
-        let is_json = prints_json(&matches);
-        Ok((Cli::from_arg_matches(&matches)?, is_json))
-    });
+    let parsed =
+        CliArgs::command().try_get_matches_from(expand_program_name(args)).and_then(|matches| {
+            let is_json = prints_json(&matches);
+            Ok((CliArgs::from_arg_matches(&matches)?, is_json))
+        });
     let (cli, is_json) = match parsed {
-        Err(error) if is_hook() && error.use_stderr() => return Ok(Exit::Done),
+        Err(error) if is_hook_call() && error.use_stderr() => return Ok(CommandExit::Done),
         other => other.unwrap_or_else(|error| error.exit()),
     };
     ui.set_quiet(cli.quiet);
     if is_json {
         ui.set_json_output();
     }
-    if Scene::variable("NO_COLOR").is_some() {
+    if ProcessEnvironment::variable("NO_COLOR").is_some() {
         ui.set_plain();
     }
-    let Some(command) = cli.command else { return browse(ui, scene) };
-    if command.takes_in_much() {
+    let Some(command) = cli.command else { return open_browser(ui, env) };
+    if command.reads_much_data() {
         use_small_pages();
     }
     if command.opens_many_files() {
         raise_open_file_limit();
     }
     let exit = match command {
-        Command::Run(args) => commands::run::run(ui, scene, &args),
-        Command::Exec(args) => commands::exec::run(ui, scene, &args),
-        Command::Gateway(args) => commands::gateway::run(ui, scene, args),
-        Command::Record(args) => commands::record::run(ui, scene, args),
-        Command::Acp(args) => commands::acp::run(scene, &args),
-        Command::Sync(args) => commands::sync::run(ui, scene, &args),
-        Command::Watch(args) => commands::watch::run(ui, scene, &args),
-        Command::Import(args) => commands::import::run(ui, scene, &args),
-        Command::List(args) => commands::list::run(ui, scene, &args),
-        Command::Search(args) => commands::search::run(ui, scene, &args),
-        Command::Cost(args) => commands::cost::run(ui, scene, &args),
-        Command::Stats(args) => commands::stats::run(ui, scene, &args),
-        Command::Statusline(args) => commands::statusline::run(ui, scene, &args),
-        Command::Show(args) => commands::show::run(ui, scene, &args),
-        Command::Annotate(args) => commands::annotate::run(ui, scene, &args),
-        Command::Serve(args) => commands::serve::run(ui, scene, &args),
-        Command::Diff(args) => commands::diff::run(ui, scene, &args),
-        Command::Export(args) => commands::export::run(ui, scene, &args),
-        Command::Convert(args) => commands::convert::run(ui, scene, &args),
-        Command::Inspect(args) => commands::inspect::run(ui, scene, &args),
-        Command::Replay(args) => commands::replay::run(ui, scene, &args),
-        Command::Restore(args) => commands::restore::run(ui, scene, &args),
-        Command::Resume(args) => commands::resume::run(ui, scene, &args),
-        Command::Verify(args) => commands::verify::run(ui, scene, &args),
-        Command::Reindex(args) => commands::reindex::run(ui, scene, &args),
-        Command::Thread(command) => commands::thread::run(ui, scene, &command),
-        Command::Hooks(args) => commands::hooks::run(ui, scene, &args),
-        Command::Hook(args) => commands::hook::run(ui, scene, &args),
-        Command::As(language) => commands::speak::run(ui, scene, language),
-        Command::Child(args) => commands::child::run(&args),
-        Command::Completions(args) => commands::completions::run(ui, Cli::command(), &args),
+        CliCommand::Run(args) => commands::run::run(ui, env, &args),
+        CliCommand::Exec(args) => commands::exec::run(ui, env, &args),
+        CliCommand::Gateway(args) => commands::gateway::run(ui, env, args),
+        CliCommand::Record(args) => commands::record::run(ui, env, args),
+        CliCommand::Acp(args) => commands::acp::run(env, &args),
+        CliCommand::Sync(args) => commands::sync::run(ui, env, &args),
+        CliCommand::Watch(args) => commands::watch::run(ui, env, &args),
+        CliCommand::Import(args) => commands::import::run(ui, env, &args),
+        CliCommand::List(args) => commands::list::run(ui, env, &args),
+        CliCommand::Search(args) => commands::search::run(ui, env, &args),
+        CliCommand::Cost(args) => commands::cost::run(ui, env, &args),
+        CliCommand::Stats(args) => commands::stats::run(ui, env, &args),
+        CliCommand::Statusline(args) => commands::statusline::run(ui, env, &args),
+        CliCommand::Show(args) => commands::show::run(ui, env, &args),
+        CliCommand::Annotate(args) => commands::annotate::run(ui, env, &args),
+        CliCommand::Serve(args) => commands::serve::run(ui, env, &args),
+        CliCommand::Diff(args) => commands::diff::run(ui, env, &args),
+        CliCommand::Export(args) => commands::export::run(ui, env, &args),
+        CliCommand::Convert(args) => commands::convert::run(ui, env, &args),
+        CliCommand::Inspect(args) => commands::inspect::run(ui, env, &args),
+        CliCommand::Replay(args) => commands::replay::run(ui, env, &args),
+        CliCommand::Restore(args) => commands::restore::run(ui, env, &args),
+        CliCommand::Resume(args) => commands::resume::run(ui, env, &args),
+        CliCommand::Verify(args) => commands::verify::run(ui, env, &args),
+        CliCommand::Reindex(args) => commands::reindex::run(ui, env, &args),
+        CliCommand::Thread(command) => commands::thread::run(ui, env, &command),
+        CliCommand::Hooks(args) => commands::hooks::run(ui, env, &args),
+        CliCommand::Hook(args) => commands::hook::run(ui, env, &args),
+        CliCommand::As(language) => commands::speak::run(ui, env, language),
+        CliCommand::Child(args) => commands::child::run(&args),
+        CliCommand::Completions(args) => commands::completions::run(ui, CliArgs::command(), &args),
     }?;
     ui.flush()?;
-    Ok(ui.settle(exit))
+    Ok(ui.adjust_exit(exit))
 }
 
-impl Command {
+impl CliCommand {
     /// Whether it may read gigabytes, and starts no other program.
-    fn takes_in_much(&self) -> bool {
-        use Command::{Cost, Import, Inspect, Reindex, Sync, Watch};
+    fn reads_much_data(&self) -> bool {
+        use CliCommand::{Cost, Import, Inspect, Reindex, Sync, Watch};
         matches!(self, Sync(_) | Watch(_) | Import(_) | Inspect(_) | Reindex(_) | Cost(_))
     }
 
     /// Whether it may have more connections, files or folders open at a time than is usual.
     fn opens_many_files(&self) -> bool {
-        use Command::{Exec, Gateway, Serve, Sync, Watch};
+        use CliCommand::{Exec, Gateway, Serve, Sync, Watch};
         matches!(self, Exec(_) | Gateway(_) | Serve(_) | Sync(_) | Watch(_))
     }
 }
@@ -162,21 +166,21 @@ fn use_small_pages() {
 }
 
 /// The browser where a person sits, and what the program can do where none does.
-fn browse(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
+fn open_browser(ui: &mut Ui, env: &ProcessEnvironment) -> Result<CommandExit, CommandError> {
     if ui.is_interactive() {
-        return browser::run(ui, scene);
+        return browser::run_browser(ui, env);
     }
-    ui.note(Cli::command().render_help().to_string().trim_end());
-    Ok(Exit::Usage)
+    ui.print_note(CliArgs::command().render_help().to_string().trim_end());
+    Ok(CommandExit::Usage)
 }
 
 /// Whether an agent calls: whatever happens, it must be let go on.
-pub(crate) fn is_hook() -> bool {
+pub(crate) fn is_hook_call() -> bool {
     std::env::args_os().nth(1).is_some_and(|command| command == "hook")
 }
 
 /// Called by the name `devflow`, `chibi` or `leslie`, the program speaks that command line.
-fn as_called(args: Vec<OsString>) -> Vec<OsString> {
+fn expand_program_name(args: Vec<OsString>) -> Vec<OsString> {
     let name =
         args.first().and_then(|arg| Path::new(arg).file_stem()).and_then(|stem| stem.to_str());
     match name {

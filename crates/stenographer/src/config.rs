@@ -19,7 +19,7 @@ pub(crate) use self::agents::{AgentSetting, RunSettings};
 pub(crate) use self::base_url_method::BaseUrlMethod;
 use crate::byte_size::{ByteSize, ByteSizeError};
 use crate::error::CommandError;
-use crate::scene::Scene;
+use crate::process_environment::ProcessEnvironment;
 use crate::ui::Ui;
 
 /// The text of a settings file, empty if there is none. A store that is no folder has none.
@@ -40,8 +40,8 @@ pub(crate) struct Config {
 
 impl Config {
     /// Reads `config.toml` in the store's folder.
-    pub(crate) fn load(scene: &Scene) -> Result<Self, CommandError> {
-        let path = scene.store.join("config.toml");
+    pub(crate) fn load(env: &ProcessEnvironment) -> Result<Self, CommandError> {
+        let path = env.store.join("config.toml");
         let text = read_if_present(&path).map_err(|error| {
             CommandError::user(format!("could not read {}: {error}", path.display()))
         })?;
@@ -49,12 +49,15 @@ impl Config {
     }
 
     /// Reads `config.toml` for a program that must run even if the disk fails: then with a warning and default settings.
-    pub(crate) fn load_or_default(ui: &mut Ui, scene: &Scene) -> Result<Self, CommandError> {
-        let path = scene.store.join("config.toml");
+    pub(crate) fn load_or_default(
+        ui: &mut Ui,
+        env: &ProcessEnvironment,
+    ) -> Result<Self, CommandError> {
+        let path = env.store.join("config.toml");
         match read_if_present(&path) {
             Ok(text) => Ok(Self { path, text }),
             // The user can mend this one, and must learn of it.
-            Err(error) if error.kind() == ErrorKind::InvalidData => Self::load(scene),
+            Err(error) if error.kind() == ErrorKind::InvalidData => Self::load(env),
             Err(error) => {
                 let path_text = path.display();
                 ui.warning(format_args!(
@@ -67,26 +70,26 @@ impl Config {
 
     /// The prices that come with Steno, and before them the user's own.
     pub(crate) fn prices(&self) -> Result<Prices, CommandError> {
-        self.stated_prices().map_err(|error| {
+        self.parse_prices().map_err(|error| {
             error.hint(
                 "prices are dollars per million tokens: [prices.\"model\"] input = 3 output = 15",
             )
         })
     }
 
-    fn stated_prices(&self) -> Result<Prices, CommandError> {
-        let settings = self.parse()?;
+    fn parse_prices(&self) -> Result<Prices, CommandError> {
+        let settings = self.parse_toml()?;
         let mut prices = Prices::bundled();
-        for (model, item) in self.tables(&settings, "prices")? {
+        for (model, item) in self.table_entries(&settings, "prices")? {
             let table = item.as_table_like().ok_or_else(|| {
                 self.error_at(item.span(), &format!("prices of {model} are not a table"))
             })?;
-            let rates = self.rates(model, table, item.span())?;
+            let rates = self.parse_rates(model, table, item.span())?;
             let (model, rates) = (model.to_owned(), vec![rates]);
             let price = Price { model, rates, source: String::new(), date: String::new() };
             prices.override_with([price]);
         }
-        for (model, item) in self.tables(&settings, "aliases")? {
+        for (model, item) in self.table_entries(&settings, "aliases")? {
             let like = item.as_str().ok_or_else(|| {
                 self.error_at(item.span(), &format!("the alias {model} is not a model's name"))
             })?;
@@ -97,9 +100,9 @@ impl Config {
 
     /// The vendors' servers, and before them the user's own.
     pub(crate) fn upstreams(&self) -> Result<Upstreams, CommandError> {
-        let settings = self.parse()?;
+        let settings = self.parse_toml()?;
         let mut upstreams = Upstreams::default();
-        for (name, item) in self.tables(&settings, "upstreams")? {
+        for (name, item) in self.table_entries(&settings, "upstreams")? {
             let wrong = |reason: &str| self.error_at(item.span(), reason);
             let address = item.as_str().ok_or_else(|| wrong("an upstream is not an address"))?;
             let upstream = Upstream::new(name, address);
@@ -110,9 +113,9 @@ impl Config {
 
     /// How many bytes of a body the gateway records.
     pub(crate) fn body_limit(&self) -> Result<u64, CommandError> {
-        let settings = self.parse()?;
+        let settings = self.parse_toml()?;
         let mut limit = DEFAULT_BODY_LIMIT;
-        for (name, item) in self.tables(&settings, "gateway")? {
+        for (name, item) in self.table_entries(&settings, "gateway")? {
             let wrong = |reason: &str| self.error_at(item.span(), reason);
             if name != "body_limit" {
                 return Err(wrong(&format!("unknown setting {name}; one of: body_limit")));
@@ -128,9 +131,9 @@ impl Config {
 
     /// The hosts that `steno exec --proxy` records beside those that it knows.
     pub(crate) fn proxy_hosts(&self) -> Result<Vec<String>, CommandError> {
-        let settings = self.parse()?;
+        let settings = self.parse_toml()?;
         let mut hosts = Vec::new();
-        for (name, item) in self.tables(&settings, "proxy")? {
+        for (name, item) in self.table_entries(&settings, "proxy")? {
             let wrong = |reason: &str| self.error_at(item.span(), reason);
             let stated = item.as_array().filter(|_| name == "hosts");
             let stated = stated.ok_or_else(|| {
@@ -144,7 +147,7 @@ impl Config {
         Ok(hosts)
     }
 
-    fn parse(&self) -> Result<Table, CommandError> {
+    fn parse_toml(&self) -> Result<Table, CommandError> {
         let parsed = Document::parse(self.text.as_str());
         parsed
             .map(Document::into_table)
@@ -152,7 +155,7 @@ impl Config {
     }
 
     /// What stands in a table of the file; nothing if it is not there.
-    fn tables<'a>(
+    fn table_entries<'a>(
         &self,
         settings: &'a Table,
         name: &str,
@@ -164,16 +167,16 @@ impl Config {
         Ok(table.iter().collect())
     }
 
-    fn rates(
+    fn parse_rates(
         &self,
         model: &str,
         table: &dyn TableLike,
         span: Option<Range<usize>>,
     ) -> Result<Rates, CommandError> {
-        let mut rates = [None; KINDS.len()];
+        let mut rates = [None; RATE_NAMES.len()];
         for (name, item) in table.iter() {
-            let kind = KINDS.iter().position(|kind| *kind == name).ok_or_else(|| {
-                let reason = format!("unknown price {name}; one of: {}", KINDS.join(", "));
+            let kind = RATE_NAMES.iter().position(|kind| *kind == name).ok_or_else(|| {
+                let reason = format!("unknown price {name}; one of: {}", RATE_NAMES.join(", "));
                 self.error_at(item.span(), &reason)
             })?;
             let whole = item.as_integer().map(|number| number as f64);
@@ -196,4 +199,4 @@ impl Config {
     }
 }
 
-const KINDS: [&str; 5] = ["input", "output", "cache_read", "cache_write_5m", "cache_write_1h"];
+const RATE_NAMES: [&str; 5] = ["input", "output", "cache_read", "cache_write_5m", "cache_write_1h"];

@@ -8,7 +8,7 @@ use steno_acp::child;
 
 /// How the program ends; documented in `--help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub(crate) enum CommandExit {
     /// Done.
     Done,
     /// Nothing was found, or something was wrong with the input.
@@ -16,31 +16,31 @@ pub(crate) enum Exit {
     /// The command line was wrong.
     Usage,
     /// As the program ended that was run.
-    Ended(u8),
+    Child(u8),
     /// By the signal that ended the program that was run.
     Signalled(i32),
 }
 
-impl Exit {
+impl CommandExit {
     /// As a program ended that was run.
-    pub(crate) fn of(status: ExitStatus) -> Self {
-        match child::exit_signal(status) {
-            Some(signal) => Exit::Signalled(signal),
-            None => {
-                Exit::Ended(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
-            }
+    pub(crate) fn from_status(status: ExitStatus) -> Self {
+        match child::signal_of(status) {
+            Some(signal) => CommandExit::Signalled(signal),
+            None => CommandExit::Child(
+                status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1),
+            ),
         }
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<CommandExit> for ExitCode {
+    fn from(exit: CommandExit) -> Self {
         match exit {
-            Exit::Done => ExitCode::SUCCESS,
-            Exit::Failed => ExitCode::from(1),
-            Exit::Usage => ExitCode::from(2),
-            Exit::Ended(code) => ExitCode::from(code),
-            Exit::Signalled(signal) => {
+            CommandExit::Done => ExitCode::SUCCESS,
+            CommandExit::Failed => ExitCode::from(1),
+            CommandExit::Usage => ExitCode::from(2),
+            CommandExit::Child(code) => ExitCode::from(code),
+            CommandExit::Signalled(signal) => {
                 child::die_from_signal(signal);
                 // As a shell tells of a signal that this process could not die from.
                 ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))
@@ -52,7 +52,7 @@ impl From<Exit> for ExitCode {
 /// A command's failure.
 #[derive(Debug)]
 pub(crate) struct CommandError {
-    pub(crate) exit: Exit,
+    pub(crate) exit: CommandExit,
     pub(crate) error: Box<dyn Error + Send + Sync>,
     pub(crate) hints: Vec<String>,
 }
@@ -60,12 +60,12 @@ pub(crate) struct CommandError {
 impl CommandError {
     /// Something that the user can set right.
     pub(crate) fn user(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { exit: Exit::Failed, error: error.into(), hints: Vec::new() }
+        Self { exit: CommandExit::Failed, error: error.into(), hints: Vec::new() }
     }
 
     /// A wrong command line that clap could not see.
     pub(crate) fn usage(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { exit: Exit::Usage, ..Self::user(error) }
+        Self { exit: CommandExit::Usage, ..Self::user(error) }
     }
 
     /// Adds what to do about it.
@@ -75,7 +75,7 @@ impl CommandError {
     }
 
     /// The failure in one line, with what to do about it.
-    pub(crate) fn in_one_line(&self) -> String {
+    pub(crate) fn to_line(&self) -> String {
         let mut words = vec![self.error.to_string()];
         words.extend(self.hints.iter().cloned());
         words.join("; ")

@@ -2,12 +2,12 @@
 //!
 //! Here are texts of settings only; `file` is about the files in which they stand.
 
-pub(crate) mod file;
-mod json;
-pub(crate) mod log;
-mod notify;
+mod codex_notify;
+pub(crate) mod hook_log;
+pub(crate) mod hook_payload;
+mod json_hooks;
 pub(crate) mod session_sync;
-pub(crate) mod told;
+pub(crate) mod settings_file;
 
 use std::path::Path;
 
@@ -20,14 +20,14 @@ pub(crate) struct HookedAgent {
     pub(crate) name: &'static str,
     /// The file with the hooks, below the folder of the agent's settings.
     pub(crate) file: &'static str,
-    shape: Shape,
+    shape: HookShape,
     /// When Steno is to be called.
     events: &'static [&'static str],
 }
 
 /// How an agent writes down whom to call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+enum HookShape {
     /// `hooks.EVENT` has groups, each with a list `hooks` of commands.
     Groups,
     /// `hooks.EVENT` has commands, in a field of this name.
@@ -40,41 +40,41 @@ const CLAUDE_EVENTS: [&str; 5] =
     ["SessionStart", "Stop", "SubagentStop", "PreCompact", "SessionEnd"];
 
 /// Every agent whose hooks are known.
-pub(crate) const AGENTS: [HookedAgent; 6] = [
+pub(crate) const HOOKED_AGENTS: [HookedAgent; 6] = [
     HookedAgent {
         name: claude_code::AGENT,
         file: "settings.json",
-        shape: Shape::Groups,
+        shape: HookShape::Groups,
         events: &CLAUDE_EVENTS,
     },
     HookedAgent {
         name: codex::AGENT,
         file: "config.toml",
-        shape: Shape::Notify,
+        shape: HookShape::Notify,
         events: &["notify"],
     },
     HookedAgent {
         name: gemini::AGENT,
         file: "settings.json",
-        shape: Shape::Groups,
+        shape: HookShape::Groups,
         events: &["SessionStart", "AfterAgent", "PreCompress", "SessionEnd"],
     },
     HookedAgent {
         name: qwen::AGENT,
         file: "settings.json",
-        shape: Shape::Groups,
+        shape: HookShape::Groups,
         events: &CLAUDE_EVENTS,
     },
     HookedAgent {
         name: copilot::AGENT,
         file: "hooks/steno.json",
-        shape: Shape::Commands("bash"),
+        shape: HookShape::Commands("bash"),
         events: &["sessionStart", "agentStop", "subagentStop", "preCompact", "sessionEnd"],
     },
     HookedAgent {
         name: cursor::AGENT,
         file: "hooks.json",
-        shape: Shape::Commands("command"),
+        shape: HookShape::Commands("command"),
         events: &["sessionStart", "stop", "subagentStop", "preCompact", "sessionEnd"],
     },
 ];
@@ -82,7 +82,7 @@ pub(crate) const AGENTS: [HookedAgent; 6] = [
 /// Whether an agent calls Steno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum State {
+pub(crate) enum HookState {
     Installed,
     NotInstalled,
     /// Another program, or not at each event.
@@ -91,38 +91,38 @@ pub(crate) enum State {
     NotFound,
 }
 
-impl std::fmt::Display for State {
+impl std::fmt::Display for HookState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            State::Installed => "installed",
-            State::NotInstalled => "not installed",
-            State::Outdated => "outdated",
-            State::NotFound => "agent not found",
+            HookState::Installed => "installed",
+            HookState::NotInstalled => "not installed",
+            HookState::Outdated => "outdated",
+            HookState::NotFound => "agent not found",
         })
     }
 }
 
 /// Settings that are not touched, because of what stands in this line.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct SettingsRefusal {
     pub(crate) line: usize,
     pub(crate) reason: String,
 }
 
 /// Steno's place in the settings of an agent.
 #[derive(Debug)]
-pub(crate) struct Registration<'a> {
+pub(crate) struct HookRegistration<'a> {
     pub(crate) agent: &'static HookedAgent,
     /// The program to call.
     pub(crate) program: &'a str,
 }
 
-impl Registration<'_> {
+impl HookRegistration<'_> {
     /// Whether the settings tell the agent to call this program.
-    pub(crate) fn state(&self, text: &str) -> Result<State, Refusal> {
+    pub(crate) fn state(&self, text: &str) -> Result<HookState, SettingsRefusal> {
         let (calls, wanted) = match self.agent.shape {
-            Shape::Notify => (notify::calls(text)?, self.program.to_owned()),
-            _ => (json::calls(text, self)?, self.command()),
+            HookShape::Notify => (codex_notify::find_calls(text)?, self.program.to_owned()),
+            _ => (json_hooks::find_calls(text, self)?, self.hook_command()),
         };
         let is_called = |event: &str| {
             let mut here = calls.iter().filter(|(name, _)| name == event);
@@ -130,31 +130,31 @@ impl Registration<'_> {
         };
         let complete = self.agent.events.iter().all(|event| is_called(event));
         Ok(match calls.len() {
-            0 => State::NotInstalled,
-            count if complete && count == self.agent.events.len() => State::Installed,
-            _ => State::Outdated,
+            0 => HookState::NotInstalled,
+            count if complete && count == self.agent.events.len() => HookState::Installed,
+            _ => HookState::Outdated,
         })
     }
 
     /// The settings with Steno in them, and once only.
-    pub(crate) fn added(&self, text: &str) -> Result<String, Refusal> {
-        let text = self.removed(text)?;
+    pub(crate) fn add_to(&self, text: &str) -> Result<String, SettingsRefusal> {
+        let text = self.remove_from(text)?;
         match self.agent.shape {
-            Shape::Notify => notify::added(&text, self.program),
-            _ => json::added(&text, self),
+            HookShape::Notify => codex_notify::add_notify(&text, self.program),
+            _ => json_hooks::add_hooks(&text, self),
         }
     }
 
     /// The settings without Steno.
-    pub(crate) fn removed(&self, text: &str) -> Result<String, Refusal> {
+    pub(crate) fn remove_from(&self, text: &str) -> Result<String, SettingsRefusal> {
         match self.agent.shape {
-            Shape::Notify => notify::removed(text),
-            _ => json::removed(text, self),
+            HookShape::Notify => codex_notify::remove_notify(text),
+            _ => json_hooks::remove_hooks(text, self),
         }
     }
 
     /// What the agent's shell is to run.
-    fn command(&self) -> String {
+    fn hook_command(&self) -> String {
         let quoted = if cfg!(windows) {
             format!("\"{}\"", self.program)
         } else {
@@ -167,7 +167,7 @@ impl Registration<'_> {
     fn is_ours(&self, command: &str) -> bool {
         let call = format!(" hook {}", self.agent.name);
         let program = command.trim().strip_suffix(&call).map(|path| path.trim_matches(['\'', '"']));
-        command == self.command() || program.is_some_and(is_steno)
+        command == self.hook_command() || program.is_some_and(is_steno)
     }
 }
 

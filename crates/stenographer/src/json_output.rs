@@ -70,7 +70,7 @@ pub(crate) fn is_unsafe(c: char) -> bool {
 }
 
 /// JSON text with escapes in place of characters that could drive a terminal.
-pub(crate) fn escaped_json(text: &str) -> Vec<u8> {
+pub(crate) fn escape_json(text: &str) -> Vec<u8> {
     let mut escaper = JsonEscaper::new(Vec::with_capacity(text.len()));
     escaper.write_all(text.as_bytes()).expect("memory takes all that is written");
     escaper.inner
@@ -99,9 +99,9 @@ mod tests {
 
     #[test]
     fn values_stay_the_same_and_nothing_can_drive_a_terminal() {
-        check(&escaped_json(&hostile().to_string()));
+        check(&escape_json(&hostile().to_string()));
         assert_eq!(
-            escaped_json("{\"a\":1,\r\"ä€\":\"\u{7f}\"}"),
+            escape_json("{\"a\":1,\r\"ä€\":\"\u{7f}\"}"),
             "{\"a\":1, \"ä€\":\"\\u007f\"}".as_bytes()
         );
     }

@@ -1,33 +1,33 @@
 //! `steno`: the court reporter for AI agents.
 
 mod agent_route;
-mod agents;
 mod browser;
 mod byte_size;
 mod cli;
 mod commands;
 mod config;
 mod error;
+mod export_format;
 mod hooks;
 mod indexer;
 mod json_output;
-mod keeper;
+mod known_projects;
 mod moment;
-mod project;
-mod projects;
+mod process_environment;
+mod project_folder;
+mod project_threads;
 mod protected_paths;
+mod recording_gateway;
 mod recording_session;
-mod scene;
-mod scope;
-mod seen;
-mod store;
-mod sweep;
-mod table;
-mod target;
+mod runnable_agent;
+mod seen_files;
+mod session_importer;
+mod session_scope;
+mod session_store;
+mod session_syncer;
+mod text_table;
 mod thread_error;
 mod thread_run;
-mod threads;
-mod traffic;
 mod ui;
 mod write_permission;
 
@@ -41,10 +41,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let mut ui = ui::Ui::stdio();
-    let result = scene::Scene::from_environment().and_then(|scene| cli::run(&mut ui, &scene));
+    let result = process_environment::ProcessEnvironment::from_environment()
+        .and_then(|env| cli::run_command_line(&mut ui, &env));
     match result {
         Ok(exit) => exit.into(),
-        Err(_) if cli::is_hook() => ExitCode::SUCCESS,
-        Err(error) => ui.report(&error).into(),
+        Err(_) if cli::is_hook_call() => ExitCode::SUCCESS,
+        Err(error) => ui.report_error(&error).into(),
     }
 }

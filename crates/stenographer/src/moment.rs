@@ -4,11 +4,15 @@ use steno_core::Timestamp;
 use steno_core::moment::{self, Edge, Here};
 
 use crate::error::CommandError;
-use crate::scene::Scene;
+use crate::process_environment::ProcessEnvironment;
 
 /// The moment that `text` means: `2026-01-05`, `2026-01-05T09:15`, or `90m`, `12h`, `7d`, `2w` ago.
-pub(crate) fn parse(text: &str, edge: Edge, scene: &Scene) -> Result<Timestamp, CommandError> {
-    let here = Here { now: scene.clock.now(), zone: &scene.zone };
+pub(crate) fn parse_moment(
+    text: &str,
+    edge: Edge,
+    env: &ProcessEnvironment,
+) -> Result<Timestamp, CommandError> {
+    let here = Here { now: env.clock.now(), zone: &env.zone };
     moment::parse(text, edge, &here).map_err(|error| {
         CommandError::user(error).hint(
             "use a date such as 2026-01-05, a time such as 2026-01-05T09:15, or 90m, 12h, 7d, 2w ago",

@@ -6,7 +6,7 @@ use steno_core::index::IndexError;
 use steno_core::vault::{AgentName, SessionDir};
 
 use crate::error::CommandError;
-use crate::store::Store;
+use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
 /// The session that the command line asks for.
@@ -21,13 +21,13 @@ pub(crate) struct RequestedSession<'a> {
 
 impl RequestedSession<'_> {
     /// Returns the folder of the session to begin or to continue.
-    pub(crate) fn open_dir(&self, store: &Store) -> Result<SessionDir, CommandError> {
+    pub(crate) fn open_dir(&self, store: &SessionStore) -> Result<SessionDir, CommandError> {
         let agent = self.agent.unwrap_or(&self.default_agent);
         let Some(id) = self.session else {
             return Ok(store.vault.session(agent, &SessionId::fresh()));
         };
         let known = if id.as_str() == "latest" {
-            Some(store.latest()?)
+            Some(store.latest_session()?)
         } else {
             store.vault.sessions()?.into_iter().find(|session| session.id() == id)
         };
@@ -52,7 +52,7 @@ impl RequestedSession<'_> {
     pub(crate) fn open_dir_or_new(
         &self,
         ui: &mut Ui,
-        store: &Store,
+        store: &SessionStore,
     ) -> Result<SessionDir, CommandError> {
         let error = match self.open_dir(store) {
             Err(error) if error.error.is::<FileError>() || error.error.is::<IndexError>() => error,

@@ -11,19 +11,19 @@ use steno_core::thread::{
 use steno_core::vault::SessionDir;
 use steno_core::{SessionId, Transcript};
 
-use crate::agents;
 use crate::error::CommandError;
-use crate::scene::Scene;
-use crate::store::Store;
+use crate::process_environment::ProcessEnvironment;
+use crate::runnable_agent;
+use crate::session_store::SessionStore;
 use crate::thread_error::explain_thread_error;
 use crate::ui::Ui;
 
 /// Why a thread is set aside whose run was killed.
-const KILLED: &str = "the run was killed";
+const KILLED_REASON: &str = "the run was killed";
 
 /// What became of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum RunOutcome {
     /// The agent has ended its turn.
     Done,
     /// It has not, for this reason.
@@ -32,11 +32,11 @@ pub(crate) enum Outcome {
 
 /// Finishes the runs that were killed in the project's threads. What cannot be finished is reported, and tried again by the
 /// next command.
-pub(crate) fn finish_killed_runs(ui: &mut Ui, scene: &Scene, threads: &ThreadStore) {
+pub(crate) fn finish_killed_runs(ui: &mut Ui, env: &ProcessEnvironment, threads: &ThreadStore) {
     // A store that cannot be read is reported by whoever wanted to read it.
     let all = threads.threads(None).unwrap_or_default();
     for thread in all {
-        let run = ThreadRun { scene, threads, id: &thread.id };
+        let run = ThreadRun { env, threads, id: &thread.id };
         let finished = match threads.take_over_killed(&thread.id) {
             Ok(None) => continue,
             Ok(Some(worker)) => run.finish_killed(&worker).and_then(|()| Ok(worker.finish()?)),
@@ -51,7 +51,7 @@ pub(crate) fn finish_killed_runs(ui: &mut Ui, scene: &Scene, threads: &ThreadSto
 
 /// A thread in which an agent is run, or was.
 pub(crate) struct ThreadRun<'a> {
-    pub(crate) scene: &'a Scene,
+    pub(crate) env: &'a ProcessEnvironment,
     pub(crate) threads: &'a ThreadStore,
     pub(crate) id: &'a Id,
 }
@@ -63,11 +63,11 @@ impl ThreadRun<'_> {
         let thread = self.threads.thread(self.id.as_str()).map_err(explain_thread_error)?;
         let (mut recorded, mut last_turn, mut written) = (0, None, Ok(Vec::new()));
         if let Some(name) = thread.session_id
-            && let Some(dir) = find_session(self.scene, self.id, &name)?
+            && let Some(dir) = find_session(self.env, self.id, &name)?
         {
             // What the agent wrote itself makes the transcripts richer; without it the wire has to do.
-            let kept = KeptSession { dir: dir.clone(), name };
-            let _ = agents::join(&Ui::silent(), self.scene, &kept);
+            let kept = Kept { dir: dir.clone(), name };
+            let _ = runnable_agent::sync_agent_files(&Ui::silent(), self.env, &kept);
             let mut transcript = dir.read()?;
             killed.retain_own_units(&mut transcript);
             recorded = transcript.entries.iter().filter(|entry| leslie::asks(entry)).count();
@@ -77,8 +77,9 @@ impl ThreadRun<'_> {
         let is_done = killed.prompts_planned > 0
             && recorded >= killed.prompts_planned
             && last_turn.as_deref() == Some("end_turn");
-        let outcome = if is_done { Outcome::Done } else { Outcome::Open(KILLED.to_owned()) };
-        self.settle(&outcome)?;
+        let outcome =
+            if is_done { RunOutcome::Done } else { RunOutcome::Open(KILLED_REASON.to_owned()) };
+        self.update_status(&outcome)?;
         written.map(drop)
     }
 
@@ -94,23 +95,23 @@ impl ThreadRun<'_> {
             return Ok(Vec::new());
         }
         transcript.session.thread = Some(self.id.to_string());
-        leslie::localize(&mut transcript, &self.scene.zone);
+        leslie::localize(&mut transcript, &self.env.zone);
         self.threads.write_transcript(self.id.as_str(), &transcript).map_err(explain_thread_error)
     }
 
     /// Gives the thread the status that follows, unless somebody has given it another meanwhile.
-    pub(crate) fn settle(&self, outcome: &Outcome) -> Result<Status, CommandError> {
+    pub(crate) fn update_status(&self, outcome: &RunOutcome) -> Result<Status, CommandError> {
         let relations = self.threads.relations().map_err(explain_thread_error)?;
         let status = self.threads.thread(self.id.as_str()).map_err(explain_thread_error)?.status;
         if status != Status::Active {
             return Ok(status);
         }
         let (action, reason) = match outcome {
-            Outcome::Done if has_open_children(&relations, self.id) => {
+            RunOutcome::Done if has_open_children(&relations, self.id) => {
                 (Action::Suspend, Some("Waiting for child threads".to_owned()))
             }
-            Outcome::Done => (Action::Done, None),
-            Outcome::Open(reason) => (Action::Suspend, Some(reason.clone())),
+            RunOutcome::Done => (Action::Done, None),
+            RunOutcome::Open(reason) => (Action::Suspend, Some(reason.clone())),
         };
         let thread = self.id.to_string();
         let change = Lifecycle { thread, action, reason, operator: Operator::System };
@@ -120,11 +121,11 @@ impl ThreadRun<'_> {
 
 /// The kept session that has this name in the protocol: where several agents have one, that of the thread.
 pub(crate) fn find_session(
-    scene: &Scene,
+    env: &ProcessEnvironment,
     thread: &Id,
     name: &str,
 ) -> Result<Option<SessionDir>, CommandError> {
-    let vault = Store::new(scene).vault;
+    let vault = SessionStore::new(env).vault;
     let mut sessions = Vec::new();
     for agent in vault.agents()? {
         let Ok(known) = agent.parse() else { continue };

@@ -11,16 +11,16 @@ use steno_core::agent::places::{in_projects, places};
 use steno_core::vault::SessionDir;
 
 use crate::error::CommandError;
+use crate::process_environment::ProcessEnvironment;
 use crate::protected_paths::is_protected;
-use crate::scene::Scene;
 use crate::ui::Ui;
 
 /// How many files are named in a question.
-const MAX_NAMED: usize = 5;
+const MAX_LISTED: usize = 5;
 
 /// Whether the files of one session may be written.
 pub(crate) struct WritePermission<'a> {
-    scene: &'a Scene,
+    env: &'a ProcessEnvironment,
     session: &'a SessionDir,
     /// Finds the folders that the session's agent worked in, then and now.
     find_projects: &'a FindProjects<'a>,
@@ -31,19 +31,19 @@ type FindProjects<'a> = dyn Fn() -> Result<Vec<PathBuf>, CommandError> + 'a;
 impl<'a> WritePermission<'a> {
     /// The rule for a session whose agent worked in these folders.
     pub(crate) fn new(
-        scene: &'a Scene,
+        env: &'a ProcessEnvironment,
         session: &'a SessionDir,
         find_projects: &'a FindProjects<'a>,
     ) -> Self {
-        Self { scene, session, find_projects }
+        Self { env, session, find_projects }
     }
 
     /// Makes sure that none of the targets is protected. What the user has chosen the folder for needs no more.
     pub(crate) fn check_protected(&self, targets: &[PathBuf]) -> Result<(), CommandError> {
-        let home = self.scene.home.canonicalize().unwrap_or_else(|_| self.scene.home.clone());
+        let home = self.env.home.canonicalize().unwrap_or_else(|_| self.env.home.clone());
         for target in targets {
-            let real = resolved(target)?;
-            if [target, &real].into_iter().any(|path| is_protected(path, &self.scene.home))
+            let real = resolve_parents(target)?;
+            if [target, &real].into_iter().any(|path| is_protected(path, &self.env.home))
                 || is_protected(&real, &home)
             {
                 let path = target.display();
@@ -56,14 +56,18 @@ impl<'a> WritePermission<'a> {
     }
 
     /// Makes sure that all targets may be written, and asks about those that are not where the agent keeps sessions.
-    pub(crate) fn check(&self, ui: &mut Ui, targets: &[PathBuf]) -> Result<(), CommandError> {
+    pub(crate) fn check_targets(
+        &self,
+        ui: &mut Ui,
+        targets: &[PathBuf],
+    ) -> Result<(), CommandError> {
         self.check_protected(targets)?;
-        if outside(targets, &self.own_places(&[])?)?.is_empty() {
+        if targets_outside(targets, &self.agent_folders(&[])?)?.is_empty() {
             return Ok(());
         }
-        let own = self.own_places(&(self.find_projects)()?)?;
-        let foreign = outside(targets, &own)?;
-        if foreign.is_empty() || ui.can_ask() && ui.confirms(question(&foreign)) {
+        let own = self.agent_folders(&(self.find_projects)()?)?;
+        let foreign = targets_outside(targets, &own)?;
+        if foreign.is_empty() || ui.can_ask() && ui.confirm(confirm_question(&foreign)) {
             return Ok(());
         }
         let (agent, first) = (self.session.agent(), foreign[0].display());
@@ -74,12 +78,12 @@ impl<'a> WritePermission<'a> {
     }
 
     /// Where the session's agent keeps sessions, also in project folders, free of links.
-    fn own_places(&self, projects: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
-        let (home, agent) = (&self.scene.home, self.session.agent());
+    fn agent_folders(&self, projects: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
+        let (home, agent) = (&self.env.home, self.session.agent());
         let projects: Vec<PathBuf> =
             projects.iter().filter(|folder| is_project(folder, home)).cloned().collect();
-        let mut known = places(home, &Scene::variable);
-        known.extend(in_projects(&projects, home, &Scene::variable));
+        let mut known = places(home, &ProcessEnvironment::variable);
+        known.extend(in_projects(&projects, home, &ProcessEnvironment::variable));
         let own = known.into_iter().filter(|place| place.agent == agent);
         let mut own: Vec<PathBuf> = own.map(|place| place.path).collect();
         // Of an agent that has no places, the whole project is one.
@@ -87,7 +91,7 @@ impl<'a> WritePermission<'a> {
             own = projects;
         }
         let own = own.into_iter().filter(|path| path.is_absolute());
-        Ok(own.map(|path| resolved(&path)).collect::<io::Result<_>>()?)
+        Ok(own.map(|path| resolve_parents(&path)).collect::<io::Result<_>>()?)
     }
 }
 
@@ -99,10 +103,10 @@ fn is_project(folder: &Path, home: &Path) -> bool {
 }
 
 /// Those of the targets that are in none of the places.
-fn outside<'t>(targets: &'t [PathBuf], places: &[PathBuf]) -> io::Result<Vec<&'t Path>> {
+fn targets_outside<'t>(targets: &'t [PathBuf], places: &[PathBuf]) -> io::Result<Vec<&'t Path>> {
     let mut outside = Vec::new();
     for target in targets {
-        if !is_inside(target, places)? {
+        if !is_inside_any(target, places)? {
             outside.push(target.as_path());
         }
     }
@@ -110,15 +114,15 @@ fn outside<'t>(targets: &'t [PathBuf], places: &[PathBuf]) -> io::Result<Vec<&'t
 }
 
 /// Whether a file and what it leads to are in one of these places.
-fn is_inside(target: &Path, places: &[PathBuf]) -> io::Result<bool> {
+fn is_inside_any(target: &Path, places: &[PathBuf]) -> io::Result<bool> {
     let is_in = |path: &Path| places.iter().any(|place| path.starts_with(place));
     // A database is written through a link.
     let linked = target.is_symlink().then(|| target.canonicalize().ok()).flatten();
-    Ok(is_in(&resolved(target)?) && linked.is_none_or(|linked| is_in(&linked)))
+    Ok(is_in(&resolve_parents(target)?) && linked.is_none_or(|linked| is_in(&linked)))
 }
 
 /// The path with all links on the way to it followed; what is not there yet stays as it is named.
-fn resolved(path: &Path) -> io::Result<PathBuf> {
+fn resolve_parents(path: &Path) -> io::Result<PathBuf> {
     let is_plain =
         path.is_absolute() && !path.components().any(|part| part == Component::ParentDir);
     if !is_plain {
@@ -133,9 +137,9 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
     Ok(real.join(path.strip_prefix(there).unwrap_or(path)))
 }
 
-fn question(foreign: &[&Path]) -> String {
-    let named = foreign.iter().take(MAX_NAMED).map(|path| format!("  {}\n", path.display()));
-    let more = foreign.len().saturating_sub(MAX_NAMED);
+fn confirm_question(foreign: &[&Path]) -> String {
+    let named = foreign.iter().take(MAX_LISTED).map(|path| format!("  {}\n", path.display()));
+    let more = foreign.len().saturating_sub(MAX_LISTED);
     let more = (more > 0).then(|| format!("  and {more} more\n"));
     let lines: String = named.chain(more).collect();
     format!(

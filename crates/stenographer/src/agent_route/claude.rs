@@ -4,24 +4,28 @@ use serde_json::json;
 
 use super::settings_file::{read_json, text_at};
 use super::{AgentRoute, LaunchWord, program_name};
-use crate::scene::Scene;
+use crate::process_environment::ProcessEnvironment;
 
-const VARIABLE: &str = "ANTHROPIC_BASE_URL";
+const BASE_URL_VARIABLE: &str = "ANTHROPIC_BASE_URL";
 
-pub(super) fn apply(route: &mut AgentRoute, scene: &Scene, program: usize) {
-    let home = Scene::variable("CLAUDE_CONFIG_DIR")
-        .map_or_else(|| scene.home.join(".claude"), |folder| scene.cwd.join(folder));
-    let project = scene.cwd.join(".claude");
+pub(super) fn apply_claude_settings(
+    route: &mut AgentRoute,
+    env: &ProcessEnvironment,
+    program: usize,
+) {
+    let home = ProcessEnvironment::variable("CLAUDE_CONFIG_DIR")
+        .map_or_else(|| env.home.join(".claude"), |folder| env.cwd.join(folder));
+    let project = env.cwd.join(".claude");
     let files = [
         project.join("settings.local.json"),
         project.join("settings.json"),
         home.join("settings.json"),
     ];
-    let mut stated = files
-        .iter()
-        .filter_map(|file| text_at(&read_json(file), &["env", VARIABLE]).map(str::to_owned));
+    let mut stated = files.iter().filter_map(|file| {
+        text_at(&read_json(file), &["env", BASE_URL_VARIABLE]).map(str::to_owned)
+    });
     let has_flag = route
-        .arguments(program)
+        .user_arguments(program)
         .any(|(_, word)| word == "--settings" || word.starts_with("--settings="));
     let Some(path) =
         stated.next().and_then(|address| route.environment.route_to("anthropic", &address))
@@ -33,8 +37,9 @@ pub(super) fn apply(route: &mut AgentRoute, scene: &Scene, program: usize) {
     if has_flag || program_name(name).ends_with("-acp") {
         return;
     }
-    let settings = json!({"env": {VARIABLE: "\u{0}"}}).to_string();
+    let settings = json!({"env": {BASE_URL_VARIABLE: "\u{0}"}}).to_string();
     let (before, after) = settings.split_once("\\u0000").expect("it was just written");
-    let words = [LaunchWord::Plain("--settings".into()), LaunchWord::around(before, &path, after)];
+    let words =
+        [LaunchWord::Plain("--settings".into()), LaunchWord::with_address(before, &path, after)];
     route.words.splice(program + 1..program + 1, words);
 }

@@ -10,34 +10,36 @@ use toml_edit::{Document, Item};
 
 use super::settings_file::{parse_json, read_json};
 use super::{AgentRoute, LaunchWord, program_name};
-use crate::scene::Scene;
+use crate::process_environment::ProcessEnvironment;
 
-const VARIABLE: &str = "CODEX_CONFIG";
-const CHATGPT: &str = "https://chatgpt.com/backend-api/codex";
-const OPENAI: &str = "https://api.openai.com/v1";
+const CONFIG_VARIABLE: &str = "CODEX_CONFIG";
+const CHATGPT_URL: &str = "https://chatgpt.com/backend-api/codex";
+const OPENAI_URL: &str = "https://api.openai.com/v1";
 
-pub(super) fn apply(route: &mut AgentRoute, scene: &Scene, program: usize) {
-    let settings = CodexSettings::read(route, scene, program);
+pub(super) fn apply_codex_config(route: &mut AgentRoute, env: &ProcessEnvironment, program: usize) {
+    let settings = CodexSettings::read(route, env, program);
     let Some((key, address)) = settings.base_url() else { return };
     let environment = &mut route.environment;
     let path = match address.as_str() {
-        CHATGPT => environment.route_to_vendor("chatgpt", CHATGPT),
-        OPENAI => environment.route_to_vendor("openai", OPENAI),
+        CHATGPT_URL => environment.route_to_vendor("chatgpt", CHATGPT_URL),
+        OPENAI_URL => environment.route_to_vendor("openai", OPENAI_URL),
         other => environment.route_to("openai", other),
     };
     let Some(path) = path else { return };
-    set_flag(route, &settings, &ConfigPlace { key: &key, path: &path, program });
+    set_flag(route, &settings, &CodexConfigChange { key: &key, path: &path, program });
     let mut config = settings.adapter_config;
     config[&key] = json!("\u{1}");
     let text = config.to_string();
     let pieces: Vec<_> = text.split("\\u0001").collect();
     let [before, after] = pieces[..] else { return };
-    route.variables.push((VARIABLE.to_owned(), LaunchWord::around(before, &path, after)));
+    route
+        .variables
+        .push((CONFIG_VARIABLE.to_owned(), LaunchWord::with_address(before, &path, after)));
 }
 
 /// Puts the gateway's address where it wins over all else.
-fn set_flag(route: &mut AgentRoute, settings: &CodexSettings, place: &ConfigPlace<'_>) {
-    let ConfigPlace { key, path, program } = *place;
+fn set_flag(route: &mut AgentRoute, settings: &CodexSettings, place: &CodexConfigChange<'_>) {
+    let CodexConfigChange { key, path, program } = *place;
     if let LaunchWord::Plain(name) = &route.words[program]
         && program_name(name).ends_with("-acp")
     {
@@ -48,11 +50,11 @@ fn set_flag(route: &mut AgentRoute, settings: &CodexSettings, place: &ConfigPlac
     match given {
         // A flag of the user's would win over ours: its value is replaced.
         Some(given) => {
-            let before = format!("{}{key}=\"", given.before);
-            route.words[given.at] = LaunchWord::around(&before, path, "\"");
+            let before = format!("{}{key}=\"", given.flag_prefix);
+            route.words[given.word_index] = LaunchWord::with_address(&before, path, "\"");
         }
         None => {
-            let word = LaunchWord::around(&format!("{key}=\""), path, "\"");
+            let word = LaunchWord::with_address(&format!("{key}=\""), path, "\"");
             let words = [LaunchWord::Plain("-c".into()), word];
             route.words.splice(program + 1..program + 1, words);
         }
@@ -61,39 +63,40 @@ fn set_flag(route: &mut AgentRoute, settings: &CodexSettings, place: &ConfigPlac
 
 /// A setting, the path at the gateway that becomes its value, and the word that is Codex.
 #[derive(Clone, Copy)]
-struct ConfigPlace<'a> {
+struct CodexConfigChange<'a> {
     key: &'a str,
     path: &'a str,
     program: usize,
 }
 
 /// A `-c KEY=VALUE` of the command line.
-struct ConfigOverride {
+struct CodexConfigFlag {
     key: String,
     value: String,
     /// Which word it is, and what stands in that word before the key.
-    at: usize,
-    before: String,
+    word_index: usize,
+    flag_prefix: String,
 }
 
 /// What decides which server Codex asks.
 struct CodexSettings {
     file: Option<Document<String>>,
-    overrides: Vec<ConfigOverride>,
+    overrides: Vec<CodexConfigFlag>,
     adapter_config: Value,
     is_chatgpt: bool,
 }
 
 impl CodexSettings {
-    fn read(route: &AgentRoute, scene: &Scene, program: usize) -> Self {
-        let home = Scene::variable("CODEX_HOME")
-            .map_or_else(|| scene.home.join(".codex"), |folder| scene.cwd.join(folder));
+    fn read(route: &AgentRoute, env: &ProcessEnvironment, program: usize) -> Self {
+        let home = ProcessEnvironment::variable("CODEX_HOME")
+            .map_or_else(|| env.home.join(".codex"), |folder| env.cwd.join(folder));
         let text = std::fs::read_to_string(home.join("config.toml")).unwrap_or_default();
-        let config = Scene::variable(VARIABLE).and_then(|text| text.into_string().ok());
+        let config =
+            ProcessEnvironment::variable(CONFIG_VARIABLE).and_then(|text| text.into_string().ok());
         let config = config.as_deref().map(parse_json).filter(Value::is_object);
         Self {
             file: Document::parse(text).ok(),
-            overrides: overrides(route, program),
+            overrides: parse_overrides(route, program),
             adapter_config: config.unwrap_or_else(|| json!({})),
             is_chatgpt: is_chatgpt_login(&home),
         }
@@ -101,17 +104,17 @@ impl CodexSettings {
 
     /// The setting that says where requests go, and where they go as it is.
     fn base_url(&self) -> Option<(String, String)> {
-        let provider = self.value("model_provider").unwrap_or_else(|| "openai".to_owned());
+        let provider = self.find_value("model_provider").unwrap_or_else(|| "openai".to_owned());
         if provider != "openai" {
             let key = format!("model_providers.{provider}.base_url");
-            return self.value(&key).map(|address| (key, address));
+            return self.find_value(&key).map(|address| (key, address));
         }
         let key = "openai_base_url".to_owned();
-        let default = if self.is_chatgpt { CHATGPT } else { OPENAI };
-        Some((key.clone(), self.value(&key).unwrap_or_else(|| default.to_owned())))
+        let default = if self.is_chatgpt { CHATGPT_URL } else { OPENAI_URL };
+        Some((key.clone(), self.find_value(&key).unwrap_or_else(|| default.to_owned())))
     }
 
-    fn value(&self, key: &str) -> Option<String> {
+    fn find_value(&self, key: &str) -> Option<String> {
         let given = self.overrides.iter().rev().find(|given| given.key == key);
         if let Some(given) = given {
             return Some(given.value.clone());
@@ -128,10 +131,10 @@ impl CodexSettings {
 }
 
 /// The `-c` and `--config` of a command line.
-fn overrides(route: &AgentRoute, program: usize) -> Vec<ConfigOverride> {
+fn parse_overrides(route: &AgentRoute, program: usize) -> Vec<CodexConfigFlag> {
     let mut found = Vec::new();
     let mut is_value = false;
-    for (at, word) in route.arguments(program) {
+    for (at, word) in route.user_arguments(program) {
         if word == "--" {
             break;
         }
@@ -145,15 +148,20 @@ fn overrides(route: &AgentRoute, program: usize) -> Vec<ConfigOverride> {
         let stated =
             before.and_then(|before| Some((before, word[before.len()..].split_once('=')?)));
         if let Some((before, (key, value))) = stated {
-            let (key, value) = (key.trim().to_owned(), unquote(value));
-            found.push(ConfigOverride { key, value, at, before: before.to_owned() });
+            let (key, value) = (key.trim().to_owned(), unquote_toml(value));
+            found.push(CodexConfigFlag {
+                key,
+                value,
+                word_index: at,
+                flag_prefix: before.to_owned(),
+            });
         }
     }
     found
 }
 
 /// The text of a TOML value, which may lack its quotes.
-fn unquote(value: &str) -> String {
+fn unquote_toml(value: &str) -> String {
     let value = value.trim();
     let quoted =
         ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
@@ -162,7 +170,7 @@ fn unquote(value: &str) -> String {
 
 /// Whether requests are paid by a ChatGPT account.
 fn is_chatgpt_login(home: &std::path::Path) -> bool {
-    if Scene::variable("CODEX_API_KEY").is_some() {
+    if ProcessEnvironment::variable("CODEX_API_KEY").is_some() {
         return false;
     }
     let auth = read_json(&PathBuf::from(home).join("auth.json"));

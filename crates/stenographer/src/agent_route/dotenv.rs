@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 /// The variables that `.env` states; of one that stands there twice, the last.
-pub(super) fn stated_variables(folder: &Path) -> HashMap<String, String> {
+pub(super) fn read_dotenv(folder: &Path) -> HashMap<String, String> {
     let text = std::fs::read_to_string(folder.join(".env")).unwrap_or_default();
     text.lines().filter_map(parse_line).collect()
 }

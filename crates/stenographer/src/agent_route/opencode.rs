@@ -7,24 +7,25 @@ use serde_json::{Map, Value, json};
 
 use super::settings_file::{parse_json, read_json, text_at};
 use super::{AgentRoute, LaunchWord};
-use crate::scene::Scene;
+use crate::process_environment::ProcessEnvironment;
 
-const VARIABLE: &str = "OPENCODE_CONFIG_CONTENT";
+const CONTENT_VARIABLE: &str = "OPENCODE_CONFIG_CONTENT";
 
 /// Stands for the gateway's address until that is known: no JSON text has it.
-const ADDRESS: char = '\u{1}';
+const ADDRESS_MARK: char = '\u{1}';
 
 /// Providers that OpenCode offers without any settings.
-const BUILT_IN: [(&str, &str); 2] =
+const BUILT_IN_PROVIDERS: [(&str, &str); 2] =
     [("opencode", "https://opencode.ai/zen/v1"), ("openrouter", "https://openrouter.ai/api/v1")];
 
-pub(super) fn apply(route: &mut AgentRoute, scene: &Scene) {
-    let own = Scene::variable(VARIABLE).and_then(|text| text.into_string().ok());
+pub(super) fn apply_opencode_config(route: &mut AgentRoute, env: &ProcessEnvironment) {
+    let own =
+        ProcessEnvironment::variable(CONTENT_VARIABLE).and_then(|text| text.into_string().ok());
     let mut content = own.as_deref().map(parse_json).unwrap_or_default();
     let mut addresses: Vec<(String, String)> = Vec::new();
-    let files = config_files(scene).into_iter().map(|file| read_json(&file));
+    let files = config_files(env).into_iter().map(|file| read_json(&file));
     for config in files.chain([content.clone()]) {
-        for (id, address) in stated_providers(&config) {
+        for (id, address) in read_providers(&config) {
             addresses.retain(|(known, _)| *known != id);
             addresses.push((id, address));
         }
@@ -33,31 +34,31 @@ pub(super) fn apply(route: &mut AgentRoute, scene: &Scene) {
         content = json!({});
     }
     let stated = |id: &str| addresses.iter().any(|(known, _)| known == id);
-    for (id, address) in BUILT_IN.into_iter().filter(|(id, _)| !stated(id)) {
+    for (id, address) in BUILT_IN_PROVIDERS.into_iter().filter(|(id, _)| !stated(id)) {
         if let Some(path) = route.environment.route_to_vendor(id, address) {
-            set_base_url(&mut content, id, &format!("{ADDRESS}{path}"));
+            set_base_url(&mut content, id, &format!("{ADDRESS_MARK}{path}"));
         }
     }
     for (id, address) in addresses {
         if let Some(path) = route.environment.route_to(&id, &address) {
-            set_base_url(&mut content, &id, &format!("{ADDRESS}{path}"));
+            set_base_url(&mut content, &id, &format!("{ADDRESS_MARK}{path}"));
         }
     }
     let text = content.to_string();
     // JSON escapes control characters.
     let pieces = text.split("\\u0001").map(str::to_owned).collect();
-    route.variables.push((VARIABLE.to_owned(), LaunchWord::WithAddress(pieces)));
+    route.variables.push((CONTENT_VARIABLE.to_owned(), LaunchWord::WithAddress(pieces)));
 }
 
 /// The settings files, those that win last.
-fn config_files(scene: &Scene) -> Vec<PathBuf> {
-    let config = Scene::variable("XDG_CONFIG_HOME")
-        .map_or_else(|| scene.home.join(".config"), PathBuf::from)
+fn config_files(env: &ProcessEnvironment) -> Vec<PathBuf> {
+    let config = ProcessEnvironment::variable("XDG_CONFIG_HOME")
+        .map_or_else(|| env.home.join(".config"), PathBuf::from)
         .join("opencode");
     let mut files: Vec<PathBuf> =
         ["config.json", "opencode.json", "opencode.jsonc"].map(|name| config.join(name)).into();
-    files.extend(Scene::variable("OPENCODE_CONFIG").map(|file| scene.cwd.join(file)));
-    let mut folders: Vec<_> = scene.cwd.ancestors().collect();
+    files.extend(ProcessEnvironment::variable("OPENCODE_CONFIG").map(|file| env.cwd.join(file)));
+    let mut folders: Vec<_> = env.cwd.ancestors().collect();
     folders.reverse();
     for folder in folders {
         files.extend(["opencode.json", "opencode.jsonc"].map(|name| folder.join(name)));
@@ -66,7 +67,7 @@ fn config_files(scene: &Scene) -> Vec<PathBuf> {
 }
 
 /// The providers with an address of their own.
-fn stated_providers(config: &Value) -> Vec<(String, String)> {
+fn read_providers(config: &Value) -> Vec<(String, String)> {
     let providers = config.get("provider").and_then(Value::as_object);
     let stated = providers.into_iter().flatten().filter_map(|(id, provider)| {
         let address = text_at(provider, &["options", "baseURL"])?;
@@ -81,7 +82,7 @@ fn expand_variables(text: &str) -> String {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{env:") {
         let Some((name, after)) = after.split_once('}') else { break };
-        let value = Scene::variable(name).and_then(|value| value.into_string().ok());
+        let value = ProcessEnvironment::variable(name).and_then(|value| value.into_string().ok());
         expanded += before;
         expanded += &value.unwrap_or_default();
         rest = after;

@@ -14,71 +14,76 @@ use ratatui::widgets::Clear;
 use steno_core::index::mark::Line as MarkedLine;
 use unicode_width::UnicodeWidthStr;
 
-use super::line::Line as Typed;
-use super::state::{State, View};
-use crate::table::{fit, wrap};
-use crate::ui::defused;
+use super::state::{BrowserState, ListView};
+use super::text_input::TextInput as Typed;
+use crate::text_table::{fit_columns, wrap_columns};
+use crate::ui::escape_control;
 
 /// Which styles may be used.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Palette {
+pub(crate) struct TerminalPalette {
     /// Whether there are colours, rather than bold and dim text only.
-    pub(crate) coloured: bool,
+    pub(crate) has_colours: bool,
 }
 
-impl Palette {
-    fn colour(self, colour: Color) -> Style {
-        if self.coloured { Style::new().fg(colour) } else { Style::new() }
+impl TerminalPalette {
+    fn foreground(self, colour: Color) -> Style {
+        if self.has_colours { Style::new().fg(colour) } else { Style::new() }
     }
 }
 
-const PLAIN: Style = Style::new();
-const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
-const DIM: Style = Style::new().add_modifier(Modifier::DIM);
+const PLAIN_STYLE: Style = Style::new();
+const BOLD_STYLE: Style = Style::new().add_modifier(Modifier::BOLD);
+const DIM_STYLE: Style = Style::new().add_modifier(Modifier::DIM);
 // Reversed colours and dim text would make a patchwork of it.
-const CHOSEN: Style =
+const SELECTED_STYLE: Style =
     Style::new().fg(Color::Reset).remove_modifier(Modifier::DIM).add_modifier(Modifier::REVERSED);
-const MATCH: Style = Style::new().add_modifier(Modifier::BOLD).add_modifier(Modifier::UNDERLINED);
+const MATCH_STYLE: Style =
+    Style::new().add_modifier(Modifier::BOLD).add_modifier(Modifier::UNDERLINED);
 
 /// A key, what it does, and how much it matters where there is little room.
-type Key = (&'static str, &'static str, u8);
+type KeyHint = (&'static str, &'static str, u8);
 
 /// Paints everything.
-pub(crate) fn draw(frame: &mut Frame<'_>, state: &mut State, palette: Palette) {
+pub(crate) fn draw_browser(
+    frame: &mut Frame<'_>,
+    state: &mut BrowserState,
+    palette: TerminalPalette,
+) {
     if state.reader.is_some() {
-        reader::draw(frame, state, palette);
+        reader::draw_reader(frame, state, palette);
     } else {
-        list::draw(frame, state, palette);
+        list::draw_list(frame, state, palette);
     }
-    if state.help {
-        help::draw(frame, state.reader.is_some());
+    if state.is_help_shown {
+        help::draw_help(frame, state.reader.is_some());
     }
 }
 
 /// The last row: what happened, what goes on, or else which keys there are.
-fn footer(frame: &mut Frame<'_>, state: &State, area: Rect, keys: &[Key]) {
+fn draw_footer(frame: &mut Frame<'_>, state: &BrowserState, area: Rect, keys: &[KeyHint]) {
     let told = match &state.notice {
         _ if state.opening.is_some() => Some("reading …"),
-        _ if state.writing => Some("writing …"),
+        _ if state.is_exporting => Some("writing …"),
         notice => notice.as_deref(),
     };
     let Some(told) = told else {
-        return put(frame, keys_line(keys, usize::from(area.width)), area);
+        return draw_line(frame, keys_line(keys, usize::from(area.width)), area);
     };
     // What takes more than one row covers what is above.
-    let rows = wrap(&one_line(told), usize::from(area.width.saturating_sub(2)));
+    let rows = wrap_columns(&one_line(told), usize::from(area.width.saturating_sub(2)));
     let height = u16::try_from(rows.len()).unwrap_or(1).min(frame.area().height).min(4);
     let area = Rect { y: area.bottom().saturating_sub(height), height, ..area };
     frame.render_widget(Clear, area);
     for (row, place) in rows.iter().zip(area.rows()) {
-        put(frame, Line::styled(format!(" {row}"), BOLD), place);
+        draw_line(frame, Line::styled(format!(" {row}"), BOLD_STYLE), place);
     }
 }
 
 /// As many keys as there is room for.
-fn keys_line(keys: &[Key], width: usize) -> Line<'static> {
+fn keys_line(keys: &[KeyHint], width: usize) -> Line<'static> {
     let mut shown = keys.to_vec();
-    let wide = |(key, what, _): &Key| key.width() + what.width() + 3;
+    let wide = |(key, what, _): &KeyHint| key.width() + what.width() + 3;
     while shown.iter().map(wide).sum::<usize>() > width + 1 {
         let Some(least) = shown.iter().map(|key| key.2).min() else { break };
         shown.retain(|key| key.2 > least);
@@ -86,14 +91,14 @@ fn keys_line(keys: &[Key], width: usize) -> Line<'static> {
     let mut spans = Vec::new();
     for (key, what, _) in shown {
         spans.push(Span::raw(if spans.is_empty() { " " } else { "  " }));
-        spans.push(Span::styled(key, BOLD));
+        spans.push(Span::styled(key, BOLD_STYLE));
         spans.push(Span::raw(format!(" {what}")));
     }
     Line::from(spans)
 }
 
 /// Paints a row; what does not fit is cut off, and `…` tells so.
-fn put(frame: &mut Frame<'_>, line: Line<'_>, area: Rect) {
+fn draw_line(frame: &mut Frame<'_>, line: Line<'_>, area: Rect) {
     let room = usize::from(area.width);
     if line.width() <= room {
         return frame.render_widget(line, area);
@@ -105,7 +110,7 @@ fn put(frame: &mut Frame<'_>, line: Line<'_>, area: Rect) {
         if left > 0 {
             // The next span does not fit either.
             let text = if used >= room {
-                fit(&format!("{} ", span.content), left)
+                fit_columns(&format!("{} ", span.content), left)
             } else {
                 span.content.into_owned()
             };
@@ -116,24 +121,24 @@ fn put(frame: &mut Frame<'_>, line: Line<'_>, area: Rect) {
 }
 
 /// Text at the left and at the right of a row; where both have no room, the left one is cut.
-fn both_ends(frame: &mut Frame<'_>, area: Rect, left: Line<'_>, right: Line<'_>) {
+fn draw_line_ends(frame: &mut Frame<'_>, area: Rect, left: Line<'_>, right: Line<'_>) {
     let wide = u16::try_from(right.width()).unwrap_or(u16::MAX);
     let (mut first, mut last) = (area, Rect::default());
     if wide > 0 && wide + 12 <= area.width {
         first.width = area.width - wide - 1;
         last = Rect { x: area.x + first.width + 1, width: wide, ..area };
     }
-    put(frame, left, first);
-    put(frame, right, last);
+    draw_line(frame, left, first);
+    draw_line(frame, right, last);
 }
 
 /// A line that is being typed, with the cursor in it.
-fn typed(frame: &mut Frame<'_>, area: Rect, prompt: &str, line: &Typed) {
+fn draw_text_input(frame: &mut Frame<'_>, area: Rect, prompt: &str, line: &Typed) {
     let before = u16::try_from(prompt.width()).unwrap_or(0).min(area.width);
     let room = Rect { x: area.x + before, width: area.width - before, ..area };
-    frame.render_widget(Line::styled(prompt, BOLD), area);
+    frame.render_widget(Line::styled(prompt, BOLD_STYLE), area);
     // What does not fit is cut off at the left, so that the cursor can be seen.
-    let (text, column) = (line.text(), line.column());
+    let (text, column) = (line.text(), line.cursor_column());
     let hidden = (column + 1).saturating_sub(usize::from(room.width));
     let mut begins = text.char_indices().map(|(at, _)| at).chain([text.len()]);
     let begin = begins.find(|at| text[..*at].width() >= hidden).unwrap_or(0);
@@ -146,23 +151,23 @@ fn typed(frame: &mut Frame<'_>, area: Rect, prompt: &str, line: &Typed) {
 }
 
 /// A line from the byte `at` on; if its first match would not be seen, what is around that.
-fn marked(line: &MarkedLine, at: usize, width: usize) -> Vec<Span<'static>> {
+fn spans_around_match(line: &MarkedLine, at: usize, width: usize) -> Vec<Span<'static>> {
     let is_hidden = |mark: &Range<usize>| line.text[at..mark.end].width() + 2 > width;
     let Some(first) = line.marks.first().filter(|mark| at > mark.start || is_hidden(mark)) else {
-        return with_marks(line, at);
+        return spans_with_marks(line, at);
     };
     let before = line.text[..first.start].char_indices().rev().take(width / 4).last();
     let mut spans = vec![Span::raw("…")];
-    spans.extend(with_marks(line, before.map_or(first.start, |(at, _)| at)));
+    spans.extend(spans_with_marks(line, before.map_or(first.start, |(at, _)| at)));
     spans
 }
 
 /// A line from the byte `at` on, with what matches marked.
-fn with_marks(line: &MarkedLine, mut at: usize) -> Vec<Span<'static>> {
+fn spans_with_marks(line: &MarkedLine, mut at: usize) -> Vec<Span<'static>> {
     let mut spans = Vec::new();
     for mark in &line.marks {
         spans.push(Span::raw(one_line(&line.text[at..mark.start])));
-        spans.push(Span::styled(one_line(&line.text[mark.clone()]), MATCH));
+        spans.push(Span::styled(one_line(&line.text[mark.clone()]), MATCH_STYLE));
         at = mark.end;
     }
     spans.push(Span::raw(one_line(&line.text[at..])));
@@ -171,10 +176,10 @@ fn with_marks(line: &MarkedLine, mut at: usize) -> Vec<Span<'static>> {
 
 /// Text that stays on one row and cannot drive the terminal.
 fn one_line(text: &str) -> String {
-    defused(text).replace(['\n', '\t'], " ")
+    escape_control(text).replace(['\n', '\t'], " ")
 }
 
 /// Which of the two lists is shown.
-fn is_search(state: &State) -> bool {
-    state.view == View::Hits
+fn shows_hits(state: &BrowserState) -> bool {
+    state.view == ListView::Hits
 }

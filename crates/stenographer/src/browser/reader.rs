@@ -11,58 +11,58 @@ use jiff::tz::TimeZone;
 use steno_core::Transcript;
 use steno_core::index::Query;
 
-use super::folds::{Folds, Group};
-use super::page::{self, Row, Shape};
+use super::entry_folds::{EntryFolds, FoldGroup};
+use super::entry_rows::{self, EntryLayout, ScreenRow};
 
-pub(crate) use jump::Jump;
+pub(crate) use jump::JumpTarget;
 
 /// How many entries are remembered as rows.
-const REMEMBERED: usize = 512;
+const MAX_CACHED_ENTRIES: usize = 512;
 
 /// A row of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Spot {
+pub(crate) struct RowPosition {
     pub(crate) entry: usize,
     pub(crate) row: usize,
 }
 
 /// An open session.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct SessionReader {
     pub(crate) transcript: Transcript,
     /// What is marked.
     pub(crate) find: Option<Query>,
     zone: TimeZone,
-    folds: Folds,
-    cursor: Spot,
-    top: Spot,
+    folds: EntryFolds,
+    cursor: RowPosition,
+    top: RowPosition,
     width: usize,
     height: usize,
-    rows: HashMap<usize, Rc<[Row]>>,
+    row_cache: HashMap<usize, Rc<[ScreenRow]>>,
 }
 
-impl Reader {
+impl SessionReader {
     pub(crate) fn new(transcript: Transcript, zone: TimeZone) -> Self {
         Self {
             transcript,
             find: None,
             zone,
-            folds: Folds::default(),
-            cursor: Spot::default(),
-            top: Spot::default(),
+            folds: EntryFolds::default(),
+            cursor: RowPosition::default(),
+            top: RowPosition::default(),
             width: 1,
             height: 1,
-            rows: HashMap::new(),
+            row_cache: HashMap::new(),
         }
     }
 
     /// Takes the size of the pane.
     pub(crate) fn resize(&mut self, (width, height): (usize, usize)) {
         if self.width != width {
-            self.rows.clear();
+            self.row_cache.clear();
         }
         (self.width, self.height) = (width, height.max(1));
-        self.settle();
+        self.clamp_cursor();
     }
 
     pub(crate) fn zone(&self) -> &TimeZone {
@@ -70,58 +70,58 @@ impl Reader {
     }
 
     /// The row that the reader is at.
-    pub(crate) fn cursor(&self) -> Spot {
+    pub(crate) fn cursor(&self) -> RowPosition {
         self.cursor
     }
 
     /// The rows on the screen, each with its place.
-    pub(crate) fn shown(&mut self) -> Vec<(Spot, Row)> {
+    pub(crate) fn visible_rows(&mut self) -> Vec<(RowPosition, ScreenRow)> {
         let mut shown = Vec::new();
         let mut spot = (!self.transcript.entries.is_empty()).then_some(self.top);
         while let Some(at) = spot.filter(|_| shown.len() < self.height) {
-            shown.push((at, self.rows(at.entry)[at.row].clone()));
-            spot = self.below(at);
+            shown.push((at, self.entry_rows(at.entry)[at.row].clone()));
+            spot = self.row_below(at);
         }
         shown
     }
 
     /// Moves by some rows.
-    pub(crate) fn step(&mut self, by: isize) {
-        self.cursor = self.moved(self.cursor, by);
-        self.settle();
+    pub(crate) fn move_by(&mut self, by: isize) {
+        self.cursor = self.offset_position(self.cursor, by);
+        self.clamp_cursor();
     }
 
     /// Moves by a part of a page, the page with it.
-    pub(crate) fn page(&mut self, down: bool, parts: usize) {
+    pub(crate) fn move_page(&mut self, down: bool, parts: usize) {
         let by = (self.height / parts).max(1) as isize;
         let by = if down { by } else { -by };
-        self.cursor = self.moved(self.cursor, by);
-        self.top = self.moved(self.top, by);
-        self.settle();
+        self.cursor = self.offset_position(self.cursor, by);
+        self.top = self.offset_position(self.top, by);
+        self.clamp_cursor();
     }
 
     /// Goes to the first row or the last.
-    pub(crate) fn edge(&mut self, end: bool) {
-        self.cursor = if end { self.last() } else { Spot::default() };
-        self.settle();
+    pub(crate) fn move_to_edge(&mut self, end: bool) {
+        self.cursor = if end { self.last_row() } else { RowPosition::default() };
+        self.clamp_cursor();
     }
 
     /// Folds the entry that the reader is at, or unfolds it.
-    pub(crate) fn fold(&mut self) {
+    pub(crate) fn toggle_fold(&mut self) {
         let at = self.cursor.entry;
         let folded = self.is_folded(at);
-        self.folds.set(at, !folded);
-        self.rows.clear();
-        self.cursor.row = self.heading(at);
-        self.settle();
+        self.folds.set_folded(at, !folded);
+        self.row_cache.clear();
+        self.cursor.row = self.heading_row(at);
+        self.clamp_cursor();
     }
 
     /// Folds all tools or thoughts, or unfolds them.
-    pub(crate) fn fold_all(&mut self, group: Group) {
-        self.folds.toggle(group, &self.transcript.entries);
-        self.rows.clear();
-        self.cursor.row = self.heading(self.cursor.entry);
-        self.settle();
+    pub(crate) fn toggle_group(&mut self, group: FoldGroup) {
+        self.folds.toggle_group(group, &self.transcript.entries);
+        self.row_cache.clear();
+        self.cursor.row = self.heading_row(self.cursor.entry);
+        self.clamp_cursor();
     }
 
     fn is_folded(&self, at: usize) -> bool {
@@ -129,7 +129,7 @@ impl Reader {
     }
 
     /// The row of an entry where its heading stands.
-    fn heading(&self, at: usize) -> usize {
+    fn heading_row(&self, at: usize) -> usize {
         usize::from(self.is_apart(at))
     }
 
@@ -138,42 +138,44 @@ impl Reader {
         at > 0 && !(self.is_folded(at) && self.is_folded(at - 1))
     }
 
-    fn rows(&mut self, at: usize) -> Rc<[Row]> {
-        if let Some(rows) = self.rows.get(&at) {
+    fn entry_rows(&mut self, at: usize) -> Rc<[ScreenRow]> {
+        if let Some(rows) = self.row_cache.get(&at) {
             return Rc::clone(rows);
         }
-        if self.rows.len() >= REMEMBERED {
-            self.rows.clear();
+        if self.row_cache.len() >= MAX_CACHED_ENTRIES {
+            self.row_cache.clear();
         }
         let (folded, apart) = (self.is_folded(at), self.is_apart(at));
-        let shape = Shape { width: self.width, folded, apart };
+        let shape = EntryLayout { width: self.width, is_folded: folded, is_apart: apart };
         let entry = self.transcript.entries.get(at);
-        let rows: Rc<[Row]> =
-            entry.map(|entry| page::rows(entry, &self.zone, shape)).unwrap_or_default().into();
-        self.rows.insert(at, Rc::clone(&rows));
+        let rows: Rc<[ScreenRow]> = entry
+            .map(|entry| entry_rows::layout_entry(entry, &self.zone, shape))
+            .unwrap_or_default()
+            .into();
+        self.row_cache.insert(at, Rc::clone(&rows));
         rows
     }
 
-    fn below(&mut self, spot: Spot) -> Option<Spot> {
-        if spot.row + 1 < self.rows(spot.entry).len() {
-            return Some(Spot { row: spot.row + 1, ..spot });
+    fn row_below(&mut self, spot: RowPosition) -> Option<RowPosition> {
+        if spot.row + 1 < self.entry_rows(spot.entry).len() {
+            return Some(RowPosition { row: spot.row + 1, ..spot });
         }
         let entry = spot.entry + 1;
-        (entry < self.transcript.entries.len()).then_some(Spot { entry, row: 0 })
+        (entry < self.transcript.entries.len()).then_some(RowPosition { entry, row: 0 })
     }
 
-    fn above(&mut self, spot: Spot) -> Option<Spot> {
+    fn row_above(&mut self, spot: RowPosition) -> Option<RowPosition> {
         if spot.row > 0 {
-            return Some(Spot { row: spot.row - 1, ..spot });
+            return Some(RowPosition { row: spot.row - 1, ..spot });
         }
         let entry = spot.entry.checked_sub(1)?;
-        Some(Spot { entry, row: self.rows(entry).len() - 1 })
+        Some(RowPosition { entry, row: self.entry_rows(entry).len() - 1 })
     }
 
     /// The spot some rows further on or back, as far as there are any.
-    fn moved(&mut self, mut spot: Spot, by: isize) -> Spot {
+    fn offset_position(&mut self, mut spot: RowPosition, by: isize) -> RowPosition {
         for _ in 0..by.unsigned_abs() {
-            let next = if by > 0 { self.below(spot) } else { self.above(spot) };
+            let next = if by > 0 { self.row_below(spot) } else { self.row_above(spot) };
             match next {
                 Some(next) => spot = next,
                 None => break,
@@ -182,27 +184,27 @@ impl Reader {
         spot
     }
 
-    fn last(&mut self) -> Spot {
+    fn last_row(&mut self) -> RowPosition {
         let entry = self.transcript.entries.len().saturating_sub(1);
-        Spot { entry, row: self.rows(entry).len().saturating_sub(1) }
+        RowPosition { entry, row: self.entry_rows(entry).len().saturating_sub(1) }
     }
 
     /// Keeps the cursor on a row that is there and on the screen, and the screen full.
-    fn settle(&mut self) {
-        let last = self.last();
-        self.cursor = self.there(self.cursor.min(last));
-        self.top = self.there(self.top.min(self.cursor));
+    fn clamp_cursor(&mut self) {
+        let last = self.last_row();
+        self.cursor = self.clamp_row(self.cursor.min(last));
+        self.top = self.clamp_row(self.top.min(self.cursor));
         let back = 1 - self.height as isize;
-        if self.moved(self.top, -back) < self.cursor {
-            self.top = self.moved(self.cursor, back);
+        if self.offset_position(self.top, -back) < self.cursor {
+            self.top = self.offset_position(self.cursor, back);
         }
-        let lowest = self.moved(last, back);
+        let lowest = self.offset_position(last, back);
         self.top = self.top.min(lowest);
     }
 
     /// The spot, or the last row of its entry if it has fewer now.
-    fn there(&mut self, spot: Spot) -> Spot {
-        let rows = self.rows(spot.entry).len();
-        Spot { row: spot.row.min(rows.saturating_sub(1)), ..spot }
+    fn clamp_row(&mut self, spot: RowPosition) -> RowPosition {
+        let rows = self.entry_rows(spot.entry).len();
+        RowPosition { row: spot.row.min(rows.saturating_sub(1)), ..spot }
     }
 }

@@ -15,27 +15,28 @@ use ratatui::crossterm::terminal::{
 };
 use ratatui::layout::Size;
 
-use super::draw::{self, Palette};
-use super::state::State;
+use super::draw::{self, TerminalPalette};
+use super::state::BrowserState;
 
 /// Whether the terminal has to be given back.
-static TAKEN: AtomicBool = AtomicBool::new(false);
+static IS_TERMINAL_TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// The whole terminal.
-pub(super) struct Screen {
+pub(super) struct TerminalScreen {
     terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
 }
 
-impl Screen {
+impl TerminalScreen {
     /// Takes the terminal.
     pub(super) fn open() -> io::Result<Self> {
         static HOOK: Once = Once::new();
-        HOOK.call_once(restore_when_killed);
+        HOOK.call_once(install_restore_handlers);
         enable_raw_mode()?;
         // Each picture goes out at once.
         let output = BufWriter::with_capacity(1 << 16, io::stdout());
-        TAKEN.store(true, Ordering::Relaxed);
-        let terminal = Terminal::new(CrosstermBackend::new(output)).inspect_err(|_| restore())?;
+        IS_TERMINAL_TAKEN.store(true, Ordering::Relaxed);
+        let terminal =
+            Terminal::new(CrosstermBackend::new(output)).inspect_err(|_| restore_terminal())?;
         // From here on, dropping gives it back.
         let screen = Self { terminal };
         execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
@@ -46,21 +47,25 @@ impl Screen {
         self.terminal.size()
     }
 
-    pub(super) fn draw(&mut self, state: &mut State, palette: Palette) -> io::Result<()> {
-        self.terminal.draw(|frame| draw::draw(frame, state, palette))?;
+    pub(super) fn draw(
+        &mut self,
+        state: &mut BrowserState,
+        palette: TerminalPalette,
+    ) -> io::Result<()> {
+        self.terminal.draw(|frame| draw::draw_browser(frame, state, palette))?;
         Ok(())
     }
 }
 
-impl Drop for Screen {
+impl Drop for TerminalScreen {
     fn drop(&mut self) {
-        restore();
+        restore_terminal();
     }
 }
 
 /// Gives the terminal back, once. Nothing can be done where that fails.
-fn restore() {
-    if !TAKEN.swap(false, Ordering::Relaxed) {
+fn restore_terminal() {
+    if !IS_TERMINAL_TAKEN.swap(false, Ordering::Relaxed) {
         return;
     }
     let _ = execute!(io::stdout(), DisableBracketedPaste, LeaveAlternateScreen);
@@ -71,17 +76,17 @@ fn restore() {
 /// Gives the terminal back before a panic is told, and before a signal ends the program.
 ///
 /// A panic of another thread is told by the browser, which goes on.
-fn restore_when_killed() {
+fn install_restore_handlers() {
     let (tell, own) = (panic::take_hook(), thread::current().id());
     panic::set_hook(Box::new(move |info| {
         if thread::current().id() == own {
-            restore();
+            restore_terminal();
             tell(info);
         }
     }));
     // Without it the program only ends less tidily.
     let _ = ctrlc::set_handler(|| {
-        restore();
+        restore_terminal();
         std::process::exit(130);
     });
 }

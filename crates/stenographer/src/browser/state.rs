@@ -8,28 +8,28 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Rect, Size};
 use steno_core::Timestamp;
 
-use super::choice::Choice;
-use super::finder::Finder;
 use super::layout;
-use super::line::Line;
-use super::reader::Reader;
-use super::sessions::Sessions;
-use super::{Answer, Ask, Name};
+use super::list_selection::ListSelection;
+use super::reader::SessionReader;
+use super::search_pane::SearchPane;
+use super::session_pane::SessionPane;
+use super::text_input::TextInput;
+use super::{SessionName, WorkerRequest, WorkerResponse};
 
 /// What has to be done outside of the state.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
+pub(crate) enum BrowserEffect {
     /// A question to those who read and search.
-    Ask(Ask),
+    Request(WorkerRequest),
     /// To go on with a session in its agent.
-    Resume(Name),
+    Resume(SessionName),
     /// To end.
     Quit,
 }
 
 /// Which list is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum View {
+pub(crate) enum ListView {
     /// The sessions.
     Sessions,
     /// What a search has found.
@@ -38,45 +38,45 @@ pub(crate) enum View {
 
 /// Everything that is on the screen.
 #[derive(Debug)]
-pub(crate) struct State {
-    pub(crate) view: View,
+pub(crate) struct BrowserState {
+    pub(crate) view: ListView,
     /// Whether letters go into the line at the top, or at the bottom while reading.
-    pub(crate) typing: bool,
-    pub(crate) sessions: Sessions,
-    pub(crate) finder: Finder,
+    pub(crate) is_typing: bool,
+    pub(crate) sessions: SessionPane,
+    pub(crate) search: SearchPane,
     /// The open session, and what is looked for in it.
-    pub(crate) reader: Option<Reader>,
-    pub(crate) find: Line,
+    pub(crate) reader: Option<SessionReader>,
+    pub(crate) find: TextInput,
     /// The session that is being opened, and the entry that is wanted of it.
-    pub(crate) opening: Option<(Name, Option<usize>)>,
+    pub(crate) opening: Option<(SessionName, Option<usize>)>,
     /// Whether a session is being written.
-    pub(crate) writing: bool,
+    pub(crate) is_exporting: bool,
     /// What goes on behind the screen.
-    pub(crate) working: Option<String>,
+    pub(crate) background_work: Option<String>,
     /// What happened last; the next key takes it away.
     pub(crate) notice: Option<String>,
-    pub(crate) help: bool,
+    pub(crate) is_help_shown: bool,
     /// Where and when times are shown.
     pub(crate) zone: TimeZone,
     pub(crate) now: Timestamp,
     pub(crate) area: Rect,
 }
 
-impl State {
+impl BrowserState {
     /// An empty browser, to be filled by the answer to [`Ask::List`].
     pub(crate) fn new(zone: TimeZone, now: Timestamp) -> Self {
         Self {
-            view: View::Sessions,
-            typing: false,
-            sessions: Sessions::default(),
-            finder: Finder::default(),
+            view: ListView::Sessions,
+            is_typing: false,
+            sessions: SessionPane::default(),
+            search: SearchPane::default(),
             reader: None,
-            find: Line::default(),
+            find: TextInput::default(),
             opening: None,
-            writing: false,
-            working: Some("looking for sessions".to_owned()),
+            is_exporting: false,
+            background_work: Some("looking for sessions".to_owned()),
             notice: None,
-            help: false,
+            is_help_shown: false,
             zone,
             now,
             area: Rect::default(),
@@ -86,111 +86,114 @@ impl State {
     /// Takes the size of the screen.
     pub(crate) fn resize(&mut self, size: Size) {
         self.area = Rect::from(size);
-        self.settle();
+        self.fit_to_screen();
     }
 
     /// Takes a key.
-    pub(crate) fn key(&mut self, key: KeyEvent) -> Option<Effect> {
+    pub(crate) fn handle_key(&mut self, key: KeyEvent) -> Option<BrowserEffect> {
         self.notice = None;
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let effect = match key.code {
-            KeyCode::Char('c') if control => Some(Effect::Quit),
+            KeyCode::Char('c') if control => Some(BrowserEffect::Quit),
             // Whichever key it is, it closes the help.
-            _ if std::mem::take(&mut self.help) => None,
-            KeyCode::Char('?') | KeyCode::F(1) if !self.typing => {
-                self.help = true;
+            _ if std::mem::take(&mut self.is_help_shown) => None,
+            KeyCode::Char('?') | KeyCode::F(1) if !self.is_typing => {
+                self.is_help_shown = true;
                 None
             }
-            _ if self.reader.is_some() => self.reading_key(key),
-            _ => self.listing_key(key),
+            _ if self.reader.is_some() => self.handle_reader_key(key),
+            _ => self.handle_list_key(key),
         };
-        self.settle();
+        self.fit_to_screen();
         effect
     }
 
     /// Takes text that was pasted.
-    pub(crate) fn paste(&mut self, text: &str) -> Option<Effect> {
-        if !self.typing {
+    pub(crate) fn paste(&mut self, text: &str) -> Option<BrowserEffect> {
+        if !self.is_typing {
             return None;
         }
-        self.line().insert(text);
-        let effect = self.typed();
-        self.settle();
+        self.active_input().insert(text);
+        let effect = self.apply_input();
+        self.fit_to_screen();
         effect
     }
 
     /// Takes what was found out behind the screen.
-    pub(crate) fn answer(&mut self, answer: Answer) -> Option<Effect> {
+    pub(crate) fn apply_response(&mut self, answer: WorkerResponse) -> Option<BrowserEffect> {
         let mut effect = None;
         match answer {
-            Answer::Indexing(what) => self.working = Some(what),
-            Answer::Listed(Ok(all)) => self.sessions.set(all),
-            Answer::Listed(Err(trouble)) => self.notice = Some(trouble),
-            Answer::UpToDate(notice) => {
-                self.working = None;
+            WorkerResponse::Indexing(what) => self.background_work = Some(what),
+            WorkerResponse::Listed(Ok(all)) => self.sessions.set_sessions(all),
+            WorkerResponse::Listed(Err(trouble)) => self.notice = Some(trouble),
+            WorkerResponse::UpToDate(notice) => {
+                self.background_work = None;
                 if notice.is_some() {
                     self.notice = notice;
                 }
                 // What was just taken in may match too.
-                effect = self.search();
+                effect = self.start_search();
             }
-            Answer::Found(ticket, answer) => self.finder.answer(ticket, answer),
-            Answer::Read(name, read) => self.opened(&name, *read),
-            Answer::Exported(written) => {
-                self.writing = false;
+            WorkerResponse::SearchResult(ticket, answer) => self.search.take_result(ticket, answer),
+            WorkerResponse::Read(name, read) => self.show_opened(&name, *read),
+            WorkerResponse::Exported(written) => {
+                self.is_exporting = false;
                 let told = written.map(|path| format!("written: {}", path.display()));
                 self.notice = Some(told.unwrap_or_else(|trouble| trouble));
             }
-            Answer::Failed(trouble) => {
-                (self.opening, self.working, self.writing) = (None, None, false);
-                self.finder.give_up();
+            WorkerResponse::Failed(trouble) => {
+                (self.opening, self.background_work, self.is_exporting) = (None, None, false);
+                self.search.stop_waiting();
                 self.notice = Some(trouble);
             }
         }
-        self.settle();
+        self.fit_to_screen();
         effect
     }
 
     /// Whether an answer is to come.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.working.is_some() || self.opening.is_some() || self.writing || self.finder.is_waiting()
+        self.background_work.is_some()
+            || self.opening.is_some()
+            || self.is_exporting
+            || self.search.is_waiting()
     }
 
     /// The line that letters go into.
-    fn line(&mut self) -> &mut Line {
+    fn active_input(&mut self) -> &mut TextInput {
         match (&self.reader, self.view) {
             (Some(_), _) => &mut self.find,
-            (None, View::Sessions) => &mut self.sessions.filter,
-            (None, View::Hits) => &mut self.finder.line,
+            (None, ListView::Sessions) => &mut self.sessions.filter,
+            (None, ListView::Hits) => &mut self.search.input,
         }
     }
 
     /// What follows from a change of the line.
-    fn typed(&mut self) -> Option<Effect> {
+    fn apply_input(&mut self) -> Option<BrowserEffect> {
         match (&self.reader, self.view) {
-            (Some(_), _) => self.look_for(),
-            (None, View::Sessions) => self.sessions.refilter(),
-            (None, View::Hits) => {
-                self.finder.choice = Choice::default();
-                return self.search();
+            (Some(_), _) => self.find_in_session(),
+            (None, ListView::Sessions) => self.sessions.apply_filter(),
+            (None, ListView::Hits) => {
+                self.search.selection = ListSelection::default();
+                return self.start_search();
             }
         }
         None
     }
 
-    fn search(&mut self) -> Option<Effect> {
-        let (ticket, text) = self.finder.ask()?;
-        Some(Effect::Ask(Ask::Search(ticket, text)))
+    fn start_search(&mut self) -> Option<BrowserEffect> {
+        let (ticket, text) = self.search.next_query()?;
+        Some(BrowserEffect::Request(WorkerRequest::Search(ticket, text)))
     }
 
     /// Keeps everything within the screen.
-    fn settle(&mut self) {
-        let list = layout::list(self.area);
+    fn fit_to_screen(&mut self) {
+        let list = layout::list_layout(self.area);
         let page = usize::from(list.body.height);
-        self.sessions.choice.settle(self.sessions.counts().0, page);
-        self.finder.choice.settle(self.finder.found.len(), page / layout::HIT_ROWS);
+        self.sessions.selection.clamp_to(self.sessions.counts().0, page);
+        self.search.selection.clamp_to(self.search.hits.len(), page / layout::HIT_ROWS);
         if let Some(reader) = &mut self.reader {
-            reader.resize(layout::pane(self.area));
+            reader.resize(layout::reader_pane_size(self.area));
         }
     }
 }

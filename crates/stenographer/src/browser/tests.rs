@@ -9,23 +9,23 @@ use steno_core::index::{Hit, Listed};
 use steno_core::{Entry, Kind, Role, Session, Status, Transcript};
 use unicode_width::UnicodeWidthStr;
 
-use super::draw::{self, Palette};
-use super::finder::Found;
-use super::state::{Effect, State};
-use super::{Answer, Ask, Name};
+use super::draw::{self, TerminalPalette};
+use super::search_pane::BrowserHit;
+use super::state::{BrowserEffect, BrowserState};
+use super::{SessionName, WorkerRequest, WorkerResponse};
 
 mod reading;
 
 /// A browser and the screen that it is painted on.
 struct Desk {
-    state: State,
+    state: BrowserState,
     terminal: Terminal<TestBackend>,
 }
 
 impl Desk {
     fn new(width: u16, height: u16) -> Self {
         let now = "2026-01-05T09:15:32Z".parse().unwrap();
-        let mut state = State::new(TimeZone::UTC, now);
+        let mut state = BrowserState::new(TimeZone::UTC, now);
         state.resize((width, height).into());
         Self { state, terminal: Terminal::new(TestBackend::new(width, height)).unwrap() }
     }
@@ -33,33 +33,34 @@ impl Desk {
     /// One with some sessions.
     fn with_sessions(width: u16, height: u16) -> Self {
         let mut desk = Self::new(width, height);
-        desk.state.answer(Answer::Listed(Ok(sessions())));
-        desk.state.answer(Answer::UpToDate(None));
+        desk.state.apply_response(WorkerResponse::Listed(Ok(sessions())));
+        desk.state.apply_response(WorkerResponse::UpToDate(None));
         desk
     }
 
     /// One in which a session is read.
     fn reading(width: u16, height: u16, transcript: Transcript) -> Self {
         let mut desk = Self::with_sessions(width, height);
-        let Some(Effect::Ask(Ask::Read(name))) = desk.press(KeyCode::Enter) else {
+        let Some(BrowserEffect::Request(WorkerRequest::Read(name))) = desk.press(KeyCode::Enter)
+        else {
             panic!("Enter opens a session")
         };
-        desk.state.answer(Answer::Read(name, Box::new(Ok(transcript))));
+        desk.state.apply_response(WorkerResponse::Read(name, Box::new(Ok(transcript))));
         desk
     }
 
-    fn press(&mut self, code: KeyCode) -> Option<Effect> {
-        self.state.key(KeyEvent::new(code, KeyModifiers::NONE))
+    fn press(&mut self, code: KeyCode) -> Option<BrowserEffect> {
+        self.state.handle_key(KeyEvent::new(code, KeyModifiers::NONE))
     }
 
     /// Presses keys one by one; gives what follows from the last.
-    fn keys(&mut self, letters: &str) -> Option<Effect> {
+    fn keys(&mut self, letters: &str) -> Option<BrowserEffect> {
         letters.chars().map(|letter| self.press(KeyCode::Char(letter))).last().flatten()
     }
 
     fn screen(&mut self) -> String {
-        let palette = Palette { coloured: true };
-        self.terminal.draw(|frame| draw::draw(frame, &mut self.state, palette)).unwrap();
+        let palette = TerminalPalette { has_colours: true };
+        self.terminal.draw(|frame| draw::draw_browser(frame, &mut self.state, palette)).unwrap();
         let backend = self.terminal.backend();
         let width = usize::from(backend.buffer().area.width);
         let rows = backend.buffer().content().chunks(width);
@@ -175,13 +176,15 @@ fn the_filter_follows_each_letter() {
     assert_eq!(desk.state.sessions.counts(), (2, 4));
     desk.keys(" wri");
     assert_eq!(desk.state.sessions.counts(), (1, 4));
-    let Some(Effect::Ask(Ask::Read(name))) = desk.press(KeyCode::Enter) else { panic!() };
+    let Some(BrowserEffect::Request(WorkerRequest::Read(name))) = desk.press(KeyCode::Enter) else {
+        panic!()
+    };
     assert_eq!(name.id.as_str(), "ccc");
     // One step back each: out of waiting, out of the filter, out of the program.
     assert_eq!(desk.press(KeyCode::Esc), None);
     assert_eq!(desk.press(KeyCode::Esc), None);
     assert_eq!(desk.state.sessions.counts(), (4, 4));
-    assert_eq!(desk.press(KeyCode::Esc), Some(Effect::Quit));
+    assert_eq!(desk.press(KeyCode::Esc), Some(BrowserEffect::Quit));
 }
 
 #[test]
@@ -189,9 +192,9 @@ fn keys_are_letters_while_they_are_typed() {
     let mut desk = Desk::with_sessions(80, 18);
     assert_eq!(desk.keys("/q?re"), None);
     assert_eq!(desk.state.sessions.filter.text(), "q?re");
-    assert!(!desk.state.help);
+    assert!(!desk.state.is_help_shown);
     let quit = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-    assert_eq!(desk.state.key(quit), Some(Effect::Quit));
+    assert_eq!(desk.state.handle_key(quit), Some(BrowserEffect::Quit));
 }
 
 #[test]
@@ -200,19 +203,22 @@ fn the_chosen_session_stays_chosen_when_others_come() {
     desk.keys("jj");
     let mut more = sessions();
     more.insert(0, listed("eee", "codex", "New"));
-    desk.state.answer(Answer::Listed(Ok(more)));
-    assert_eq!(desk.keys("r"), Some(Effect::Resume(name("claude-code", "ccc"))));
-    assert_eq!(desk.keys("e"), Some(Effect::Ask(Ask::Export(name("claude-code", "ccc")))));
+    desk.state.apply_response(WorkerResponse::Listed(Ok(more)));
+    assert_eq!(desk.keys("r"), Some(BrowserEffect::Resume(name("claude-code", "ccc"))));
+    assert_eq!(
+        desk.keys("e"),
+        Some(BrowserEffect::Request(WorkerRequest::Export(name("claude-code", "ccc"))))
+    );
     assert!(desk.state.is_waiting());
-    desk.state.answer(Answer::Exported(Ok("/tmp/ccc.md".into())));
+    desk.state.apply_response(WorkerResponse::Exported(Ok("/tmp/ccc.md".into())));
     assert!(desk.screen().ends_with(" written: /tmp/ccc.md"));
 }
 
-fn name(agent: &str, id: &str) -> Name {
-    Name { agent: agent.to_owned(), id: id.parse().unwrap() }
+fn name(agent: &str, id: &str) -> SessionName {
+    SessionName { agent: agent.to_owned(), id: id.parse().unwrap() }
 }
 
-fn found() -> Vec<Found> {
+fn found() -> Vec<BrowserHit> {
     let hit = Hit {
         session: "bbb".parse().unwrap(),
         agent: "claude-code".to_owned(),
@@ -232,18 +238,18 @@ fn found() -> Vec<Found> {
     let at = long.find("bug").unwrap();
     let line = Line { number: 2, text: long, marks: Vec::from_iter(Some(at..at + 3)) };
     let near = Line { number: 1, text: "    fn login() {".to_owned(), marks: vec![] };
-    vec![Found { hit, lines: vec![near, line] }]
+    vec![BrowserHit { hit, lines: vec![near, line] }]
 }
 
 #[test]
 fn hits_show_what_matches_however_long_the_line_is() {
     let mut desk = Desk::with_sessions(80, 18);
     let asked = desk.keys("sbug");
-    assert_eq!(asked, Some(Effect::Ask(Ask::Search(4, "bug".to_owned()))));
+    assert_eq!(asked, Some(BrowserEffect::Request(WorkerRequest::Search(4, "bug".to_owned()))));
     // The answer to an earlier question is none to this one.
-    desk.state.answer(Answer::Found(3, Ok(vec![])));
-    assert!(desk.state.finder.is_waiting());
-    desk.state.answer(Answer::Found(4, Ok(found())));
+    desk.state.apply_response(WorkerResponse::SearchResult(3, Ok(vec![])));
+    assert!(desk.state.search.is_waiting());
+    desk.state.apply_response(WorkerResponse::SearchResult(4, Ok(found())));
     insta::assert_snapshot!(desk.screen(), @"
      steno  1 hit
      Search: bug
@@ -264,19 +270,24 @@ fn hits_show_what_matches_however_long_the_line_is() {
 
      Enter open  ↑↓ choose  Tab sessions  Esc done
     ");
-    let Some(Effect::Ask(Ask::Read(name))) = desk.press(KeyCode::Enter) else { panic!() };
-    desk.state.answer(Answer::Read(name, Box::new(Ok(transcript()))));
+    let Some(BrowserEffect::Request(WorkerRequest::Read(name))) = desk.press(KeyCode::Enter) else {
+        panic!()
+    };
+    desk.state.apply_response(WorkerResponse::Read(name, Box::new(Ok(transcript()))));
     assert_eq!(desk.at(), "❯     bug();");
     // What was kept meanwhile may match too.
-    let again = desk.state.answer(Answer::UpToDate(None));
-    assert_eq!(again, Some(Effect::Ask(Ask::Search(5, "bug".to_owned()))));
+    let again = desk.state.apply_response(WorkerResponse::UpToDate(None));
+    assert_eq!(again, Some(BrowserEffect::Request(WorkerRequest::Search(5, "bug".to_owned()))));
 }
 
 #[test]
 fn a_question_that_makes_no_sense_says_why() {
     let mut desk = Desk::with_sessions(60, 18);
     desk.keys("s-");
-    desk.state.answer(Answer::Found(2, Err("nothing to search for: \"-\"".to_owned())));
+    desk.state.apply_response(WorkerResponse::SearchResult(
+        2,
+        Err("nothing to search for: \"-\"".to_owned()),
+    ));
     assert!(desk.screen().contains("nothing to search for"));
 }
 
@@ -297,7 +308,7 @@ fn no_size_of_the_screen_breaks_it() {
         desk.keys("?");
         desk.screen();
         desk.keys(" s👩‍👩‍👧👩‍👩‍👧👩‍👩‍👧");
-        desk.state.answer(Answer::Found(99, Ok(found())));
+        desk.state.apply_response(WorkerResponse::SearchResult(99, Ok(found())));
         desk.screen();
         desk.state.notice = Some("long words ".repeat(30));
         desk.screen();
@@ -309,7 +320,8 @@ fn a_mistake_behind_the_screen_does_not_end_the_browser() {
     let mut desk = Desk::with_sessions(80, 18);
     desk.press(KeyCode::Enter);
     assert!(desk.screen().ends_with(" reading …"));
-    desk.state.answer(Answer::Failed("this is a mistake in steno: index 7".to_owned()));
+    desk.state
+        .apply_response(WorkerResponse::Failed("this is a mistake in steno: index 7".to_owned()));
     assert!(!desk.state.is_waiting());
     assert!(desk.screen().ends_with(" this is a mistake in steno: index 7"));
 }
@@ -317,8 +329,8 @@ fn a_mistake_behind_the_screen_does_not_end_the_browser() {
 #[test]
 fn without_colours_there_are_none() {
     let mut desk = Desk::reading(60, 24, transcript());
-    let palette = Palette { coloured: false };
-    desk.terminal.draw(|frame| draw::draw(frame, &mut desk.state, palette)).unwrap();
+    let palette = TerminalPalette { has_colours: false };
+    desk.terminal.draw(|frame| draw::draw_browser(frame, &mut desk.state, palette)).unwrap();
     let reset = ratatui::style::Color::Reset;
     let cells = desk.terminal.backend().buffer().content();
     assert!(cells.iter().all(|cell| cell.fg == reset && cell.bg == reset));

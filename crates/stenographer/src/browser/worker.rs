@@ -15,98 +15,98 @@ use steno_core::index::{Filter, Index, Listed, Order, Search};
 use steno_core::view::pictures::Pictures;
 use steno_core::view::redact::Redactor;
 
-use super::finder::{self, Found, MOST};
-use super::{Answer, Ask, Name};
-use crate::commands::list::settled;
+use super::search_pane::{self, BrowserHit, MAX_HITS};
+use super::{SessionName, WorkerRequest, WorkerResponse};
+use crate::commands::list::refresh_running_session;
 use crate::error::CommandError;
-use crate::scene::Scene;
-use crate::store::Store;
-use crate::target::{Export, Target};
+use crate::export_format::{ExportFormat, TranscriptExport};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
 /// How long a search waits for the next letter.
-const PAUSE: Duration = Duration::from_millis(40);
+const SEARCH_DELAY: Duration = Duration::from_millis(40);
 
 /// Who does the work: one thread for each question.
 #[derive(Clone)]
-pub(crate) struct Worker {
-    store: Arc<Store>,
-    scene: Scene,
-    answers: Sender<Answer>,
+pub(crate) struct BrowserWorker {
+    store: Arc<SessionStore>,
+    env: ProcessEnvironment,
+    responses: Sender<WorkerResponse>,
     /// The last search that was asked for. One that is not it any more need not begin.
-    ticket: Arc<AtomicU64>,
+    latest_query: Arc<AtomicU64>,
     /// Held by the search that runs.
-    searching: Arc<Mutex<()>>,
+    search_lock: Arc<Mutex<()>>,
 }
 
-impl Worker {
-    pub(crate) fn new(scene: &Scene) -> (Self, Receiver<Answer>) {
+impl BrowserWorker {
+    pub(crate) fn new(env: &ProcessEnvironment) -> (Self, Receiver<WorkerResponse>) {
         let (answers, receiver) = mpsc::channel();
         let worker = Self {
-            store: Arc::new(Store::new(scene)),
-            scene: scene.clone(),
-            answers,
-            ticket: Arc::default(),
-            searching: Arc::default(),
+            store: Arc::new(SessionStore::new(env)),
+            env: env.clone(),
+            responses: answers,
+            latest_query: Arc::default(),
+            search_lock: Arc::default(),
         };
         (worker, receiver)
     }
 
     /// Answers a question as soon as it can be.
-    pub(crate) fn ask(&self, ask: Ask) {
-        if let Ask::Search(ticket, _) = &ask {
-            self.ticket.store(*ticket, Ordering::Relaxed);
+    pub(crate) fn submit(&self, ask: WorkerRequest) {
+        if let WorkerRequest::Search(ticket, _) = &ask {
+            self.latest_query.store(*ticket, Ordering::Relaxed);
         }
         let worker = self.clone();
         thread::spawn(move || {
-            let answered = panic::catch_unwind(AssertUnwindSafe(|| worker.answer(ask)));
+            let answered = panic::catch_unwind(AssertUnwindSafe(|| worker.handle_request(ask)));
             if let Err(panic) = answered {
-                worker.tell(Answer::Failed(told(panic.as_ref())));
+                worker.respond(WorkerResponse::Failed(panic_message(panic.as_ref())));
             }
         });
     }
 
-    fn answer(&self, ask: Ask) {
+    fn handle_request(&self, ask: WorkerRequest) {
         match ask {
-            Ask::List => {
-                let notice = self.list();
-                self.tell(Answer::UpToDate(notice));
+            WorkerRequest::List => {
+                let notice = self.list_sessions();
+                self.respond(WorkerResponse::UpToDate(notice));
             }
-            Ask::Search(ticket, text) => self.search(ticket, &text),
-            Ask::Read(name) => {
-                let read = Box::new(self.read(&name).map_err(|error| error.in_one_line()));
-                self.tell(Answer::Read(name, read));
+            WorkerRequest::Search(ticket, text) => self.run_search(ticket, &text),
+            WorkerRequest::Read(name) => {
+                let read = Box::new(self.read_session(&name).map_err(|error| error.to_line()));
+                self.respond(WorkerResponse::Read(name, read));
             }
-            Ask::Export(name) => {
-                self.tell(Answer::Exported(
-                    self.export(&name).map_err(|error| error.in_one_line()),
+            WorkerRequest::Export(name) => {
+                self.respond(WorkerResponse::Exported(
+                    self.export_session(&name).map_err(|error| error.to_line()),
                 ));
             }
         }
     }
 
     /// Nobody listens any more once the browser has ended.
-    fn tell(&self, answer: Answer) {
-        let _ = self.answers.send(answer);
+    fn respond(&self, answer: WorkerResponse) {
+        let _ = self.responses.send(answer);
     }
 
     /// The sessions that are known, at once; then those that are there. Returns why some may be missing.
-    fn list(&self) -> Option<String> {
+    fn list_sessions(&self) -> Option<String> {
         let all = |index: &Index| index.sessions(None, None);
         let known = self.store.index().and_then(|index| all(&index));
         if let Ok(known) = known {
-            self.tell(Answer::Listed(Ok(known)));
+            self.respond(WorkerResponse::Listed(Ok(known)));
         }
         let mut done = 0;
         let mut pass = |count: usize, _: &_| {
             done += 1;
-            self.tell(Answer::Indexing(format!("indexing {done} of {count}")));
+            self.respond(WorkerResponse::Indexing(format!("indexing {done} of {count}")));
         };
         let mut notice = None;
-        let listed = self.store.ask_passing(&mut pass, all).map(|(mut listed, condition)| {
+        let listed = self.store.query_quietly(&mut pass, all).map(|(mut listed, condition)| {
             notice = condition.notice();
             for one in listed.iter_mut().filter(|one| one.trouble.is_none()) {
-                one.session = settled(&self.store, one.session.clone());
+                one.session = refresh_running_session(&self.store, one.session.clone());
             }
             listed.retain(|Listed { session, trouble }| {
                 let (agent, entries) = (&session.agent, session.totals.entries);
@@ -115,62 +115,63 @@ impl Worker {
             });
             listed
         });
-        self.tell(Answer::Listed(listed.map_err(|error| error.in_one_line())));
+        self.respond(WorkerResponse::Listed(listed.map_err(|error| error.to_line())));
         notice
     }
 
-    fn search(&self, ticket: u64, text: &str) {
-        thread::sleep(PAUSE);
-        let _alone = self.searching.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.ticket.load(Ordering::Relaxed) == ticket {
-            let found = self.found(text).map_err(|error| error.in_one_line());
-            self.tell(Answer::Found(ticket, found));
+    fn run_search(&self, ticket: u64, text: &str) {
+        thread::sleep(SEARCH_DELAY);
+        let _alone = self.search_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.latest_query.load(Ordering::Relaxed) == ticket {
+            let found = self.find_hits(text).map_err(|error| error.to_line());
+            self.respond(WorkerResponse::SearchResult(ticket, found));
         }
     }
 
-    fn found(&self, text: &str) -> Result<Vec<Found>, CommandError> {
-        let query = finder::as_typed(text)?;
+    fn find_hits(&self, text: &str) -> Result<Vec<BrowserHit>, CommandError> {
+        let query = search_pane::parse_unfinished_query(text)?;
         let search = Search {
             query: &query,
             filter: Filter::default(),
             order: Order::Relevance,
-            limit: MOST,
-            now: self.scene.clock.now(),
+            limit: MAX_HITS,
+            now: self.env.clock.now(),
         };
         let shown = Shown { lines: 3, context: 1 };
         let found = self.store.index()?.search(&search)?.into_iter().map(|mut hit| {
             let lines = query.lines(&std::mem::take(&mut hit.text), shown);
-            Found { hit, lines }
+            BrowserHit { hit, lines }
         });
         Ok(found.collect())
     }
 
-    fn read(&self, name: &Name) -> Result<Transcript, CommandError> {
+    fn read_session(&self, name: &SessionName) -> Result<Transcript, CommandError> {
         Ok(self.store.vault.session(&name.agent.parse()?, &name.id).read()?)
     }
 
     /// Writes a session as Markdown into the working folder, in place of nothing.
-    fn export(&self, name: &Name) -> Result<PathBuf, CommandError> {
-        let mut transcript = self.read(name)?;
+    fn export_session(&self, name: &SessionName) -> Result<PathBuf, CommandError> {
+        let mut transcript = self.read_session(name)?;
         Redactor::default().transcript(&mut transcript);
-        let path = free(&self.scene.cwd, name.id.as_str());
+        let path = unused_path(&self.env.cwd, name.id.as_str());
         let pictures = Pictures::default();
         let (transcript, out) = (&transcript, Some(path.as_path()));
-        let export = Export { transcript, pictures: &pictures, target: Target::Md, out };
-        export.write(&mut Ui::silent(), &self.scene)?;
+        let export =
+            TranscriptExport { transcript, pictures: &pictures, format: ExportFormat::Md, out };
+        export.write_output(&mut Ui::silent(), &self.env)?;
         Ok(path)
     }
 }
 
 /// What a thread said when it gave up.
-fn told(panic: &(dyn Any + Send)) -> String {
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or(panic.downcast_ref::<&str>().copied());
     format!("this is a mistake in steno: {}", text.unwrap_or("no reason was given"))
 }
 
 /// A name that no file has yet.
-fn free(folder: &Path, name: &str) -> PathBuf {
+fn unused_path(folder: &Path, name: &str) -> PathBuf {
     let numbered = (2..).map(|number| format!("{name}-{number}.md"));
     let mut names = std::iter::once(format!("{name}.md")).chain(numbered);
     let path = names.find_map(|name| Some(folder.join(name)).filter(|path| !path.exists()));

@@ -7,9 +7,9 @@ use steno_acp::proxy;
 use steno_acp::recording::ConnectionSettings;
 use steno_core::vault::AgentName;
 
-use crate::agents;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::runnable_agent;
 
 /// Record an agent from inside an editor that speaks the Agent Client Protocol.
 ///
@@ -32,17 +32,17 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+pub(crate) fn run(env: &ProcessEnvironment, args: &Args) -> Result<CommandExit, CommandError> {
     let unable = |error: io::Error| {
         let program = args.command[0].to_string_lossy();
         CommandError::user(format!("could not start {program}: {error}"))
     };
-    let assignment = ConnectionSettings {
+    let assignment = Assignment {
         agent: args.agent.clone(),
-        ..agents::assignment(scene, &args.command)
+        ..runnable_agent::new_assignment(env, &args.command)
     };
     let (status, kept) =
-        proxy::run_proxy(assignment, &agents::child_launcher()?).map_err(unable)?;
-    kept.iter().for_each(|kept| agents::join_later(scene, kept));
-    Ok(Exit::of(status))
+        proxy::run(assignment, &runnable_agent::child_launcher()?).map_err(unable)?;
+    kept.iter().for_each(|kept| runnable_agent::spawn_agent_files_sync(env, kept));
+    Ok(CommandExit::from_status(status))
 }

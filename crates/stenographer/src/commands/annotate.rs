@@ -6,15 +6,15 @@ use steno_core::vault::SessionDir;
 use steno_core::vault::notes::Note;
 use steno_core::view::answer::NoteRow;
 
-use super::show::{hit, no_such_entry};
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::store::Store;
-use crate::table::Table;
+use super::show::{no_such_entry_error, parse_hit};
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_store::SessionStore;
+use crate::text_table::TextTable;
 use crate::ui::Ui;
 
 /// How many characters of a note's name are shown.
-const SHORT: usize = 8;
+const SHORT_ID_CHARS: usize = 8;
 
 /// Note something about a session or an entry; without a text, list notes.
 ///
@@ -40,43 +40,58 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let store = Store::new(scene);
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let store = SessionStore::new(env);
     let sessions = match &args.session {
-        Some(name) => vec![store.kept(hit(name).map_or(name.as_str(), |(name, _)| name))?],
+        Some(name) => {
+            vec![store.find_session(parse_hit(name).map_or(name.as_str(), |(name, _)| name))?]
+        }
         None => store.vault.sessions()?,
     };
     if let Some(name) = &args.remove {
-        return remove(scene, &sessions, name);
+        return remove_note(env, &sessions, name);
     }
     if args.text.is_empty() {
-        return list(ui, scene, args, &sessions);
+        return list_notes(ui, env, args, &sessions);
     }
-    let note = annotate(scene, args, &sessions[0])?;
+    let note = add_note(env, args, &sessions[0])?;
     if args.json {
         serde_json::to_writer(ui.out(), &NoteRow::of(&sessions[0], &note))?;
         writeln!(ui.out())?;
     } else {
         writeln!(ui.out(), "{}", note.id)?;
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn annotate(scene: &Scene, args: &Args, session: &SessionDir) -> Result<Note, CommandError> {
+fn add_note(
+    env: &ProcessEnvironment,
+    args: &Args,
+    session: &SessionDir,
+) -> Result<Note, CommandError> {
     let name = args.session.as_deref().unwrap_or_default();
-    let entry = match hit(name) {
+    let entry = match parse_hit(name) {
         Some((_, number)) => {
             let entries = session.read()?.entries;
-            let entry = entries.get(number).ok_or_else(|| no_such_entry(name, entries.len()))?;
+            let entry =
+                entries.get(number).ok_or_else(|| no_such_entry_error(name, entries.len()))?;
             Some(entry.entry_id)
         }
         None => None,
     };
-    Ok(session.annotate(entry, &args.text.join(" "), &scene.clock)?)
+    Ok(session.annotate(entry, &args.text.join(" "), &env.clock)?)
 }
 
 /// Takes back the one note whose name begins so.
-fn remove(scene: &Scene, sessions: &[SessionDir], name: &str) -> Result<Exit, CommandError> {
+fn remove_note(
+    env: &ProcessEnvironment,
+    sessions: &[SessionDir],
+    name: &str,
+) -> Result<CommandExit, CommandError> {
     let mut found = Vec::new();
     for session in sessions {
         let notes = session.notes()?.all.into_iter();
@@ -84,31 +99,31 @@ fn remove(scene: &Scene, sessions: &[SessionDir], name: &str) -> Result<Exit, Co
         found.extend(named.map(|note| (session, note.id)));
     }
     match found.as_slice() {
-        [(session, id)] => session.remove_note(*id, &scene.clock)?,
+        [(session, id)] => session.remove_note(*id, &env.clock)?,
         [] => {
             let error = CommandError::user(format!("no note of this name: {name}"));
             return Err(error.hint("run `steno annotate` to see the notes that there are"));
         }
         _ => return Err(CommandError::user(format!("several notes begin with: {name}"))),
     };
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn list(
+fn list_notes(
     ui: &mut Ui,
-    scene: &Scene,
+    env: &ProcessEnvironment,
     args: &Args,
     sessions: &[SessionDir],
-) -> Result<Exit, CommandError> {
+) -> Result<CommandExit, CommandError> {
     let is_wanted = |note: &Note| {
         let tag = args.tag.as_deref().map(|tag| tag.trim_start_matches('#'));
         tag.is_none_or(|tag| note.tags().any(|one| one == tag))
     };
-    let mut table = Table::new(["NOTE", "AT", "ABOUT", "TEXT"]);
+    let mut table = TextTable::new(["NOTE", "AT", "ABOUT", "TEXT"]);
     let mut is_empty = true;
     for session in sessions {
         let notes = session.notes()?;
-        ui.problems(&notes.problems);
+        ui.report_problems(&notes.problems);
         let wanted: Vec<&Note> = notes.all.iter().filter(|note| is_wanted(note)).collect();
         is_empty &= wanted.is_empty();
         if args.json {
@@ -117,10 +132,10 @@ fn list(
                 writeln!(ui.out())?;
             }
         } else if !wanted.is_empty() {
-            for (note, about) in wanted.iter().zip(places(session, &wanted)?) {
-                let at = note.at.in_zone(&scene.zone).date_and_clock();
-                let name = note.id.to_string()[..SHORT].to_owned();
-                table.row([name, at, about, note.text.clone()]);
+            for (note, about) in wanted.iter().zip(note_subjects(session, &wanted)?) {
+                let at = note.at.in_zone(&env.zone).date_and_clock();
+                let name = note.id.to_string()[..SHORT_ID_CHARS].to_owned();
+                table.add_row([name, at, about, note.text.clone()]);
             }
         }
     }
@@ -130,11 +145,11 @@ fn list(
         let text = table.render(ui.width());
         ui.listing_text(&text)?;
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
 /// What each note speaks of, as one would name it to `steno show`.
-fn places(session: &SessionDir, notes: &[&Note]) -> Result<Vec<String>, CommandError> {
+fn note_subjects(session: &SessionDir, notes: &[&Note]) -> Result<Vec<String>, CommandError> {
     let mut numbers = HashMap::new();
     if notes.iter().any(|note| note.entry.is_some()) {
         let entries = session.read()?.entries;

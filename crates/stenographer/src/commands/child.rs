@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use steno_acp::child::{self, ChildSetup};
 
-use crate::error::{CommandError, Exit};
+use crate::error::{CommandError, CommandExit};
 
 /// Become a program that ends with its parent.
 #[derive(Debug, clap::Args)]
@@ -29,10 +29,10 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &Args) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &Args) -> Result<CommandExit, CommandError> {
     if let Some(group) = args.watch_group {
         child::end_abandoned_group(&mut std::io::stdin(), group)?;
-        return Ok(Exit::Done);
+        return Ok(CommandExit::Done);
     }
     let setup = ChildSetup { parent: args.parent, open_files: args.open_files };
     let error = child::become_child(setup, &args.command);

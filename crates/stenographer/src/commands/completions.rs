@@ -2,7 +2,7 @@
 
 use clap_complete::Shell;
 
-use crate::error::{CommandError, Exit};
+use crate::error::{CommandError, CommandExit};
 use crate::ui::Ui;
 
 /// Print a shell's completion script.
@@ -17,10 +17,10 @@ pub(crate) fn run(
     ui: &mut Ui,
     mut command: clap::Command,
     args: &Args,
-) -> Result<Exit, CommandError> {
+) -> Result<CommandExit, CommandError> {
     // Written in one piece: a reader that goes away would be a panic in there.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "steno", &mut script);
     ui.out().write_all(&script)?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use steno_core::format::devflow;
 
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::store::{Pictured, Place, Store};
-use crate::target::{Export, Target};
+use crate::error::{CommandError, CommandExit};
+use crate::export_format::{ExportFormat, TranscriptExport};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_store::{PicturedTranscript, SessionPath, SessionStore};
 use crate::ui::Ui;
 
 /// Turn a transcript of one format into another.
@@ -21,23 +21,29 @@ pub(crate) struct Args {
     input: String,
     /// The format to write.
     #[arg(long, value_enum, value_name = "FORMAT")]
-    to: Target,
+    to: ExportFormat,
     /// Where to [default: standard output].
     #[arg(long, short, value_name = "OUT")]
     output: Option<PathBuf>,
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let Pictured { transcript, pictures } = match Place::of(&scene.cwd, &args.input) {
-        Some(place) => {
-            let Pictured { transcript, pictures } = place.read_pictured()?;
-            Pictured { transcript: devflow::give_back(transcript), pictures }
-        }
-        None => Store::new(scene).pictured(&args.input)?,
-    };
-    ui.problems(&transcript.problems);
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let PicturedTranscript { transcript, pictures } =
+        match SessionPath::from_name(&env.cwd, &args.input) {
+            Some(place) => {
+                let PicturedTranscript { transcript, pictures } = place.read_pictured()?;
+                PicturedTranscript { transcript: devflow::give_back(transcript), pictures }
+            }
+            None => SessionStore::new(env).transcript_with_pictures(&args.input)?,
+        };
+    ui.report_problems(&transcript.problems);
     let (target, out) = (args.to, args.output.as_deref());
-    Export { transcript: &transcript, pictures: &pictures, target, out }.write(ui, scene)?;
-    Ok(Exit::Done)
+    TranscriptExport { transcript: &transcript, pictures: &pictures, format: target, out }
+        .write_output(ui, env)?;
+    Ok(CommandExit::Done)
 }

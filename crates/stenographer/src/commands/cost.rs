@@ -1,8 +1,8 @@
 //! `steno cost`: what was billed, added up.
 
 mod blocks;
-mod charged;
-mod chart;
+mod charge_source;
+mod cost_table;
 mod rows;
 mod svg;
 
@@ -13,9 +13,9 @@ use steno_core::cost::report::By;
 use steno_core::index::Filter;
 
 use crate::config::Config;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::scope::Scope;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_scope::SessionScope;
 use crate::ui::Ui;
 
 /// Add up tokens and what they cost, each API message once.
@@ -25,13 +25,13 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// By what to add up.
-    #[arg(long, value_enum, default_value_t = Grouping::Day)]
-    by: Grouping,
+    #[arg(long, value_enum, default_value_t = CostGrouping::Day)]
+    by: CostGrouping,
     #[command(flatten)]
-    scope: Scope,
+    scope: SessionScope,
     /// Whose word to take for what a message cost.
-    #[arg(long, value_enum, default_value_t = Source::Auto)]
-    mode: Source,
+    #[arg(long, value_enum, default_value_t = CostSource::Auto)]
+    mode: CostSource,
     /// Days and times of this zone, such as Europe/Berlin, instead of the system's.
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
@@ -51,7 +51,7 @@ pub(crate) struct Args {
 
 /// By what to add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Grouping {
+enum CostGrouping {
     /// Days.
     Day,
     /// Weeks, by their Mondays.
@@ -74,7 +74,7 @@ enum Grouping {
 
 /// Whose word to take for what a message cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Source {
+enum CostSource {
     /// What the agent states, where it does; else it is calculated.
     Auto,
     /// Tokens times prices.
@@ -84,7 +84,7 @@ enum Source {
 }
 
 /// What is to be added up, with the cost of each.
-struct Accounts {
+struct PricedCharges {
     charges: Charges,
     costs: Vec<Option<f64>>,
     /// Which are asked for.
@@ -92,63 +92,67 @@ struct Accounts {
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let scene = scene.in_zone(args.timezone.as_deref())?;
-    let prices = Config::load(&scene)?.prices()?;
-    let mut exit = Exit::Done;
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let env = env.in_zone(args.timezone.as_deref())?;
+    let prices = Config::load(&env)?.prices()?;
+    let mut exit = CommandExit::Done;
     let (charges, filter) = if args.no_index {
-        let read = charged::from_files(ui, &scene, &args.paths, &args.scope)?;
+        let read = charge_source::from_files(ui, &env, &args.paths, &args.scope)?;
         if !read.failures.is_empty() {
-            exit = Exit::Failed;
+            exit = CommandExit::Failed;
         }
-        read.failures.iter().for_each(|failure| _ = ui.report(failure));
+        read.failures.iter().for_each(|failure| _ = ui.report_error(failure));
         (read.charges, read.filter)
     } else {
-        charged::from_index(ui, &scene, &args.scope)?
+        charge_source::from_index(ui, &env, &args.scope)?
     };
     let costs = charges.costs(&prices, args.mode.into());
-    let accounts = Accounts { charges, costs, filter };
-    match args.by.by() {
-        Some(by) => rows::print(ui, &scene, args, (&accounts, by))?,
-        None => blocks::print(ui, &scene, args, &accounts)?,
+    let accounts = PricedCharges { charges, costs, filter };
+    match args.by.group_key() {
+        Some(by) => rows::print_rows(ui, &env, args, (&accounts, by))?,
+        None => blocks::print_blocks(ui, &env, args, &accounts)?,
     }
     Ok(exit)
 }
 
-impl Grouping {
-    fn by(self) -> Option<By> {
+impl CostGrouping {
+    fn group_key(self) -> Option<By> {
         Some(match self {
-            Grouping::Day => By::Day,
-            Grouping::Week => By::Week,
-            Grouping::Month => By::Month,
-            Grouping::Session => By::Session,
-            Grouping::Project => By::Project,
-            Grouping::Agent => By::Agent,
-            Grouping::Model => By::Model,
-            Grouping::Thread => By::Thread,
-            Grouping::Block => return None,
+            CostGrouping::Day => By::Day,
+            CostGrouping::Week => By::Week,
+            CostGrouping::Month => By::Month,
+            CostGrouping::Session => By::Session,
+            CostGrouping::Project => By::Project,
+            CostGrouping::Agent => By::Agent,
+            CostGrouping::Model => By::Model,
+            CostGrouping::Thread => By::Thread,
+            CostGrouping::Block => return None,
         })
     }
 
     /// The word for it.
-    fn name(self) -> &'static str {
-        self.by().map_or("block", By::name)
+    fn noun(self) -> &'static str {
+        self.group_key().map_or("block", By::name)
     }
 }
 
-impl From<Source> for Mode {
-    fn from(source: Source) -> Self {
+impl From<CostSource> for Mode {
+    fn from(source: CostSource) -> Self {
         match source {
-            Source::Auto => Mode::Auto,
-            Source::Calculate => Mode::Calculate,
-            Source::Stated => Mode::Stated,
+            CostSource::Auto => Mode::Auto,
+            CostSource::Calculate => Mode::Calculate,
+            CostSource::Stated => Mode::Stated,
         }
     }
 }
 
 /// Writes a drawing.
-fn write_svg(scene: &Scene, path: &Path, text: &str) -> Result<(), CommandError> {
-    let path = scene.cwd.join(path);
+fn write_svg(env: &ProcessEnvironment, path: &Path, text: &str) -> Result<(), CommandError> {
+    let path = env.cwd.join(path);
     std::fs::write(&path, text)
         .map_err(|error| CommandError::user(format!("could not write {}: {error}", path.display())))
 }

@@ -1,6 +1,6 @@
 //! `steno diff`: two sessions side by side.
 
-mod side;
+mod side_by_side;
 
 use steno_core::compare::text::rows;
 use steno_core::compare::{Step, compare, facts};
@@ -9,17 +9,17 @@ use steno_core::view::answer;
 use steno_core::view::answer::diff::Pair;
 use steno_core::{Entry, Timestamp, Transcript};
 
-use self::side::{Column, Sides};
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::store::Store;
-use crate::ui::{Ui, count};
+use self::side_by_side::{LinePair, SideBySidePrinter};
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_store::SessionStore;
+use crate::ui::{Ui, count_noun};
 
 /// Lines of the same text that are shown before and after a change.
-const CONTEXT: usize = 2;
+const CONTEXT_LINES: usize = 2;
 
 /// Columns where no terminal says how many there are.
-const WIDTH: usize = 80;
+const DEFAULT_WIDTH: usize = 80;
 
 /// Compare two sessions: what is known of them, then what was said, side by side.
 ///
@@ -37,8 +37,8 @@ pub(crate) struct Args {
     #[arg(value_name = "B")]
     b: String,
     /// Whose view to show.
-    #[arg(long, value_enum, default_value_t = Style::Terminal)]
-    style: Style,
+    #[arg(long, value_enum, default_value_t = DiffStyle::Terminal)]
+    style: DiffStyle,
     /// Print JSON Lines: what is known, then each entry and those of its lines that differ.
     #[arg(long, conflicts_with = "style")]
     json: bool,
@@ -46,7 +46,7 @@ pub(crate) struct Args {
 
 /// How the sessions are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Style {
+enum DiffStyle {
     /// Ours.
     Terminal,
     /// As `steno as devflow transcript diff` does.
@@ -54,17 +54,21 @@ enum Style {
 }
 
 /// Runs the command. As diff(1) does, it ends with 2 when something goes wrong.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let store = Store::new(scene);
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let store = SessionStore::new(env);
     let read = |name: &str| {
-        store.transcript(name).map_err(|error| CommandError { exit: Exit::Usage, ..error })
+        store.transcript(name).map_err(|error| CommandError { exit: CommandExit::Usage, ..error })
     };
     let (a, b) = (read(&args.a)?, read(&args.b)?);
-    ui.problems(&a.problems);
-    ui.problems(&b.problems);
+    ui.report_problems(&a.problems);
+    ui.report_problems(&b.problems);
     let steps = compare(&a.entries, &b.entries);
-    if args.style == Style::Devflow {
-        let text = devflow::diff(&Run::from(&a), &Run::from(&b), scene.clock.now());
+    if args.style == DiffStyle::Devflow {
+        let text = devflow::diff(&Run::from(&a), &Run::from(&b), env.clock.now());
         ui.transcript_text(&text)?;
     } else if args.json {
         for object in answer::diff::objects(&a, &b, &steps) {
@@ -72,27 +76,27 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
             writeln!(ui.out())?;
         }
     } else {
-        print_sides(ui, scene, (&a, &b), &steps)?;
+        print_side_by_side(ui, env, (&a, &b), &steps)?;
     }
     let is_same = steps.iter().all(|step| matches!(step, Step::Same(..)));
     Ok(match is_same {
-        _ if !a.problems.is_empty() || !b.problems.is_empty() => Exit::Usage,
-        true => Exit::Done,
-        false => Exit::Failed,
+        _ if !a.problems.is_empty() || !b.problems.is_empty() => CommandExit::Usage,
+        true => CommandExit::Done,
+        false => CommandExit::Failed,
     })
 }
 
-fn print_sides(
+fn print_side_by_side(
     ui: &mut Ui,
-    scene: &Scene,
+    env: &ProcessEnvironment,
     (a, b): (&Transcript, &Transcript),
     steps: &[Step],
 ) -> Result<(), CommandError> {
-    let width = if ui.is_terminal() { ui.width() } else { WIDTH };
-    let mut sides = Sides::new(ui, width);
-    let clock = |at: Timestamp| at.in_zone(&scene.zone).date_and_clock();
+    let width = if ui.is_terminal() { ui.width() } else { DEFAULT_WIDTH };
+    let mut sides = SideBySidePrinter::new(ui, width);
+    let clock = |at: Timestamp| at.in_zone(&env.zone).date_and_clock();
     for fact in facts::of(&a.session, &b.session, &clock) {
-        sides.fact(&fact)?;
+        sides.print_fact(&fact)?;
     }
     let mut alike = 0;
     for step in steps {
@@ -100,31 +104,31 @@ fn print_sides(
             alike += 1;
             continue;
         }
-        print_alike(&mut sides, std::mem::take(&mut alike))?;
+        print_same_count(&mut sides, std::mem::take(&mut alike))?;
         print_pair(&mut sides, &Pair::of(step, &a.entries, &b.entries))?;
     }
-    print_alike(&mut sides, alike)
+    print_same_count(&mut sides, alike)
 }
 
-fn print_alike(sides: &mut Sides<'_>, alike: u64) -> Result<(), CommandError> {
+fn print_same_count(sides: &mut SideBySidePrinter<'_>, alike: u64) -> Result<(), CommandError> {
     match alike {
         0 => Ok(()),
-        1 => sides.note("= 1 entry is the same"),
-        more => sides.note(&format!("= {more} entries are the same")),
+        1 => sides.print_note("= 1 entry is the same"),
+        more => sides.print_note(&format!("= {more} entries are the same")),
     }
 }
 
 /// An entry of each session, or of one.
-fn print_pair(sides: &mut Sides<'_>, pair: &Pair<'_>) -> Result<(), CommandError> {
+fn print_pair(sides: &mut SideBySidePrinter<'_>, pair: &Pair<'_>) -> Result<(), CommandError> {
     let texts = pair.texts();
     let rows = rows(&texts[0], &texts[1]);
-    sides.heading(
-        pair.a.map(|(at, entry)| titled(at, entry)),
-        pair.b.map(|(at, entry)| titled(at, entry)),
+    sides.print_headings(
+        pair.a.map(|(at, entry)| entry_title(at, entry)),
+        pair.b.map(|(at, entry)| entry_title(at, entry)),
     )?;
     let is_near = |at: usize| {
-        let from = at.saturating_sub(CONTEXT);
-        rows[from..rows.len().min(at + CONTEXT + 1)].iter().any(|row| !row.is_same())
+        let from = at.saturating_sub(CONTEXT_LINES);
+        rows[from..rows.len().min(at + CONTEXT_LINES + 1)].iter().any(|row| !row.is_same())
     };
     let mut left_out = 0;
     for (at, row) in rows.iter().enumerate() {
@@ -132,16 +136,20 @@ fn print_pair(sides: &mut Sides<'_>, pair: &Pair<'_>) -> Result<(), CommandError
             left_out += 1;
             continue;
         }
-        print_left_out(sides, std::mem::take(&mut left_out))?;
-        sides.row(Column { a: row.a, b: row.b })?;
+        print_omitted_count(sides, std::mem::take(&mut left_out))?;
+        sides.print_line_pair(LinePair { a: row.a, b: row.b })?;
     }
-    print_left_out(sides, left_out)
+    print_omitted_count(sides, left_out)
 }
 
-fn print_left_out(sides: &mut Sides<'_>, lines: u64) -> Result<(), CommandError> {
-    if lines == 0 { Ok(()) } else { sides.aside(&format!("… {} alike", count(lines, "line"))) }
+fn print_omitted_count(sides: &mut SideBySidePrinter<'_>, lines: u64) -> Result<(), CommandError> {
+    if lines == 0 {
+        Ok(())
+    } else {
+        sides.print_aside(&format!("… {} alike", count_noun(lines, "line")))
+    }
 }
 
-fn titled(at: usize, entry: &Entry) -> String {
+fn entry_title(at: usize, entry: &Entry) -> String {
     format!("{at} {}", entry.heading())
 }

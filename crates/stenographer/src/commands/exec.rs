@@ -16,14 +16,16 @@ use steno_gateway::{ForwardProxy, Upstreams};
 
 use self::proxied::ProxiedLaunch;
 use crate::agent_route::AgentRoute;
-use crate::agents;
 use crate::byte_size::ByteSize;
 use crate::config::Config;
-use crate::error::{CommandError, Exit};
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::recording_gateway::{
+    GatewaySettings, RecordedTraffic, RecordingGateway, RecordingTarget,
+};
 use crate::recording_session::RequestedSession;
-use crate::scene::Scene;
-use crate::store::Store;
-use crate::traffic::{RecordedTraffic, Recording, RecordingTarget, Traffic};
+use crate::runnable_agent;
+use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
 /// Run a program and record every model that it asks.
@@ -75,47 +77,52 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let config = Config::load_or_default(ui, scene)?;
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let config = Config::load_or_default(ui, env)?;
     let body_limit = args.body_limit.map_or_else(|| config.body_limit(), |size| Ok(size.0))?;
-    let plan = LaunchPlan::new(scene, &config, args)?;
-    let default_agent = agent_name(&args.command[0]);
+    let plan = LaunchPlan::new(env, &config, args)?;
+    let default_agent = agent_name_of_program(&args.command[0]);
     let (agent, session) = (args.name.as_ref(), args.session.as_ref());
     let requested = RequestedSession { agent, session, agent_flag: "--name", default_agent };
-    let dir = requested.open_dir_or_new(ui, &Store::new(scene))?;
-    let recording = Recording {
+    let dir = requested.open_dir_or_new(ui, &SessionStore::new(env))?;
+    let recording = GatewaySettings {
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         upstreams: plan.upstreams(&config)?,
         subagents: args.subagents,
         body_limit,
         debug_files: args.debug_files.clone(),
-        forward: plan.forward(),
+        forward: plan.forward_proxy(),
     };
     // Whoever names a session or an agent wants all of it there.
     let is_routed = agent.is_none() && session.is_none();
     let target = RecordingTarget { dir: dir.clone(), is_routed };
-    let traffic = Traffic::start(scene, target, recording)?;
+    let traffic = RecordingGateway::start(env, target, recording)?;
     traffic.report_changes(ui);
-    let (words, variables) = plan.launch(args, &traffic.address());
+    let (words, variables) = plan.build_launch(args, &traffic.address());
     let ended = run_program(&words, variables);
-    let recorded = traffic.finish(ui, &closing(&ended));
+    let recorded = traffic.finish(ui, &closing_status(&ended));
     let status = ended.map_err(|error| {
         let program = args.command[0].to_string_lossy();
         CommandError::user(format!("could not run {program}: {error}"))
     })?;
-    report(ui, &recorded, &plan);
-    Ok(Exit::of(status))
+    report_recording(ui, &recorded, &plan);
+    Ok(CommandExit::from_status(status))
 }
 
 /// Runs a program to its end, with these variables.
 fn run_program(words: &[OsString], variables: LaunchVariables) -> io::Result<ExitStatus> {
     // The launcher could only tell by its exit code.
-    let is_missing = |program: &str| cfg!(unix) && !agents::is_there(program);
+    let is_missing = |program: &str| cfg!(unix) && !runnable_agent::is_program_installed(program);
     if words[0].to_str().is_some_and(is_missing) {
         return Err(io::Error::new(io::ErrorKind::NotFound, "no such program"));
     }
-    let launcher = agents::child_launcher().map_err(|error| io::Error::other(error.error))?;
-    let (mut command, group) = child::command(&launcher, words);
+    let launcher =
+        runnable_agent::child_launcher().map_err(|error| io::Error::other(error.error))?;
+    let (mut command, group) = child::prepare_command(&launcher, words);
     command.envs(variables);
     child::run(&launcher, (command, group))
 }
@@ -132,13 +139,13 @@ enum LaunchPlan {
 }
 
 impl LaunchPlan {
-    fn new(scene: &Scene, config: &Config, args: &Args) -> Result<Self, CommandError> {
+    fn new(env: &ProcessEnvironment, config: &Config, args: &Args) -> Result<Self, CommandError> {
         let upstreams = config.upstreams()?;
         if args.proxy {
             let hosts = [config.proxy_hosts()?, args.proxy_host.clone()].concat();
             return Ok(Self::Proxy(ProxiedLaunch::prepare(&upstreams, hosts)?));
         }
-        let route = AgentRoute::plan(scene, &config.agents()?, &args.command, upstreams);
+        let route = AgentRoute::for_program(env, &config.agents()?, &args.command, upstreams);
         Ok(Self::Address(Box::new(route)))
     }
 
@@ -149,7 +156,7 @@ impl LaunchPlan {
         }
     }
 
-    fn forward(&self) -> Option<ForwardProxy> {
+    fn forward_proxy(&self) -> Option<ForwardProxy> {
         match self {
             Self::Address(_) => None,
             Self::Proxy(launch) => Some(launch.forward.clone()),
@@ -157,34 +164,34 @@ impl LaunchPlan {
     }
 
     /// The words and the variables with which the program is started.
-    fn launch(&self, args: &Args, address: &str) -> (Vec<OsString>, LaunchVariables) {
+    fn build_launch(&self, args: &Args, address: &str) -> (Vec<OsString>, LaunchVariables) {
         match self {
             Self::Address(route) => (route.command(address), route.variables(address)),
             Self::Proxy(launch) => (args.command.clone(), launch.variables(address)),
         }
     }
 
-    fn advice(&self) -> String {
+    fn no_request_hint(&self) -> String {
         match self {
-            Self::Address(route) => route.advice(),
-            Self::Proxy(launch) => launch.advice(),
+            Self::Address(route) => route.no_request_hint(),
+            Self::Proxy(launch) => launch.no_request_hint(),
         }
     }
 }
 
 /// Says where the record is, or that there is none.
-fn report(ui: &mut Ui, recorded: &RecordedTraffic, plan: &LaunchPlan) {
+fn report_recording(ui: &mut Ui, recorded: &RecordedTraffic, plan: &LaunchPlan) {
     for dir in &recorded.sessions {
         let (id, path) = (dir.id(), dir.path().display());
         ui.status(format_args!("recorded as {id} in {path}; see `steno show {id}`"));
     }
     if recorded.sessions.is_empty() && recorded.is_closed && !recorded.has_gap {
         ui.warning("no request came through the gateway, so nothing was recorded");
-        ui.note(format_args!("hint: {}", plan.advice()));
+        ui.print_note(format_args!("hint: {}", plan.no_request_hint()));
     }
 }
 
-fn closing(ended: &std::io::Result<ExitStatus>) -> Closing {
+fn closing_status(ended: &std::io::Result<ExitStatus>) -> Closing {
     match ended {
         Ok(status) if status.success() => Closing { status: Status::Completed, reason: None },
         Ok(status) => Closing { status: Status::Failed, reason: Some(status.to_string()) },
@@ -193,7 +200,7 @@ fn closing(ended: &std::io::Result<ExitStatus>) -> Closing {
 }
 
 /// The command's name, as far as it can be a folder's.
-pub(crate) fn agent_name(program: &OsString) -> AgentName {
+pub(crate) fn agent_name_of_program(program: &OsString) -> AgentName {
     let stem = Path::new(program).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let name: String = stem.unwrap_or_default().chars().filter(|c| fits(*c)).take(64).collect();

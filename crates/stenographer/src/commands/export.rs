@@ -6,11 +6,11 @@ use steno_core::durable;
 use steno_core::view::redact::Redactor;
 use steno_web::export::{SessionExport as Page, render_index};
 
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::store::{Pictured, Store};
-use crate::target::{Export, Target};
-use crate::ui::{Ui, count};
+use crate::error::{CommandError, CommandExit};
+use crate::export_format::{ExportFormat, TranscriptExport};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_store::{PicturedTranscript, SessionStore};
+use crate::ui::{Ui, count_noun};
 
 /// Write sessions in another format.
 ///
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     sessions: Vec<String>,
     /// The format.
     #[arg(long, value_enum)]
-    format: Target,
+    format: ExportFormat,
     /// Where to [default: standard output]; with several sessions, a folder.
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
@@ -36,34 +36,39 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    if args.site.is_some() && args.format != Target::Html {
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    if args.site.is_some() && args.format != ExportFormat::Html {
         return Err(CommandError::usage("a site is made of pages").hint("use --format html"));
     }
-    let mut exporting = Exporting { scene, args, redactor: Redactor::default() };
+    let mut exporting = SessionExporter { env, args, redactor: Redactor::default() };
     match &args.site {
-        Some(dir) => exporting.site(ui, &scene.cwd.join(dir))?,
-        None => exporting.files(ui)?,
+        Some(dir) => exporting.write_site(ui, &env.cwd.join(dir))?,
+        None => exporting.write_files(ui)?,
     }
     if args.format.is_shared() && !args.no_redact {
-        ui.status(format_args!("{} redacted", count(exporting.redactor.count(), "secret")));
+        ui.status(format_args!("{} redacted", count_noun(exporting.redactor.count(), "secret")));
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
 /// Sessions on their way out.
-struct Exporting<'a> {
-    scene: &'a Scene,
+struct SessionExporter<'a> {
+    env: &'a ProcessEnvironment,
     args: &'a Args,
     redactor: Redactor,
 }
 
-impl Exporting<'_> {
-    fn files(&mut self, ui: &mut Ui) -> Result<(), CommandError> {
-        let store = Store::new(self.scene);
+impl SessionExporter<'_> {
+    fn write_files(&mut self, ui: &mut Ui) -> Result<(), CommandError> {
+        let store = SessionStore::new(self.env);
         let (target, out) = (self.args.format, self.args.output.as_deref());
         for name in &self.args.sessions {
-            let Pictured { transcript, pictures } = self.shared(ui, store.pictured(name)?);
+            let PicturedTranscript { transcript, pictures } =
+                self.redact_if_shared(ui, store.transcript_with_pictures(name)?);
             let file = match (out, target.extension(), self.args.sessions.len()) {
                 (Some(dir), Some(extension), 2..) => {
                     durable::create_private_dir(dir)?;
@@ -72,23 +77,25 @@ impl Exporting<'_> {
                 _ => out.map(Path::to_owned),
             };
             let (transcript, pictures, out) = (&transcript, &pictures, file.as_deref());
-            Export { transcript, pictures, target, out }.write(ui, self.scene)?;
+            TranscriptExport { transcript, pictures, format: target, out }
+                .write_output(ui, self.env)?;
         }
         Ok(())
     }
 
     /// A page for each session, and one that lists them, newest first.
-    fn site(&mut self, ui: &mut Ui, dir: &Path) -> Result<(), CommandError> {
-        let store = Store::new(self.scene);
-        let named = self.args.sessions.iter().map(|name| store.kept(name));
+    fn write_site(&mut self, ui: &mut Ui, dir: &Path) -> Result<(), CommandError> {
+        let store = SessionStore::new(self.env);
+        let named = self.args.sessions.iter().map(|name| store.find_session(name));
         let mut sessions = named.collect::<Result<Vec<_>, _>>()?;
         if self.args.sessions.is_empty() {
             sessions = store.vault.sessions()?;
         }
         let mut listed = Vec::new();
         for session in &sessions {
-            let Pictured { transcript, pictures } = self.shared(ui, Pictured::of(session)?);
-            let (session, zone) = (&transcript.session, &self.scene.zone);
+            let PicturedTranscript { transcript, pictures } =
+                self.redact_if_shared(ui, PicturedTranscript::from_session(session)?);
+            let (session, zone) = (&transcript.session, &self.env.zone);
             let file = format!("{}/{}.html", session.agent, session.id);
             let index = Some("../index.html");
             let page = Page { transcript: &transcript, pictures: &pictures, zone, index };
@@ -100,13 +107,17 @@ impl Exporting<'_> {
         listed
             .sort_by_key(|(_, session)| std::cmp::Reverse(session.started.map(|at| at.instant())));
         let path = dir.join("index.html");
-        durable::replace_unsynced(&path, render_index(&listed, &self.scene.zone).as_bytes())?;
+        durable::replace_unsynced(&path, index(&listed, &self.env.zone).as_bytes())?;
         Ok(ui.path_line(&path)?)
     }
 
     /// A session as it may be shared.
-    fn shared(&mut self, ui: &mut Ui, mut pictured: Pictured) -> Pictured {
-        ui.problems(&pictured.transcript.problems);
+    fn redact_if_shared(
+        &mut self,
+        ui: &mut Ui,
+        mut pictured: PicturedTranscript,
+    ) -> PicturedTranscript {
+        ui.report_problems(&pictured.transcript.problems);
         if self.args.format.is_shared() && !self.args.no_redact {
             self.redactor.transcript(&mut pictured.transcript);
         }

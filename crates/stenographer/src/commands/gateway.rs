@@ -10,11 +10,13 @@ use steno_gateway::{Upstream, Upstreams};
 
 use crate::byte_size::ByteSize;
 use crate::config::Config;
-use crate::error::{CommandError, Exit};
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::recording_gateway::{
+    self, GatewayEvent, GatewaySettings, RecordingGateway, RecordingTarget,
+};
 use crate::recording_session::RequestedSession;
-use crate::scene::Scene;
-use crate::store::Store;
-use crate::traffic::{self, Event, Recording, RecordingTarget, Traffic};
+use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
 /// Record whatever programs ask of models through a proxy on this machine.
@@ -27,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:4180")]
     listen: SocketAddr,
     /// Another upstream, or another address for one.
-    #[arg(long = "upstream", value_name = "NAME=URL", value_parser = upstream)]
+    #[arg(long = "upstream", value_name = "NAME=URL", value_parser = parse_upstream)]
     upstreams: Vec<Upstream>,
     /// The session to begin or to go on with: its whole id, or `latest` [default: a new one].
     #[arg(long, value_name = "ID")]
@@ -45,17 +47,21 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, CommandError> {
-    let config = Config::load(scene)?;
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: Args,
+) -> Result<CommandExit, CommandError> {
+    let config = Config::load(env)?;
     let mut upstreams = config.upstreams()?;
     let body_limit = args.body_limit.map_or_else(|| config.body_limit(), |size| Ok(size.0))?;
     args.upstreams.into_iter().for_each(|upstream| upstreams.set(upstream));
     let default_agent = steno_core::traffic::AGENT.parse()?;
     let (agent, session) = (args.name.as_ref(), args.session.as_ref());
     let requested = RequestedSession { agent, session, agent_flag: "--name", default_agent };
-    let dir = requested.open_dir_or_new(ui, &Store::new(scene))?;
-    let names = listed(&upstreams);
-    let recording = Recording {
+    let dir = requested.open_dir_or_new(ui, &SessionStore::new(env))?;
+    let names = join_upstream_names(&upstreams);
+    let recording = GatewaySettings {
         listen: args.listen,
         upstreams,
         subagents: true,
@@ -65,35 +71,35 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
     };
     let is_routed = agent.is_none() && session.is_none();
     let target = RecordingTarget { dir: dir.clone(), is_routed };
-    let traffic = Traffic::start(scene, target, recording)?;
+    let traffic = RecordingGateway::start(env, target, recording)?;
     traffic.report_changes(ui);
     let stop = traffic.events.0.clone();
-    ctrlc::set_handler(move || drop(stop.send(Event::Stop))).map_err(CommandError::user)?;
+    ctrlc::set_handler(move || drop(stop.send(GatewayEvent::Stop))).map_err(CommandError::user)?;
     if !args.listen.ip().is_loopback() {
         ui.warning("other machines can use this gateway");
     }
     writeln!(ui.out(), "{}", traffic.address())?;
     ui.flush()?;
     ui.status(format_args!("recording into {}; upstreams: {names}", dir.id()));
-    while let Ok(Event::Recording(change)) = traffic.events.1.recv() {
-        traffic::report_change(ui, &change);
+    while let Ok(GatewayEvent::Recording(change)) = traffic.events.1.recv() {
+        recording_gateway::report_change(ui, &change);
     }
     let recorded = traffic.finish(ui, &Closing { status: Status::Completed, reason: None });
     if !recorded.is_closed {
-        return Ok(Exit::Failed);
+        return Ok(CommandExit::Failed);
     }
     for dir in &recorded.sessions {
         ui.status(format_args!("recorded as {id}; see `steno show {id}`", id = dir.id()));
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn listed(upstreams: &Upstreams) -> String {
+fn join_upstream_names(upstreams: &Upstreams) -> String {
     let names: Vec<_> = upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
     names.join(", ")
 }
 
-fn upstream(text: &str) -> Result<Upstream, String> {
+fn parse_upstream(text: &str) -> Result<Upstream, String> {
     let (name, address) = text.split_once('=').ok_or("write it as NAME=URL")?;
     Upstream::new(name, address).map_err(|error| error.to_string())
 }

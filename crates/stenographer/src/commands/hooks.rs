@@ -6,12 +6,12 @@ use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use steno_core::agent::places::settings;
 
-use crate::error::{CommandError, Exit};
-use crate::hooks::file::SettingsFile;
-use crate::hooks::log::HookLog;
-use crate::hooks::{AGENTS, HookedAgent, Registration, State};
-use crate::scene::Scene;
-use crate::table::Table;
+use crate::error::{CommandError, CommandExit};
+use crate::hooks::hook_log::HookLog;
+use crate::hooks::settings_file::HookSettingsFile;
+use crate::hooks::{HOOKED_AGENTS, HookRegistration, HookState, HookedAgent};
+use crate::process_environment::ProcessEnvironment;
+use crate::text_table::TextTable;
 use crate::ui::Ui;
 
 /// Have agents call Steno, so that each session is kept as it happens.
@@ -21,121 +21,129 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    action: Action,
+    action: HooksAction,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Action {
+enum HooksAction {
     /// Register Steno; without names, in every agent that is on this machine.
-    Install(Names),
+    Install(AgentSelection),
     /// Take Steno out of the settings again.
-    Remove(Names),
+    Remove(AgentSelection),
     /// Tell which agents call Steno, and what last went wrong.
-    Status(Names),
+    Status(AgentSelection),
 }
 
-impl Action {
-    fn names(&self) -> &Names {
+impl HooksAction {
+    fn selection(&self) -> &AgentSelection {
         let (Self::Install(names) | Self::Remove(names) | Self::Status(names)) = self;
         names
     }
 }
 
 #[derive(Debug, clap::Args)]
-struct Names {
+struct AgentSelection {
     /// The agents.
-    #[arg(value_name = "AGENT", value_parser = names())]
+    #[arg(value_name = "AGENT", value_parser = agent_name_parser())]
     agents: Vec<String>,
     /// Print JSON Lines.
     #[arg(long)]
     json: bool,
 }
 
-fn names() -> PossibleValuesParser {
-    AGENTS.iter().map(|agent| agent.name).collect::<Vec<_>>().into()
+fn agent_name_parser() -> PossibleValuesParser {
+    HOOKED_AGENTS.iter().map(|agent| agent.name).collect::<Vec<_>>().into()
 }
 
 #[derive(Serialize)]
-struct Row {
+struct HookStatusRow {
     agent: &'static str,
-    state: State,
+    state: HookState,
     settings: String,
     last_problem: Option<String>,
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let program = Scene::lasting_program()?;
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let program = ProcessEnvironment::stable_program_path()?;
     let program = program.to_str().ok_or("the path of this program is not UTF-8")?;
-    let log = HookLog::new(&scene.store);
-    let (mut rows, mut exit) = (Vec::new(), Exit::Done);
-    for place in found(scene, &args.action) {
-        let registration = Registration { agent: place.agent, program };
-        match act(ui, &args.action, &place, &registration) {
-            Ok(state) => rows.push(Row {
+    let log = HookLog::new(&env.store);
+    let (mut rows, mut exit) = (Vec::new(), CommandExit::Done);
+    for place in select_settings(env, &args.action) {
+        let registration = HookRegistration { agent: place.agent, program };
+        match apply_action(ui, &args.action, &place, &registration) {
+            Ok(state) => rows.push(HookStatusRow {
                 agent: place.agent.name,
                 state,
                 settings: place.file.to_string_lossy().into_owned(),
-                last_problem: log.last(place.agent.name),
+                last_problem: log.last_error(place.agent.name),
             }),
-            Err(error) => exit = ui.report(&error),
+            Err(error) => exit = ui.report_error(&error),
         }
     }
-    if rows.is_empty() && exit == Exit::Done {
+    if rows.is_empty() && exit == CommandExit::Done {
         ui.status("no agent that has hooks was found on this machine");
-        return Ok(Exit::Failed);
+        return Ok(CommandExit::Failed);
     }
-    print(ui, &rows, args.action.names().json)?;
+    print_status_rows(ui, &rows, args.action.selection().json)?;
     Ok(exit)
 }
 
 /// An agent's settings.
-struct Place {
+struct AgentSettings {
     agent: &'static HookedAgent,
     file: PathBuf,
     /// Whether the agent is on this machine.
-    is_there: bool,
+    is_installed: bool,
 }
 
 /// The settings to look at. Those of an agent that is not there are changed only if it was named.
-fn found(scene: &Scene, action: &Action) -> Vec<Place> {
-    let names = action.names();
-    let is_listed = matches!(action, Action::Status(_));
+fn select_settings(env: &ProcessEnvironment, action: &HooksAction) -> Vec<AgentSettings> {
+    let names = action.selection();
+    let is_listed = matches!(action, HooksAction::Status(_));
     let mut found = Vec::new();
-    for place in settings(&scene.home, &Scene::variable) {
-        let agent = AGENTS.iter().find(|agent| agent.name == place.agent);
+    for place in settings(&env.home, &ProcessEnvironment::variable) {
+        let agent = HOOKED_AGENTS.iter().find(|agent| agent.name == place.agent);
         let is_named = names.agents.iter().any(|name| name == place.agent);
         let is_there = place.path.is_dir();
         let is_wanted = is_named || (names.agents.is_empty() && (is_there || is_listed));
         if let Some(agent) = agent.filter(|_| is_wanted) {
-            found.push(Place { agent, file: place.path.join(agent.file), is_there });
+            found.push(AgentSettings {
+                agent,
+                file: place.path.join(agent.file),
+                is_installed: is_there,
+            });
         }
     }
     found
 }
 
 /// Does what is asked for with one agent, and tells how it stands then.
-fn act(
+fn apply_action(
     ui: &mut Ui,
-    action: &Action,
-    place: &Place,
-    registration: &Registration<'_>,
-) -> Result<State, CommandError> {
-    let file = SettingsFile::read(&place.file)?;
+    action: &HooksAction,
+    place: &AgentSettings,
+    registration: &HookRegistration<'_>,
+) -> Result<HookState, CommandError> {
+    let file = HookSettingsFile::read(&place.file)?;
     match action {
-        Action::Install(_) => {
+        HooksAction::Install(_) => {
             if let Some(backup) = file.install(registration)? {
                 ui.status(format_args!("the settings as they were: {}", backup.display()));
             }
         }
-        Action::Remove(_) => file.remove(registration)?,
-        Action::Status(_) if !place.is_there => return Ok(State::NotFound),
-        Action::Status(_) => {}
+        HooksAction::Remove(_) => file.remove(registration)?,
+        HooksAction::Status(_) if !place.is_installed => return Ok(HookState::NotFound),
+        HooksAction::Status(_) => {}
     }
-    SettingsFile::read(&place.file)?.state(registration)
+    HookSettingsFile::read(&place.file)?.state(registration)
 }
 
-fn print(ui: &mut Ui, rows: &[Row], json: bool) -> Result<(), CommandError> {
+fn print_status_rows(ui: &mut Ui, rows: &[HookStatusRow], json: bool) -> Result<(), CommandError> {
     if json {
         for row in rows {
             serde_json::to_writer(ui.out(), row)?;
@@ -143,14 +151,14 @@ fn print(ui: &mut Ui, rows: &[Row], json: bool) -> Result<(), CommandError> {
         }
         return Ok(());
     }
-    let mut table = Table::new(["AGENT", "STATE", "SETTINGS"]);
+    let mut table = TextTable::new(["AGENT", "STATE", "SETTINGS"]);
     for row in rows {
-        table.row([row.agent.to_owned(), row.state.to_string(), row.settings.clone()]);
+        table.add_row([row.agent.to_owned(), row.state.to_string(), row.settings.clone()]);
     }
     let text = table.render(ui.width());
     ui.listing_text(&text)?;
     for problem in rows.iter().filter_map(|row| row.last_problem.as_ref()) {
-        ui.note(format_args!("last problem: {problem}"));
+        ui.print_note(format_args!("last problem: {problem}"));
     }
     Ok(())
 }

@@ -6,11 +6,11 @@ use serde_json::json;
 use steno_core::durable::OnPath;
 use steno_core::format::{self, Found};
 
-use crate::error::{CommandError, Exit};
-use crate::keeper::Keeper;
-use crate::scene::Scene;
-use crate::store::{Store, unknown_format};
-use crate::ui::{Ui, count};
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_importer::SessionImporter;
+use crate::session_store::{SessionStore, unknown_format_error};
+use crate::ui::{Ui, count_noun};
 
 /// Keep transcripts from files or folders of any known format.
 ///
@@ -27,14 +27,18 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let keeper = Keeper::new(Store::new(scene).vault)?;
-    let mut import = Import { ui, keeper, json: args.json, exit: Exit::Done };
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let keeper = SessionImporter::new(SessionStore::new(env).vault)?;
+    let mut import = ImportRun { ui, keeper, json: args.json, exit: CommandExit::Done };
     for path in &args.paths {
-        let path = scene.cwd.join(path);
-        if let Err(error) = import.path(&path) {
-            import.ui.report(&error);
-            import.exit = Exit::Failed;
+        let path = env.cwd.join(path);
+        if let Err(error) = import.import_path(&path) {
+            import.ui.report_error(&error);
+            import.exit = CommandExit::Failed;
         }
     }
     import.keeper.flush()?;
@@ -42,49 +46,53 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     Ok(import.exit)
 }
 
-struct Import<'a> {
+struct ImportRun<'a> {
     ui: &'a mut Ui,
-    keeper: Keeper,
+    keeper: SessionImporter,
     json: bool,
-    exit: Exit,
+    exit: CommandExit,
 }
 
-impl Import<'_> {
-    fn path(&mut self, path: &Path) -> Result<(), CommandError> {
+impl ImportRun<'_> {
+    fn import_path(&mut self, path: &Path) -> Result<(), CommandError> {
         let path = path.canonicalize().on("open", path)?;
         let look = format::look(&path)?;
         let found = look.found;
         if found.is_empty() && look.failures.is_empty() {
-            return Err(unknown_format(&path));
+            return Err(unknown_format_error(&path));
         }
         for failure in look.failures {
-            self.exit = self.ui.report(&failure.into());
+            self.exit = self.ui.report_error(&failure.into());
         }
         for found in &found {
-            if let Err(error) = self.session(found) {
-                self.ui.report(&error);
-                self.exit = Exit::Failed;
+            if let Err(error) = self.import_session(found) {
+                self.ui.report_error(&error);
+                self.exit = CommandExit::Failed;
             }
         }
         Ok(())
     }
 
-    fn session(&mut self, found: &Found) -> Result<(), CommandError> {
-        let kept = self.keeper.keep(found)?;
+    fn import_session(&mut self, found: &Found) -> Result<(), CommandError> {
+        let kept = self.keeper.import(found)?;
         // What is printed is acknowledged.
         self.keeper.commit()?;
-        self.ui.problems(&kept.problems.into_problems());
+        self.ui.report_problems(&kept.problems.into_problems());
         let (id, agent, entries) = (kept.dir.id(), kept.dir.agent(), kept.entries);
         if self.json {
             let path = found.bundle.root.to_string_lossy();
             let row = json!({"id": id.as_str(), "agent": agent, "entries": entries,
-                "added": kept.added, "path": path});
+                "added": kept.bytes_added, "path": path});
             writeln!(self.ui.out(), "{row}")?;
             return Ok(());
         }
         writeln!(self.ui.out(), "{id}")?;
-        let news = if kept.added == 0 { "nothing".to_owned() } else { count(kept.added, "byte") };
-        let entries = count(entries, "entry");
+        let news = if kept.bytes_added == 0 {
+            "nothing".to_owned()
+        } else {
+            count_noun(kept.bytes_added, "byte")
+        };
+        let entries = count_noun(entries, "entry");
         self.ui.status(format_args!("{agent} {id}: {entries}, {news} new"));
         Ok(())
     }

@@ -6,11 +6,11 @@ use serde::Serialize;
 use steno_core::format;
 use steno_core::inspect::{Inspection, Total, inspect_all};
 
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::store::unknown_format;
-use crate::table::Table;
-use crate::ui::{Ui, count};
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_store::unknown_format_error;
+use crate::text_table::TextTable;
+use crate::ui::{Ui, count_noun};
 
 /// Count prompts, answers, tools and tokens in files of any known format.
 ///
@@ -31,20 +31,24 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let mut exit = Exit::Done;
-    let mut counted = Counted::default();
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let mut exit = CommandExit::Done;
+    let mut counted = InspectionResults::default();
     for path in &args.paths {
-        if let Err(error) = counted.count(&scene.cwd.join(path)) {
+        if let Err(error) = counted.count_path(&env.cwd.join(path)) {
             counted.failures.push(error);
         }
     }
-    let Counted { rows, total, failures } = counted;
+    let InspectionResults { rows, total, failures } = counted;
     for failure in &failures {
-        exit = ui.report(failure);
+        exit = ui.report_error(failure);
     }
     for row in &rows {
-        ui.problems(&row.problems);
+        ui.report_problems(&row.problems);
         if args.json {
             print_json(ui, row)?;
         }
@@ -54,7 +58,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     }
     if !args.json && !rows.is_empty() {
         let total = Some(&total).filter(|_| args.total);
-        let text = table(&rows, total).render(ui.width());
+        let text = build_table(&rows, total).render(ui.width());
         ui.listing_text(&text)?;
     }
     Ok(exit)
@@ -67,18 +71,18 @@ fn print_json(ui: &mut Ui, row: &impl Serialize) -> Result<(), CommandError> {
 
 /// What was counted so far.
 #[derive(Default)]
-struct Counted {
+struct InspectionResults {
     rows: Vec<Inspection>,
     total: Total,
     failures: Vec<CommandError>,
 }
 
-impl Counted {
+impl InspectionResults {
     /// Counts what is at a path; a session that cannot be read is a failure of its own.
-    fn count(&mut self, path: &Path) -> Result<(), CommandError> {
+    fn count_path(&mut self, path: &Path) -> Result<(), CommandError> {
         let look = format::look(path)?;
         if look.found.is_empty() && look.failures.is_empty() {
-            return Err(unknown_format(path));
+            return Err(unknown_format_error(path));
         }
         self.failures.extend(look.failures.into_iter().map(CommandError::from));
         for found in &look.found {
@@ -94,16 +98,16 @@ impl Counted {
     }
 }
 
-fn table(rows: &[Inspection], total: Option<&Total>) -> Table<7> {
+fn build_table(rows: &[Inspection], total: Option<&Total>) -> TextTable<7> {
     let mut table =
-        Table::new(["AGENT", "PROMPTS", "ANSWERS", "CALLS", "TOKENS IN", "OUT", "PATH"]);
+        TextTable::new(["AGENT", "PROMPTS", "ANSWERS", "CALLS", "TOKENS IN", "OUT", "PATH"]);
     for row in rows {
         let bad = if row.bad_lines > 0 {
-            format!(" ({})", count(row.bad_lines, "bad line"))
+            format!(" ({})", count_noun(row.bad_lines, "bad line"))
         } else {
             String::new()
         };
-        table.row([
+        table.add_row([
             row.agent.clone(),
             row.user_prompts.to_string(),
             row.assistant_messages.to_string(),
@@ -115,7 +119,7 @@ fn table(rows: &[Inspection], total: Option<&Total>) -> Table<7> {
     }
     if let Some(total) = total {
         let (tokens, repeated) = (&total.tokens, &total.tokens_repeated);
-        table.row([
+        table.add_row([
             "total".to_owned(),
             String::new(),
             String::new(),

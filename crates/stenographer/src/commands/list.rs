@@ -8,13 +8,13 @@ use steno_core::thread;
 use steno_core::view::answer::SessionRow;
 use steno_core::{Session, SessionId, Status, Timestamp};
 
-use super::thread::list::Wanted;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::store::Store;
-use crate::table::Table;
-use crate::threads::{Place, Threads, one_of};
-use crate::ui::{Ui, count};
+use super::thread::list::ThreadFilter;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::project_threads::{ProjectThreads, ThreadFlags, word_parser};
+use crate::session_store::SessionStore;
+use crate::text_table::TextTable;
+use crate::ui::{Ui, count_noun};
 
 /// List the sessions that are kept, or the threads of a project, newest first.
 #[derive(Debug, clap::Args)]
@@ -36,7 +36,7 @@ pub(crate) struct Args {
         long,
         value_name = "STATUS",
         requires = "threads",
-        value_parser = one_of::<thread::Status>(thread::Status::WORDS)
+        value_parser = word_parser::<thread::Status>(thread::Status::WORDS)
     )]
     status: Option<thread::Status>,
     /// The project whose threads are listed [default: as in other commands on threads].
@@ -48,19 +48,23 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
     if args.threads {
-        let place = Place { project: args.project.clone(), json: args.json };
-        let wanted = Wanted { status: args.status, limit: args.limit, place };
-        return super::thread::list::run(ui, scene, &wanted);
+        let place = ThreadFlags { project: args.project.clone(), json: args.json };
+        let wanted = ThreadFilter { status: args.status, limit: args.limit, place };
+        return super::thread::list::run(ui, env, &wanted);
     }
-    Threads::finish_killed_runs_near(ui, scene);
-    let store = Store::new(scene);
+    ProjectThreads::finish_killed_runs_near(ui, env);
+    let store = SessionStore::new(env);
     store.check_agent(args.agent.as_deref())?;
-    if args.json { print_json(ui, &store, args) } else { print_list(ui, scene, &store, args) }
+    if args.json { print_json(ui, &store, args) } else { print_list(ui, env, &store, args) }
 }
 
-fn print_json(ui: &mut Ui, store: &Store, args: &Args) -> Result<Exit, CommandError> {
+fn print_json(ui: &mut Ui, store: &SessionStore, args: &Args) -> Result<CommandExit, CommandError> {
     let ask = |index: &Index| {
         list_enough(args.limit, |limit| {
             let mut listing = JsonListing { with_empty: args.empty, ..JsonListing::default() };
@@ -70,12 +74,12 @@ fn print_json(ui: &mut Ui, store: &Store, args: &Args) -> Result<Exit, CommandEr
             Ok((listing, hidden))
         })
     };
-    let listing = store.ask(ui, ask)?.1;
-    listing.failure.map_or(Ok(()), Err)?;
+    let listing = store.query(ui, ask)?.1;
+    listing.write_error.map_or(Ok(()), Err)?;
     ui.out().write_all(&listing.lines)?;
-    let mut exit = Exit::Done;
-    for (id, reason) in &listing.troubles {
-        exit = unreadable(ui, id, reason);
+    let mut exit = CommandExit::Done;
+    for (id, reason) in &listing.unreadable {
+        exit = report_unreadable(ui, id, reason);
     }
     Ok(exit)
 }
@@ -87,20 +91,20 @@ struct JsonListing {
     with_empty: bool,
     hidden: usize,
     lines: Vec<u8>,
-    troubles: Vec<(SessionId, String)>,
-    failure: Option<serde_json::Error>,
+    unreadable: Vec<(SessionId, String)>,
+    write_error: Option<serde_json::Error>,
 }
 
 impl JsonListing {
-    fn add(&mut self, store: &Store, Listed { session, trouble }: Listed) {
+    fn add(&mut self, store: &SessionStore, Listed { session, trouble }: Listed) {
         let is_unreadable = session.totals.entries == 0;
         if let Some(reason) = trouble {
-            self.troubles.push((session.id.clone(), reason));
+            self.unreadable.push((session.id.clone(), reason));
             if is_unreadable {
                 return;
             }
         }
-        let session = settled(store, session);
+        let session = refresh_running_session(store, session);
         let Session { agent, id, totals, .. } = &session;
         if !self.with_empty && store.vault.is_empty_recording(agent, id, totals.entries) {
             self.hidden += 1;
@@ -108,7 +112,7 @@ impl JsonListing {
         }
         match serde_json::to_writer(&mut self.lines, &SessionRow::of(&session)) {
             Ok(()) => self.lines.push(b'\n'),
-            Err(error) => self.failure = Some(error),
+            Err(error) => self.write_error = Some(error),
         }
     }
 }
@@ -130,33 +134,33 @@ fn list_enough<T>(
 
 fn print_list(
     ui: &mut Ui,
-    scene: &Scene,
-    store: &Store,
+    env: &ProcessEnvironment,
+    store: &SessionStore,
     args: &Args,
-) -> Result<Exit, CommandError> {
+) -> Result<CommandExit, CommandError> {
     let (agent, is_terminal) = (args.agent.as_deref(), ui.is_terminal());
     let ask = |index: &Index| {
         // A person types the beginning of an id; a pipe gets all of it.
         let shown = match args.limit {
             _ if !is_terminal => usize::MAX,
-            Some(limit) => distinct_length_of_newest(index, agent, limit)?,
+            Some(limit) => distinct_length_among_newest(index, agent, limit)?,
             None => distinct_length(index.like("")?),
         };
         list_enough(args.limit, |limit| {
-            let mut listing = Listing::new(scene, store, shown);
+            let mut listing = SessionTable::new(env, store, shown);
             listing.with_empty = args.empty;
             index.each_heading(agent, limit, &mut |heading| listing.add(heading))?;
             let hidden = listing.hidden;
             Ok((listing, hidden))
         })
     };
-    let listing = store.ask(ui, ask)?.1;
-    let mut exit = Exit::Done;
-    for (id, reason) in &listing.troubles {
-        exit = unreadable(ui, id, reason);
+    let listing = store.query(ui, ask)?.1;
+    let mut exit = CommandExit::Done;
+    for (id, reason) in &listing.unreadable {
+        exit = report_unreadable(ui, id, reason);
     }
     if listing.hidden > 0 {
-        let hidden = count(listing.hidden as u64, "recording");
+        let hidden = count_noun(listing.hidden as u64, "recording");
         ui.status(format_args!("{hidden} without entries not listed; use --empty to see them"));
     }
     if listing.is_empty && listing.hidden == 0 {
@@ -169,62 +173,72 @@ fn print_list(
 }
 
 /// A list in the making.
-struct Listing<'a> {
-    store: &'a Store,
+struct SessionTable<'a> {
+    store: &'a SessionStore,
     zone: &'a TimeZone,
     this_year: i16,
     /// How many characters of an id.
-    shown: usize,
-    table: Table<6>,
+    id_length: usize,
+    table: TextTable<6>,
     is_empty: bool,
     /// Whether recordings that got nothing are listed, and how many were not.
     with_empty: bool,
     hidden: usize,
-    troubles: Vec<(SessionId, String)>,
+    unreadable: Vec<(SessionId, String)>,
 }
 
-impl<'a> Listing<'a> {
-    fn new(scene: &'a Scene, store: &'a Store, shown: usize) -> Self {
-        let this_year = scene.clock.now().in_zone(&scene.zone).wall().year();
-        let table = Table::new(["STARTED", "AGENT", "STATUS", "ENTRIES", "ID", "TITLE"]);
-        let (zone, troubles) = (&scene.zone, Vec::new());
+impl<'a> SessionTable<'a> {
+    fn new(env: &'a ProcessEnvironment, store: &'a SessionStore, shown: usize) -> Self {
+        let this_year = env.clock.now().in_zone(&env.zone).wall().year();
+        let table = TextTable::new(["STARTED", "AGENT", "STATUS", "ENTRIES", "ID", "TITLE"]);
+        let (zone, troubles) = (&env.zone, Vec::new());
         let (is_empty, with_empty, hidden) = (true, false, 0);
-        Self { store, zone, this_year, shown, table, is_empty, with_empty, hidden, troubles }
+        Self {
+            store,
+            zone,
+            this_year,
+            id_length: shown,
+            table,
+            is_empty,
+            with_empty,
+            hidden,
+            unreadable: troubles,
+        }
     }
 
     fn add(&mut self, mut heading: Heading) {
         if let Some(reason) = heading.trouble.take() {
-            self.troubles.push((heading.id.clone(), reason));
+            self.unreadable.push((heading.id.clone(), reason));
             if heading.entries == 0 {
                 return;
             }
         }
-        settle(self.store, &mut heading);
+        refresh_heading(self.store, &mut heading);
         let Heading { agent, id, entries, .. } = &heading;
         if !self.with_empty && self.store.vault.is_empty_recording(agent, id, *entries) {
             self.hidden += 1;
             return;
         }
-        let started = heading.started.map(|at| started(at.in_zone(self.zone), self.this_year));
+        let started = heading.started.map(|at| format_start(at.in_zone(self.zone), self.this_year));
         let id = heading.id.as_str();
         self.is_empty = false;
-        self.table.row([
+        self.table.add_row([
             &started.unwrap_or_default(),
             &heading.agent,
             heading.status.as_str(),
             &heading.entries.to_string(),
-            &id[..id.len().min(self.shown)],
+            &id[..id.len().min(self.id_length)],
             heading.title.as_deref().unwrap_or_default(),
         ]);
     }
 }
 
-fn unreadable(ui: &mut Ui, id: &SessionId, reason: &str) -> Exit {
+fn report_unreadable(ui: &mut Ui, id: &SessionId, reason: &str) -> CommandExit {
     ui.warning(format_args!("session {id} cannot be read in whole: {reason}"));
-    Exit::Failed
+    CommandExit::Failed
 }
 
-fn settle(store: &Store, heading: &mut Heading) {
+fn refresh_heading(store: &SessionStore, heading: &mut Heading) {
     if heading.status != Status::Running {
         return;
     }
@@ -233,13 +247,13 @@ fn settle(store: &Store, heading: &mut Heading) {
     session.totals.entries = heading.entries;
     session.title = heading.title.take();
     session.started = heading.started;
-    let now = settled(store, session);
+    let now = refresh_running_session(store, session);
     (heading.status, heading.entries) = (now.status, now.totals.entries);
     (heading.title, heading.started) = (now.title, now.started);
 }
 
 /// A session that was being recorded when it was last looked at may have ended.
-pub(crate) fn settled(store: &Store, session: Session) -> Session {
+pub(crate) fn refresh_running_session(store: &SessionStore, session: Session) -> Session {
     if session.status != Status::Running {
         return session;
     }
@@ -251,16 +265,16 @@ pub(crate) fn settled(store: &Store, session: Session) -> Session {
 }
 
 /// Day and time; of another year than this one, the whole date.
-pub(crate) fn started(at: Timestamp, this_year: i16) -> String {
+pub(crate) fn format_start(at: Timestamp, this_year: i16) -> String {
     let form = if at.wall().year() == this_year { "%m-%d %H:%M" } else { "%Y-%m-%d" };
     at.wall().strftime(form).to_string()
 }
 
 /// How many characters of an id are shown at least.
-pub(crate) const SHORTEST_ID: usize = 8;
+pub(crate) const MIN_ID_CHARS: usize = 8;
 
 /// How many characters tell the newest sessions from all others, without a look at all others.
-fn distinct_length_of_newest(
+fn distinct_length_among_newest(
     index: &Index,
     agent: Option<&str>,
     limit: usize,
@@ -268,7 +282,7 @@ fn distinct_length_of_newest(
     let mut ids = Vec::new();
     index.each_heading(agent, Some(limit), &mut |heading| ids.push(heading.id))?;
     let mut lengths = ids.iter().map(|id| index.distinct_length(id));
-    lengths.try_fold(SHORTEST_ID, |longest, length| Ok(longest.max(length?)))
+    lengths.try_fold(MIN_ID_CHARS, |longest, length| Ok(longest.max(length?)))
 }
 
 /// How many characters of their ids tell the sessions apart; at least eight.
@@ -277,7 +291,7 @@ fn distinct_length(sessions: Vec<(String, SessionId)>) -> usize {
     ids.sort_unstable();
     let common =
         |pair: &[&str]| pair[0].bytes().zip(pair[1].bytes()).take_while(|(a, b)| a == b).count();
-    ids.windows(2).map(|pair| common(pair) + 1).max().unwrap_or(0).max(SHORTEST_ID)
+    ids.windows(2).map(|pair| common(pair) + 1).max().unwrap_or(0).max(MIN_ID_CHARS)
 }
 
 #[cfg(test)]

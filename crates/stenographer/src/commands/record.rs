@@ -13,11 +13,11 @@ use steno_core::vault::recorder::{Recorded, Recorder};
 use steno_core::vault::{AgentName, SessionDir};
 use steno_core::{Problem, SessionId, Status};
 
-use crate::error::{CommandError, Exit};
+use crate::error::{CommandError, CommandExit};
 use crate::indexer::Indexer;
+use crate::process_environment::ProcessEnvironment;
 use crate::recording_session::RequestedSession;
-use crate::scene::Scene;
-use crate::store::Store;
+use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
 /// Keep a running session: JSON Lines on standard input, each safe as soon as it is acknowledged.
@@ -44,42 +44,46 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, CommandError> {
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: Args,
+) -> Result<CommandExit, CommandError> {
     let default_agent = "unknown".parse()?;
     let (agent, session) = (args.agent.as_ref(), args.session.as_ref());
     let requested = RequestedSession { agent, session, agent_flag: "--agent", default_agent };
-    let dir = requested.open_dir(&Store::new(scene))?;
+    let dir = requested.open_dir(&SessionStore::new(env))?;
     let id = dir.id().clone();
     if args.ack {
-        ui.note(&id);
+        ui.print_note(&id);
     }
     let mut input = BufReader::with_capacity(1 << 20, io::stdin());
     // A session begins with its first byte: one without any would be in all lists.
     if input.fill_buf()?.is_empty() {
         ui.warning("nothing came on standard input, so nothing was recorded");
-        return Ok(Exit::Done);
+        return Ok(CommandExit::Done);
     }
-    let opening = opening(scene, &args, &dir);
-    let mut indexer = Indexer::new(&scene.store);
+    let opening = session_opening(env, &args, &dir);
+    let mut indexer = Indexer::new(&env.store);
     let marker = indexer.mark(&dir);
-    let recorder = Recorder::open(dir.clone(), &opening, scene.clock.clone())?;
+    let recorder = Recorder::open(dir.clone(), &opening, env.clock.clone())?;
     if recorder.cut() > 0 {
         ui.warning(format_args!(
             "cut off {} bytes that a killed recorder had left half written",
             recorder.cut()
         ));
     }
-    let recording = Recording {
+    let recording = StdinRecording {
         ui,
         recorder: &recorder,
-        ack: args.ack,
-        pending: Vec::new(),
-        unknown: HashSet::new(),
-        exit: Exit::Done,
+        acknowledges: args.ack,
+        unacknowledged: Vec::new(),
+        reported_fields: HashSet::new(),
+        exit: CommandExit::Done,
     };
     let exit = recording.run(input)?;
     recorder.close(&Closing { status: Status::Completed, reason: None })?;
-    indexer.add_kept(&dir, marker);
+    indexer.add_from_vault(&dir, marker);
     if let Err(error) = indexer.flush() {
         ui.warning(format_args!("recorded, but not yet in the index: {}", error.error));
     }
@@ -89,10 +93,10 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
     Ok(exit)
 }
 
-fn opening(scene: &Scene, args: &Args, dir: &SessionDir) -> Opening {
+fn session_opening(env: &ProcessEnvironment, args: &Args, dir: &SessionDir) -> Opening {
     let project = match &args.project {
-        Some(project) => Some(scene.cwd.join(project)),
-        None => (!dir.exists()).then(|| scene.cwd.clone()),
+        Some(project) => Some(env.cwd.join(project)),
+        None => (!dir.exists()).then(|| env.cwd.clone()),
     };
     Opening {
         agent: dir.agent().to_owned(),
@@ -101,52 +105,52 @@ fn opening(scene: &Scene, args: &Args, dir: &SessionDir) -> Opening {
     }
 }
 
-struct Recording<'a> {
+struct StdinRecording<'a> {
     ui: &'a mut Ui,
     recorder: &'a Recorder,
-    ack: bool,
+    acknowledges: bool,
     /// Numbers of entries that are in the log but not yet surely on disk.
-    pending: Vec<u64>,
+    unacknowledged: Vec<u64>,
     /// Fields of messages that were reported.
-    unknown: HashSet<String>,
-    exit: Exit,
+    reported_fields: HashSet<String>,
+    exit: CommandExit,
 }
 
 /// Lines of standard input.
 type InputLines = Lines<BufReader<Stdin>>;
 
-impl Recording<'_> {
-    fn run(mut self, input: BufReader<Stdin>) -> Result<Exit, CommandError> {
+impl StdinRecording<'_> {
+    fn run(mut self, input: BufReader<Stdin>) -> Result<CommandExit, CommandError> {
         let mut lines = Lines::new(input);
         if let Some(first) = lines.read()? {
-            for line in pretty_document::read_from(first, &mut lines)? {
-                self.take(&line, &lines)?;
+            for line in pretty_document::read_document(first, &mut lines)? {
+                self.record_line(&line, &lines)?;
             }
         }
         while let Some(line) = lines.read()? {
-            self.take(&line, &lines)?;
+            self.record_line(&line, &lines)?;
         }
         self.commit()?;
         Ok(self.exit)
     }
 
     /// Keeps a line and reports what of it is not understood.
-    fn take(&mut self, line: &Line, lines: &InputLines) -> Result<(), CommandError> {
-        if let Some(recorded) = self.keep(line)? {
+    fn record_line(&mut self, line: &Line, lines: &InputLines) -> Result<(), CommandError> {
+        if let Some(recorded) = self.append_line(line)? {
             match recorded.entries {
                 Ok(entries) => {
                     for name in openai::unknown_fields(&entries) {
-                        if self.unknown.insert(name.to_owned()) {
+                        if self.reported_fields.insert(name.to_owned()) {
                             let reason = openai::unknown_field_reason(name);
                             self.ui.warning(Problem::at(Path::new("<stdin>"), line.number, reason));
                         }
                     }
-                    self.pending.extend(entries.iter().map(|entry| entry.sequence));
+                    self.unacknowledged.extend(entries.iter().map(|entry| entry.sequence));
                 }
                 Err(_) if line.continues => {}
                 Err(error) => {
                     self.ui.warning(Problem::at(Path::new("<stdin>"), line.number, error));
-                    self.exit = Exit::Failed;
+                    self.exit = CommandExit::Failed;
                 }
             }
         }
@@ -157,7 +161,7 @@ impl Recording<'_> {
         Ok(())
     }
 
-    fn keep(&self, line: &Line) -> Result<Option<Recorded>, CommandError> {
+    fn append_line(&self, line: &Line) -> Result<Option<Recorded>, CommandError> {
         if !line.is_whole() {
             return Ok(Some(
                 self.recorder.append_bad(&line.bytes, "line too long to be a record")?,
@@ -171,18 +175,18 @@ impl Recording<'_> {
 
     fn commit(&mut self) -> Result<(), CommandError> {
         self.recorder.commit()?;
-        if self.ack && self.acknowledge().is_err() {
+        if self.acknowledges && self.acknowledge().is_err() {
             // Whoever asked has gone; what still comes is kept all the same.
-            self.ack = false;
+            self.acknowledges = false;
             self.ui
                 .warning("nobody reads the acknowledgements any more; recording goes on without");
         }
-        self.pending.clear();
+        self.unacknowledged.clear();
         Ok(())
     }
 
     fn acknowledge(&mut self) -> io::Result<()> {
-        for sequence in self.pending.drain(..) {
+        for sequence in self.unacknowledged.drain(..) {
             writeln!(self.ui.out(), "{sequence}")?;
         }
         self.ui.flush()

@@ -2,10 +2,10 @@
 
 use steno_core::index::Index;
 
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::store::Store;
-use crate::ui::{Ui, count};
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_store::SessionStore;
+use crate::ui::{Ui, count_noun};
 
 /// Build the index anew from what is kept.
 ///
@@ -14,11 +14,15 @@ use crate::ui::{Ui, count};
 pub(crate) struct Args {}
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, _args: &Args) -> Result<Exit, CommandError> {
-    let index = Index::anew(&scene.store, None)?;
-    let store = Store::new(scene);
-    let taken = store.refresh(ui, &index)?;
-    ui.status(format_args!("{} taken in", count(taken as u64, "session")));
-    store.ask_all(ui, |_| Ok(()))?;
-    Ok(Exit::Done)
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    _args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let index = Index::anew(&env.store, None)?;
+    let store = SessionStore::new(env);
+    let taken = store.update_index(ui, &index)?;
+    ui.status(format_args!("{} taken in", count_noun(taken as u64, "session")));
+    store.query_all(ui, |_| Ok(()))?;
+    Ok(CommandExit::Done)
 }

@@ -2,7 +2,7 @@
 
 mod api;
 mod player;
-mod stage;
+mod terminal_replay;
 
 use std::io::{self, BufReader};
 use std::net::SocketAddr;
@@ -12,10 +12,10 @@ use steno_acp::replay::{self, REHEARSAL, ReplayPace, ReplayScript, ReplaySetting
 use steno_core::Transcript;
 use steno_gateway::replay::ReplayOptions;
 
-use self::stage::Stage;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::store::Store;
+use self::terminal_replay::TerminalReplay;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
 /// Play a session again.
@@ -28,18 +28,18 @@ pub(crate) struct Args {
     #[arg(value_name = "ID")]
     session: String,
     /// How many times as fast as it was [default: 1].
-    #[arg(long, value_name = "X", value_parser = speed)]
+    #[arg(long, value_name = "X", value_parser = parse_speed)]
     speed: Option<f64>,
     /// Wait at most so many seconds.
-    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = parse_seconds)]
     max_pause: Duration,
     /// Begin with this entry, counted from 0 as hits of a search are.
-    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "Mode")]
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "ReplayMode")]
     from: usize,
     #[command(flatten)]
-    mode: Mode,
+    mode: ReplayMode,
     /// Answer only what was asked then: fail on another prompt, or on a request whose new messages were not recorded.
-    #[arg(long, requires = "Mode")]
+    #[arg(long, requires = "ReplayMode")]
     strict: bool,
     /// Where the API listens [default: a free port].
     #[arg(
@@ -55,7 +55,7 @@ pub(crate) struct Args {
 /// What it is played as, if not on the terminal.
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
-struct Mode {
+struct ReplayMode {
     /// Be an agent that speaks the Agent Client Protocol on standard input and output, and answers as recorded.
     #[arg(long)]
     as_agent: bool,
@@ -66,19 +66,23 @@ struct Mode {
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
     if args.mode.as_api {
-        let options = ReplayOptions { listen: args.listen, strict: args.strict };
-        return api::serve(ui, scene, &args.session, options);
+        let options = Options { listen: args.listen, strict: args.strict };
+        return api::serve_api(ui, env, &args.session, options);
     }
     let transcript = match args.session.as_str() {
-        REHEARSAL => replay::rehearsal_session(),
-        name => Store::new(scene).transcript(name)?,
+        REHEARSAL => replay::rehearsal(),
+        name => SessionStore::new(env).transcript(name)?,
     };
     if args.mode.as_agent {
-        return serve(&transcript, args);
+        return serve_agent(&transcript, args);
     }
-    ui.problems(&transcript.problems);
+    ui.report_problems(&transcript.problems);
     if args.from >= transcript.entries.len().max(1) {
         let last = transcript.entries.len().saturating_sub(1);
         let error = CommandError::user(format!("no such entry: {}", args.from));
@@ -86,12 +90,13 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     }
     let pace = ReplayPace { speed: args.speed.unwrap_or(1.0), max_pause: args.max_pause };
     let is_timed = args.speed.is_some() || ui.is_interactive();
-    Stage { transcript: &transcript, zone: &scene.zone, is_timed }.play(ui, args.from, pace)?;
-    Ok(Exit::Done)
+    TerminalReplay { transcript: &transcript, zone: &env.zone, is_timed }
+        .play(ui, args.from, pace)?;
+    Ok(CommandExit::Done)
 }
 
 /// Answers as recorded, until nobody speaks any more.
-fn serve(transcript: &Transcript, args: &Args) -> Result<Exit, CommandError> {
+fn serve_agent(transcript: &Transcript, args: &Args) -> Result<CommandExit, CommandError> {
     let is_rehearsal = args.session == REHEARSAL;
     let playing = ReplaySettings {
         name: if is_rehearsal { REHEARSAL } else { "replay" }.to_owned(),
@@ -99,18 +104,17 @@ fn serve(transcript: &Transcript, args: &Args) -> Result<Exit, CommandError> {
         is_endless: is_rehearsal,
         pace: args.speed.map(|speed| ReplayPace { speed, max_pause: args.max_pause }),
     };
-    let script = ReplayScript::from_transcript(transcript);
-    let is_same =
-        replay::serve_script(&script, &playing, BufReader::new(io::stdin()), io::stdout())?;
-    Ok(if is_same { Exit::Done } else { Exit::Failed })
+    let script = Script::of(transcript);
+    let is_same = replay::serve(&script, &playing, BufReader::new(io::stdin()), io::stdout())?;
+    Ok(if is_same { CommandExit::Done } else { CommandExit::Failed })
 }
 
-fn speed(text: &str) -> Result<f64, String> {
+fn parse_speed(text: &str) -> Result<f64, String> {
     let speed = text.parse().ok().filter(|speed: &f64| speed.is_finite() && *speed > 0.0);
     speed.ok_or_else(|| "not a number above 0".to_owned())
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     seconds.ok_or_else(|| "not a number of seconds".to_owned())
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use steno_core::vault::restore::RestoreError;
 
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::store::Store;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_store::SessionStore;
 use crate::ui::Ui;
 use crate::write_permission::WritePermission;
 
@@ -41,20 +41,25 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let session = Store::new(scene).kept(&args.session)?;
-    let to = args.to.as_ref().map(|to| scene.cwd.join(to));
-    let targets = session.restore_targets(to.as_deref(), args.earlier).map_err(explained)?;
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let session = SessionStore::new(env).find_session(&args.session)?;
+    let to = args.to.as_ref().map(|to| env.cwd.join(to));
+    let targets = session.restore_targets(to.as_deref(), args.earlier).map_err(add_restore_hint)?;
     let find_projects =
         || Ok(session.read()?.session.project.into_iter().map(PathBuf::from).collect());
-    let permission = WritePermission::new(scene, &session, &find_projects);
+    let permission = WritePermission::new(env, &session, &find_projects);
     match &to {
         Some(_) => permission.check_protected(&targets)?,
-        None => permission.check(ui, &targets)?,
+        None => permission.check_targets(ui, &targets)?,
     }
-    let mut restored = session.restore(to.as_deref(), args.force).map_err(explained)?;
+    let mut restored = session.restore(to.as_deref(), args.force).map_err(add_restore_hint)?;
     if args.earlier {
-        restored.extend(session.restore_earlier(to.as_deref(), args.force).map_err(explained)?);
+        restored
+            .extend(session.restore_earlier(to.as_deref(), args.force).map_err(add_restore_hint)?);
     }
     for file in restored {
         ui.path_line(&file.path)?;
@@ -66,12 +71,12 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
             ui.status(format_args!("{} is there already", file.path.display()));
         }
     }
-    ui.problems(&session.faults()?);
-    Ok(Exit::Done)
+    ui.report_problems(&session.faults()?);
+    Ok(CommandExit::Done)
 }
 
 /// The failure, and what to do about it.
-fn explained(error: RestoreError) -> CommandError {
+fn add_restore_hint(error: RestoreError) -> CommandError {
     let hint = match &error {
         error if error.is_taken() => Some("use --force to replace it, or --to DIR"),
         error if error.is_foreign() => Some("use --to DIR to put them elsewhere"),

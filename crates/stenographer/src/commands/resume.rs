@@ -13,12 +13,12 @@ use steno_core::vault::SessionDir;
 use steno_core::vault::original::Original;
 use steno_core::vault::restore::RestoreError;
 
-use super::run::Manner;
-use crate::error::{CommandError, Exit};
-use crate::project;
-use crate::scene::Scene;
-use crate::store::Store;
-use crate::threads::Threads;
+use super::run::RunOptions;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::project_folder;
+use crate::project_threads::ProjectThreads;
+use crate::session_store::SessionStore;
 use crate::ui::Ui;
 use crate::write_permission::WritePermission;
 
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     #[command(flatten)]
-    manner: Manner,
+    options: RunOptions,
     /// Print the command and change nothing.
     #[arg(long)]
     print: bool,
@@ -53,111 +53,120 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    Threads::finish_killed_runs_near(ui, scene);
-    if thread::is_one(scene, &args.session)? {
-        return thread::go_on(ui, scene, args);
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    ProjectThreads::finish_killed_runs_near(ui, env);
+    if thread::is_thread(env, &args.session)? {
+        return thread::resume_thread(ui, env, args);
     }
     if !args.prompts.is_empty() {
         let error = CommandError::usage(format!("not a thread of this folder: {}", args.session));
         return Err(error.hint("only the agent of a thread can be given a prompt"));
     }
-    let session = Store::new(scene).kept(&args.session)?;
-    go_on(ui, scene, session, (args.project.as_deref(), args.print))
+    let session = SessionStore::new(env).find_session(&args.session)?;
+    resume_in_folder(ui, env, session, (args.project.as_deref(), args.print))
 }
 
 /// Goes on with a session in its own folder.
-pub(crate) fn session(
+pub(crate) fn resume_session(
     ui: &mut Ui,
-    scene: &Scene,
+    env: &ProcessEnvironment,
     session: SessionDir,
-) -> Result<Exit, CommandError> {
-    go_on(ui, scene, session, (None, false))
+) -> Result<CommandExit, CommandError> {
+    resume_in_folder(ui, env, session, (None, false))
 }
 
-fn go_on(
+fn resume_in_folder(
     ui: &mut Ui,
-    scene: &Scene,
+    env: &ProcessEnvironment,
     session: SessionDir,
     (project, is_printed): (Option<&Path>, bool),
-) -> Result<Exit, CommandError> {
-    let line = planned(scene, session, project, |plan| {
+) -> Result<CommandExit, CommandError> {
+    let line = plan_and_prepare(env, session, project, |plan| {
         if is_printed {
-            plan.tell(ui);
+            plan.report_missing(ui);
             return Ok(());
         }
-        plan.restore(ui)
+        plan.restore_missing(ui)
     })?;
     if is_printed {
         ui.transcript_text(&format!("{line}\n"))?;
-        return Ok(Exit::Done);
+        return Ok(CommandExit::Done);
     }
     ui.flush()?;
-    start(line)
+    exec_agent(line)
 }
 
 /// Puts back what is missing of a session, and gives the command that goes on with it.
-pub(crate) fn prepared(scene: &Scene, session: SessionDir) -> Result<String, CommandError> {
-    let line = planned(scene, session, None, |plan| plan.restore(&mut Ui::silent()))?;
+pub(crate) fn prepare_resume(
+    env: &ProcessEnvironment,
+    session: SessionDir,
+) -> Result<String, CommandError> {
+    let line =
+        plan_and_prepare(env, session, None, |plan| plan.restore_missing(&mut Ui::silent()))?;
     Ok(line.to_string())
 }
 
 /// Does what has to be done with the plan for a session before the command that it gives can be run.
-fn planned(
-    scene: &Scene,
+fn plan_and_prepare(
+    env: &ProcessEnvironment,
     session: SessionDir,
     project: Option<&Path>,
-    prepare: impl FnOnce(&Plan<'_>) -> Result<(), CommandError>,
-) -> Result<CommandLine, CommandError> {
-    let resume = Resume::of(session.agent()).ok_or_else(|| without_command(session.agent()))?;
+    prepare: impl FnOnce(&ResumePlan<'_>) -> Result<(), CommandError>,
+) -> Result<ResumeCommand, CommandError> {
+    let resume =
+        Resume::of(session.agent()).ok_or_else(|| no_resume_command_error(session.agent()))?;
     if !session.is_imported()? {
         return Err(RestoreError::Recorded.into());
     }
     let transcript = session.read()?;
     let folder = match project {
-        Some(named) => project::named(&scene.cwd.join(named))?,
-        None => project::of(scene, &transcript.session, resume.needs_folder())?,
+        Some(named) => project_folder::resolve_folder(&env.cwd.join(named))?,
+        None => project_folder::session_folder(env, &transcript.session, resume.needs_folder())?,
     };
     let from = transcript.session.project.as_deref().map(Path::new);
-    let plan = Plan { scene, session, resume, moved: Move { from, to: &folder } };
+    let plan = ResumePlan { env, session, resume, moved: Move { from, to: &folder } };
     let line = plan.command_line(&transcript)?;
     prepare(&plan)?;
     Ok(line)
 }
 
-fn without_command(agent: &str) -> CommandError {
+fn no_resume_command_error(agent: &str) -> CommandError {
     let agents: Vec<&str> = Resume::agents().collect();
     CommandError::user(format!("this agent has no command to go on with a session: {agent}"))
         .hint(format!("these have: {}", agents.join(", ")))
 }
 
 /// A session and the folder to go on in.
-struct Plan<'a> {
-    scene: &'a Scene,
+struct ResumePlan<'a> {
+    env: &'a ProcessEnvironment,
     session: SessionDir,
     resume: &'static Resume,
     moved: Move<'a>,
 }
 
-impl Plan<'_> {
-    fn command_line(&self, transcript: &Transcript) -> Result<CommandLine, CommandError> {
+impl ResumePlan<'_> {
+    fn command_line(&self, transcript: &Transcript) -> Result<ResumeCommand, CommandError> {
         let id = transcript.session.native_id.as_deref().unwrap_or(self.session.id().as_str());
-        let file = self.place(&self.session.bundle()?.root)?;
+        let file = self.find_target(&self.session.bundle()?.root)?;
         let program = self.resume.program;
         let arguments = self.resume.arguments(id, &file).ok_or_else(|| {
             CommandError::user(format!("not a name that {program} gives to a session: {id:?}"))
         })?;
-        Ok(CommandLine { folder: self.moved.to.to_owned(), program, arguments })
+        Ok(ResumeCommand { folder: self.moved.to.to_owned(), program, arguments })
     }
 
-    fn place(&self, file: &Path) -> Result<PathBuf, CommandError> {
+    fn find_target(&self, file: &Path) -> Result<PathBuf, CommandError> {
         self.resume.place(file, self.moved).map_err(|error| {
             let hint = match &error {
                 PlaceError::New { .. } => format!("start `{}` there once", self.resume.program),
                 PlaceError::Own { from, .. } if from.is_dir() => "leave --project out".to_owned(),
                 PlaceError::Own { from, .. } => {
                     let [to, from] =
-                        [self.moved.to, from].map(|path| quoted(&path.to_string_lossy()));
+                        [self.moved.to, from].map(|path| quote_for_shell(&path.to_string_lossy()));
                     format!("make a link where the folder was: ln -s {to} {from}")
                 }
                 PlaceError::Elsewhere(_) => return CommandError::user(error),
@@ -167,14 +176,14 @@ impl Plan<'_> {
     }
 
     /// The session's files that are not where the agent would look for them.
-    fn missing(&self) -> Result<Vec<(Original, PathBuf)>, CommandError> {
+    fn find_missing_files(&self) -> Result<Vec<(Original, PathBuf)>, CommandError> {
         if self.session.is_only_told()? {
             return Err(RestoreError::OnlyTold.into());
         }
         let mut missing = Vec::new();
         for file in self.session.originals()? {
-            let target = self.place(&file.path)?;
-            if !file.is_missing_at(&target).map_err(|error| self.unable(error))? {
+            let target = self.find_target(&file.path)?;
+            if !file.is_missing_at(&target).map_err(|error| self.add_sync_hint(error))? {
                 continue;
             }
             if target != file.path && file.has_changed()? {
@@ -188,7 +197,7 @@ impl Plan<'_> {
     }
 
     /// The error for what cannot be put back.
-    fn unable(&self, error: RestoreError) -> CommandError {
+    fn add_sync_hint(&self, error: RestoreError) -> CommandError {
         let id = self.session.id();
         let hint = error.is_taken().then(|| {
             format!("run `steno sync` first, or `steno restore {id} --force` to have it as it was")
@@ -197,28 +206,28 @@ impl Plan<'_> {
     }
 
     /// Tells what would have to be put back, and what of it could not be.
-    fn tell(&self, ui: &mut Ui) {
-        match self.missing() {
+    fn report_missing(&self, ui: &mut Ui) {
+        match self.find_missing_files() {
             Ok(missing) => {
                 for (_, target) in missing {
-                    ui.note(format_args!("{} has to be put back first", target.display()));
+                    ui.print_note(format_args!("{} has to be put back first", target.display()));
                 }
             }
             Err(error) => {
-                ui.report(&error);
+                ui.report_error(&error);
             }
         }
     }
 
-    fn restore(&self, ui: &mut Ui) -> Result<(), CommandError> {
-        let missing = self.missing()?;
+    fn restore_missing(&self, ui: &mut Ui) -> Result<(), CommandError> {
+        let missing = self.find_missing_files()?;
         let targets: Vec<PathBuf> = missing.iter().map(|(_, target)| target.clone()).collect();
         let find_projects =
             || Ok(self.moved.from.into_iter().chain([self.moved.to]).map(Path::to_owned).collect());
-        let permission = WritePermission::new(self.scene, &self.session, &find_projects);
-        permission.check(ui, &targets)?;
+        let permission = WritePermission::new(self.env, &self.session, &find_projects);
+        permission.check_targets(ui, &targets)?;
         for (file, target) in missing {
-            file.put_at(&target).map_err(|error| self.unable(error))?;
+            file.put_at(&target).map_err(|error| self.add_sync_hint(error))?;
             ui.status(format_args!("{} was put back", target.display()));
         }
         Ok(())
@@ -226,21 +235,21 @@ impl Plan<'_> {
 }
 
 /// A program with its arguments and the folder to run it in.
-struct CommandLine {
+struct ResumeCommand {
     folder: PathBuf,
     program: &'static str,
     arguments: Vec<String>,
 }
 
-impl std::fmt::Display for CommandLine {
+impl std::fmt::Display for ResumeCommand {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "cd {} && {}", quoted(&self.folder.to_string_lossy()), self.program)?;
-        self.arguments.iter().try_for_each(|argument| write!(f, " {}", quoted(argument)))
+        write!(f, "cd {} && {}", quote_for_shell(&self.folder.to_string_lossy()), self.program)?;
+        self.arguments.iter().try_for_each(|argument| write!(f, " {}", quote_for_shell(argument)))
     }
 }
 
 /// Text as one word of a shell.
-fn quoted(text: &str) -> String {
+fn quote_for_shell(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:@%+,".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();
@@ -249,10 +258,10 @@ fn quoted(text: &str) -> String {
 }
 
 /// Becomes the agent, where that can be done; else waits for it.
-fn start(line: CommandLine) -> Result<Exit, CommandError> {
+fn exec_agent(line: ResumeCommand) -> Result<CommandExit, CommandError> {
     let mut command = Command::new(line.program);
     command.args(&line.arguments).current_dir(&line.folder).env("PWD", &line.folder);
-    let error = match become_it(&mut command) {
+    let error = match exec_command(&mut command) {
         Ok(exit) => return Ok(exit),
         Err(error) => error,
     };
@@ -264,15 +273,15 @@ fn start(line: CommandLine) -> Result<Exit, CommandError> {
 }
 
 #[cfg(unix)]
-fn become_it(command: &mut Command) -> Result<Exit, std::io::Error> {
+fn exec_command(command: &mut Command) -> Result<CommandExit, std::io::Error> {
     use std::os::unix::process::CommandExt;
     Err(command.exec())
 }
 
 #[cfg(not(unix))]
-fn become_it(command: &mut Command) -> Result<Exit, std::io::Error> {
+fn become_it(command: &mut Command) -> Result<CommandExit, std::io::Error> {
     let status = command.status()?;
-    Ok(if status.success() { Exit::Done } else { Exit::Failed })
+    Ok(if status.success() { CommandExit::Done } else { CommandExit::Failed })
 }
 
 #[cfg(test)]
@@ -281,9 +290,9 @@ mod tests {
 
     #[test]
     fn words_reach_a_shell_as_they_are() {
-        assert_eq!(quoted("/a/b-c_1.x"), "/a/b-c_1.x");
-        assert_eq!(quoted("/a b"), "'/a b'");
-        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
-        assert_eq!(quoted(""), "''");
+        assert_eq!(quote_for_shell("/a/b-c_1.x"), "/a/b-c_1.x");
+        assert_eq!(quote_for_shell("/a b"), "'/a b'");
+        assert_eq!(quote_for_shell("it's $HOME"), r"'it'\''s $HOME'");
+        assert_eq!(quote_for_shell(""), "''");
     }
 }

@@ -1,21 +1,21 @@
 //! `steno run`: runs an agent on a task, in a thread of work, and records the session.
 
-mod api_traffic;
 pub(crate) mod conversation;
 mod report;
-mod screen;
-pub(crate) mod work;
+mod run_display;
+mod run_gateway;
+pub(crate) mod thread_work;
 
 use std::io::Read;
 
 use steno_acp::client::PermissionPolicy;
 
-use self::conversation::Conversation;
-use self::work::Work;
-use crate::agents::Agent;
+use self::conversation::AgentConversation;
+use self::thread_work::ThreadWork;
 use crate::config::Config;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::runnable_agent::RunnableAgent;
 use crate::ui::Ui;
 
 /// Run an agent on a task and record the session.
@@ -44,18 +44,18 @@ pub(crate) struct Args {
     #[arg(long = "ref", value_name = "THREAD")]
     references: Vec<String>,
     #[command(flatten)]
-    manner: Manner,
+    options: RunOptions,
 }
 
 /// How an agent is run.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Manner {
+pub(crate) struct RunOptions {
     /// The mode to work in, such as plan; one that the agent has.
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<String>,
     /// Who decides what the agent may do [default: ask on a terminal, else deny].
     #[arg(long, value_enum, value_name = "WHO")]
-    pub(crate) permission: Option<Permission>,
+    pub(crate) permission: Option<PermissionMode>,
     /// Let the agent ask its model directly: what it asks is then known only from its own account.
     #[arg(long)]
     pub(crate) no_gateway: bool,
@@ -69,7 +69,7 @@ pub(crate) struct Manner {
 
 /// Who decides what an agent may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Permission {
+pub(crate) enum PermissionMode {
     /// You are asked.
     Ask,
     /// It may do everything.
@@ -78,35 +78,39 @@ pub(crate) enum Permission {
     Deny,
 }
 
-impl Manner {
+impl RunOptions {
     /// Who decides, if nobody says: a person where one is there.
     pub(crate) fn policy(&self, ui: &Ui) -> PermissionPolicy {
         match self.permission {
-            Some(Permission::Ask) => PermissionPolicy::Ask,
-            Some(Permission::Allow) => PermissionPolicy::Allow,
-            Some(Permission::Deny) => PermissionPolicy::Deny,
-            None if ui.is_interactive() => PermissionPolicy::Ask,
-            None => PermissionPolicy::Deny,
+            Some(PermissionMode::Ask) => Policy::Ask,
+            Some(PermissionMode::Allow) => Policy::Allow,
+            Some(PermissionMode::Deny) => Policy::Deny,
+            None if ui.is_interactive() => Policy::Ask,
+            None => Policy::Deny,
         }
     }
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let config = Config::load(scene)?;
-    let agent = Agent::find(&config, args.agent.as_deref())?;
-    let prompts = prompts(&args.prompts)?;
-    let work = Work::begin(ui, scene, args, &prompts[0])?;
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let config = Config::load(env)?;
+    let agent = RunnableAgent::find(&config, args.agent.as_deref())?;
+    let prompts = read_prompts(&args.prompts)?;
+    let work = ThreadWork::begin(ui, env, args, &prompts[0])?;
     if agent.is_rehearsal() && args.agent.is_none() {
-        ui.note("no agent is installed: this is a rehearsal, in which no model is asked");
+        ui.print_note("no agent is installed: this is a rehearsal, in which no model is asked");
     }
-    let settings = config.run()?;
-    let conversation = Conversation { scene, agent, work, manner: &args.manner, settings };
-    conversation.hold(ui, prompts, None)
+    let settings = config.run_settings()?;
+    let conversation = AgentConversation { env, agent, work, options: &args.options, settings };
+    conversation.run(ui, prompts, None)
 }
 
 /// The prompts; one of them may come from standard input.
-fn prompts(given: &[String]) -> Result<Vec<String>, CommandError> {
+fn read_prompts(given: &[String]) -> Result<Vec<String>, CommandError> {
     let mut prompts = given.to_vec();
     for prompt in prompts.iter_mut().filter(|prompt| *prompt == "-") {
         prompt.clear();

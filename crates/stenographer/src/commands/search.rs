@@ -5,12 +5,12 @@ use steno_core::index::mark::{Line, Shown};
 use steno_core::index::{Filter, Hit, Index, Order, Query, Search};
 use steno_core::view::answer::HitRow;
 
-use super::list::SHORTEST_ID;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::scope::Scope;
-use crate::store::Store;
-use crate::ui::{Ui, defused};
+use super::list::MIN_ID_CHARS;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_scope::SessionScope;
+use crate::session_store::SessionStore;
+use crate::ui::{Ui, escape_control};
 
 /// Find what was said, thought, run or answered in any session.
 ///
@@ -23,10 +23,10 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "QUERY")]
     query: Vec<String>,
     #[command(flatten)]
-    asked: Asked,
+    filter: SearchFilter,
     /// Which hits come first.
-    #[arg(long, value_enum, default_value_t = Sort::Relevance)]
-    sort: Sort,
+    #[arg(long, value_enum, default_value_t = HitOrder::Relevance)]
+    sort: HitOrder,
     /// At most so many hits.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
     limit: usize,
@@ -40,9 +40,9 @@ pub(crate) struct Args {
 
 /// Which entries are asked.
 #[derive(Debug, clap::Args)]
-struct Asked {
+struct SearchFilter {
     #[command(flatten)]
-    scope: Scope,
+    scope: SessionScope,
     /// Only entries of this role: system, user, assistant, tool.
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
@@ -56,7 +56,7 @@ struct Asked {
 
 /// Which hits come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Sort {
+enum HitOrder {
     /// The best, where newer is better.
     Relevance,
     /// The newest.
@@ -64,17 +64,21 @@ enum Sort {
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let query = parse(&args.query)?;
-    let store = Store::new(scene);
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let query = parse_query(&args.query)?;
+    let store = SessionStore::new(env);
     let search = Search {
         query: &query,
-        filter: args.asked.filter(scene, &store)?,
-        order: if args.sort == Sort::Time { Order::Time } else { Order::Relevance },
+        filter: args.filter.to_index_filter(env, &store)?,
+        order: if args.sort == HitOrder::Time { Order::Time } else { Order::Relevance },
         limit: args.limit,
-        now: scene.clock.now(),
+        now: env.clock.now(),
     };
-    let (index, hits) = store.ask_all(ui, |index| index.search(&search))?;
+    let (index, hits) = store.query_all(ui, |index| index.search(&search))?;
     let shown = Shown { lines: 3, context: args.context };
     for (at, hit) in hits.iter().enumerate() {
         let lines = query.lines(&hit.text, shown);
@@ -85,44 +89,49 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
             if at > 0 {
                 writeln!(ui.out())?;
             }
-            print(ui, scene, &index, (hit, &lines))?;
+            print_hit(ui, env, &index, (hit, &lines))?;
         }
     }
-    Ok(if hits.is_empty() { Exit::Failed } else { Exit::Done })
+    Ok(if hits.is_empty() { CommandExit::Failed } else { CommandExit::Done })
 }
 
 /// Words that the shell took apart are put together; what it kept together is a phrase only if it says so.
-fn parse(words: &[String]) -> Result<Query, CommandError> {
+fn parse_query(words: &[String]) -> Result<Query, CommandError> {
     let query = Query::parse(&words.join(" "));
     query.map_err(|error| {
         CommandError::user(error).hint("words, \"a phrase\", -not, begin*, one OR other, /regex/")
     })
 }
 
-impl Asked {
-    fn filter(&self, scene: &Scene, store: &Store) -> Result<Filter, CommandError> {
+impl SearchFilter {
+    fn to_index_filter(
+        &self,
+        env: &ProcessEnvironment,
+        store: &SessionStore,
+    ) -> Result<Filter, CommandError> {
         store.check_agent(self.scope.agent.as_deref())?;
-        let session = |name: &str| Ok(store.kept(name)?.id().clone());
+        let session = |name: &str| Ok(store.find_session(name)?.id().clone());
         Ok(Filter {
             role: self.role.as_ref().map(|role| role.to_lowercase()),
             tool: self.tool.clone(),
             errors: self.errors,
-            ..self.scope.filter(scene, session)?
+            ..self.scope.to_filter(env, session)?
         })
     }
 }
 
 /// A hit for a person: where it is and who said it, then its lines.
-fn print(
+fn print_hit(
     ui: &mut Ui,
-    scene: &Scene,
+    env: &ProcessEnvironment,
     index: &Index,
     (hit, lines): (&Hit, &[Line]),
 ) -> Result<(), CommandError> {
-    let name = if ui.is_terminal() { short(index, hit)? } else { hit.session.to_string() };
+    let name =
+        if ui.is_terminal() { short_session_id(index, hit)? } else { hit.session.to_string() };
     let mut words = vec![format!("{name}:{}", hit.number)];
     words.extend(
-        hit.time.map(|at| at.in_zone(&scene.zone).wall().strftime("%Y-%m-%d %H:%M").to_string()),
+        hit.time.map(|at| at.in_zone(&env.zone).wall().strftime("%Y-%m-%d %H:%M").to_string()),
     );
     words.push(hit.agent.clone());
     if hit.source != entry::PRIMARY {
@@ -148,17 +157,17 @@ fn print_line(ui: &mut Ui, line: &Line) -> Result<(), CommandError> {
     let mut text = String::from("  ");
     let mut at = 0;
     for mark in &line.marks {
-        text.push_str(&defused(&line.text[at..mark.start]));
-        text.push_str(&format!("\x1b[1;33m{}\x1b[0m", defused(&line.text[mark.clone()])));
+        text.push_str(&escape_control(&line.text[at..mark.start]));
+        text.push_str(&format!("\x1b[1;33m{}\x1b[0m", escape_control(&line.text[mark.clone()])));
         at = mark.end;
     }
-    text.push_str(&defused(&line.text[at..]));
+    text.push_str(&escape_control(&line.text[at..]));
     Ok(writeln!(ui.out(), "{text}")?)
 }
 
 /// As much of a session's id as tells it from all others, at least eight characters.
-fn short(index: &Index, hit: &Hit) -> Result<String, CommandError> {
+fn short_session_id(index: &Index, hit: &Hit) -> Result<String, CommandError> {
     let id = hit.session.as_str();
-    let length = index.distinct_length(&hit.session)?.max(SHORTEST_ID).min(id.len());
+    let length = index.distinct_length(&hit.session)?.max(MIN_ID_CHARS).min(id.len());
     Ok(id[..length].to_owned())
 }

@@ -10,13 +10,13 @@ use steno_web::{ConnectionLimits, ResumeAction, ServerOptions, WebError, WebServ
 
 use super::resume;
 use crate::config::Config;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::store::Store;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
 /// The port that is tried first where none is named.
-const PORT: u16 = 7473;
+const DEFAULT_PORT: u16 = 7473;
 
 /// Read, search and replay sessions in the browser.
 ///
@@ -39,8 +39,12 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let mut server = bind(scene, args)?;
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let mut server = bind_server(env, args)?;
     let url = server.url();
     writeln!(ui.out(), "{url}")?;
     ui.flush()?;
@@ -53,33 +57,33 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         ui.warning(format_args!("could not open a browser: {error}"));
     }
     server.run()?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn bind(scene: &Scene, args: &Args) -> Result<WebServer, CommandError> {
-    let options = ServerOptions {
-        store: scene.store.clone(),
-        zone: scene.zone.clone(),
-        clock: scene.clock.clone(),
-        prices: Config::load(scene)?.prices()?,
-        boot: Scene::boot(),
-        address: SocketAddr::new(args.host, args.port.unwrap_or(PORT)),
-        resume: (!args.read_only).then(|| resuming(scene)),
+fn bind_server(env: &ProcessEnvironment, args: &Args) -> Result<Server, CommandError> {
+    let options = Options {
+        store: env.store.clone(),
+        zone: env.zone.clone(),
+        clock: env.clock.clone(),
+        prices: Config::load(env)?.prices()?,
+        boot: ProcessEnvironment::boot_id(),
+        address: SocketAddr::new(args.host, args.port.unwrap_or(DEFAULT_PORT)),
+        resume: (!args.read_only).then(|| resume_handler(env)),
         limits: ConnectionLimits::default(),
     };
-    match WebServer::bind(options.clone()) {
-        Err(WebError::Listen { reason, .. }) if args.port.is_none() && is_taken(&reason) => {
+    match Server::bind(options.clone()) {
+        Err(WebError::Listen { reason, .. }) if args.port.is_none() && is_port_taken(&reason) => {
             let free = SocketAddr::new(args.host, 0);
-            WebServer::bind(ServerOptions { address: free, ..options }).map_err(unbound)
+            Server::bind(Options { address: free, ..options }).map_err(add_bind_hint)
         }
-        bound => bound.map_err(unbound),
+        bound => bound.map_err(add_bind_hint),
     }
 }
 
 /// The error for an address that could not be had, with what would help.
-fn unbound(error: WebError) -> CommandError {
+fn add_bind_hint(error: WebError) -> CommandError {
     let hint = match &error {
-        WebError::Listen { reason, .. } if is_taken(reason) => {
+        WebError::Listen { reason, .. } if is_port_taken(reason) => {
             Some("leave --port out to have a free one")
         }
         WebError::Listen { .. } => Some("leave --host out to listen on this machine only"),
@@ -89,17 +93,17 @@ fn unbound(error: WebError) -> CommandError {
 }
 
 /// Whether it is the port that cannot be had.
-fn is_taken(reason: &io::Error) -> bool {
+fn is_port_taken(reason: &io::Error) -> bool {
     matches!(reason.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied)
 }
 
-fn resuming(scene: &Scene) -> ResumeAction {
-    let scene = scene.clone();
+fn resume_handler(env: &ProcessEnvironment) -> Resume {
+    let env = env.clone();
     Arc::new(move |agent, id| {
         let prepared = || -> Result<String, CommandError> {
-            let session = Store::new(&scene).vault.session(&agent.parse()?, &id.parse()?);
-            resume::prepared(&scene, session)
+            let session = SessionStore::new(&env).vault.session(&agent.parse()?, &id.parse()?);
+            resume::prepare_resume(&env, session)
         };
-        prepared().map_err(|error| error.in_one_line())
+        prepared().map_err(|error| error.to_line())
     })
 }

@@ -11,9 +11,9 @@ use steno_core::view::answer::EntryRow;
 use steno_core::view::answer::exchange::ExchangeRow;
 use steno_core::{Entry, Role, Transcript};
 
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::store::Store;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
 pub(crate) mod terminal;
@@ -48,8 +48,8 @@ pub(crate) struct Args {
     #[arg(long)]
     summary: bool,
     /// Whose view to show.
-    #[arg(long, value_enum, default_value_t = Style::Terminal)]
-    style: Style,
+    #[arg(long, value_enum, default_value_t = ShowStyle::Terminal)]
+    style: ShowStyle,
     /// Print the entries as JSON Lines.
     #[arg(long)]
     json: bool,
@@ -57,7 +57,7 @@ pub(crate) struct Args {
 
 /// How a session is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Style {
+enum ShowStyle {
     /// Ours.
     Terminal,
     /// `format_transcript`.
@@ -71,51 +71,55 @@ enum Style {
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    if args.summary && !matches!(args.style, Style::Terminal | Style::Devflow) {
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    if args.summary && !matches!(args.style, ShowStyle::Terminal | ShowStyle::Devflow) {
         let error = CommandError::usage("this style has no summary");
         return Err(error.hint("leave --summary out, or use --style terminal or devflow"));
     }
-    let store = Store::new(scene);
-    let (name, number) = match hit(&args.session) {
-        Some((name, number)) if !scene.cwd.join(&args.session).exists() => (name, Some(number)),
+    let store = SessionStore::new(env);
+    let (name, number) = match parse_hit(&args.session) {
+        Some((name, number)) if !env.cwd.join(&args.session).exists() => (name, Some(number)),
         _ => (args.session.as_str(), None),
     };
     if args.requests {
         return print_requests(ui, &store, name);
     }
     let mut transcript =
-        if args.wire { recorded(&store, name)? } else { store.transcript(name)? };
-    ui.problems(&transcript.problems);
+        if args.wire { read_recorded(&store, name)? } else { store.transcript(name)? };
+    ui.report_problems(&transcript.problems);
     let noted = Note::of_session(&transcript.notes, &transcript.entries);
     let noted: Vec<Note> = noted.into_iter().cloned().collect();
     if let Some(number) = number {
-        around(&mut transcript.entries, number, args)?;
+        keep_around_hit(&mut transcript.entries, number, args)?;
     }
     if number.is_none() && !args.wire {
         transcript.entries.retain(|entry| !is_only_on_wire(entry));
     }
-    select(&mut transcript.entries, args)?;
+    select_entries(&mut transcript.entries, args)?;
     if args.json {
         for entry in &transcript.entries {
             serde_json::to_writer(ui.out(), &EntryRow::of(entry, &transcript.notes))?;
             writeln!(ui.out())?;
         }
-        return Ok(Exit::Done);
+        return Ok(CommandExit::Done);
     }
-    let text = render(&transcript, &noted, (scene, args), ui.width());
+    let text = render_style(&transcript, &noted, (env, args), ui.width());
     ui.transcript_text(&text)?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
 /// What was recorded of a session on the wire.
-fn recorded(store: &Store, name: &str) -> Result<Transcript, CommandError> {
-    Ok(recorded_session(store, name)?.read_recorded()?)
+fn read_recorded(store: &SessionStore, name: &str) -> Result<Transcript, CommandError> {
+    Ok(find_recorded_session(store, name)?.read_recorded()?)
 }
 
 /// The session of this name, of which something was recorded.
-fn recorded_session(store: &Store, name: &str) -> Result<SessionDir, CommandError> {
-    let session = store.kept(name)?;
+fn find_recorded_session(store: &SessionStore, name: &str) -> Result<SessionDir, CommandError> {
+    let session = store.find_session(name)?;
     if !session.is_recorded()? {
         let error = CommandError::user(format!("nothing was recorded on the wire: {name}"));
         return Err(error.hint("it was kept from the agent's own files only"));
@@ -124,9 +128,13 @@ fn recorded_session(store: &Store, name: &str) -> Result<SessionDir, CommandErro
 }
 
 /// Prints the requests that were recorded, each as it ends.
-fn print_requests(ui: &mut Ui, store: &Store, name: &str) -> Result<Exit, CommandError> {
+fn print_requests(
+    ui: &mut Ui,
+    store: &SessionStore,
+    name: &str,
+) -> Result<CommandExit, CommandError> {
     let (mut count, mut failure) = (0, None);
-    recorded_session(store, name)?.each_exchange(&mut |exchange| {
+    find_recorded_session(store, name)?.each_exchange(&mut |exchange| {
         count += 1;
         let written = serde_json::to_writer(ui.out(), &ExchangeRow::new(&exchange));
         failure = failure.take().or(written.map_err(CommandError::from).err());
@@ -136,19 +144,23 @@ fn print_requests(ui: &mut Ui, store: &Store, name: &str) -> Result<Exit, Comman
     if count == 0 {
         ui.status("no request to a model was recorded");
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
 /// A hit of `steno search`: the session, and the number of the entry in it.
-pub(crate) fn hit(name: &str) -> Option<(&str, usize)> {
+pub(crate) fn parse_hit(name: &str) -> Option<(&str, usize)> {
     let (session, number) = name.rsplit_once(':')?;
     Some((session, number.parse().ok()?))
 }
 
 /// Leaves the entry of a hit, and some before and after it.
-fn around(entries: &mut Vec<Entry>, number: usize, args: &Args) -> Result<(), CommandError> {
+fn keep_around_hit(
+    entries: &mut Vec<Entry>,
+    number: usize,
+    args: &Args,
+) -> Result<(), CommandError> {
     if number >= entries.len() {
-        return Err(no_such_entry(&args.session, entries.len()));
+        return Err(no_such_entry_error(&args.session, entries.len()));
     }
     entries.truncate(number.saturating_add(args.context).saturating_add(1));
     entries.drain(..number.saturating_sub(args.context));
@@ -156,17 +168,17 @@ fn around(entries: &mut Vec<Entry>, number: usize, args: &Args) -> Result<(), Co
 }
 
 /// The error for a number that a session of so many entries does not have.
-pub(crate) fn no_such_entry(name: &str, entries: usize) -> CommandError {
+pub(crate) fn no_such_entry_error(name: &str, entries: usize) -> CommandError {
     let error = CommandError::user(format!("no such entry: {name}"));
     error.hint(format!("its last entry is number {}", entries.saturating_sub(1)))
 }
 
-fn select(entries: &mut Vec<Entry>, args: &Args) -> Result<(), CommandError> {
+fn select_entries(entries: &mut Vec<Entry>, args: &Args) -> Result<(), CommandError> {
     if let Some(role) = &args.only {
         let role = Role::from(role.to_lowercase());
         let has_role = entries.iter().any(|entry| entry.role == role);
         if matches!(role, Role::Other(_)) && !has_role {
-            return Err(unknown_role(role.as_str(), entries));
+            return Err(unknown_role_error(role.as_str(), entries));
         }
         entries.retain(|entry| entry.role == role);
     }
@@ -179,7 +191,7 @@ fn select(entries: &mut Vec<Entry>, args: &Args) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn unknown_role(name: &str, entries: &[Entry]) -> CommandError {
+fn unknown_role_error(name: &str, entries: &[Entry]) -> CommandError {
     let known = [Role::System, Role::User, Role::Assistant, Role::Tool];
     let mut names: Vec<&str> = known.iter().map(Role::as_str).collect();
     let others: BTreeSet<&str> = entries.iter().map(|entry| entry.role.as_str()).collect();
@@ -188,27 +200,27 @@ fn unknown_role(name: &str, entries: &[Entry]) -> CommandError {
     error.hint(format!("the roles are: {}", names.join(", ")))
 }
 
-fn render(
+fn render_style(
     transcript: &Transcript,
     noted: &[Note],
-    (scene, args): (&Scene, &Args),
+    (env, args): (&ProcessEnvironment, &Args),
     width: usize,
 ) -> String {
     match (args.style, args.summary) {
-        (Style::Terminal, false) => terminal::full(transcript, noted, &scene.zone),
-        (Style::Terminal, true) => terminal::summary(transcript, &scene.zone, width),
-        (Style::Weakincentives, _) => weakincentives::format_transcript(&transcript.entries),
-        (Style::Devflow, summary) => {
+        (ShowStyle::Terminal, false) => terminal::render_session(transcript, noted, &env.zone),
+        (ShowStyle::Terminal, true) => terminal::render_summary(transcript, &env.zone, width),
+        (ShowStyle::Weakincentives, _) => weakincentives::format_transcript(&transcript.entries),
+        (ShowStyle::Devflow, summary) => {
             let run = devflow::Run::from(transcript);
-            let view = View { run: &run, now: scene.clock.now(), look: Look::default() };
+            let view = View { run: &run, now: env.clock.now(), look: Look::default() };
             if summary { view.summary() } else { view.full() }
         }
-        (Style::Leslie, _) => {
+        (ShowStyle::Leslie, _) => {
             let mut local = transcript.clone();
-            leslie::localize(&mut local, &scene.zone);
+            leslie::localize(&mut local, &env.zone);
             leslie::render(&local)
         }
-        (Style::Chibi, _) => {
+        (ShowStyle::Chibi, _) => {
             let lines = chibi::lines_of_transcript(transcript);
             chibi::render_log(&lines, chibi::LogStyle::Documented, false)
         }

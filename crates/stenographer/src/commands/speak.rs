@@ -2,8 +2,8 @@
 
 use clap::Subcommand;
 
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
 use crate::ui::Ui;
 
 mod chibi;
@@ -11,7 +11,7 @@ mod devflow;
 mod leslie;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Language {
+pub(crate) enum ForeignCommand {
     /// devflow's commands, on a `.devflow` folder.
     Devflow(devflow::Args),
     /// chibi's commands, on a `~/.chibi` folder.
@@ -21,10 +21,14 @@ pub(crate) enum Language {
 }
 
 /// Runs a command of another system.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, language: Language) -> Result<Exit, CommandError> {
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    language: ForeignCommand,
+) -> Result<CommandExit, CommandError> {
     match language {
-        Language::Devflow(args) => devflow::run(ui, scene, args),
-        Language::Chibi(args) => chibi::run(ui, scene, args),
-        Language::Leslie(args) => leslie::run(ui, scene, args),
+        ForeignCommand::Devflow(args) => devflow::run(ui, env, args),
+        ForeignCommand::Chibi(args) => chibi::run(ui, env, args),
+        ForeignCommand::Leslie(args) => leslie::run(ui, env, args),
     }
 }

@@ -9,22 +9,22 @@ use steno_core::cost::charge::{Charges, Mode};
 use steno_core::cost::report::{By, Group, Row, Sum};
 use steno_core::index::{Activity, Filter, Index};
 
-use self::days::Days;
+use self::days::ActiveDays;
 use crate::amount::{bar, cost, curve, rounded, short};
 use crate::config::Config;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::scope::Scope;
-use crate::store::Store;
-use crate::table::fit;
-use crate::ui::{Ui, count};
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_scope::SessionScope;
+use crate::session_store::SessionStore;
+use crate::text_table::fit_columns;
+use crate::ui::{Ui, count_noun};
 use steno_core::view::answer::cost::unpriced;
 
 /// Show how much was said and done, when, with which models and tools, and what it cost.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    scope: Scope,
+    scope: SessionScope,
     /// Days and times of this zone, such as Europe/Berlin, instead of the system's.
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
@@ -37,52 +37,56 @@ pub(crate) struct Args {
 }
 
 /// All that is shown.
-struct Overview {
+struct StatsOverview {
     charges: Charges,
     total: Sum,
     models: Vec<Row>,
     activity: Activity,
-    days: Days,
+    days: ActiveDays,
     agents: Vec<(String, u64)>,
     projects: Vec<(String, u64)>,
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let scene = scene.in_zone(args.timezone.as_deref())?;
-    let prices = Config::load(&scene)?.prices()?;
-    let store = Store::new(&scene);
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let env = env.in_zone(args.timezone.as_deref())?;
+    let prices = Config::load(&env)?.prices()?;
+    let store = SessionStore::new(&env);
     store.check_agent(args.scope.agent.as_deref())?;
-    let filter = args.scope.filter(&scene, |name| Ok(store.kept(name)?.id().clone()))?;
+    let filter = args.scope.to_filter(&env, |name| Ok(store.find_session(name)?.id().clone()))?;
     let ask = |index: &Index| Ok((index.charges(&filter)?, index.activity(&filter)?));
-    let (_, (charges, activity)) = store.ask_all(ui, ask)?;
+    let (_, (charges, activity)) = store.query_all(ui, ask)?;
     let costs = charges.costs(&prices, Mode::Auto);
-    let overview = Overview::new(&scene, &filter, (charges, costs), activity);
+    let overview = StatsOverview::new(&env, &filter, (charges, costs), activity);
     if args.json {
-        serde_json::to_writer(ui.out(), &overview.json(args.limit))?;
+        serde_json::to_writer(ui.out(), &overview.to_json(args.limit))?;
         writeln!(ui.out())?;
     } else if overview.activity.sessions.is_empty() {
         ui.status("nothing is kept yet; run `steno sync`");
     } else {
-        let text = overview.page(ui, args.limit);
+        let text = overview.render_page(ui, args.limit);
         ui.listing_text(&text)?;
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-impl Overview {
+impl StatsOverview {
     fn new(
-        scene: &Scene,
+        env: &ProcessEnvironment,
         filter: &Filter,
         (charges, costs): (Charges, Vec<Option<f64>>),
         activity: Activity,
     ) -> Self {
         let wanted: Vec<usize> = charges.select(filter).collect();
         let total = charges.total(&costs, &wanted);
-        let group = Group { by: By::Model, zone: &scene.zone };
+        let group = Group { by: By::Model, zone: &env.zone };
         let mut models = charges.rows(&costs, &wanted, &group);
         models.retain(|row| !row.sum.tokens().is_empty());
-        let days = Days::new(scene, &activity.quarters);
+        let days = ActiveDays::new(env, &activity.quarters);
         let named = |name: fn(&steno_core::index::Counted) -> Option<String>| {
             let mut counts: BTreeMap<String, u64> = BTreeMap::new();
             let names = activity.sessions.iter().filter_map(name);
@@ -96,33 +100,33 @@ impl Overview {
         Self { charges, total, models, activity, days, agents, projects }
     }
 
-    fn entries(&self) -> u64 {
+    fn entry_count(&self) -> u64 {
         self.activity.sessions.iter().map(|session| session.entries).sum()
     }
 
-    fn prompts(&self) -> u64 {
+    fn prompt_count(&self) -> u64 {
         self.activity.sessions.iter().map(|session| session.prompts).sum()
     }
 
-    fn json(&self, limit: usize) -> Value {
+    fn to_json(&self, limit: usize) -> Value {
         let pairs = |all: &[(String, u64)], name: &str, what: &str| -> Vec<Value> {
             all.iter().take(limit).map(|(key, count)| json!({name: key, what: count})).collect()
         };
         let models = self.models.iter().take(limit).map(|row| {
             json!({"model": row.key, "tokens": row.sum.tokens(), "cost": row.sum.cost().map(rounded)})
         });
-        let busiest = self.days.busiest();
+        let busiest = self.days.busiest_day();
         json!({
             "sessions": self.activity.sessions.len(),
-            "entries": self.entries(),
-            "prompts": self.prompts(),
+            "entries": self.entry_count(),
+            "prompts": self.prompt_count(),
             "tokens": self.total.tokens(),
             "cost": self.total.cost().map(rounded),
             "unpriced": unpriced(&self.charges, &self.total),
-            "first_day": self.days.first().map(|day| day.to_string()),
-            "last_day": self.days.last().map(|day| day.to_string()),
-            "days": self.days.count(),
-            "streak": self.days.streak(),
+            "first_day": self.days.first_day().map(|day| day.to_string()),
+            "last_day": self.days.last_day().map(|day| day.to_string()),
+            "days": self.days.day_count(),
+            "streak": self.days.current_streak(),
             "longest_streak": self.days.longest_streak(),
             "busiest_day": busiest.map(|(day, count)| json!({"day": day.to_string(), "entries": count})),
             "hours": self.days.hours(),
@@ -133,13 +137,13 @@ impl Overview {
         })
     }
 
-    fn page(&self, ui: &Ui, limit: usize) -> String {
+    fn render_page(&self, ui: &Ui, limit: usize) -> String {
         let tokens = self.total.tokens();
-        let sessions = count(self.activity.sessions.len() as u64, "session");
+        let sessions = count_noun(self.activity.sessions.len() as u64, "session");
         let mut text = format!(
             "{sessions}, {} entries, {} prompts\n",
-            short(self.entries()),
-            short(self.prompts())
+            short(self.entry_count()),
+            short(self.prompt_count())
         );
         text.push_str(&format!(
             "tokens: {} in, {} cache written, {} cache read, {} out\ncost: {}\n",
@@ -149,7 +153,7 @@ impl Overview {
             short(tokens.output),
             cost(&self.total),
         ));
-        text.push_str(&self.times(ui));
+        text.push_str(&self.render_times(ui));
         let amounts = |all: &[(String, u64)]| -> Vec<(String, String, f64)> {
             let amount =
                 |(name, count): &(String, u64)| (name.clone(), short(*count), *count as f64);
@@ -166,22 +170,22 @@ impl Overview {
             ("AGENT", amounts(&self.agents)),
         ];
         for (heading, all) in lists.iter().filter(|(_, all)| !all.is_empty()) {
-            text.push_str(&list(ui, heading, &all[..all.len().min(limit)]));
+            text.push_str(&render_list(ui, heading, &all[..all.len().min(limit)]));
         }
         text
     }
 
-    fn times(&self, ui: &Ui) -> String {
-        let (Some(first), Some(last)) = (self.days.first(), self.days.last()) else {
+    fn render_times(&self, ui: &Ui) -> String {
+        let (Some(first), Some(last)) = (self.days.first_day(), self.days.last_day()) else {
             return String::new();
         };
         let mut text = format!(
             "{} from {first} to {last}, {} in a row now, {} at most\n",
-            count(self.days.count(), "active day"),
-            self.days.streak(),
+            count_noun(self.days.day_count(), "active day"),
+            self.days.current_streak(),
             self.days.longest_streak(),
         );
-        if let Some((day, entries)) = self.days.busiest() {
+        if let Some((day, entries)) = self.days.busiest_day() {
             text.push_str(&format!("busiest day: {day} ({} entries)\n", short(entries)));
         }
         let hours = self.days.hours();
@@ -198,11 +202,11 @@ impl Overview {
 }
 
 /// The most used of one kind, with bars where a person looks.
-fn list(ui: &Ui, heading: &str, all: &[(String, String, f64)]) -> String {
+fn render_list(ui: &Ui, heading: &str, all: &[(String, String, f64)]) -> String {
     let top = all.iter().map(|(_, _, weight)| *weight).fold(0.0, f64::max);
     let mut text = format!("\n{heading}\n");
     for (name, amount, weight) in all {
-        let name = fit(&name.replace(['\n', '\t'], " "), 44);
+        let name = fit_columns(&name.replace(['\n', '\t'], " "), 44);
         let bar = if ui.is_terminal() && top > 0.0 { bar(weight / top, 16) } else { String::new() };
         let gap = " ".repeat(46 - unicode_width::UnicodeWidthStr::width(name.as_str()));
         text.push_str(format!("{name}{gap}{amount:>12}  {bar}").trim_end());

@@ -1,6 +1,6 @@
 //! `steno statusline`: one line for the status line of an agent. Whatever happens, there is a line.
 
-mod told;
+mod payload;
 
 use std::io::{self, IsTerminal, Read};
 
@@ -10,12 +10,12 @@ use steno_core::cost::block::Block;
 use steno_core::cost::charge::{Charges, Mode};
 use steno_core::index::Filter;
 
-use self::told::Told;
+use self::payload::StatuslinePayload;
 use crate::amount::{dollars, short};
 use crate::config::Config;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::store::Store;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
 /// Print one line for an agent's status line: model, costs, pace and context.
@@ -26,13 +26,13 @@ use crate::ui::Ui;
 pub(crate) struct Args {}
 
 /// How much an agent can tell at most.
-const LIMIT: u64 = 1 << 20;
+const MAX_INPUT_BYTES: u64 = 1 << 20;
 
 /// Whose plans are limited to blocks of five hours.
-const AGENT: &str = "claude-code";
+const CLAUDE_AGENT: &str = "claude-code";
 
 /// What is kept, added up.
-struct Kept {
+struct IndexedCosts {
     /// What the session cost, if any of it is kept.
     session: Option<f64>,
     /// What all sessions cost since midnight.
@@ -42,56 +42,63 @@ struct Kept {
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, _: &Args) -> Result<Exit, CommandError> {
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    _: &Args,
+) -> Result<CommandExit, CommandError> {
     let mut input = Vec::new();
     let stdin = io::stdin();
     if !stdin.is_terminal() {
         // What cannot be read was not told.
-        let _ = stdin.lock().take(LIMIT).read_to_end(&mut input);
+        let _ = stdin.lock().take(MAX_INPUT_BYTES).read_to_end(&mut input);
     }
-    let told = Told::parse(&input);
-    let kept = Kept::look(scene, &told);
-    writeln!(ui.out(), "{}", line(scene, &told, kept.as_ref()))?;
-    Ok(Exit::Done)
+    let told = StatuslinePayload::parse(&input);
+    let kept = IndexedCosts::from_index(env, &told);
+    writeln!(ui.out(), "{}", format_line(env, &told, kept.as_ref()))?;
+    Ok(CommandExit::Done)
 }
 
-impl Kept {
+impl IndexedCosts {
     /// What the index has; it is neither made nor brought up to date for a line that must come at once.
-    fn look(scene: &Scene, told: &Told) -> Option<Self> {
-        if !scene.store.join("index.db").exists() {
+    fn from_index(env: &ProcessEnvironment, told: &StatuslinePayload) -> Option<Self> {
+        if !env.store.join("index.db").exists() {
             return None;
         }
         // One that is built anew knows nothing yet.
-        let index = Store::new(scene).index().ok().filter(|index| index.healed().is_none())?;
+        let index = SessionStore::new(env).index().ok().filter(|index| index.healed().is_none())?;
         let charges = index.charges(&Filter::default()).ok()?;
-        let prices = Config::load(scene).and_then(|config| config.prices());
+        let prices = Config::load(env).and_then(|config| config.prices());
         let costs = charges.costs(&prices.unwrap_or_else(|_| Prices::bundled()), Mode::Auto);
         let sum = |filter: &Filter| {
             let wanted: Vec<usize> = charges.select(filter).collect();
             charges.total(&costs, &wanted).cost().unwrap_or(0.0)
         };
-        let session = told.session.as_ref().filter(|id| has(&charges, id));
+        let session = told.session.as_ref().filter(|id| has_session(&charges, id));
         let session = session.and_then(|id| id.parse().ok());
         let session = session.map(|id| Filter { session: Some(id), ..Filter::default() });
-        let today = Filter { since: midnight(scene), ..Filter::default() };
-        let own = Filter { agent: Some(AGENT.to_owned()), ..Filter::default() };
+        let today = Filter { since: start_of_today(env), ..Filter::default() };
+        let own = Filter { agent: Some(CLAUDE_AGENT.to_owned()), ..Filter::default() };
         let blocks = charges.blocks(&costs, &charges.select(&own).collect::<Vec<_>>());
         Some(Self {
             session: session.map(|filter| sum(&filter)),
             today: sum(&today),
-            block: blocks.into_iter().next_back().filter(|block| block.is_active(now(scene))),
+            block: blocks
+                .into_iter()
+                .next_back()
+                .filter(|block| block.is_active(now_in_milliseconds(env))),
         })
     }
 
     /// What today and the open block cost, and how fast that goes on.
-    fn words(&self, scene: &Scene, told: &Told) -> Vec<String> {
-        let now = now(scene);
-        let midnight = midnight(scene).map_or(now, |at| at.instant().as_millisecond());
-        let today = self.today + self.missing(told, now, midnight);
+    fn cost_parts(&self, env: &ProcessEnvironment, told: &StatuslinePayload) -> Vec<String> {
+        let now = now_in_milliseconds(env);
+        let midnight = start_of_today(env).map_or(now, |at| at.instant().as_millisecond());
+        let today = self.today + self.unrecorded_cost(told, now, midnight);
         let mut words = vec![format!("{} today", dollars(today))];
         let Some(block) = &self.block else { return words };
-        let cost = block.sum.cost().unwrap_or(0.0) + self.missing(told, now, block.start);
-        let left = ((told.resets.unwrap_or(block.end) - now) / 60_000).max(0);
+        let cost = block.sum.cost().unwrap_or(0.0) + self.unrecorded_cost(told, now, block.start);
+        let left = ((told.resets_at.unwrap_or(block.end) - now) / 60_000).max(0);
         words.push(format!("{} block, {}h {:02}m left", dollars(cost), left / 60, left % 60));
         let pace = block.burn().and_then(|burn| burn.cost_per_hour);
         words.extend(pace.map(|pace| format!("{}/h", dollars(pace))));
@@ -99,7 +106,7 @@ impl Kept {
     }
 
     /// What the session cost that is not kept yet, if it cost that since `begin`.
-    fn missing(&self, told: &Told, now: i64, begin: i64) -> f64 {
+    fn unrecorded_cost(&self, told: &StatuslinePayload, now: i64, begin: i64) -> f64 {
         let Some(all) = told.cost else { return 0.0 };
         match self.session {
             Some(kept) => (all - kept).max(0.0),
@@ -109,33 +116,37 @@ impl Kept {
     }
 }
 
-fn line(scene: &Scene, told: &Told, kept: Option<&Kept>) -> String {
+fn format_line(
+    env: &ProcessEnvironment,
+    told: &StatuslinePayload,
+    kept: Option<&IndexedCosts>,
+) -> String {
     let mut words: Vec<String> = told.model.iter().cloned().collect();
     let session = told.cost.or(kept.and_then(|kept| kept.session));
     words.extend(session.map(|cost| format!("{} session", dollars(cost))));
     if let Some(kept) = kept {
-        words.extend(kept.words(scene, told));
+        words.extend(kept.cost_parts(env, told));
     }
-    words.extend(told.limit.map(|percent| format!("{percent:.0}% of limit")));
-    let context = told.context();
+    words.extend(told.limit_percent.map(|percent| format!("{percent:.0}% of limit")));
+    let context = told.context_usage();
     words.extend(
         context.map(|(percent, window)| format!("{percent:.0}% of {} context", short(window))),
     );
     if words.is_empty() { "nothing is kept yet".to_owned() } else { words.join(" · ") }
 }
 
-fn has(charges: &Charges, session: &str) -> bool {
+fn has_session(charges: &Charges, session: &str) -> bool {
     charges.accounts.iter().any(|account| account.session == session)
 }
 
-fn now(scene: &Scene) -> i64 {
-    scene.clock.now().instant().as_millisecond()
+fn now_in_milliseconds(env: &ProcessEnvironment) -> i64 {
+    env.clock.now().instant().as_millisecond()
 }
 
 /// When today began, on the user's clock.
-fn midnight(scene: &Scene) -> Option<steno_core::Timestamp> {
-    let today = scene.zone.to_datetime(scene.clock.now().instant()).date();
+fn start_of_today(env: &ProcessEnvironment) -> Option<steno_core::Timestamp> {
+    let today = env.zone.to_datetime(env.clock.now().instant()).date();
     let begin = today.to_datetime(Time::midnight());
-    let begin = scene.zone.to_ambiguous_timestamp(begin).compatible().ok()?;
+    let begin = env.zone.to_ambiguous_timestamp(begin).compatible().ok()?;
     Some(steno_core::Timestamp::from_instant(begin, 0))
 }

@@ -17,12 +17,12 @@ mod transfer;
 use clap::Subcommand;
 use serde::Serialize;
 
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
 use crate::ui::Ui;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum ThreadCommand {
     Init(init::Args),
     Objective(objective::Args),
     Spawn(spawn::Args),
@@ -38,26 +38,30 @@ pub(crate) enum Command {
 }
 
 /// Runs a command on threads.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, command: &Command) -> Result<Exit, CommandError> {
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    command: &ThreadCommand,
+) -> Result<CommandExit, CommandError> {
     match command {
-        Command::Init(args) => init::run(ui, scene, args),
-        Command::Objective(args) => objective::run(ui, scene, args),
-        Command::Spawn(args) => spawn::run(ui, scene, args),
-        Command::Reference(args) => reference::run(ui, scene, args),
-        Command::Lifecycle(args) => lifecycle::run(ui, scene, args),
-        Command::Status(args) => status::run(ui, scene, args),
-        Command::Artifacts(args) => artifacts::run(ui, scene, args),
-        Command::Inject(args) => inject::run(ui, scene, args),
-        Command::Transfer(args) => transfer::run(ui, scene, args),
-        Command::Merge(args) => merge::run(ui, scene, args),
-        Command::Transcript(args) => transcript::run(ui, scene, args),
-        Command::Context(args) => context::run(ui, scene, args),
+        ThreadCommand::Init(args) => init::run(ui, env, args),
+        ThreadCommand::Objective(args) => objective::run(ui, env, args),
+        ThreadCommand::Spawn(args) => spawn::run(ui, env, args),
+        ThreadCommand::Reference(args) => reference::run(ui, env, args),
+        ThreadCommand::Lifecycle(args) => lifecycle::run(ui, env, args),
+        ThreadCommand::Status(args) => status::run(ui, env, args),
+        ThreadCommand::Artifacts(args) => artifacts::run(ui, env, args),
+        ThreadCommand::Inject(args) => inject::run(ui, env, args),
+        ThreadCommand::Transfer(args) => transfer::run(ui, env, args),
+        ThreadCommand::Merge(args) => merge::run(ui, env, args),
+        ThreadCommand::Transcript(args) => transcript::run(ui, env, args),
+        ThreadCommand::Context(args) => context::run(ui, env, args),
     }
 }
 
 /// Prints one JSON object on a line of its own.
-fn json_line(ui: &mut Ui, value: &impl Serialize) -> Result<Exit, CommandError> {
+fn json_line(ui: &mut Ui, value: &impl Serialize) -> Result<CommandExit, CommandError> {
     serde_json::to_writer(ui.out(), value)?;
     writeln!(ui.out())?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }

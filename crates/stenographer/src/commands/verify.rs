@@ -3,10 +3,10 @@
 use serde_json::json;
 use steno_core::vault::verify::{JournalHead, Report};
 
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::store::Store;
-use crate::ui::{Ui, count};
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_store::SessionStore;
+use crate::ui::{Ui, count_noun};
 
 /// Check that everything kept is there and unchanged.
 ///
@@ -29,16 +29,20 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let store = Store::new(scene);
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let store = SessionStore::new(env);
     if args.head {
         let head = store.vault.journal_head()?.ok_or_else(|| {
             CommandError::user("the store has no journal yet").hint("run `steno sync` to begin one")
         })?;
         writeln!(ui.out(), "{head}")?;
-        return Ok(Exit::Done);
+        return Ok(CommandExit::Done);
     }
-    let mut progress = ui.progress("verifying");
+    let mut progress = ui.start_progress("verifying");
     let mut report = store.vault.verify(&mut |session| progress.step(session.id()))?;
     if let Some(head) = args.since {
         store.vault.verify_since(head, &mut report)?;
@@ -46,7 +50,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     progress.finish();
     print_damage(ui, &report, args)?;
     print_summary(ui, &report);
-    Ok(if report.damage.is_empty() { Exit::Done } else { Exit::Failed })
+    Ok(if report.damage.is_empty() { CommandExit::Done } else { CommandExit::Failed })
 }
 
 fn print_damage(ui: &mut Ui, report: &Report, args: &Args) -> Result<(), CommandError> {
@@ -74,11 +78,12 @@ fn print_summary(ui: &mut Ui, report: &Report) {
         ui.status(format_args!("{path}: found damaged before, and kept anew from its source"));
     }
     if report.is_journal_restarted {
-        ui.note("the journal was lost once and begun anew; what it listed before is unknown");
+        ui.print_note("the journal was lost once and begun anew; what it listed before is unknown");
     }
-    let (sessions, files) = (count(report.sessions, "session"), count(report.files, "file"));
-    let checked = format!("{sessions}, {files}, {}", count(report.bytes, "byte"));
-    let places = count(report.damage.len() as u64, "place");
+    let (sessions, files) =
+        (count_noun(report.sessions, "session"), count_noun(report.files, "file"));
+    let checked = format!("{sessions}, {files}, {}", count_noun(report.bytes, "byte"));
+    let places = count_noun(report.damage.len() as u64, "place");
     match report.damage.len() {
         0 => ui.status(format_args!("{checked}: all as it was written")),
         _ => ui.status(format_args!("{checked}: damaged in {places}")),

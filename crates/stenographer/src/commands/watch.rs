@@ -3,17 +3,17 @@
 mod events;
 mod pending;
 mod roots;
-mod watching;
+mod watch_loop;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::sweep;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_syncer;
 use crate::ui::Ui;
 
-use watching::Watching;
+use watch_loop::WatchLoop;
 
 /// Keep every session while agents write it.
 ///
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Only this agent's; may be given several times.
-    #[arg(long, value_name = "NAME", value_parser = sweep::agents())]
+    #[arg(long, value_name = "NAME", value_parser = session_syncer::agent_name_parser())]
     agent: Vec<String>,
     /// How many milliseconds a file must be quiet before it is kept.
     #[arg(long, value_name = "MS", default_value_t = 500)]
@@ -36,13 +36,17 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    fn quiet(&self) -> Duration {
+    fn quiet_time(&self) -> Duration {
         Duration::from_millis(self.debounce)
     }
 }
 
 /// Runs the command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    Watching::new(ui, scene, args)?.run()?;
-    Ok(Exit::Done)
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    WatchLoop::new(ui, env, args)?.run()?;
+    Ok(CommandExit::Done)
 }

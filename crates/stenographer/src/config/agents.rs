@@ -10,7 +10,7 @@ use toml_edit::{Item, TableLike};
 use super::{BaseUrlMethod, Config};
 use crate::error::CommandError;
 
-const SHIPPED: &str = include_str!("agents.toml");
+const BUILT_IN_AGENTS: &str = include_str!("agents.toml");
 
 /// An agent by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) struct AgentSetting {
 }
 
 /// How long an agent may say nothing while a session is opened: one that `npx` installs first takes a minute.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
+const DEFAULT_ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How agents are run.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,20 +42,21 @@ pub(crate) struct RunSettings {
 
 impl Default for RunSettings {
     fn default() -> Self {
-        Self { agent: None, limits: ContextLimits::default(), answer_timeout: ANSWER_TIMEOUT }
+        Self { agent: None, limits: Limits::default(), answer_timeout: DEFAULT_ANSWER_TIMEOUT }
     }
 }
 
 impl Config {
     /// The agents that the user has set, then those that come with Steno.
     pub(crate) fn agents(&self) -> Result<Vec<AgentSetting>, CommandError> {
-        let shipped = Config { path: PathBuf::from("agents.toml"), text: SHIPPED.to_owned() };
-        let mut agents = self.stated_agents().map_err(|error| {
+        let shipped =
+            Config { path: PathBuf::from("agents.toml"), text: BUILT_IN_AGENTS.to_owned() };
+        let mut agents = self.parse_agents().map_err(|error| {
             error.hint(
                 "an agent is its command: [agents.NAME] command = [\"program\", \"argument\"]",
             )
         })?;
-        for agent in shipped.stated_agents()? {
+        for agent in shipped.parse_agents()? {
             if !agents.iter().any(|known| known.name == agent.name) {
                 agents.push(agent);
             }
@@ -64,10 +65,10 @@ impl Config {
     }
 
     /// How agents are run.
-    pub(crate) fn run(&self) -> Result<RunSettings, CommandError> {
-        let settings = self.parse()?;
+    pub(crate) fn run_settings(&self) -> Result<RunSettings, CommandError> {
+        let settings = self.parse_toml()?;
         let mut run = RunSettings::default();
-        for (name, item) in self.tables(&settings, "run")? {
+        for (name, item) in self.table_entries(&settings, "run")? {
             let unfit = |what: &str| self.error_at(item.span(), &format!("{name} is not {what}"));
             let count = || item.as_integer().and_then(|number| u64::try_from(number).ok());
             match name {
@@ -101,19 +102,19 @@ impl Config {
         Ok(run)
     }
 
-    fn stated_agents(&self) -> Result<Vec<AgentSetting>, CommandError> {
-        let settings = self.parse()?;
+    fn parse_agents(&self) -> Result<Vec<AgentSetting>, CommandError> {
+        let settings = self.parse_toml()?;
         let mut agents = Vec::new();
-        for (name, item) in self.tables(&settings, "agents")? {
+        for (name, item) in self.table_entries(&settings, "agents")? {
             let table = item.as_table_like().ok_or_else(|| {
                 self.error_at(item.span(), &format!("agent {name} is not a table"))
             })?;
-            agents.push(self.agent(name, item, table)?);
+            agents.push(self.parse_agent(name, item, table)?);
         }
         Ok(agents)
     }
 
-    fn agent(
+    fn parse_agent(
         &self,
         name: &str,
         item: &Item,
@@ -127,10 +128,10 @@ impl Config {
         let unfit = |key: &str, what: &str| {
             self.error_at(item.span(), &format!("{key} of agent {name} is not {what}"))
         };
-        let command = table.get("command").and_then(words).filter(|words| !words.is_empty());
+        let command = table.get("command").and_then(parse_words).filter(|words| !words.is_empty());
         let command = command.ok_or_else(|| unfit("command", "a list of words"))?;
         let programs = match table.get("programs") {
-            Some(item) => words(item).ok_or_else(|| unfit("programs", "a list of words"))?,
+            Some(item) => parse_words(item).ok_or_else(|| unfit("programs", "a list of words"))?,
             None => Vec::new(),
         };
         let base_url = match table.get("base_url") {
@@ -146,7 +147,7 @@ impl Config {
 }
 
 /// The words of a list; none if it is not one.
-fn words(item: &Item) -> Option<Vec<String>> {
+fn parse_words(item: &Item) -> Option<Vec<String>> {
     item.as_array()?.iter().map(|word| Some(word.as_str()?.to_owned())).collect()
 }
 
@@ -173,7 +174,7 @@ mod tests {
             wrong("[agents.x]\ncommand = \"y\"\n"),
             "config.toml:1: command of agent x is not a list of words"
         );
-        let run = |text: &str| config(text).run().unwrap_err().error.to_string();
+        let run = |text: &str| config(text).run_settings().unwrap_err().error.to_string();
         assert_eq!(
             run("\n[run]\ncontext_share = 90.0\n"),
             "config.toml:3: context_share is not a number between 0 and 1"

@@ -6,52 +6,57 @@ use steno_core::agent::places::places;
 use steno_core::durable::{self, OnPath};
 use steno_core::format;
 
-use super::told::Told;
+use super::hook_payload::HookPayload;
 use crate::error::CommandError;
-use crate::scene::Scene;
-use crate::sweep::{self, Sweep, real};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_syncer::{self, SessionSyncer, resolve_links};
 use crate::ui::Ui;
 
 /// Keeps the session of an agent that has ended; whether there is one.
 pub(crate) fn sync_named_session(
     ui: &Ui,
-    scene: &Scene,
+    env: &ProcessEnvironment,
     agent: &str,
     session: &str,
 ) -> Result<bool, CommandError> {
-    sync_session(ui, scene, Some(agent), &Told::of_session(session))
+    sync_session(ui, env, Some(agent), &HookPayload::for_session(session))
 }
 
 /// Keeps what is new by now; whether there is a session at all.
 pub(crate) fn sync_session(
     ui: &Ui,
-    scene: &Scene,
+    env: &ProcessEnvironment,
     agent: Option<&str>,
-    told: &Told,
+    told: &HookPayload,
 ) -> Result<bool, CommandError> {
-    let files = files(scene, agent, told)?;
+    let files = find_session_files(env, agent, told)?;
     if files.is_empty() {
         return Ok(false);
     }
     // One hook at a time, so that the next one finds what this one has seen.
-    let path = scene.store.join("hook.lock");
-    durable::create_private_dir(&scene.store)?;
+    let path = env.store.join("hook.lock");
+    durable::create_private_dir(&env.store)?;
     let lock =
         durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
     lock.lock().on("lock", &path)?;
-    let places: Vec<_> = sweep::wanted(scene, &[], &[]).into_iter().map(real).collect();
-    keep_files(Sweep::new(ui, scene)?, told, &files, &places)
+    let places: Vec<_> =
+        session_syncer::session_roots(env, &[], &[]).into_iter().map(resolve_links).collect();
+    sync_files(SessionSyncer::new(ui, env)?, told, &files, &places)
 }
 
 /// The files of the session: the one that was named, or else the transcripts that have its name.
-fn files(scene: &Scene, agent: Option<&str>, told: &Told) -> Result<Vec<PathBuf>, CommandError> {
+fn find_session_files(
+    env: &ProcessEnvironment,
+    agent: Option<&str>,
+    told: &HookPayload,
+) -> Result<Vec<PathBuf>, CommandError> {
     if let Some(path) = &told.transcript {
-        return Ok(if path.is_file() { vec![real(path.clone())] } else { Vec::new() });
+        return Ok(if path.is_file() { vec![resolve_links(path.clone())] } else { Vec::new() });
     }
     let mut files = Vec::new();
-    for place in places(&scene.home, &Scene::variable) {
+    for place in places(&env.home, &ProcessEnvironment::variable) {
         if agent == Some(place.agent) && told.session.is_some() && place.path.is_dir() {
-            files.extend(format::files(&real(place.path))?);
+            files.extend(format::files(&resolve_links(place.path))?);
         }
     }
     files.retain(|file| told.is_named_in(file) && is_transcript(file));
@@ -65,26 +70,26 @@ fn is_transcript(file: &Path) -> bool {
 }
 
 /// Keeps what is new of the session and its subagents; whether there is a session in the files.
-fn keep_files(
-    mut sync: Sweep,
-    told: &Told,
+fn sync_files(
+    mut sync: SessionSyncer,
+    told: &HookPayload,
     files: &[PathBuf],
     places: &[PathBuf],
 ) -> Result<bool, CommandError> {
     let mut known: Vec<PathBuf> = Vec::new();
     for file in files {
         if !known.contains(file) {
-            known.extend(sync.sessions_of(file, places)?);
+            known.extend(sync.sync_sessions_of(file, places)?);
         }
         // Codex tells of no subagents, but keeps them beside.
-        if told.is_turn {
-            sync.folder(durable::parent(file))?;
+        if told.is_codex_turn {
+            sync.sync_folder(durable::parent(file))?;
         }
     }
     // Most agents keep subagents with their session; to others they are sessions of their own.
-    let subagent = told.subagent.clone().filter(|path| path.is_file()).map(real);
+    let subagent = told.subagent.clone().filter(|path| path.is_file()).map(resolve_links);
     if let Some(file) = subagent.filter(|file| !known.is_empty() && !known.contains(file)) {
-        sync.sessions_of(&file, places)?;
+        sync.sync_sessions_of(&file, places)?;
     }
     sync.failures.pop().map_or(Ok(!known.is_empty()), Err)
 }

@@ -1,13 +1,13 @@
 use super::*;
 
-fn registration(name: &str) -> Registration<'static> {
-    let agent = AGENTS.iter().find(|agent| agent.name == name).unwrap();
-    Registration { agent, program: "/opt/my tools/steno" }
+fn registration(name: &str) -> HookRegistration<'static> {
+    let agent = HOOKED_AGENTS.iter().find(|agent| agent.name == name).unwrap();
+    HookRegistration { agent, program: "/opt/my tools/steno" }
 }
 
 #[test]
 fn a_new_file_has_only_our_hooks() {
-    insta::assert_snapshot!(registration("cursor").added("").unwrap(), @r#"
+    insta::assert_snapshot!(registration("cursor").add_to("").unwrap(), @r#"
     {
       "version": 1,
       "hooks": {
@@ -39,7 +39,7 @@ fn a_new_file_has_only_our_hooks() {
       }
     }
     "#);
-    let codex = registration("codex").added("").unwrap();
+    let codex = registration("codex").add_to("").unwrap();
     assert_eq!(codex, "notify = [\"/opt/my tools/steno\", \"hook\", \"codex\"]\n");
 }
 
@@ -107,9 +107,9 @@ const WITH_HOOKS: &str = r#"{
 fn other_settings_and_comments_stay() {
     let before = "{\n  // mine\n  \"model\": \"opus\", /* why */\n  \"hooks\": {\n    \"Stop\": [\n      \
         { \"hooks\": [{ \"type\": \"command\", \"command\": \"beep\" }] }, // loud\n    ],\n  },\n}\n";
-    let after = registration("claude-code").added(before).unwrap();
+    let after = registration("claude-code").add_to(before).unwrap();
     assert_eq!(after, WITH_HOOKS);
-    assert_eq!(registration("claude-code").removed(&after).unwrap(), before);
+    assert_eq!(registration("claude-code").remove_from(&after).unwrap(), before);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn another_program_to_notify_is_called_too() {
     let before =
         "# mine\nmodel = \"o3\" # best\nnotify = [\"say\", \"done\"] # loud\n\n[tui]\nx = 1\n";
     let codex = registration("codex");
-    let after = codex.added(before).unwrap();
+    let after = codex.add_to(before).unwrap();
     insta::assert_snapshot!(after, @r#"
     # mine
     model = "o3" # best
@@ -126,16 +126,16 @@ fn another_program_to_notify_is_called_too() {
     [tui]
     x = 1
     "#);
-    assert_eq!(codex.removed(&after).unwrap(), before);
-    assert_eq!(codex.added(&after).unwrap(), after);
+    assert_eq!(codex.remove_from(&after).unwrap(), before);
+    assert_eq!(codex.add_to(&after).unwrap(), after);
     let tables = "[tui]\nx = 1\n";
-    let after = codex.added(tables).unwrap();
+    let after = codex.add_to(tables).unwrap();
     insta::assert_snapshot!(after, @r#"
     notify = ["/opt/my tools/steno", "hook", "codex"]
     [tui]
     x = 1
     "#);
-    assert_eq!(codex.removed(&after).unwrap(), tables);
+    assert_eq!(codex.remove_from(&after).unwrap(), tables);
 }
 
 #[test]
@@ -146,36 +146,36 @@ fn lines_end_as_they_did() {
         "model = \"o3\"\r\nnotify = [\"say\"]\r\n[tui]\r\nx = 1",
         "a = 1\nb = 2\r\nc = \"\"\"\r\nx\n\"\"\"\r\n",
     ] {
-        let after = codex.added(before).unwrap();
+        let after = codex.add_to(before).unwrap();
         let new = after.split_inclusive('\n').find(|line| line.contains("steno")).unwrap();
         assert_eq!(new.ends_with("\r\n"), !before.starts_with("a = 1\n"), "{after:?}");
-        assert_eq!(codex.removed(&after).unwrap(), before);
+        assert_eq!(codex.remove_from(&after).unwrap(), before);
     }
-    let after = codex.added("model = \"o3\"\r\nx = 1").unwrap();
+    let after = codex.add_to("model = \"o3\"\r\nx = 1").unwrap();
     assert!(after.starts_with("model = \"o3\"\r\nx = 1\r\nnotify = "), "{after:?}");
     let claude = registration("claude-code");
     let before = "{\r\n  \"model\": \"opus\"\r\n}\r\n";
-    let after = claude.added(before).unwrap();
+    let after = claude.add_to(before).unwrap();
     assert!(after.contains("\"model\": \"opus\",\r\n"), "{after:?}");
-    assert_eq!(claude.removed(&after).unwrap(), before);
+    assert_eq!(claude.remove_from(&after).unwrap(), before);
 }
 
 #[test]
 fn the_state_tells_another_program_from_ours() {
-    for agent in &AGENTS {
-        let now = Registration { agent, program: "/new/steno" };
-        let text = Registration { agent, program: "/old it's/steno" }.added("").unwrap();
-        assert_eq!(now.state("").unwrap(), State::NotInstalled);
-        assert_eq!(now.state(&text).unwrap(), State::Outdated, "{text}");
-        let text = now.added(&text).unwrap();
-        assert_eq!(now.state(&text).unwrap(), State::Installed, "{text}");
+    for agent in &HOOKED_AGENTS {
+        let now = HookRegistration { agent, program: "/new/steno" };
+        let text = HookRegistration { agent, program: "/old it's/steno" }.add_to("").unwrap();
+        assert_eq!(now.state("").unwrap(), HookState::NotInstalled);
+        assert_eq!(now.state(&text).unwrap(), HookState::Outdated, "{text}");
+        let text = now.add_to(&text).unwrap();
+        assert_eq!(now.state(&text).unwrap(), HookState::Installed, "{text}");
         assert!(!text.contains("old"));
     }
 }
 
 #[test]
 fn settings_that_cannot_be_read_are_refused_with_their_line() {
-    let refused = |name: &str, text: &str| registration(name).added(text).unwrap_err();
+    let refused = |name: &str, text: &str| registration(name).add_to(text).unwrap_err();
     assert_eq!(refused("claude-code", "{\n  \"a\": 1,\n  oops\n}").line, 3);
     assert_eq!(refused("claude-code", "[]").reason, "the settings should be an object");
     assert_eq!(refused("qwen", "{\"hooks\": 1}").reason, "`hooks` should be an object");

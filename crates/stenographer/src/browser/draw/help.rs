@@ -5,9 +5,9 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph};
 
-use super::BOLD;
+use super::BOLD_STYLE;
 
-const LIST: [(&str, &str); 13] = [
+const LIST_KEYS: [(&str, &str); 13] = [
     ("↑ ↓  j k", "choose"),
     ("PgUp PgDn  g G", "page, first, last"),
     ("Enter", "open the session, or the hit"),
@@ -23,7 +23,7 @@ const LIST: [(&str, &str); 13] = [
     ("! *", "it failed or cannot be read; it is running"),
 ];
 
-const READER: [(&str, &str); 15] = [
+const READER_KEYS: [(&str, &str); 15] = [
     ("↑ ↓  j k", "by line"),
     ("PgUp PgDn  ^U ^D", "by page, by half a page"),
     ("g G", "first, last"),
@@ -41,10 +41,10 @@ const READER: [(&str, &str); 15] = [
     ("Ctrl-C", "quit"),
 ];
 
-pub(super) fn draw(frame: &mut Frame<'_>, reading: bool) {
-    let keys: &[(&str, &str)] = if reading { &READER } else { &LIST };
+pub(super) fn draw_help(frame: &mut Frame<'_>, reading: bool) {
+    let keys: &[(&str, &str)] = if reading { &READER_KEYS } else { &LIST_KEYS };
     let line = |(key, what): &(&'static str, &'static str)| {
-        Line::from(vec![Span::styled(format!(" {key:<17}"), BOLD), Span::raw(*what)])
+        Line::from(vec![Span::styled(format!(" {key:<17}"), BOLD_STYLE), Span::raw(*what)])
     };
     let lines: Vec<Line<'_>> = keys.iter().map(line).collect();
     let all = frame.area();

@@ -8,17 +8,20 @@ use steno_core::index::Listed;
 use steno_core::{Status, Timestamp};
 use unicode_width::UnicodeWidthStr;
 
-use super::{BOLD, CHOSEN, DIM, Key, PLAIN, Palette, both_ends, footer, is_search, marked};
-use super::{one_line, put, typed};
-use crate::browser::finder::{Found, MOST};
+use super::{
+    BOLD_STYLE, DIM_STYLE, KeyHint, PLAIN_STYLE, SELECTED_STYLE, TerminalPalette, draw_footer,
+    draw_line_ends, shows_hits, spans_around_match,
+};
+use super::{draw_line, draw_text_input, one_line};
 use crate::browser::layout;
-use crate::browser::state::State;
-use crate::commands::list::started;
-use crate::commands::show::terminal::heading;
-use crate::table::fit;
-use crate::ui::count;
+use crate::browser::search_pane::{BrowserHit, MAX_HITS};
+use crate::browser::state::BrowserState;
+use crate::commands::list::format_start;
+use crate::commands::show::terminal::render_heading;
+use crate::text_table::fit_columns;
+use crate::ui::count_noun;
 
-const KEYS: [Key; 7] = [
+const NAVIGATION_KEYS: [KeyHint; 7] = [
     ("Enter", "open", 8),
     ("/", "filter", 7),
     ("s", "search", 6),
@@ -27,113 +30,125 @@ const KEYS: [Key; 7] = [
     ("?", "help", 9),
     ("q", "quit", 10),
 ];
-const FILTERING: [Key; 4] =
+const FILTER_KEYS: [KeyHint; 4] =
     [("Enter", "open", 9), ("↑↓", "choose", 8), ("Tab", "search all text", 6), ("Esc", "done", 10)];
-const SEARCHING: [Key; 4] =
+const SEARCH_KEYS: [KeyHint; 4] =
     [("Enter", "open", 9), ("↑↓", "choose", 8), ("Tab", "sessions", 6), ("Esc", "done", 10)];
 
-pub(super) fn draw(frame: &mut Frame<'_>, state: &State, palette: Palette) {
-    let parts = layout::list(frame.area());
-    title(frame, state, parts.title);
-    input(frame, state, parts.line);
-    if is_search(state) {
-        hits(frame, state, parts.body);
+pub(super) fn draw_list(frame: &mut Frame<'_>, state: &BrowserState, palette: TerminalPalette) {
+    let parts = layout::list_layout(frame.area());
+    draw_title(frame, state, parts.title);
+    draw_input(frame, state, parts.line);
+    if shows_hits(state) {
+        draw_hits(frame, state, parts.body);
         let width = usize::from(parts.detail.width.saturating_sub(2));
-        let lines = state.finder.chosen().map(|found| hit_lines(found, width)).unwrap_or_default();
-        detail(frame, parts.detail, lines);
+        let lines =
+            state.search.selected_hit().map(|found| hit_lines(found, width)).unwrap_or_default();
+        draw_detail(frame, parts.detail, lines);
     } else {
-        sessions(frame, state, parts.body, palette);
-        let chosen = state.sessions.chosen();
+        draw_sessions(frame, state, parts.body, palette);
+        let chosen = state.sessions.selected_session();
         let lines = chosen.map(|listed| session_lines(state, listed)).unwrap_or_default();
-        detail(frame, parts.detail, lines);
+        draw_detail(frame, parts.detail, lines);
     }
-    let keys: &[Key] = match (state.typing, is_search(state)) {
-        (false, _) => &KEYS,
-        (true, false) => &FILTERING,
-        (true, true) => &SEARCHING,
+    let keys: &[KeyHint] = match (state.is_typing, shows_hits(state)) {
+        (false, _) => &NAVIGATION_KEYS,
+        (true, false) => &FILTER_KEYS,
+        (true, true) => &SEARCH_KEYS,
     };
-    footer(frame, state, parts.footer, keys);
+    draw_footer(frame, state, parts.footer, keys);
 }
 
 /// What is listed, and what goes on.
-fn title(frame: &mut Frame<'_>, state: &State, area: Rect) {
-    let what = if is_search(state) {
-        let finder = &state.finder;
-        match (finder.line.is_empty(), finder.is_waiting()) {
+fn draw_title(frame: &mut Frame<'_>, state: &BrowserState, area: Rect) {
+    let what = if shows_hits(state) {
+        let finder = &state.search;
+        match (finder.input.is_empty(), finder.is_waiting()) {
             (true, _) => "search".to_owned(),
             (_, true) => "searching …".to_owned(),
-            _ if finder.found.len() >= MOST => format!("the first {MOST} hits"),
-            _ => count(finder.found.len() as u64, "hit"),
+            _ if finder.hits.len() >= MAX_HITS => format!("the first {MAX_HITS} hits"),
+            _ => count_noun(finder.hits.len() as u64, "hit"),
         }
     } else {
         let (left, all) = state.sessions.counts();
-        let all = count(all as u64, "session");
+        let all = count_noun(all as u64, "session");
         if state.sessions.filter.is_empty() { all } else { format!("{left} of {all}") }
     };
-    let left = Line::from(vec![Span::styled(" steno ", BOLD), Span::raw(format!(" {what}"))]);
-    let right = state.working.as_ref().map(|working| format!("{working} … ")).unwrap_or_default();
-    both_ends(frame, area, left, Line::styled(right, DIM));
+    let left = Line::from(vec![Span::styled(" steno ", BOLD_STYLE), Span::raw(format!(" {what}"))]);
+    let right =
+        state.background_work.as_ref().map(|working| format!("{working} … ")).unwrap_or_default();
+    draw_line_ends(frame, area, left, Line::styled(right, DIM_STYLE));
 }
 
 /// The line that is typed, or how to get there.
-fn input(frame: &mut Frame<'_>, state: &State, area: Rect) {
-    let (prompt, line, hint) = if is_search(state) {
-        (" Search: ", &state.finder.line, "words \"a phrase\" -not begin* one OR other /regex/")
+fn draw_input(frame: &mut Frame<'_>, state: &BrowserState, area: Rect) {
+    let (prompt, line, hint) = if shows_hits(state) {
+        (" Search: ", &state.search.input, "words \"a phrase\" -not begin* one OR other /regex/")
     } else {
         (" Filter: ", &state.sessions.filter, "press / to filter, s to search all text")
     };
-    if state.typing {
-        typed(frame, area, prompt, line);
+    if state.is_typing {
+        draw_text_input(frame, area, prompt, line);
     } else if line.is_empty() {
-        put(frame, Line::styled(format!(" {hint}"), DIM), area);
+        draw_line(frame, Line::styled(format!(" {hint}"), DIM_STYLE), area);
     } else {
-        let text = vec![Span::styled(prompt, BOLD), Span::raw(line.text())];
-        put(frame, Line::from(text), area);
+        let text = vec![Span::styled(prompt, BOLD_STYLE), Span::raw(line.text())];
+        draw_line(frame, Line::from(text), area);
     }
 }
 
-fn sessions(frame: &mut Frame<'_>, state: &State, area: Rect, palette: Palette) {
+fn draw_sessions(
+    frame: &mut Frame<'_>,
+    state: &BrowserState,
+    area: Rect,
+    palette: TerminalPalette,
+) {
     let (left, all) = state.sessions.counts();
     if left == 0 {
-        let text = match (all, &state.working) {
+        let text = match (all, &state.background_work) {
             (0, Some(_)) => "",
             (0, None) => " nothing is kept yet; run `steno sync`",
             _ => " no session has all of these words; Esc and Esc again to see all",
         };
-        put(frame, Line::raw(text), area);
+        draw_line(frame, Line::raw(text), area);
     }
     let width = usize::from(area.width);
-    let shown = state.sessions.shown(usize::from(area.height));
+    let shown = state.sessions.visible_sessions(usize::from(area.height));
     for ((is_chosen, listed), row) in shown.zip(area.rows()) {
-        put(frame, session_row(state, listed, width, palette), row);
+        draw_line(frame, session_row(state, listed, width, palette), row);
         if is_chosen {
-            frame.buffer_mut().set_style(row, CHOSEN);
+            frame.buffer_mut().set_style(row, SELECTED_STYLE);
         }
     }
 }
 
 /// When, who, where, how much, and what it was about; the narrower, the less.
-fn session_row(state: &State, listed: &Listed, width: usize, palette: Palette) -> Line<'static> {
+fn session_row(
+    state: &BrowserState,
+    listed: &Listed,
+    width: usize,
+    palette: TerminalPalette,
+) -> Line<'static> {
     let session = &listed.session;
     let year = state.now.in_zone(&state.zone).wall().year();
-    let when = session.started.map(|at| started(at.in_zone(&state.zone), year));
-    let (mark, style) = mark(listed, palette);
+    let when = session.started.map(|at| format_start(at.in_zone(&state.zone), year));
+    let (mark, style) = status_mark(listed, palette);
     let mut spans = vec![Span::styled(mark, style)];
     let mut cell = |text: String, width: usize, style: Style| {
-        let text = fit(&one_line(&text), width);
+        let text = fit_columns(&one_line(&text), width);
         let gap = " ".repeat(width - text.width().min(width) + 2);
         spans.push(Span::styled(text + &gap, style));
     };
-    cell(when.unwrap_or_default(), 11, PLAIN);
+    cell(when.unwrap_or_default(), 11, PLAIN_STYLE);
     if width >= 60 {
-        cell(session.agent.clone(), 11, palette.colour(Color::Cyan));
+        cell(session.agent.clone(), 11, palette.foreground(Color::Cyan));
     }
     if width >= 100 {
         let folder = session.project.as_deref().and_then(|path| path.rsplit('/').next());
-        cell(folder.unwrap_or_default().to_owned(), 16, PLAIN);
+        cell(folder.unwrap_or_default().to_owned(), 16, PLAIN_STYLE);
     }
     if width >= 44 {
-        cell(format!("{:>6}", session.totals.entries), 6, DIM);
+        cell(format!("{:>6}", session.totals.entries), 6, DIM_STYLE);
     }
     let title = session.title.as_deref().unwrap_or("(no title)");
     let title = listed.trouble.as_deref().unwrap_or(title);
@@ -142,83 +157,86 @@ fn session_row(state: &State, listed: &Listed, width: usize, palette: Palette) -
 }
 
 /// How the session stands, if that is worth a look.
-fn mark(listed: &Listed, palette: Palette) -> (&'static str, Style) {
+fn status_mark(listed: &Listed, palette: TerminalPalette) -> (&'static str, Style) {
     match listed.session.status {
-        _ if listed.trouble.is_some() => ("! ", palette.colour(Color::Red)),
-        Status::Failed => ("! ", palette.colour(Color::Red)),
-        Status::Running => ("* ", palette.colour(Color::Green)),
-        _ => ("  ", PLAIN),
+        _ if listed.trouble.is_some() => ("! ", palette.foreground(Color::Red)),
+        Status::Failed => ("! ", palette.foreground(Color::Red)),
+        Status::Running => ("* ", palette.foreground(Color::Green)),
+        _ => ("  ", PLAIN_STYLE),
     }
 }
 
-fn hits(frame: &mut Frame<'_>, state: &State, area: Rect) {
-    let finder = &state.finder;
-    if let Some(trouble) = &finder.trouble {
-        put(frame, Line::raw(format!(" {}", one_line(trouble))), area);
+fn draw_hits(frame: &mut Frame<'_>, state: &BrowserState, area: Rect) {
+    let finder = &state.search;
+    if let Some(trouble) = &finder.error_message {
+        draw_line(frame, Line::raw(format!(" {}", one_line(trouble))), area);
         return;
     }
-    if finder.found.is_empty() && !finder.line.is_empty() && !finder.is_waiting() {
-        put(frame, Line::raw(" nothing was found"), area);
+    if finder.hits.is_empty() && !finder.input.is_empty() && !finder.is_waiting() {
+        draw_line(frame, Line::raw(" nothing was found"), area);
     }
     let mut rows = area.rows();
-    for (at, found) in finder.found.iter().enumerate().skip(finder.choice.top) {
+    for (at, found) in finder.hits.iter().enumerate().skip(finder.selection.first_visible) {
         let Some(first) = rows.next() else { break };
         let second = rows.next();
-        put(frame, hit_heading(state, found), first);
+        draw_line(frame, hit_heading(state, found), first);
         if let Some(row) = second {
-            put(frame, hit_line(found, usize::from(row.width)), row);
+            draw_line(frame, hit_line(found, usize::from(row.width)), row);
         }
-        if at == finder.choice.at {
-            frame.buffer_mut().set_style(first, CHOSEN);
+        if at == finder.selection.selected {
+            frame.buffer_mut().set_style(first, SELECTED_STYLE);
         }
     }
 }
 
-fn hit_heading(state: &State, found: &Found) -> Line<'static> {
+fn hit_heading(state: &BrowserState, found: &BrowserHit) -> Line<'static> {
     let hit = &found.hit;
     let year = state.now.in_zone(&state.zone).wall().year();
-    let when = |at: Timestamp| format!("{} ", started(at.in_zone(&state.zone), year));
+    let when = |at: Timestamp| format!("{} ", format_start(at.in_zone(&state.zone), year));
     let mut text = format!("  {}{} ", hit.time.map(when).unwrap_or_default(), hit.agent);
     text.push_str(&hit.heading());
     let title = hit.title.as_ref().map(|title| format!(" · {title}")).unwrap_or_default();
     let copies = if hit.copies > 0 { format!(" (+{})", hit.copies) } else { String::new() };
-    Line::from(vec![Span::styled(one_line(&(text + &copies)), BOLD), Span::raw(one_line(&title))])
+    Line::from(vec![
+        Span::styled(one_line(&(text + &copies)), BOLD_STYLE),
+        Span::raw(one_line(&title)),
+    ])
 }
 
 /// The first line of a hit that matches.
-fn hit_line(found: &Found, width: usize) -> Line<'static> {
+fn hit_line(found: &BrowserHit, width: usize) -> Line<'static> {
     let line = found.lines.iter().find(|line| !line.marks.is_empty());
     let mut spans = vec![Span::raw("    ")];
     let line = line.or(found.lines.first());
     if let Some(line) = line {
         let indent = line.text.len() - line.text.trim_start().len();
-        spans.extend(marked(line, indent, width.saturating_sub(4)));
+        spans.extend(spans_around_match(line, indent, width.saturating_sub(4)));
     }
     Line::from(spans)
 }
 
 /// More about what is chosen, under a rule.
-fn detail(frame: &mut Frame<'_>, area: Rect, lines: Vec<Line<'static>>) {
+fn draw_detail(frame: &mut Frame<'_>, area: Rect, lines: Vec<Line<'static>>) {
     let mut rows = area.rows();
     if let Some(row) = rows.next() {
-        put(frame, Line::styled("─".repeat(usize::from(row.width)), DIM), row);
+        draw_line(frame, Line::styled("─".repeat(usize::from(row.width)), DIM_STYLE), row);
     }
     for (line, row) in lines.into_iter().zip(rows) {
-        put(frame, line, row.inner(Margin::new(1, 0)));
+        draw_line(frame, line, row.inner(Margin::new(1, 0)));
     }
 }
 
-fn session_lines(state: &State, listed: &Listed) -> Vec<Line<'static>> {
+fn session_lines(state: &BrowserState, listed: &Listed) -> Vec<Line<'static>> {
     if let Some(trouble) = &listed.trouble {
         return vec![Line::raw(format!("cannot be read: {}", one_line(trouble)))];
     }
-    let text = heading(&listed.session, &state.zone);
+    let text = render_heading(&listed.session, &state.zone);
     let line = |(at, text): (usize, &str)| {
-        Line::styled(one_line(text), if at == 0 { BOLD } else { PLAIN })
+        Line::styled(one_line(text), if at == 0 { BOLD_STYLE } else { PLAIN_STYLE })
     };
     text.lines().enumerate().map(line).collect()
 }
 
-fn hit_lines(found: &Found, width: usize) -> Vec<Line<'static>> {
-    found.lines.iter().map(|line| Line::from(marked(line, 0, width))).collect()
+fn hit_lines(found: &BrowserHit, width: usize) -> Vec<Line<'static>> {
+    found.lines.iter().map(|line| Line::from(spans_around_match(line, 0, width))).collect()
 }

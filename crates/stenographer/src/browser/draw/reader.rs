@@ -8,14 +8,17 @@ use steno_core::index::Query;
 use steno_core::index::mark::Shown;
 use steno_core::{Entry, Kind, Role};
 
-use super::{BOLD, DIM, Key, PLAIN, Palette, both_ends, footer, one_line, put, typed, with_marks};
-use crate::browser::layout::{self, GUTTER};
-use crate::browser::page::Row;
-use crate::browser::reader::Reader;
-use crate::browser::state::State;
-use crate::commands::show::terminal::heading;
+use super::{
+    BOLD_STYLE, DIM_STYLE, KeyHint, PLAIN_STYLE, TerminalPalette, draw_footer, draw_line,
+    draw_line_ends, draw_text_input, one_line, spans_with_marks,
+};
+use crate::browser::entry_rows::ScreenRow;
+use crate::browser::layout::{self, GUTTER_COLUMNS};
+use crate::browser::reader::SessionReader;
+use crate::browser::state::BrowserState;
+use crate::commands::show::terminal::render_heading;
 
-const KEYS: [Key; 10] = [
+const READER_KEYS: [KeyHint; 10] = [
     ("Enter", "fold", 9),
     ("x", "error", 8),
     ("c", "compact", 5),
@@ -28,86 +31,105 @@ const KEYS: [Key; 10] = [
     ("q", "back", 11),
 ];
 
-pub(super) fn draw(frame: &mut Frame<'_>, state: &mut State, palette: Palette) {
-    let parts = layout::reader(frame.area());
+pub(super) fn draw_reader(
+    frame: &mut Frame<'_>,
+    state: &mut BrowserState,
+    palette: TerminalPalette,
+) {
+    let parts = layout::reader_layout(frame.area());
     if let Some(reader) = &mut state.reader {
-        header(frame, reader, (parts.title, parts.line));
-        body(frame, reader, parts.body, palette);
+        draw_header(frame, reader, (parts.title, parts.line));
+        draw_body(frame, reader, parts.body, palette);
     }
-    if state.typing {
+    if state.is_typing {
         let prompt = if state.notice.is_some() { " Find (no match): " } else { " Find: " };
-        typed(frame, parts.footer, prompt, &state.find);
+        draw_text_input(frame, parts.footer, prompt, &state.find);
     } else {
-        footer(frame, state, parts.footer, &KEYS);
+        draw_footer(frame, state, parts.footer, &READER_KEYS);
     }
 }
 
 /// What the session is, and where in it the reader is.
-fn header(frame: &mut Frame<'_>, reader: &Reader, (title, line): (Rect, Rect)) {
+fn draw_header(frame: &mut Frame<'_>, reader: &SessionReader, (title, line): (Rect, Rect)) {
     let session = &reader.transcript.session;
     let name = session.title.as_deref().unwrap_or("(no title)");
     let count = reader.transcript.entries.len();
     let place = format!("{}/{count} ", (reader.cursor().entry + 1).min(count));
-    both_ends(frame, title, Line::styled(format!(" {}", one_line(name)), BOLD), Line::raw(place));
-    let facts = heading(session, reader.zone());
+    draw_line_ends(
+        frame,
+        title,
+        Line::styled(format!(" {}", one_line(name)), BOLD_STYLE),
+        Line::raw(place),
+    );
+    let facts = render_heading(session, reader.zone());
     let facts: Vec<&str> = facts.lines().skip(2).collect();
     let facts = format!(" {} · {}", one_line(&session.agent), one_line(&facts.join(" · ")));
-    put(frame, Line::styled(facts, DIM), line);
+    draw_line(frame, Line::styled(facts, DIM_STYLE), line);
 }
 
-fn body(frame: &mut Frame<'_>, reader: &mut Reader, area: Rect, palette: Palette) {
-    let shown = reader.shown();
+fn draw_body(
+    frame: &mut Frame<'_>,
+    reader: &mut SessionReader,
+    area: Rect,
+    palette: TerminalPalette,
+) {
+    let shown = reader.visible_rows();
     if shown.is_empty() {
         frame.render_widget(Line::raw(" nothing was said"), area);
     }
     let cursor = reader.cursor();
     for ((spot, row), place) in shown.iter().zip(area.rows()) {
         let mark = match spot.entry == cursor.entry {
-            _ if *spot == cursor => Span::styled("❯", BOLD),
-            true if *row != Row::Blank => Span::styled("│", DIM),
+            _ if *spot == cursor => Span::styled("❯", BOLD_STYLE),
+            true if *row != ScreenRow::Blank => Span::styled("│", DIM_STYLE),
             _ => Span::raw(""),
         };
         frame.render_widget(mark, place);
-        let gutter = GUTTER.min(place.width);
+        let gutter = GUTTER_COLUMNS.min(place.width);
         let text = Rect { x: place.x + gutter, width: place.width - gutter, ..place };
         let entry = &reader.transcript.entries[spot.entry];
-        put(frame, painted(row, entry, reader.find.as_ref(), palette), text);
+        draw_line(frame, render_row(row, entry, reader.find.as_ref(), palette), text);
     }
 }
 
-fn painted(row: &Row, entry: &Entry, find: Option<&Query>, palette: Palette) -> Line<'static> {
+fn render_row(
+    row: &ScreenRow,
+    entry: &Entry,
+    find: Option<&Query>,
+    palette: TerminalPalette,
+) -> Line<'static> {
     match row {
-        Row::Blank => Line::default(),
-        Row::Heading { caption, preview } => Line::from(vec![
+        ScreenRow::Blank => Line::default(),
+        ScreenRow::Heading { caption, preview } => Line::from(vec![
             Span::styled(caption.clone(), caption_style(entry, palette)),
-            Span::styled(format!("  {preview}"), DIM),
+            Span::styled(format!("  {preview}"), DIM_STYLE),
         ]),
-        Row::Text(text) => {
-            let style = if entry.kind == Kind::Thinking { DIM } else { PLAIN };
-            Line::from(found_in(text, find)).style(style)
+        ScreenRow::Text(text) => {
+            let style = if entry.kind == Kind::Thinking { DIM_STYLE } else { PLAIN_STYLE };
+            Line::from(mark_matches(text, find)).style(style)
         }
     }
 }
 
 /// A row with what is looked for marked.
-fn found_in(text: &str, find: Option<&Query>) -> Vec<Span<'static>> {
+fn mark_matches(text: &str, find: Option<&Query>) -> Vec<Span<'static>> {
     let lines = find.map(|query| query.lines(text, Shown { lines: 1, context: 0 }));
     match lines.as_deref() {
-        Some([line]) if line.text == text => with_marks(line, 0),
+        Some([line]) if line.text == text => spans_with_marks(line, 0),
         _ => vec![Span::raw(text.to_owned())],
     }
 }
 
 /// A colour for each speaker; what went wrong is red.
-fn caption_style(entry: &Entry, palette: Palette) -> Style {
+fn caption_style(entry: &Entry, palette: TerminalPalette) -> Style {
     if entry.kind == Kind::Error || entry.is_tool_error() {
-        return palette.colour(Color::Red).add_modifier(Modifier::BOLD);
+        return palette.foreground(Color::Red).add_modifier(Modifier::BOLD);
     }
     match (entry.kind, &entry.role) {
-        (Kind::Compaction, _) => palette.colour(Color::Magenta).add_modifier(Modifier::BOLD),
-        (Kind::Text, Role::User) => palette.colour(Color::Green).add_modifier(Modifier::BOLD),
-        (Kind::Text, _) => BOLD,
-        (Kind::ToolCall | Kind::ToolResult, _) => palette.colour(Color::Cyan),
-        _ => DIM,
+        (Kind::Compaction, _) => palette.foreground(Color::Magenta).add_modifier(Modifier::BOLD),
+        (Kind::Text, Role::User) => palette.foreground(Color::Green).add_modifier(Modifier::BOLD),
+        (Kind::Text, _) => BOLD_STYLE,
+        (Kind::ToolCall | Kind::ToolResult, _) => palette.foreground(Color::Cyan),
+        _ => DIM_STYLE,
     }
 }

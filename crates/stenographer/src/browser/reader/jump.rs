@@ -4,12 +4,12 @@ use steno_core::index::Query;
 use steno_core::index::text;
 use steno_core::{Entry, Kind, Role, entry};
 
-use super::{Reader, Spot};
-use crate::browser::page::Row;
+use super::{RowPosition, SessionReader};
+use crate::browser::entry_rows::ScreenRow;
 
 /// What to jump to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Jump {
+pub(crate) enum JumpTarget {
     /// An error, or a tool that failed.
     Error,
     /// A place where the agent's context was shortened.
@@ -24,96 +24,98 @@ pub(crate) enum Jump {
     Match,
 }
 
-impl Jump {
+impl JumpTarget {
     /// What it is called when there is none.
     pub(crate) fn noun(self) -> &'static str {
         match self {
-            Jump::Error => "error",
-            Jump::Compaction => "compaction",
-            Jump::Subagent => "subagent",
-            Jump::Prompt => "prompt",
-            Jump::Entry => "entry",
-            Jump::Match => "match",
+            JumpTarget::Error => "error",
+            JumpTarget::Compaction => "compaction",
+            JumpTarget::Subagent => "subagent",
+            JumpTarget::Prompt => "prompt",
+            JumpTarget::Entry => "entry",
+            JumpTarget::Match => "match",
         }
     }
 }
 
-impl Reader {
+impl SessionReader {
     /// Goes to the next or previous place of this sort; whether there is one.
-    pub(crate) fn jump(&mut self, to: Jump, forward: bool) -> bool {
-        if to == Jump::Match
-            && let Some(row) = self.match_beside(forward)
+    pub(crate) fn jump_to(&mut self, to: JumpTarget, forward: bool) -> bool {
+        if to == JumpTarget::Match
+            && let Some(row) = self.next_match_in_entry(forward)
         {
             self.cursor.row = row;
-            self.settle();
+            self.clamp_cursor();
             return true;
         }
         let at = self.cursor.entry;
         let found = if forward {
-            (at + 1..self.transcript.entries.len()).find(|at| self.is_at(to, *at))
+            (at + 1..self.transcript.entries.len()).find(|at| self.is_target(to, *at))
         } else {
-            (0..at).rev().find(|at| self.is_at(to, *at))
+            (0..at).rev().find(|at| self.is_target(to, *at))
         };
         let Some(found) = found else { return false };
-        let unfolds = !matches!(to, Jump::Entry | Jump::Subagent);
-        self.go_to(found, unfolds);
-        if to == Jump::Match {
-            self.cursor.row = self.match_in(found, forward).unwrap_or(self.cursor.row);
-            self.settle();
+        let unfolds = !matches!(to, JumpTarget::Entry | JumpTarget::Subagent);
+        self.place_cursor(found, unfolds);
+        if to == JumpTarget::Match {
+            self.cursor.row = self.match_row_in(found, forward).unwrap_or(self.cursor.row);
+            self.clamp_cursor();
         }
         true
     }
 
     /// Goes to an entry, and to what is looked for in it.
-    pub(crate) fn open_at(&mut self, at: usize) {
-        self.go_to(at.min(self.transcript.entries.len().saturating_sub(1)), true);
-        if let Some(row) = self.match_in(self.cursor.entry, true) {
+    pub(crate) fn go_to_entry(&mut self, at: usize) {
+        self.place_cursor(at.min(self.transcript.entries.len().saturating_sub(1)), true);
+        if let Some(row) = self.match_row_in(self.cursor.entry, true) {
             self.cursor.row = row;
-            self.settle();
+            self.clamp_cursor();
         }
     }
 
     /// Goes to the first match at or after the cursor, or else to the first of all; whether there is one.
-    pub(crate) fn first_match(&mut self) -> bool {
+    pub(crate) fn go_to_first_match(&mut self) -> bool {
         let count = self.transcript.entries.len();
         let at = self.cursor.entry;
-        let found = (at..count).chain(0..at).find(|at| self.is_at(Jump::Match, *at));
+        let found = (at..count).chain(0..at).find(|at| self.is_target(JumpTarget::Match, *at));
         if let Some(found) = found {
-            self.open_at(found);
+            self.go_to_entry(found);
         }
         found.is_some()
     }
 
-    fn go_to(&mut self, at: usize, unfolds: bool) {
+    fn place_cursor(&mut self, at: usize, unfolds: bool) {
         if unfolds && self.is_folded(at) {
-            self.folds.set(at, false);
-            self.rows.clear();
+            self.folds.set_folded(at, false);
+            self.row_cache.clear();
         }
-        self.cursor = Spot { entry: at, row: self.heading(at) };
+        self.cursor = RowPosition { entry: at, row: self.heading_row(at) };
         // What comes before gives it a context.
-        self.top = self.moved(self.cursor, -(self.height as isize / 4));
-        self.settle();
+        self.top = self.offset_position(self.cursor, -(self.height as isize / 4));
+        self.clamp_cursor();
     }
 
-    fn is_at(&self, to: Jump, at: usize) -> bool {
+    fn is_target(&self, to: JumpTarget, at: usize) -> bool {
         let entries = &self.transcript.entries;
         let entry = &entries[at];
         match to {
-            Jump::Error => entry.kind == Kind::Error || entry.is_tool_error(),
-            Jump::Compaction => entry.kind == Kind::Compaction,
-            Jump::Subagent => {
+            JumpTarget::Error => entry.kind == Kind::Error || entry.is_tool_error(),
+            JumpTarget::Compaction => entry.kind == Kind::Compaction,
+            JumpTarget::Subagent => {
                 let before = at.checked_sub(1).map(|before| entries[before].source.as_str());
                 entry.source != entry::PRIMARY && before != Some(entry.source.as_str())
             }
-            Jump::Prompt => is_prompt(entry),
-            Jump::Entry => true,
-            Jump::Match => self.find.as_ref().is_some_and(|query| says(entry, query)),
+            JumpTarget::Prompt => is_prompt(entry),
+            JumpTarget::Entry => true,
+            JumpTarget::Match => {
+                self.find.as_ref().is_some_and(|query| entry_matches(entry, query))
+            }
         }
     }
 
     /// The next or previous row of the same entry that matches.
-    fn match_beside(&mut self, forward: bool) -> Option<usize> {
-        let rows = self.rows(self.cursor.entry);
+    fn next_match_in_entry(&mut self, forward: bool) -> Option<usize> {
+        let rows = self.entry_rows(self.cursor.entry);
         let query = self.find.as_ref()?;
         let hit = |row: &usize| rows.get(*row).is_some_and(|row| is_match(query, row));
         if forward {
@@ -123,10 +125,10 @@ impl Reader {
         }
     }
 
-    fn match_in(&mut self, at: usize, first: bool) -> Option<usize> {
-        let rows = self.rows(at);
+    fn match_row_in(&mut self, at: usize, first: bool) -> Option<usize> {
+        let rows = self.entry_rows(at);
         let query = self.find.as_ref()?;
-        let hit = |row: &Row| is_match(query, row);
+        let hit = |row: &ScreenRow| is_match(query, row);
         if first { rows.iter().position(hit) } else { rows.iter().rposition(hit) }
     }
 }
@@ -135,12 +137,12 @@ fn is_prompt(entry: &Entry) -> bool {
     entry.role == Role::User && entry.kind == Kind::Text && entry.source == entry::PRIMARY
 }
 
-fn is_match(query: &Query, row: &Row) -> bool {
-    matches!(row, Row::Text(text) if query.marks(text))
+fn is_match(query: &Query, row: &ScreenRow) -> bool {
+    matches!(row, ScreenRow::Text(text) if query.marks(text))
 }
 
 /// Whether what is looked for stands in an entry.
-fn says(entry: &Entry, query: &Query) -> bool {
+fn entry_matches(entry: &Entry, query: &Query) -> bool {
     match entry.kind {
         Kind::ToolCall => query.marks(&text::of(entry)),
         _ => query.marks(&entry.content),

@@ -3,78 +3,82 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use steno_core::Transcript;
 
-use super::{Effect, State, View};
+use super::{BrowserEffect, BrowserState, ListView};
 use crate::browser::layout;
-use crate::browser::reader::Reader;
-use crate::browser::{Ask, Name};
+use crate::browser::reader::SessionReader;
+use crate::browser::{SessionName, WorkerRequest};
 
-impl State {
-    pub(super) fn listing_key(&mut self, key: KeyEvent) -> Option<Effect> {
-        if self.moves(key) {
+impl BrowserState {
+    pub(super) fn handle_list_key(&mut self, key: KeyEvent) -> Option<BrowserEffect> {
+        if self.handle_move_key(key) {
             return None;
         }
         match key.code {
-            KeyCode::Enter => self.open(),
+            KeyCode::Enter => self.open_selected(),
             KeyCode::Esc if self.opening.take().is_some() => None,
             KeyCode::Tab => {
-                self.view = if self.view == View::Sessions { View::Hits } else { View::Sessions };
-                self.typing = true;
+                self.view = if self.view == ListView::Sessions {
+                    ListView::Hits
+                } else {
+                    ListView::Sessions
+                };
+                self.is_typing = true;
                 None
             }
-            KeyCode::Esc if self.typing => {
-                self.typing = false;
+            KeyCode::Esc if self.is_typing => {
+                self.is_typing = false;
                 None
             }
-            _ if self.typing => {
-                let has_changed = self.line().key(key);
-                if has_changed { self.typed() } else { None }
+            _ if self.is_typing => {
+                let has_changed = self.active_input().handle_key(key);
+                if has_changed { self.apply_input() } else { None }
             }
-            KeyCode::Esc => self.leave(),
+            KeyCode::Esc => self.step_back(),
             KeyCode::F(5) => {
-                self.working = Some("looking for sessions".to_owned());
-                Some(Effect::Ask(Ask::List))
+                self.background_work = Some("looking for sessions".to_owned());
+                Some(BrowserEffect::Request(WorkerRequest::List))
             }
-            KeyCode::Char(letter) => self.listing_letter(letter),
+            KeyCode::Char(letter) => self.handle_list_letter(letter),
             _ => None,
         }
     }
 
-    fn listing_letter(&mut self, letter: char) -> Option<Effect> {
+    fn handle_list_letter(&mut self, letter: char) -> Option<BrowserEffect> {
         match letter {
-            'q' => return Some(Effect::Quit),
-            '/' => self.type_into(self.view),
-            's' => self.type_into(View::Hits),
-            'r' => return self.chosen().map(Effect::Resume),
-            'e' => return self.chosen().map(|name| self.export(name)),
+            'q' => return Some(BrowserEffect::Quit),
+            '/' => self.start_typing(self.view),
+            's' => self.start_typing(ListView::Hits),
+            'r' => return self.selected_name().map(BrowserEffect::Resume),
+            'e' => return self.selected_name().map(|name| self.request_export(name)),
             _ => {}
         }
         None
     }
 
-    fn type_into(&mut self, view: View) {
+    fn start_typing(&mut self, view: ListView) {
         self.view = view;
-        self.typing = true;
+        self.is_typing = true;
     }
 
     /// Steps back: out of the search, out of the filter, out of the program.
-    fn leave(&mut self) -> Option<Effect> {
-        if self.view == View::Hits {
-            self.view = View::Sessions;
+    fn step_back(&mut self) -> Option<BrowserEffect> {
+        if self.view == ListView::Hits {
+            self.view = ListView::Sessions;
         } else if !self.sessions.filter.is_empty() {
             self.sessions.filter.clear();
-            self.sessions.refilter();
+            self.sessions.apply_filter();
         } else {
-            return Some(Effect::Quit);
+            return Some(BrowserEffect::Quit);
         }
         None
     }
 
     /// Moves in the list, if the key says so. Letters do not while they are typed.
-    fn moves(&mut self, key: KeyEvent) -> bool {
-        let rows = usize::from(layout::list(self.area).body.height);
+    fn handle_move_key(&mut self, key: KeyEvent) -> bool {
+        let rows = usize::from(layout::list_layout(self.area).body.height);
         let page = match self.view {
-            View::Sessions => rows,
-            View::Hits => rows / layout::HIT_ROWS,
+            ListView::Sessions => rows,
+            ListView::Hits => rows / layout::HIT_ROWS,
         };
         let page = isize::try_from(page.max(1)).unwrap_or(1);
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -85,7 +89,7 @@ impl State {
             KeyCode::PageDown => page,
             KeyCode::Char('p') if control => -1,
             KeyCode::Char('n') if control => 1,
-            _ if self.typing => return false,
+            _ if self.is_typing => return false,
             KeyCode::Char('k') => -1,
             KeyCode::Char('j') => 1,
             KeyCode::Char(' ') => page,
@@ -94,51 +98,53 @@ impl State {
             _ => return false,
         };
         match self.view {
-            View::Sessions => self.sessions.choice.step(by),
-            View::Hits => self.finder.choice.step(by),
+            ListView::Sessions => self.sessions.selection.move_by(by),
+            ListView::Hits => self.search.selection.move_by(by),
         }
         true
     }
 
     /// The chosen session.
-    fn chosen(&self) -> Option<Name> {
+    fn selected_name(&self) -> Option<SessionName> {
         match self.view {
-            View::Sessions => self.sessions.chosen().map(Name::of),
-            View::Hits => self.finder.chosen().map(|found| Name {
+            ListView::Sessions => self.sessions.selected_session().map(SessionName::from_listed),
+            ListView::Hits => self.search.selected_hit().map(|found| SessionName {
                 agent: found.hit.agent.clone(),
                 id: found.hit.session.clone(),
             }),
         }
     }
 
-    fn open(&mut self) -> Option<Effect> {
-        let name = self.chosen()?;
+    fn open_selected(&mut self) -> Option<BrowserEffect> {
+        let name = self.selected_name()?;
         let entry = match self.view {
-            View::Sessions => None,
-            View::Hits => self.finder.chosen().and_then(|found| found.hit.number.try_into().ok()),
+            ListView::Sessions => None,
+            ListView::Hits => {
+                self.search.selected_hit().and_then(|found| found.hit.number.try_into().ok())
+            }
         };
-        self.typing = false;
+        self.is_typing = false;
         self.opening = Some((name.clone(), entry));
-        Some(Effect::Ask(Ask::Read(name)))
+        Some(BrowserEffect::Request(WorkerRequest::Read(name)))
     }
 
-    pub(super) fn export(&mut self, name: Name) -> Effect {
-        self.writing = true;
-        Effect::Ask(Ask::Export(name))
+    pub(super) fn request_export(&mut self, name: SessionName) -> BrowserEffect {
+        self.is_exporting = true;
+        BrowserEffect::Request(WorkerRequest::Export(name))
     }
 
     /// Shows a session that was read, unless it is not wanted any more.
-    pub(super) fn opened(&mut self, name: &Name, read: Result<Transcript, String>) {
+    pub(super) fn show_opened(&mut self, name: &SessionName, read: Result<Transcript, String>) {
         let Some((_, entry)) = self.opening.take_if(|(wanted, _)| wanted == name) else { return };
         match read {
             Ok(transcript) => {
                 self.find.clear();
-                let mut reader = Reader::new(transcript, self.zone.clone());
-                reader.find = entry.and_then(|_| self.finder.query());
+                let mut reader = SessionReader::new(transcript, self.zone.clone());
+                reader.find = entry.and_then(|_| self.search.parse_query());
                 let reader = self.reader.insert(reader);
-                reader.resize(layout::pane(self.area));
+                reader.resize(layout::reader_pane_size(self.area));
                 if let Some(entry) = entry {
-                    reader.open_at(entry);
+                    reader.go_to_entry(entry);
                 }
             }
             Err(trouble) => self.notice = Some(trouble),

@@ -2,117 +2,117 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{Effect, State};
-use crate::browser::Name;
-use crate::browser::finder;
-use crate::browser::folds::Group;
-use crate::browser::reader::{Jump, Reader};
+use super::{BrowserEffect, BrowserState};
+use crate::browser::SessionName;
+use crate::browser::entry_folds::FoldGroup;
+use crate::browser::reader::{JumpTarget, SessionReader};
+use crate::browser::search_pane;
 
-impl State {
-    pub(super) fn reading_key(&mut self, key: KeyEvent) -> Option<Effect> {
-        if self.typing {
-            self.finding_key(key);
+impl BrowserState {
+    pub(super) fn handle_reader_key(&mut self, key: KeyEvent) -> Option<BrowserEffect> {
+        if self.is_typing {
+            self.handle_find_key(key);
             return None;
         }
         let reader = self.reader.as_mut()?;
-        if moves(reader, key) {
+        if handle_move_key(reader, key) {
             return None;
         }
         match key.code {
             KeyCode::Esc | KeyCode::Char('q') | KeyCode::Left | KeyCode::Backspace => {
                 self.reader = None;
             }
-            KeyCode::Enter | KeyCode::Char(' ') => reader.fold(),
-            KeyCode::Tab => self.jump(Jump::Entry, true),
-            KeyCode::BackTab => self.jump(Jump::Entry, false),
-            KeyCode::Char(letter) => return self.reading_letter(letter),
+            KeyCode::Enter | KeyCode::Char(' ') => reader.toggle_fold(),
+            KeyCode::Tab => self.jump_to(JumpTarget::Entry, true),
+            KeyCode::BackTab => self.jump_to(JumpTarget::Entry, false),
+            KeyCode::Char(letter) => return self.handle_reader_letter(letter),
             _ => {}
         }
         None
     }
 
-    fn reading_letter(&mut self, letter: char) -> Option<Effect> {
+    fn handle_reader_letter(&mut self, letter: char) -> Option<BrowserEffect> {
         match letter {
-            'o' => self.reader.as_mut()?.fold_all(Group::Tools),
-            't' => self.reader.as_mut()?.fold_all(Group::Thoughts),
-            '/' => self.typing = true,
-            'r' => return self.name().map(Effect::Resume),
-            'e' => return self.name().map(|name| self.export(name)),
+            'o' => self.reader.as_mut()?.toggle_group(FoldGroup::Tools),
+            't' => self.reader.as_mut()?.toggle_group(FoldGroup::Thoughts),
+            '/' => self.is_typing = true,
+            'r' => return self.open_session_name().map(BrowserEffect::Resume),
+            'e' => return self.open_session_name().map(|name| self.request_export(name)),
             letter => {
                 // The same letter goes back when it is a capital.
-                let to = jump(letter.to_ascii_lowercase())?;
-                self.jump(to, letter.is_lowercase());
+                let to = jump_target(letter.to_ascii_lowercase())?;
+                self.jump_to(to, letter.is_lowercase());
             }
         }
         None
     }
 
     /// A key while a text is typed that is to be found in the session.
-    fn finding_key(&mut self, key: KeyEvent) {
+    fn handle_find_key(&mut self, key: KeyEvent) {
         match key.code {
-            KeyCode::Enter => self.typing = false,
+            KeyCode::Enter => self.is_typing = false,
             KeyCode::Esc => {
-                self.typing = false;
+                self.is_typing = false;
                 self.find.clear();
-                self.look_for();
+                self.find_in_session();
             }
             _ => {
-                if self.find.key(key) {
-                    self.look_for();
+                if self.find.handle_key(key) {
+                    self.find_in_session();
                 }
             }
         }
     }
 
     /// Looks for what was typed, from the cursor on.
-    pub(super) fn look_for(&mut self) {
+    pub(super) fn find_in_session(&mut self) {
         let Some(reader) = &mut self.reader else { return };
-        reader.find = finder::in_session(self.find.text()).ok();
-        if reader.find.is_some() && !reader.first_match() {
+        reader.find = search_pane::parse_find_query(self.find.text()).ok();
+        if reader.find.is_some() && !reader.go_to_first_match() {
             self.notice = Some("no match".to_owned());
         }
     }
 
-    fn jump(&mut self, to: Jump, forward: bool) {
+    fn jump_to(&mut self, to: JumpTarget, forward: bool) {
         let Some(reader) = &mut self.reader else { return };
-        if !reader.jump(to, forward) {
+        if !reader.jump_to(to, forward) {
             let which = if forward { "no further" } else { "no earlier" };
             self.notice = Some(format!("{which} {}", to.noun()));
         }
     }
 
-    fn name(&self) -> Option<Name> {
+    fn open_session_name(&self) -> Option<SessionName> {
         let session = &self.reader.as_ref()?.transcript.session;
-        Some(Name { agent: session.agent.clone(), id: session.id.clone() })
+        Some(SessionName { agent: session.agent.clone(), id: session.id.clone() })
     }
 }
 
 /// What a letter jumps to.
-fn jump(letter: char) -> Option<Jump> {
+fn jump_target(letter: char) -> Option<JumpTarget> {
     Some(match letter {
-        'x' => Jump::Error,
-        'c' => Jump::Compaction,
-        'a' => Jump::Subagent,
-        'u' => Jump::Prompt,
-        'n' => Jump::Match,
+        'x' => JumpTarget::Error,
+        'c' => JumpTarget::Compaction,
+        'a' => JumpTarget::Subagent,
+        'u' => JumpTarget::Prompt,
+        'n' => JumpTarget::Match,
         _ => return None,
     })
 }
 
 /// Moves in the session, if the key says so.
-fn moves(reader: &mut Reader, key: KeyEvent) -> bool {
+fn handle_move_key(reader: &mut SessionReader, key: KeyEvent) -> bool {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
-        KeyCode::Char('d') if control => reader.page(true, 2),
-        KeyCode::Char('u') if control => reader.page(false, 2),
-        KeyCode::Char('f') if control => reader.page(true, 1),
-        KeyCode::Char('b') if control => reader.page(false, 1),
-        KeyCode::Down | KeyCode::Char('j') => reader.step(1),
-        KeyCode::Up | KeyCode::Char('k') => reader.step(-1),
-        KeyCode::PageDown => reader.page(true, 1),
-        KeyCode::PageUp => reader.page(false, 1),
-        KeyCode::Home | KeyCode::Char('g') => reader.edge(false),
-        KeyCode::End | KeyCode::Char('G') => reader.edge(true),
+        KeyCode::Char('d') if control => reader.move_page(true, 2),
+        KeyCode::Char('u') if control => reader.move_page(false, 2),
+        KeyCode::Char('f') if control => reader.move_page(true, 1),
+        KeyCode::Char('b') if control => reader.move_page(false, 1),
+        KeyCode::Down | KeyCode::Char('j') => reader.move_by(1),
+        KeyCode::Up | KeyCode::Char('k') => reader.move_by(-1),
+        KeyCode::PageDown => reader.move_page(true, 1),
+        KeyCode::PageUp => reader.move_page(false, 1),
+        KeyCode::Home | KeyCode::Char('g') => reader.move_to_edge(false),
+        KeyCode::End | KeyCode::Char('G') => reader.move_to_edge(true),
         _ => return false,
     }
     true

@@ -3,28 +3,29 @@
 use steno_core::cost::block::Block;
 use steno_core::view::answer::cost as answer;
 
-use super::chart::Chart;
+use super::cost_table::CostTable;
 use super::rows::{print_chart, print_json};
-use super::{Accounts, Args, svg, write_svg};
+use super::{Args, PricedCharges, svg, write_svg};
 use crate::amount::{dollars, short};
 use crate::error::CommandError;
-use crate::scene::Scene;
+use crate::process_environment::ProcessEnvironment;
 use crate::ui::Ui;
 
 /// Prints the blocks.
-pub(super) fn print(
+pub(super) fn print_blocks(
     ui: &mut Ui,
-    scene: &Scene,
+    env: &ProcessEnvironment,
     args: &Args,
-    accounts: &Accounts,
+    accounts: &PricedCharges,
 ) -> Result<(), CommandError> {
     let charges = &accounts.charges;
     let (blocks, total) = charges.blocks_begun(&accounts.costs, &accounts.filter);
-    let now = scene.clock.now().instant().as_millisecond();
+    let now = env.clock.now().instant().as_millisecond();
     if let Some(path) = &args.svg {
         let used = blocks.iter().filter(|block| !block.is_gap);
-        let bars: Vec<_> = used.map(|block| (begin(scene, block), block.sum.cost())).collect();
-        write_svg(scene, path, &svg::draw("block", &bars))?;
+        let bars: Vec<_> =
+            used.map(|block| (format_block_start(env, block), block.sum.cost())).collect();
+        write_svg(env, path, &svg::draw_cost_chart("block", &bars))?;
     }
     if args.json {
         for block in &blocks {
@@ -36,22 +37,26 @@ pub(super) fn print(
         ui.status("nothing was billed");
         return Ok(());
     }
-    let mut chart = Chart::new("BLOCK");
+    let mut chart = CostTable::new("BLOCK");
     for block in blocks.iter().filter(|block| !block.is_gap) {
         let active = if block.is_active(now) { " *" } else { "" };
-        chart.line(format!("{}{active}", begin(scene, block)), &block.sum);
+        chart.add_row(format!("{}{active}", format_block_start(env, block)), &block.sum);
     }
-    chart.total(&total);
+    chart.add_total(&total);
     print_chart(ui, &chart, (charges, &total))?;
     if let Some(open) = blocks.last().filter(|block| block.is_active(now)) {
-        print_open(ui, scene, open)?;
+        print_open_block(ui, env, open)?;
     }
     Ok(())
 }
 
 /// The open block: how long it goes on, how fast, and to what.
-fn print_open(ui: &mut Ui, scene: &Scene, block: &Block) -> Result<(), CommandError> {
-    let now = scene.clock.now().instant().as_millisecond();
+fn print_open_block(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    block: &Block,
+) -> Result<(), CommandError> {
+    let now = env.clock.now().instant().as_millisecond();
     let left = (block.end - now) / 60_000;
     let mut words = vec![format!("* ends in {}h {:02}m", left / 60, left % 60)];
     if let Some(burn) = block.burn() {
@@ -67,7 +72,7 @@ fn print_open(ui: &mut Ui, scene: &Scene, block: &Block) -> Result<(), CommandEr
 }
 
 /// When a block began, on the user's clock.
-fn begin(scene: &Scene, block: &Block) -> String {
-    let begin = answer::moment(block.start).map(|at| at.in_zone(&scene.zone).wall());
+fn format_block_start(env: &ProcessEnvironment, block: &Block) -> String {
+    let begin = answer::moment(block.start).map(|at| at.in_zone(&env.zone).wall());
     begin.map(|at| at.strftime("%Y-%m-%d %H:%M").to_string()).unwrap_or_default()
 }

@@ -5,27 +5,27 @@ use steno_core::cost::charge::Charges;
 use steno_core::cost::report::{By, Group, Row, Sum};
 use steno_core::view::answer::cost as answer;
 
-use super::chart::Chart;
-use super::{Accounts, Args, Grouping, svg, write_svg};
+use super::cost_table::CostTable;
+use super::{Args, CostGrouping, PricedCharges, svg, write_svg};
 use crate::error::CommandError;
-use crate::scene::Scene;
+use crate::process_environment::ProcessEnvironment;
 use crate::ui::Ui;
 
 /// Prints the sums.
-pub(super) fn print(
+pub(super) fn print_rows(
     ui: &mut Ui,
-    scene: &Scene,
+    env: &ProcessEnvironment,
     args: &Args,
-    (accounts, by): (&Accounts, By),
+    (accounts, by): (&PricedCharges, By),
 ) -> Result<(), CommandError> {
-    let Accounts { charges, costs, filter } = accounts;
+    let PricedCharges { charges, costs, filter } = accounts;
     let wanted: Vec<usize> = charges.select(filter).collect();
-    let rows = charges.rows(costs, &wanted, &Group { by, zone: &scene.zone });
+    let rows = charges.rows(costs, &wanted, &Group { by, zone: &env.zone });
     let total = charges.total(costs, &wanted);
     if let Some(path) = &args.svg {
         let bars: Vec<_> =
-            rows.iter().map(|row| (label(charges, args.by, row, 8), row.sum.cost())).collect();
-        write_svg(scene, path, &svg::draw(args.by.name(), &bars))?;
+            rows.iter().map(|row| (row_label(charges, args.by, row, 8), row.sum.cost())).collect();
+        write_svg(env, path, &svg::draw_cost_chart(args.by.noun(), &bars))?;
     }
     if args.json {
         for row in &rows {
@@ -39,16 +39,16 @@ pub(super) fn print(
     }
     // A person types the beginning of an id; a pipe gets all of it.
     let shown = if ui.is_terminal() { 8 } else { usize::MAX };
-    let mut chart = Chart::new(args.by.heading());
-    rows.iter().for_each(|row| chart.line(label(charges, args.by, row, shown), &row.sum));
-    chart.total(&total);
+    let mut chart = CostTable::new(args.by.heading());
+    rows.iter().for_each(|row| chart.add_row(row_label(charges, args.by, row, shown), &row.sum));
+    chart.add_total(&total);
     print_chart(ui, &chart, (charges, &total))
 }
 
 /// Prints a table, and what has no price.
 pub(super) fn print_chart(
     ui: &mut Ui,
-    chart: &Chart,
+    chart: &CostTable,
     (charges, total): (&Charges, &Sum),
 ) -> Result<(), CommandError> {
     let text = chart.render(ui.width(), ui.is_terminal());
@@ -71,30 +71,30 @@ pub(super) fn print_json(
 }
 
 /// What tells a row from the others, for people; of an id so many characters.
-fn label(charges: &Charges, by: Grouping, row: &Row, shown: usize) -> String {
+fn row_label(charges: &Charges, by: CostGrouping, row: &Row, shown: usize) -> String {
     let account = row.sum.sessions.iter().map(|at| &charges.accounts[*at]).next();
-    match account.filter(|_| by == Grouping::Session) {
+    match account.filter(|_| by == CostGrouping::Session) {
         Some(account) => {
             let id: String = account.session.chars().take(shown).collect();
             let words = [Some(id.as_str()), account.title.as_deref()];
             words.into_iter().flatten().collect::<Vec<_>>().join(" ")
         }
-        None => row.key.clone().unwrap_or_else(|| format!("no {}", by.name())),
+        None => row.key.clone().unwrap_or_else(|| format!("no {}", by.noun())),
     }
 }
 
-impl Grouping {
+impl CostGrouping {
     fn heading(self) -> &'static str {
         match self {
-            Grouping::Day => "DAY",
-            Grouping::Week => "WEEK",
-            Grouping::Month => "MONTH",
-            Grouping::Session => "SESSION",
-            Grouping::Project => "PROJECT",
-            Grouping::Agent => "AGENT",
-            Grouping::Model => "MODEL",
-            Grouping::Thread => "THREAD",
-            Grouping::Block => "BLOCK",
+            CostGrouping::Day => "DAY",
+            CostGrouping::Week => "WEEK",
+            CostGrouping::Month => "MONTH",
+            CostGrouping::Session => "SESSION",
+            CostGrouping::Project => "PROJECT",
+            CostGrouping::Agent => "AGENT",
+            CostGrouping::Model => "MODEL",
+            CostGrouping::Thread => "THREAD",
+            CostGrouping::Block => "BLOCK",
         }
     }
 }

@@ -3,75 +3,80 @@
 use std::fmt::Write;
 
 use crate::amount::{dollars, round_up};
-use crate::table::fit;
+use crate::text_table::fit_columns;
 
 /// Where the bars stand, in a drawing of 960 by 360.
-const LEFT: f64 = 70.0;
-const RIGHT: f64 = 950.0;
-const TOP: f64 = 40.0;
-const BOTTOM: f64 = 290.0;
+const CHART_LEFT: f64 = 70.0;
+const CHART_RIGHT: f64 = 950.0;
+const CHART_TOP: f64 = 40.0;
+const CHART_BOTTOM: f64 = 290.0;
 
 /// How many labels fit below the bars.
-const LABELS: usize = 24;
+const MAX_LABELS: usize = 24;
 
 /// A drawing of what each group cost; one without a known cost has no bar.
-pub(super) fn draw(by: &str, bars: &[(String, Option<f64>)]) -> String {
+pub(super) fn draw_cost_chart(by: &str, bars: &[(String, Option<f64>)]) -> String {
     let largest = bars.iter().filter_map(|(_, cost)| *cost).fold(0.0, f64::max);
     let top = round_up(largest);
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 960 360\" font-family=\"sans-serif\" \
          font-size=\"11\">\n<rect width=\"960\" height=\"360\" fill=\"#fff\"/>\n\
-         <text x=\"{LEFT}\" y=\"24\" font-size=\"15\">Cost by {by}</text>\n"
+         <text x=\"{CHART_LEFT}\" y=\"24\" font-size=\"15\">Cost by {by}</text>\n"
     );
     for step in 0..=4 {
         let share = f64::from(step) / 4.0;
-        line(&mut text, share, &dollars(top * share));
+        write_grid_line(&mut text, share, &dollars(top * share));
     }
     for (at, (label, cost)) in bars.iter().enumerate() {
-        bar(&mut text, (at, bars.len()), label, cost.map(|cost| (cost, cost / top)));
+        write_bar(&mut text, (at, bars.len()), label, cost.map(|cost| (cost, cost / top)));
     }
     text.push_str("</svg>\n");
     text
 }
 
 /// A line of the grid with its amount.
-fn line(text: &mut String, share: f64, label: &str) {
-    let y = BOTTOM - share * (BOTTOM - TOP);
+fn write_grid_line(text: &mut String, share: f64, label: &str) {
+    let y = CHART_BOTTOM - share * (CHART_BOTTOM - CHART_TOP);
     let _ = writeln!(
         text,
-        "<path d=\"M{LEFT} {y:.1}H{RIGHT}\" stroke=\"#ddd\"/>\
+        "<path d=\"M{CHART_LEFT} {y:.1}H{CHART_RIGHT}\" stroke=\"#ddd\"/>\
          <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#555\">{label}</text>",
-        LEFT - 6.0,
+        CHART_LEFT - 6.0,
         y + 4.0,
     );
 }
 
 /// One of all bars; its exact cost shows where a mouse rests on it.
-fn bar(text: &mut String, (at, count): (usize, usize), label: &str, known: Option<(f64, f64)>) {
-    let step = (RIGHT - LEFT) / count as f64;
-    let (x, width) = (LEFT + step * at as f64 + step * 0.1, step * 0.8);
+fn write_bar(
+    text: &mut String,
+    (at, count): (usize, usize),
+    label: &str,
+    known: Option<(f64, f64)>,
+) {
+    let step = (CHART_RIGHT - CHART_LEFT) / count as f64;
+    let (x, width) = (CHART_LEFT + step * at as f64 + step * 0.1, step * 0.8);
     let (cost, share) = known.unwrap_or_default();
     let told = known.map_or_else(|| "no known price".to_owned(), |_| dollars(cost));
-    let height = share * (BOTTOM - TOP);
+    let height = share * (CHART_BOTTOM - CHART_TOP);
     let _ = writeln!(
         text,
         "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"#2f6fb3\">\
          <title>{}: {told}</title></rect>",
-        BOTTOM - height,
-        escaped(label),
+        CHART_BOTTOM - height,
+        escape_xml(label),
     );
-    if at % count.div_ceil(LABELS) == 0 {
-        let (x, y) = (x + width / 2.0, BOTTOM + 14.0);
+    if at % count.div_ceil(MAX_LABELS) == 0 {
+        let (x, y) = (x + width / 2.0, CHART_BOTTOM + 14.0);
         let _ = writeln!(
             text,
             "<text transform=\"translate({x:.1} {y}) rotate(-40)\" text-anchor=\"end\">{}</text>",
-            escaped(&fit(label, 16)),
+            escape_xml(&fit_columns(label, 16)),
         );
     }
 }
 
 /// Text that cannot end an element; control characters are no XML.
-fn escaped(text: &str) -> String {
+fn escape_xml(text: &str) -> String {
     let text: String = text.chars().filter(|c| !c.is_control()).collect();
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -83,7 +88,7 @@ mod tests {
     #[test]
     fn a_bar_is_as_high_as_its_share() {
         let bars = [("a<b".to_owned(), Some(5.0)), ("c".to_owned(), None)];
-        insta::assert_snapshot!(draw("model", &bars), @r##"
+        insta::assert_snapshot!(draw_cost_chart("model", &bars), @r##"
         <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 960 360" font-family="sans-serif" font-size="11">
         <rect width="960" height="360" fill="#fff"/>
         <text x="70" y="24" font-size="15">Cost by model</text>

@@ -8,8 +8,11 @@ use steno_acp::child::{ChildGroup, ChildLauncher};
 
 /// The command that runs a program for us. At a terminal it shares our process group, so that it can read what is typed;
 /// elsewhere it has one of its own.
-pub(super) fn command(launcher: &ChildLauncher, program: &[OsString]) -> (Command, ChildGroup) {
-    let group = if is_in_front() { ChildGroup::Shared } else { ChildGroup::Own };
+pub(super) fn prepare_command(
+    launcher: &ChildLauncher,
+    program: &[OsString],
+) -> (Command, ChildGroup) {
+    let group = if is_foreground_group() { ChildGroup::Shared } else { ChildGroup::Own };
     (launcher.command(program, group), group)
 }
 
@@ -34,7 +37,7 @@ pub(super) fn run(
     let forwarding = std::thread::spawn(move || {
         for signal in signals.forever() {
             // What is typed goes to all programs of the group in front, the child among them.
-            let is_typed = matches!(signal, SIGINT | SIGQUIT) && is_in_front();
+            let is_typed = matches!(signal, SIGINT | SIGQUIT) && is_foreground_group();
             let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal)) else { continue };
             let _ = match group {
                 ChildGroup::Own => kill_process_group(pid, signal),
@@ -65,7 +68,7 @@ fn watched_group(child: &std::process::Child, group: ChildGroup) -> Option<i32> 
 
 /// Whether our group is the one that a terminal's keys go to.
 #[cfg(unix)]
-fn is_in_front() -> bool {
+fn is_foreground_group() -> bool {
     let Ok(terminal) = std::fs::File::open("/dev/tty") else { return false };
     rustix::termios::tcgetpgrp(&terminal).is_ok_and(|group| group == rustix::process::getpgrp())
 }
@@ -81,5 +84,5 @@ pub(super) fn run(
     _: &ChildLauncher,
     (mut command, _): (Command, ChildGroup),
 ) -> io::Result<ExitStatus> {
-    command.spawn()?.wait()
+    prepare_command.spawn()?.wait()
 }

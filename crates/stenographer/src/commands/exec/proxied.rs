@@ -9,18 +9,18 @@ use steno_gateway::{CertificateAuthority, ForwardProxy, RecordedHosts, Upstreams
 use tempfile::NamedTempFile;
 
 use crate::error::CommandError;
-use crate::scene::Scene;
+use crate::process_environment::ProcessEnvironment;
 
 /// Variables that name the proxy for TLS, and that for plain HTTP.
-const HTTPS_PROXY: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];
-const HTTP_PROXY: [&str; 2] = ["HTTP_PROXY", "http_proxy"];
+const HTTPS_PROXY_VARIABLES: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];
+const HTTP_PROXY_VARIABLES: [&str; 2] = ["HTTP_PROXY", "http_proxy"];
 /// Those that name one for everything. They are set only where they were.
-const ALL_PROXY: [&str; 2] = ["ALL_PROXY", "all_proxy"];
+const ALL_PROXY_VARIABLES: [&str; 2] = ["ALL_PROXY", "all_proxy"];
 /// Those that name hosts to which none leads.
-const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
+const NO_PROXY_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
 /// Variables that name a file of certificates to trust, by the programs that read them.
-const CERTIFICATES: [&str; 13] = [
+const CERTIFICATE_VARIABLES: [&str; 13] = [
     // OpenSSL, Go and rustls
     "SSL_CERT_FILE",
     // Node.js and Bun
@@ -51,11 +51,12 @@ pub(super) struct ProxiedLaunch {
 impl ProxiedLaunch {
     /// Makes the run's certificate authority, and writes what the program has to trust.
     pub(super) fn prepare(upstreams: &Upstreams, hosts: Vec<String>) -> Result<Self, CommandError> {
-        check_own_proxy()?;
+        check_system_proxy()?;
         let authority = Arc::new(CertificateAuthority::new().map_err(CommandError::user)?);
         let mut certificates =
             tempfile::Builder::new().prefix("steno-certificates-").suffix(".pem").tempfile()?;
-        certificates.write_all(authority.trust_bundle(&own_certificates()).as_bytes())?;
+        certificates
+            .write_all(authority.trust_bundle(&read_configured_certificates()).as_bytes())?;
         certificates.flush()?;
         let hosts = RecordedHosts::new(upstreams, hosts);
         let forward = ForwardProxy { authority, hosts, unread: Arc::default() };
@@ -66,18 +67,19 @@ impl ProxiedLaunch {
     pub(super) fn variables(&self, address: &str) -> Vec<(String, OsString)> {
         let mut variables: Vec<(String, OsString)> = Vec::new();
         let mut set = |name: &str, value: OsString| variables.push((name.to_owned(), value));
-        HTTPS_PROXY.iter().for_each(|name| set(name, address.into()));
-        HTTP_PROXY.iter().for_each(|name| set(name, address.into()));
-        let stated = ALL_PROXY.iter().filter(|name| Scene::variable(name).is_some());
+        HTTPS_PROXY_VARIABLES.iter().for_each(|name| set(name, address.into()));
+        HTTP_PROXY_VARIABLES.iter().for_each(|name| set(name, address.into()));
+        let stated =
+            ALL_PROXY_VARIABLES.iter().filter(|name| ProcessEnvironment::variable(name).is_some());
         stated.for_each(|name| set(name, address.into()));
-        NO_PROXY.iter().for_each(|name| set(name, self.unproxied(name).into()));
+        NO_PROXY_VARIABLES.iter().for_each(|name| set(name, self.filter_no_proxy(name).into()));
         set("NODE_USE_ENV_PROXY", "1".into());
-        CERTIFICATES.iter().for_each(|name| set(name, self.certificates.path().into()));
+        CERTIFICATE_VARIABLES.iter().for_each(|name| set(name, self.certificates.path().into()));
         variables
     }
 
     /// What the user can do when no request was recorded.
-    pub(super) fn advice(&self) -> String {
+    pub(super) fn no_request_hint(&self) -> String {
         let unread = self.forward.unread.lock().unwrap_or_else(PoisonError::into_inner);
         if unread.is_empty() {
             return "the program made no connection through the proxy: it may not read HTTPS_PROXY"
@@ -91,8 +93,8 @@ impl ProxiedLaunch {
     }
 
     /// The user's own exceptions, but for those that would lead past the proxy to a recorded host.
-    fn unproxied(&self, name: &str) -> String {
-        let stated = Scene::variable(name).and_then(|hosts| hosts.into_string().ok());
+    fn filter_no_proxy(&self, name: &str) -> String {
+        let stated = ProcessEnvironment::variable(name).and_then(|hosts| hosts.into_string().ok());
         let stated = stated.unwrap_or_default();
         let kept = stated
             .split(',')
@@ -103,9 +105,9 @@ impl ProxiedLaunch {
 }
 
 /// Makes sure that connections can go on through the proxy that the machine needs, if it needs one.
-fn check_own_proxy() -> Result<(), CommandError> {
-    for name in HTTPS_PROXY.iter().chain(&ALL_PROXY) {
-        let Some(stated) = Scene::variable(name) else { continue };
+fn check_system_proxy() -> Result<(), CommandError> {
+    for name in HTTPS_PROXY_VARIABLES.iter().chain(&ALL_PROXY_VARIABLES) {
+        let Some(stated) = ProcessEnvironment::variable(name) else { continue };
         let stated = stated.to_string_lossy();
         let scheme = stated.split_once("://").map_or("http", |(scheme, _)| scheme);
         if !scheme.eq_ignore_ascii_case("http") {
@@ -121,9 +123,11 @@ fn check_own_proxy() -> Result<(), CommandError> {
 }
 
 /// The certificates that the user's variables name. Those of `SSL_CERT_FILE` count as the machine's.
-fn own_certificates() -> Vec<String> {
-    let mut files: Vec<OsString> =
-        CERTIFICATES[1..].iter().filter_map(|name| Scene::variable(name)).collect();
+fn read_configured_certificates() -> Vec<String> {
+    let mut files: Vec<OsString> = CERTIFICATE_VARIABLES[1..]
+        .iter()
+        .filter_map(|name| ProcessEnvironment::variable(name))
+        .collect();
     files.sort();
     files.dedup();
     files.iter().filter_map(|file| std::fs::read_to_string(file).ok()).collect()

@@ -10,14 +10,17 @@ use serde_json::error::Category;
 use steno_core::lines::{LINE_LIMIT, Line, LineEnd, Lines};
 
 /// The document that begins with `first`, as one line; or all lines that were read to find that there is none.
-pub(super) fn read_from<R: BufRead>(first: Line, lines: &mut Lines<R>) -> io::Result<Vec<Line>> {
+pub(super) fn read_document<R: BufRead>(
+    first: Line,
+    lines: &mut Lines<R>,
+) -> io::Result<Vec<Line>> {
     if !is_unfinished(&first.bytes) {
         return Ok(vec![first]);
     }
     let mut read = vec![first];
     let mut joined = read[0].bytes.clone();
-    let mut balance = Balance::default();
-    balance.pass(&joined);
+    let mut balance = BracketBalance::default();
+    balance.feed(&joined);
     while !balance.is_closed() {
         // Lines that are records of their own show as an error soon: only few are looked at together.
         let is_due = read.len().is_power_of_two();
@@ -27,8 +30,8 @@ pub(super) fn read_from<R: BufRead>(first: Line, lines: &mut Lines<R>) -> io::Re
         let Some(line) = lines.read()? else {
             return Ok(read);
         };
-        balance.pass(b"\n");
-        balance.pass(&line.bytes);
+        balance.feed(b"\n");
+        balance.feed(&line.bytes);
         joined.push(b'\n');
         joined.extend_from_slice(&line.bytes);
         read.push(line);
@@ -36,7 +39,7 @@ pub(super) fn read_from<R: BufRead>(first: Line, lines: &mut Lines<R>) -> io::Re
     if serde_json::from_slice::<IgnoredAny>(&joined).is_err() {
         return Ok(read);
     }
-    let (number, bytes) = (read[0].number, without_blanks(&joined));
+    let (number, bytes) = (read[0].number, strip_whitespace(&joined));
     Ok(vec![Line { number, bytes, end: LineEnd::Newline, continues: false }])
 }
 
@@ -50,21 +53,21 @@ fn is_unfinished(bytes: &[u8]) -> bool {
 
 /// Which brackets are open after some bytes of JSON.
 #[derive(Default)]
-struct Balance {
+struct BracketBalance {
     depth: usize,
     in_string: bool,
     is_escaped: bool,
     has_begun: bool,
 }
 
-impl Balance {
-    fn pass(&mut self, bytes: &[u8]) {
+impl BracketBalance {
+    fn feed(&mut self, bytes: &[u8]) {
         for byte in bytes {
-            self.pass_byte(*byte);
+            self.feed_byte(*byte);
         }
     }
 
-    fn pass_byte(&mut self, byte: u8) {
+    fn feed_byte(&mut self, byte: u8) {
         match byte {
             _ if self.is_escaped => self.is_escaped = false,
             b'\\' if self.in_string => self.is_escaped = true,
@@ -85,14 +88,14 @@ impl Balance {
 }
 
 /// The same JSON without the blanks between its tokens.
-fn without_blanks(json: &[u8]) -> Vec<u8> {
-    let mut balance = Balance::default();
+fn strip_whitespace(json: &[u8]) -> Vec<u8> {
+    let mut balance = BracketBalance::default();
     let mut kept = Vec::with_capacity(json.len());
     for byte in json {
         if balance.in_string || !byte.is_ascii_whitespace() {
             kept.push(*byte);
         }
-        balance.pass_byte(*byte);
+        balance.feed_byte(*byte);
     }
     kept
 }
@@ -104,7 +107,7 @@ mod tests {
     fn read(text: &str) -> Vec<String> {
         let mut lines = Lines::new(text.as_bytes());
         let first = lines.read().unwrap().unwrap();
-        let mut found = read_from(first, &mut lines).unwrap();
+        let mut found = read_document(first, &mut lines).unwrap();
         while let Some(line) = lines.read().unwrap() {
             found.push(line);
         }

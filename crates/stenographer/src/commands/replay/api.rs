@@ -2,25 +2,25 @@
 
 use steno_gateway::replay::{ReplayOptions, ReplayServer};
 
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::store::Store;
-use crate::ui::{Ui, count};
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_store::SessionStore;
+use crate::ui::{Ui, count_noun};
 
 /// Answers until Ctrl-C.
-pub(super) fn serve(
+pub(super) fn serve_api(
     ui: &mut Ui,
-    scene: &Scene,
+    env: &ProcessEnvironment,
     session: &str,
-    options: ReplayOptions,
-) -> Result<Exit, CommandError> {
-    let exchanges = Store::new(scene).kept(session)?.exchanges()?;
+    options: Options,
+) -> Result<CommandExit, CommandError> {
+    let exchanges = SessionStore::new(env).find_session(session)?.exchanges()?;
     if exchanges.is_empty() {
         let error = CommandError::user(format!("no API traffic in session: {session}"));
         return Err(error.hint("record one with `steno exec` or `steno gateway`"));
     }
-    let known = count(exchanges.len() as u64, "exchange");
-    let replay = ReplayServer::start(options, exchanges)?;
+    let known = count_noun(exchanges.len() as u64, "exchange");
+    let replay = Replay::start(options, exchanges)?;
     let (sender, stopped) = std::sync::mpsc::channel();
     let stop = move || {
         let _ = sender.send(());
@@ -31,5 +31,5 @@ pub(super) fn serve(
     ui.status(format_args!("answering with {known}"));
     let _ = stopped.recv();
     replay.stop();
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }

@@ -4,11 +4,11 @@ use steno_core::Entry;
 use steno_core::entry::Kind;
 
 /// How much faster or slower one key makes it.
-const STEP: f64 = 1.5;
+const SPEED_STEP: f64 = 1.5;
 
 /// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum ReplayKey {
     Pause,
     Step,
     NextError,
@@ -20,7 +20,7 @@ pub(super) enum Key {
 
 /// What follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum ReplayStep {
     /// Goes on waiting.
     Wait,
     /// Shows the entry at which it stands now.
@@ -30,45 +30,45 @@ pub(super) enum Then {
 }
 
 /// A replay.
-pub(super) struct Player<'a> {
+pub(super) struct ReplayPlayer<'a> {
     entries: &'a [Entry],
     /// The next entry to show.
-    pub(super) at: usize,
+    pub(super) position: usize,
     pub(super) is_paused: bool,
     pub(super) speed: f64,
 }
 
-impl<'a> Player<'a> {
+impl<'a> ReplayPlayer<'a> {
     pub(super) fn new(entries: &'a [Entry], at: usize, speed: f64) -> Self {
-        Self { entries, at, is_paused: false, speed }
+        Self { entries, position: at, is_paused: false, speed }
     }
 
     /// The key was pressed.
-    pub(super) fn press(&mut self, key: Key) -> Then {
+    pub(super) fn handle_key(&mut self, key: ReplayKey) -> ReplayStep {
         match key {
-            Key::Pause => self.is_paused = !self.is_paused,
-            Key::Step => {
+            ReplayKey::Pause => self.is_paused = !self.is_paused,
+            ReplayKey::Step => {
                 self.is_paused = true;
-                return Then::Show;
+                return ReplayStep::Show;
             }
-            Key::NextError => return self.jump(is_error),
-            Key::NextTool => return self.jump(|entry| entry.kind == Kind::ToolCall),
-            Key::Faster => self.speed *= STEP,
-            Key::Slower => self.speed /= STEP,
-            Key::Quit => return Then::Quit,
+            ReplayKey::NextError => return self.jump_to_next(is_error),
+            ReplayKey::NextTool => return self.jump_to_next(|entry| entry.kind == Kind::ToolCall),
+            ReplayKey::Faster => self.speed *= SPEED_STEP,
+            ReplayKey::Slower => self.speed /= SPEED_STEP,
+            ReplayKey::Quit => return ReplayStep::Quit,
         }
-        Then::Wait
+        ReplayStep::Wait
     }
 
     /// Goes to the next entry of a kind; stays where there is none.
-    fn jump(&mut self, is_wanted: fn(&Entry) -> bool) -> Then {
-        let rest = self.entries.get(self.at..).unwrap_or_default();
+    fn jump_to_next(&mut self, is_wanted: fn(&Entry) -> bool) -> ReplayStep {
+        let rest = self.entries.get(self.position..).unwrap_or_default();
         match rest.iter().position(is_wanted) {
             Some(ahead) => {
-                self.at += ahead;
-                Then::Show
+                self.position += ahead;
+                ReplayStep::Show
             }
-            None => Then::Wait,
+            None => ReplayStep::Wait,
         }
     }
 }
@@ -87,16 +87,34 @@ mod tests {
     fn keys_step_jump_and_pause() {
         let kinds = [Kind::Text, Kind::ToolCall, Kind::ToolResult, Kind::Error, Kind::Text];
         let entries = kinds.map(|kind| Entry::new(Role::Assistant, kind, ""));
-        let mut player = Player::new(&entries, 0, 1.0);
-        assert_eq!((player.press(Key::NextTool), player.at), (Then::Show, 1));
-        assert_eq!((player.press(Key::NextError), player.at), (Then::Show, 3));
-        player.at = 4;
-        assert_eq!((player.press(Key::NextError), player.at), (Then::Wait, 4));
-        assert_eq!((player.press(Key::Pause), player.is_paused), (Then::Wait, true));
-        assert_eq!((player.press(Key::Pause), player.is_paused), (Then::Wait, false));
-        assert_eq!((player.press(Key::Step), player.is_paused), (Then::Show, true));
-        player.press(Key::Faster);
+        let mut player = ReplayPlayer::new(&entries, 0, 1.0);
+        assert_eq!(
+            (player.handle_key(ReplayKey::NextTool), player.position),
+            (ReplayStep::Show, 1)
+        );
+        assert_eq!(
+            (player.handle_key(ReplayKey::NextError), player.position),
+            (ReplayStep::Show, 3)
+        );
+        player.position = 4;
+        assert_eq!(
+            (player.handle_key(ReplayKey::NextError), player.position),
+            (ReplayStep::Wait, 4)
+        );
+        assert_eq!(
+            (player.handle_key(ReplayKey::Pause), player.is_paused),
+            (ReplayStep::Wait, true)
+        );
+        assert_eq!(
+            (player.handle_key(ReplayKey::Pause), player.is_paused),
+            (ReplayStep::Wait, false)
+        );
+        assert_eq!(
+            (player.handle_key(ReplayKey::Step), player.is_paused),
+            (ReplayStep::Show, true)
+        );
+        player.handle_key(ReplayKey::Faster);
         assert!(player.speed > 1.0);
-        assert_eq!(player.press(Key::Quit), Then::Quit);
+        assert_eq!(player.handle_key(ReplayKey::Quit), ReplayStep::Quit);
     }
 }

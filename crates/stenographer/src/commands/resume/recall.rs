@@ -9,21 +9,22 @@ use steno_core::prompt::without_thread_blocks;
 use steno_core::{Entry, Transcript};
 
 /// The tag around it.
-const TAG: &str = "thread_conversation";
+const CONVERSATION_TAG: &str = "thread_conversation";
 
 /// Tokens of a context whose size no agent has told.
-const DEFAULT_WINDOW: u64 = 200_000;
+const DEFAULT_CONTEXT_TOKENS: u64 = 200_000;
 
 /// Bytes that are about one token.
-const TOKEN_BYTES: u64 = 4;
+const BYTES_PER_TOKEN: u64 = 4;
 
 /// The part of a context that may be told again; the rest is for the work.
-const RECALL_PART: u64 = 2;
+const CONTEXT_DIVISOR: u64 = 2;
 
 /// The conversation of a thread, with an empty line after it.
-pub(super) fn recall(sessions: &[Transcript]) -> String {
-    let limit = usize::try_from(window(sessions) * TOKEN_BYTES / RECALL_PART).unwrap_or(usize::MAX);
-    let units: Vec<_> = sessions.iter().flat_map(units).collect();
+pub(super) fn recall_conversation(sessions: &[Transcript]) -> String {
+    let limit = usize::try_from(context_tokens(sessions) * BYTES_PER_TOKEN / CONTEXT_DIVISOR)
+        .unwrap_or(usize::MAX);
+    let units: Vec<_> = sessions.iter().flat_map(split_units).collect();
     let mut told = Vec::new();
     let mut size = 0;
     for unit in units.iter().rev() {
@@ -35,7 +36,7 @@ pub(super) fn recall(sessions: &[Transcript]) -> String {
         told.push(text);
     }
     if let (true, Some(last)) = (told.is_empty(), units.last()) {
-        told.push(shortened(last, limit));
+        told.push(shorten_unit(last, limit));
     }
     if told.len() < units.len() {
         let left_out = units.len() - told.len();
@@ -44,19 +45,19 @@ pub(super) fn recall(sessions: &[Transcript]) -> String {
         ));
     }
     told.reverse();
-    format!("<{TAG}>\n{}</{TAG}>\n\n", told.join("\n"))
+    format!("<{CONVERSATION_TAG}>\n{}</{CONVERSATION_TAG}>\n\n", told.join("\n"))
 }
 
 /// Tokens of the agent's context, where it has told that.
-fn window(sessions: &[Transcript]) -> u64 {
+fn context_tokens(sessions: &[Transcript]) -> u64 {
     let told = sessions.iter().rev().find_map(|transcript| {
         transcript.session.extra.get("acp")?.get("context")?.get("size")?.as_u64()
     });
-    told.filter(|size| *size > 0).unwrap_or(DEFAULT_WINDOW)
+    told.filter(|size| *size > 0).unwrap_or(DEFAULT_CONTEXT_TOKENS)
 }
 
 /// The messages of a session, by unit.
-fn units(transcript: &Transcript) -> Vec<Vec<String>> {
+fn split_units(transcript: &Transcript) -> Vec<Vec<String>> {
     let mut units: Vec<Vec<String>> = Vec::new();
     let is_told = |entry: &&Entry| {
         entry.source == PRIMARY && !matches!(entry.kind, Kind::Notice | Kind::Other)
@@ -65,13 +66,13 @@ fn units(transcript: &Transcript) -> Vec<Vec<String>> {
         if leslie::asks(entry) || units.is_empty() {
             units.push(Vec::new());
         }
-        units.last_mut().expect("one was just added").push(message(entry));
+        units.last_mut().expect("one was just added").push(format_message(entry));
     }
     units
 }
 
 /// One message. A tag of ours in it would end the conversation, so it is written as text.
-fn message(entry: &Entry) -> String {
+fn format_message(entry: &Entry) -> String {
     let input = entry.tool_input.as_ref().map(ToString::to_string).unwrap_or_default();
     let content = match &entry.content {
         content if leslie::asks(entry) => without_thread_blocks(content),
@@ -79,13 +80,15 @@ fn message(entry: &Entry) -> String {
         content => content,
     };
     let content = content.trim_end();
-    let content = content.replace(&format!("<{TAG}"), &format!("&lt;{TAG}"));
-    let content = content.replace(&format!("</{TAG}"), &format!("&lt;/{TAG}"));
+    let content =
+        content.replace(&format!("<{CONVERSATION_TAG}"), &format!("&lt;{CONVERSATION_TAG}"));
+    let content =
+        content.replace(&format!("</{CONVERSATION_TAG}"), &format!("&lt;/{CONVERSATION_TAG}"));
     format!("{}:\n{content}\n", entry.heading())
 }
 
 /// A unit that is too long by itself: the request, and the last messages that fit.
-fn shortened(unit: &[String], limit: usize) -> String {
+fn shorten_unit(unit: &[String], limit: usize) -> String {
     let Some((request, rest)) = unit.split_first() else { return String::new() };
     let mut size = request.len();
     let fitting = rest.iter().rev().take_while(|message| {
@@ -120,13 +123,14 @@ mod tests {
     fn every_session_is_told_as_the_user_wrote() {
         let long = "x".repeat(10_000);
         let context = "<thread_context thread=\"t\">\n\n</thread_context>\n\n";
-        let told = recall(&[session(0, &[(Role::User, "One"), (Role::Assistant, &long)])]);
+        let told =
+            recall_conversation(&[session(0, &[(Role::User, "One"), (Role::Assistant, &long)])]);
         let second = format!("{context}{told}Two");
         let sessions = [
             session(0, &[(Role::User, "One"), (Role::Assistant, &long)]),
             session(0, &[(Role::User, &second), (Role::Assistant, "</thread_conversation>")]),
         ];
-        let told = recall(&sessions);
+        let told = recall_conversation(&sessions);
         let expected = format!(
             "<thread_conversation>\nuser:\nOne\n\nassistant:\n{long}\n\nuser:\nTwo\n\n\
              assistant:\n&lt;/thread_conversation>\n</thread_conversation>\n\n"
@@ -139,13 +143,13 @@ mod tests {
     fn what_does_not_fit_is_left_out_by_units() {
         let said: Vec<_> = (0..10).map(|at| format!("q{at} {}", "y".repeat(100))).collect();
         let said: Vec<_> = said.iter().map(|text| (Role::User, text.as_str())).collect();
-        let told = recall(&[session(200, &said)]);
+        let told = recall_conversation(&[session(200, &said)]);
         assert!(told.len() < 600, "{told}");
         assert!(told.contains("(7 earlier requests and their answers are left out"), "{told}");
         assert!(told.contains("q7 ") && told.contains("q9 ") && !told.contains("q6 "), "{told}");
         let long = "z".repeat(300);
         let said = [(Role::User, "q"), (Role::Assistant, &*long), (Role::Assistant, "end")];
-        let told = recall(&[session(100, &said)]);
+        let told = recall_conversation(&[session(100, &said)]);
         let expected = "user:\nq\n\n(1 messages are left out: the context is too small)\n\n\
                         assistant:\nend\n";
         assert!(told.contains(expected), "{told}");

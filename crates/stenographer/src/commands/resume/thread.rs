@@ -6,25 +6,25 @@ use steno_core::index::{Index, Listed};
 use steno_core::thread::Thread;
 
 use super::Args;
-use super::recall::recall;
-use crate::agents::Agent;
-use crate::commands::run::conversation::{Conversation, Earlier};
-use crate::commands::run::work::Work;
+use super::recall::recall_conversation;
+use crate::commands::run::conversation::{AgentConversation, PreviousSession};
+use crate::commands::run::thread_work::ThreadWork;
 use crate::config::Config;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::store::Store;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::project_threads::ProjectThreads;
+use crate::runnable_agent::RunnableAgent;
+use crate::session_store::SessionStore;
 use crate::thread_error::explain_thread_error;
 use crate::thread_run::find_session;
-use crate::threads::Threads;
 use crate::ui::Ui;
 
 /// What an agent is told that has stopped.
-const GO_ON: &str = "Go on where you stopped.";
+const CONTINUE_PROMPT: &str = "Go on where you stopped.";
 
 /// Whether a thread of the project is meant, and no session.
-pub(super) fn is_one(scene: &Scene, id: &str) -> Result<bool, CommandError> {
-    let threads = Threads::near(scene);
+pub(super) fn is_thread(env: &ProcessEnvironment, id: &str) -> Result<bool, CommandError> {
+    let threads = ProjectThreads::for_working_folder(env);
     if !threads.store.exists() {
         return Ok(false);
     }
@@ -34,31 +34,37 @@ pub(super) fn is_one(scene: &Scene, id: &str) -> Result<bool, CommandError> {
 }
 
 /// Runs the thread's agent again.
-pub(super) fn go_on(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let work = Work::open(ui, scene, &args.session, args.manner.wait)?;
-    let config = Config::load(scene)?;
-    let agent = Agent::find(&config, args.agent.as_deref().or(work.agent()?.as_deref()))?;
-    let sessions = sessions_of(ui, scene, &work.thread)?;
+pub(super) fn resume_thread(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let work = ThreadWork::open(ui, env, &args.session, args.options.wait)?;
+    let config = Config::load(env)?;
+    let agent =
+        RunnableAgent::find(&config, args.agent.as_deref().or(work.previous_agent()?.as_deref()))?;
+    let sessions = read_thread_sessions(ui, env, &work.thread)?;
     let was_asked = sessions.iter().any(|session| session.entries.iter().any(leslie::asks));
     let prompts = match &args.prompts {
         given if !given.is_empty() => given.clone(),
-        _ if was_asked => vec![GO_ON.to_owned()],
+        _ if was_asked => vec![CONTINUE_PROMPT.to_owned()],
         _ => vec![work.thread.title.clone()],
     };
-    let told = if was_asked { recall(&sessions) } else { String::new() };
-    let earlier = work.thread.session_id.clone().map(|name| Earlier { name, told });
-    let settings = config.run()?;
-    let conversation = Conversation { scene, agent, work, manner: &args.manner, settings };
-    conversation.hold(ui, prompts, earlier)
+    let told = if was_asked { recall_conversation(&sessions) } else { String::new() };
+    let earlier =
+        work.thread.session_id.clone().map(|name| PreviousSession { name, history: told });
+    let settings = config.run_settings()?;
+    let conversation = AgentConversation { env, agent, work, options: &args.options, settings };
+    conversation.run(ui, prompts, earlier)
 }
 
 /// All that was said in a thread, session by session.
-fn sessions_of(
+fn read_thread_sessions(
     ui: &mut Ui,
-    scene: &Scene,
+    env: &ProcessEnvironment,
     thread: &Thread,
 ) -> Result<Vec<Transcript>, CommandError> {
-    let store = Store::new(scene);
+    let store = SessionStore::new(env);
     let ask = |index: &Index| {
         let mut own = Vec::new();
         index.each_session(None, None, &mut |Listed { session, .. }| {
@@ -68,14 +74,14 @@ fn sessions_of(
         })?;
         Ok(own)
     };
-    let mut own = store.ask(ui, ask)?.1;
+    let mut own = store.query(ui, ask)?.1;
     own.sort();
     let mut dirs = Vec::new();
     for (_, agent, id) in own {
         dirs.push(store.vault.session(&agent.parse()?, &id));
     }
     if let Some(name) = &thread.session_id
-        && let Some(last) = find_session(scene, &thread.id, name)?
+        && let Some(last) = find_session(env, &thread.id, name)?
         && !dirs.iter().any(|dir| dir.id() == last.id())
     {
         dirs.push(last);

@@ -9,17 +9,17 @@ use steno_core::index::Filter;
 use steno_core::thread::{Status, Thread};
 use steno_core::{Session, Usage};
 
-use crate::agents::Agent;
 use crate::amount;
 use crate::config::Config;
 use crate::error::CommandError;
-use crate::scene::Scene;
-use crate::store::Store;
-use crate::ui::{Ui, count};
+use crate::process_environment::ProcessEnvironment;
+use crate::runnable_agent::RunnableAgent;
+use crate::session_store::SessionStore;
+use crate::ui::{Ui, count_noun};
 
 /// What came of a run.
 #[derive(Serialize)]
-pub(super) struct Report {
+pub(super) struct RunReport {
     event: &'static str,
     thread: String,
     objective: String,
@@ -37,9 +37,9 @@ pub(super) struct Report {
     kept: Option<Session>,
 }
 
-impl Report {
+impl RunReport {
     pub(super) fn new(
-        (thread, agent): (&Thread, &Agent),
+        (thread, agent): (&Thread, &RunnableAgent),
         status: Status,
         (kept, transcripts): (Option<Session>, Vec<PathBuf>),
         stop_reason: Option<String>,
@@ -64,10 +64,10 @@ impl Report {
     pub(super) fn print(
         mut self,
         ui: &mut Ui,
-        scene: &Scene,
+        env: &ProcessEnvironment,
         json: bool,
     ) -> Result<(), CommandError> {
-        if let Err(error) = self.price(scene) {
+        if let Err(error) = self.add_cost(env) {
             // What is kept is kept; the next search takes it in.
             ui.warning(format_args!("not in the index yet: {}", error.error));
         }
@@ -85,21 +85,21 @@ impl Report {
             facts.push(format!("{input} tokens in, {output} out"));
             facts.extend(self.sum.as_ref().map(amount::cost));
         }
-        facts.extend(self.kept.as_ref().map(|session| count(session.totals.entries, "entry")));
+        facts.extend(self.kept.as_ref().map(|session| count_noun(session.totals.entries, "entry")));
         ui.status(facts.join(" · "));
         for path in &self.transcripts {
-            ui.status(path.strip_prefix(&scene.cwd).unwrap_or(path).display());
+            ui.status(path.strip_prefix(&env.cwd).unwrap_or(path).display());
         }
         Ok(())
     }
 
     /// What the session cost, by the index.
-    fn price(&mut self, scene: &Scene) -> Result<(), CommandError> {
+    fn add_cost(&mut self, env: &ProcessEnvironment) -> Result<(), CommandError> {
         let Some(session) = &self.kept else { return Ok(()) };
         let filter = Filter { session: Some(session.id.clone()), ..Filter::default() };
-        let store = Store::new(scene);
-        let (_, charges) = store.ask(&mut Ui::silent(), |index| index.charges(&filter))?;
-        let costs = charges.costs(&Config::load(scene)?.prices()?, Mode::Auto);
+        let store = SessionStore::new(env);
+        let (_, charges) = store.query(&mut Ui::silent(), |index| index.charges(&filter))?;
+        let costs = charges.costs(&Config::load(env)?.prices()?, Mode::Auto);
         let wanted: Vec<usize> = charges.select(&filter).collect();
         let sum = charges.total(&costs, &wanted);
         self.cost = sum.cost().map(amount::rounded);

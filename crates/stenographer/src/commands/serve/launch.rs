@@ -15,11 +15,11 @@ use std::time::Duration;
 use steno_web::WebServer;
 use tempfile::{NamedTempFile, TempDir};
 
-use crate::agents;
-use crate::scene::Scene;
+use crate::process_environment::ProcessEnvironment;
+use crate::runnable_agent;
 
 /// How long a browser has to read the file.
-const FILE_LIFETIME: Duration = Duration::from_secs(60);
+const LAUNCH_FILE_LIFETIME: Duration = Duration::from_secs(60);
 
 /// A file that leads to the page; removed when dropped.
 struct LaunchFile {
@@ -51,7 +51,7 @@ pub(super) fn open_page(server: &mut WebServer) -> io::Result<()> {
     });
     start_browser(&path)?;
     thread::spawn(move || {
-        thread::sleep(FILE_LIFETIME);
+        thread::sleep(LAUNCH_FILE_LIFETIME);
         expired.remove();
     });
     Ok(())
@@ -64,7 +64,7 @@ impl LaunchFile {
         folder.prefix("steno-");
         #[cfg(unix)]
         folder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-        let runtime_dir = Scene::variable("XDG_RUNTIME_DIR");
+        let runtime_dir = ProcessEnvironment::variable("XDG_RUNTIME_DIR");
         let folder = match runtime_dir.filter(|dir| Path::new(dir).is_dir()) {
             Some(runtime_dir) => folder.tempdir_in(runtime_dir)?,
             None => folder.tempdir()?,
@@ -88,12 +88,13 @@ fn start_browser(file: &Path) -> io::Result<()> {
         _ => ("xdg-open", None),
     };
     // The launcher could only tell by its exit code.
-    if cfg!(unix) && !agents::is_there(program) {
+    if cfg!(unix) && !runnable_agent::is_program_installed(program) {
         return Err(io::ErrorKind::NotFound.into());
     }
     let words = [program].into_iter().chain(first.into_iter().flatten()).map(OsString::from);
     let words: Vec<OsString> = words.chain([file.into()]).collect();
-    let launcher = agents::child_launcher().map_err(|error| io::Error::other(error.error))?;
+    let launcher =
+        runnable_agent::child_launcher().map_err(|error| io::Error::other(error.error))?;
     let mut command = launcher.detached_command(&words);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(drop)
 }

@@ -4,29 +4,29 @@ use jiff::tz::TimeZone;
 use steno_core::vault::notes::Note;
 use steno_core::{Entry, Session, Timestamp, Transcript};
 
-use crate::table::fit;
-use crate::ui::count;
+use crate::text_table::fit_columns;
+use crate::ui::count_noun;
 
 /// Everything; `noted` speaks of the session.
-pub(super) fn full(transcript: &Transcript, noted: &[Note], zone: &TimeZone) -> String {
-    let mut text = heading(&transcript.session, zone);
-    noted.iter().for_each(|note| text.push_str(&self::note(note, zone)));
+pub(super) fn render_session(transcript: &Transcript, noted: &[Note], zone: &TimeZone) -> String {
+    let mut text = render_heading(&transcript.session, zone);
+    noted.iter().for_each(|note| text.push_str(&self::render_note(note, zone)));
     for entry in &transcript.entries {
         text.push('\n');
-        text.push_str(&self::entry(entry, zone));
+        text.push_str(&self::render_entry(entry, zone));
         let notes = Note::of_entry(&transcript.notes, entry);
-        notes.for_each(|note| text.push_str(&self::note(note, zone)));
+        notes.for_each(|note| text.push_str(&self::render_note(note, zone)));
     }
     text
 }
 
-fn note(note: &Note, zone: &TimeZone) -> String {
-    format!("Noted {}: {}\n", local(note.at, zone), note.text)
+fn render_note(note: &Note, zone: &TimeZone) -> String {
+    format!("Noted {}: {}\n", format_time(note.at, zone), note.text)
 }
 
 /// One entry, under who said it and when.
-pub(crate) fn entry(entry: &Entry, zone: &TimeZone) -> String {
-    let mut text = caption(entry, zone) + "\n";
+pub(crate) fn render_entry(entry: &Entry, zone: &TimeZone) -> String {
+    let mut text = entry_caption(entry, zone) + "\n";
     if !entry.content.is_empty() {
         text.push_str(entry.content.trim_end_matches('\n'));
         text.push('\n');
@@ -37,33 +37,35 @@ pub(crate) fn entry(entry: &Entry, zone: &TimeZone) -> String {
 }
 
 /// One line per entry.
-pub(super) fn summary(transcript: &Transcript, zone: &TimeZone, width: usize) -> String {
-    let mut text = heading(&transcript.session, zone);
+pub(super) fn render_summary(transcript: &Transcript, zone: &TimeZone, width: usize) -> String {
+    let mut text = render_heading(&transcript.session, zone);
     text.push('\n');
     for entry in &transcript.entries {
         let content = match (&entry.tool_input, entry.content.is_empty()) {
             (Some(input), true) => input.to_string(),
             _ => entry.content.split_whitespace().collect::<Vec<_>>().join(" "),
         };
-        text.push_str(&fit(&format!("{}  {content}", caption(entry, zone)), width));
+        text.push_str(&fit_columns(&format!("{}  {content}", entry_caption(entry, zone)), width));
         text.push('\n');
     }
     text
 }
 
 /// What the session is and adds up to, in a few lines.
-pub(crate) fn heading(session: &Session, zone: &TimeZone) -> String {
+pub(crate) fn render_heading(session: &Session, zone: &TimeZone) -> String {
     let mut lines = vec![session.title.clone().unwrap_or_else(|| "(no title)".to_owned())];
     let mut facts = vec![session.agent.clone(), session.id.to_string(), session.status.to_string()];
     facts.extend(session.stop_reason.clone());
     lines.push(facts.join(" · "));
     let mut facts = Vec::new();
     if let Some(started) = session.started {
-        let ended =
-            session.ended.map(|ended| format!(" to {}", local(ended, zone))).unwrap_or_default();
-        facts.push(format!("{}{ended}", local(started, zone)));
+        let ended = session
+            .ended
+            .map(|ended| format!(" to {}", format_time(ended, zone)))
+            .unwrap_or_default();
+        facts.push(format!("{}{ended}", format_time(started, zone)));
     }
-    facts.push(count(session.totals.entries, "entry"));
+    facts.push(count_noun(session.totals.entries, "entry"));
     if !session.totals.usage.is_empty() {
         let usage = &session.totals.usage;
         facts.push(format!("{} tokens in, {} out", usage.prompt(), usage.output));
@@ -75,7 +77,7 @@ pub(crate) fn heading(session: &Session, zone: &TimeZone) -> String {
     lines.join("\n") + "\n"
 }
 
-fn caption(entry: &Entry, zone: &TimeZone) -> String {
+fn entry_caption(entry: &Entry, zone: &TimeZone) -> String {
     let mut words = Vec::new();
     words.extend(entry.created_at.map(|at| at.in_zone(zone).clock()));
     if entry.source != steno_core::entry::PRIMARY {
@@ -85,6 +87,6 @@ fn caption(entry: &Entry, zone: &TimeZone) -> String {
     words.join(" ")
 }
 
-fn local(at: Timestamp, zone: &TimeZone) -> String {
+fn format_time(at: Timestamp, zone: &TimeZone) -> String {
     at.in_zone(zone).date_and_clock()
 }

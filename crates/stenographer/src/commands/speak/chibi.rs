@@ -1,8 +1,8 @@
 //! `steno as chibi`: chibi's commands on its contexts, as far as they need no model.
 
+mod compaction;
+mod display;
 mod inbox;
-mod look;
-mod shorten;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use clap::ValueEnum;
 use serde_json::Value;
 use steno_core::format::chibi::{Context, ContextName, LogStyle};
 
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
 use crate::ui::Ui;
 
 /// Show, shorten and message chibi's contexts.
@@ -71,15 +71,15 @@ pub(crate) struct Args {
     #[arg(short, long)]
     verbose: bool,
     /// Which release's look to print.
-    #[arg(long, value_enum, default_value_t = Look::Documented)]
-    style: Look,
+    #[arg(long, value_enum, default_value_t = ChibiStyle::Documented)]
+    style: ChibiStyle,
     /// The folder that holds `contexts`.
     #[arg(long, value_name = "BASE")]
     dir: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Look {
+enum ChibiStyle {
     /// As up to v0.5.0.
     Documented,
     /// As v0.10.10.
@@ -87,28 +87,32 @@ enum Look {
     V0_10_10,
 }
 
-impl Look {
+impl ChibiStyle {
     fn log_style(self) -> LogStyle {
         match self {
-            Look::Documented => LogStyle::Documented,
-            Look::V0_10_10 => LogStyle::V0_10_10,
+            ChibiStyle::Documented => LogStyle::Documented,
+            ChibiStyle::V0_10_10 => LogStyle::V0_10_10,
         }
     }
 }
 
 /// The folder of all contexts, and how it was asked about.
-struct Contexts<'a> {
+struct ChibiContexts<'a> {
     base: PathBuf,
-    scene: &'a Scene,
-    look: Look,
+    env: &'a ProcessEnvironment,
+    style: ChibiStyle,
     verbose: bool,
 }
 
 /// Does what was asked for.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, CommandError> {
-    let base = args.dir.clone().unwrap_or_else(|| scene.home.join(".chibi"));
-    let contexts = Contexts { base, scene, look: args.style, verbose: args.verbose };
-    let current = contexts.current();
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: Args,
+) -> Result<CommandExit, CommandError> {
+    let base = args.dir.clone().unwrap_or_else(|| env.home.join(".chibi"));
+    let contexts = ChibiContexts { base, env, style: args.style, verbose: args.verbose };
+    let current = contexts.current_name();
     if let Some(count) = &args.log {
         return contexts.show_log(ui, &current, count);
     }
@@ -119,20 +123,24 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
         return contexts.show_info(ui, &current);
     }
     if args.list {
-        return contexts.list(ui, &current);
+        return contexts.list_contexts(ui, &current);
     }
     if let Some(thing) = &args.inspect {
-        return contexts.inspect(ui, &current, thing);
+        return contexts.inspect_item(ui, &current, thing);
     }
     if let [name, thing] = args.inspect_of.as_slice() {
-        return contexts.inspect(ui, name, thing);
+        return contexts.inspect_item(ui, name, thing);
     }
     run_change(ui, &contexts, &args)
 }
 
 /// Does what changes a context.
-fn run_change(ui: &mut Ui, contexts: &Contexts, args: &Args) -> Result<Exit, CommandError> {
-    let current = contexts.current();
+fn run_change(
+    ui: &mut Ui,
+    contexts: &ChibiContexts,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let current = contexts.current_name();
     if args.inboxes {
         return contexts.take_inboxes(ui);
     }
@@ -143,23 +151,23 @@ fn run_change(ui: &mut Ui, contexts: &Contexts, args: &Args) -> Result<Exit, Com
         return contexts.call_tool(ui, tool, input);
     }
     if args.archive || args.archive_of.is_some() {
-        return contexts.archive(ui, args.archive_of.as_deref().unwrap_or(&current));
+        return contexts.archive_context(ui, args.archive_of.as_deref().unwrap_or(&current));
     }
     if args.compact || args.compact_of.is_some() {
-        let compaction = shorten::Compaction {
+        let compaction = compaction::CompactionRequest {
             name: args.compact_of.as_deref().unwrap_or(&current),
             is_named: args.compact_of.is_some(),
             summary: args.summary.as_deref(),
             keep: args.keep,
         };
-        return contexts.compact(ui, &compaction);
+        return contexts.compact_context(ui, &compaction);
     }
     Err(CommandError::usage("nothing was asked for"))
 }
 
-impl Contexts<'_> {
+impl ChibiContexts<'_> {
     /// The context that chibi itself would use: newer releases note it in `session.json`, older in `state.json`.
-    fn current(&self) -> String {
+    fn current_name(&self) -> String {
         let noted = |file: &str, field: &str| {
             let bytes = fs::read(self.base.join(file)).ok()?;
             let value: Value = serde_json::from_slice(&bytes).ok()?;
@@ -171,13 +179,13 @@ impl Contexts<'_> {
     }
 
     /// The folder of a context that is there.
-    fn folder(&self, name: &str) -> Result<PathBuf, CommandError> {
-        let dir = self.folder_to_make(name)?;
+    fn existing_folder(&self, name: &str) -> Result<PathBuf, CommandError> {
+        let dir = self.context_folder(name)?;
         if dir.is_dir() {
             return Ok(dir);
         }
         let error = CommandError::user(format!("no such context: {name}"));
-        let there = self.names();
+        let there = self.context_names();
         Err(if there.is_empty() {
             error.hint(format!(
                 "there are no contexts in {}; name another folder with --dir",
@@ -189,16 +197,16 @@ impl Contexts<'_> {
     }
 
     /// The folder of a context, whether it is there or not.
-    fn folder_to_make(&self, name: &str) -> Result<PathBuf, CommandError> {
+    fn context_folder(&self, name: &str) -> Result<PathBuf, CommandError> {
         Ok(self.base.join("contexts").join(name.parse::<ContextName>()?.as_str()))
     }
 
-    fn open(&self, dir: &Path) -> Result<Context, CommandError> {
-        Ok(Context::open(dir, self.scene.clock.clone())?)
+    fn open_context(&self, dir: &Path) -> Result<Context, CommandError> {
+        Ok(Context::open(dir, self.env.clock.clone())?)
     }
 
     /// The names of all contexts.
-    fn names(&self) -> Vec<String> {
+    fn context_names(&self) -> Vec<String> {
         let listing = fs::read_dir(self.base.join("contexts")).into_iter().flatten().flatten();
         let folders = listing.filter(|item| item.path().is_dir());
         let names = folders.filter_map(|item| item.file_name().into_string().ok());
@@ -208,9 +216,9 @@ impl Contexts<'_> {
     }
 
     /// Prints what chibi says only when it is asked for details.
-    fn event(&self, ui: &mut Ui, text: &str) {
+    fn print_if_verbose(&self, ui: &mut Ui, text: &str) {
         if self.verbose {
-            ui.note(format_args!("[{text}]"));
+            ui.print_note(format_args!("[{text}]"));
         }
     }
 }

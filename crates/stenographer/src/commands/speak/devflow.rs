@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use steno_core::format::devflow::{self, Decoded, Filter, RunId, RunMeta, Store, StoreError};
 
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
 use crate::ui::Ui;
 
 #[derive(Debug, clap::Args)]
@@ -25,20 +25,20 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BASE", default_value = ".devflow", global = true)]
     dir: PathBuf,
     #[command(subcommand)]
-    command: Command,
+    command: DevflowCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum DevflowCommand {
     /// Look at what was recorded.
     #[command(subcommand)]
-    Transcript(Transcript),
+    Transcript(DevflowTranscriptCommand),
     /// Look at the files that runs have left.
     #[command(subcommand)]
-    Artifact(artifact::Command),
+    Artifact(artifact::ArtifactCommand),
     /// List or delete archives of runs.
     #[command(subcommand)]
-    Archive(archive::Command),
+    Archive(archive::ArchiveCommand),
     /// Archive old runs; delete them only when told to.
     Cleanup(cleanup::Args),
     /// Bring an archived run back.
@@ -50,13 +50,13 @@ enum Command {
 }
 
 #[derive(Debug, Subcommand)]
-enum Transcript {
+enum DevflowTranscriptCommand {
     /// Show a run.
     View(view::Args),
     /// Print a run as Markdown or JSON.
-    Export(view::ExportArgs),
+    Export(view::DevflowExportArgs),
     /// Compare two runs, turn by turn.
-    Diff(view::DiffArgs),
+    Diff(view::DevflowDiffArgs),
     /// Show a run while it is recorded, until it ends.
     Follow(follow::Args),
     /// Find a text in what was said.
@@ -64,83 +64,106 @@ enum Transcript {
     /// List runs, the newest first.
     List(list::Args),
     /// Add up what runs have cost.
-    Cost(totals::CostArgs),
+    Cost(totals::DevflowCostArgs),
     /// Add up the tokens of each flow.
-    Usage(totals::UsageArgs),
+    Usage(totals::DevflowUsageArgs),
 }
 
-impl Command {
+impl DevflowCommand {
     /// Whether the command may change what is in the folder.
-    fn writes(&self) -> bool {
+    fn is_writing(&self) -> bool {
         match self {
-            Command::Transcript(_) | Command::Artifact(_) => false,
-            Command::Archive(command) => command.writes(),
-            Command::Cleanup(args) => !args.dry_run,
-            Command::Restore { .. } => true,
+            DevflowCommand::Transcript(_) | DevflowCommand::Artifact(_) => false,
+            DevflowCommand::Archive(command) => command.is_writing(),
+            DevflowCommand::Cleanup(args) => !args.dry_run,
+            DevflowCommand::Restore { .. } => true,
         }
     }
 }
 
 /// An opened store, and how its folder is called on the command line.
-struct Place<'a> {
+struct DevflowStore<'a> {
     store: Store,
-    shown: PathBuf,
-    scene: &'a Scene,
+    displayed_path: PathBuf,
+    env: &'a ProcessEnvironment,
 }
 
 /// Runs a devflow command.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, CommandError> {
-    let place = Place::open(scene, &args)?;
-    ui.problems(place.store.problems());
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: Args,
+) -> Result<CommandExit, CommandError> {
+    let place = DevflowStore::open_store(env, &args)?;
+    ui.report_problems(place.store.problems());
     match args.command {
-        Command::Transcript(Transcript::View(args)) => view::run(ui, &place, &args),
-        Command::Transcript(Transcript::Export(args)) => view::export(ui, &place, &args),
-        Command::Transcript(Transcript::Diff(args)) => view::diff(ui, &place, &args),
-        Command::Transcript(Transcript::Follow(args)) => follow::run(ui, &place, &args),
-        Command::Transcript(Transcript::Search(args)) => search::run(ui, &place, args),
-        Command::Transcript(Transcript::List(args)) => list::run(ui, &place, args),
-        Command::Transcript(Transcript::Cost(args)) => totals::cost(ui, &place, &args),
-        Command::Transcript(Transcript::Usage(args)) => totals::usage(ui, &place, args),
-        Command::Artifact(command) => artifact::run(ui, &place, &command),
-        Command::Archive(command) => archive::run(ui, &place, &command),
-        Command::Cleanup(args) => cleanup::run(ui, &place, &args),
-        Command::Restore { id } => restore(ui, &place, &id),
+        DevflowCommand::Transcript(DevflowTranscriptCommand::View(args)) => {
+            view::run(ui, &place, &args)
+        }
+        DevflowCommand::Transcript(DevflowTranscriptCommand::Export(args)) => {
+            view::export_run(ui, &place, &args)
+        }
+        DevflowCommand::Transcript(DevflowTranscriptCommand::Diff(args)) => {
+            view::diff_runs(ui, &place, &args)
+        }
+        DevflowCommand::Transcript(DevflowTranscriptCommand::Follow(args)) => {
+            follow::run(ui, &place, &args)
+        }
+        DevflowCommand::Transcript(DevflowTranscriptCommand::Search(args)) => {
+            search::run(ui, &place, args)
+        }
+        DevflowCommand::Transcript(DevflowTranscriptCommand::List(args)) => {
+            list::run(ui, &place, args)
+        }
+        DevflowCommand::Transcript(DevflowTranscriptCommand::Cost(args)) => {
+            totals::print_cost(ui, &place, &args)
+        }
+        DevflowCommand::Transcript(DevflowTranscriptCommand::Usage(args)) => {
+            totals::print_usage(ui, &place, args)
+        }
+        DevflowCommand::Artifact(command) => artifact::run(ui, &place, &command),
+        DevflowCommand::Archive(command) => archive::run(ui, &place, &command),
+        DevflowCommand::Cleanup(args) => cleanup::run(ui, &place, &args),
+        DevflowCommand::Restore { id } => restore_run(ui, &place, &id),
     }
 }
 
-fn restore(ui: &mut Ui, place: &Place, id: &str) -> Result<Exit, CommandError> {
+fn restore_run(ui: &mut Ui, place: &DevflowStore, id: &str) -> Result<CommandExit, CommandError> {
     let id: RunId = id.parse()?;
     place.store.restore(&id)?;
-    let folder = place.shown.join("runs").join(id.as_str());
+    let folder = place.displayed_path.join("runs").join(id.as_str());
     ui.transcript_text(&format!("Restored to {}\n", folder.display()))?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-impl<'a> Place<'a> {
+impl<'a> DevflowStore<'a> {
     /// Opens the store, for reading unless the command changes runs.
-    fn open(scene: &'a Scene, Args { dir, command }: &Args) -> Result<Self, CommandError> {
-        let given = scene.cwd.join(dir);
+    fn open_store(
+        env: &'a ProcessEnvironment,
+        Args { dir, command }: &Args,
+    ) -> Result<Self, CommandError> {
+        let given = env.cwd.join(dir);
         let base = devflow::base_of(&given);
         let deeper = base.strip_prefix(&given).unwrap_or(Path::new(""));
         let shown = if deeper.as_os_str().is_empty() { dir.to_owned() } else { dir.join(deeper) };
-        let clock = scene.clock.clone();
-        let store = if command.writes() {
+        let clock = env.clock.clone();
+        let store = if command.is_writing() {
             Store::open(&base, clock)?
         } else {
             Store::open_read_only(&base, clock)
         };
-        Ok(Self { store, shown, scene })
+        Ok(Self { store, displayed_path: shown, env })
     }
 
     /// The runs that a filter lets through; what cannot be read is reported.
-    fn list(&self, ui: &mut Ui, filter: &Filter) -> Result<Vec<RunMeta>, CommandError> {
+    fn list_runs(&self, ui: &mut Ui, filter: &Filter) -> Result<Vec<RunMeta>, CommandError> {
         let list = self.store.list_all(filter)?;
-        ui.problems(&list.problems);
+        ui.report_problems(&list.problems);
         Ok(list.runs)
     }
 
     /// The run that a user means: its name, a beginning that only it has, or `latest`.
-    fn resolve(&self, text: &str) -> Result<RunId, CommandError> {
+    fn resolve_run(&self, text: &str) -> Result<RunId, CommandError> {
         let id: RunId = text.parse()?;
         if self.store.folder(&id).exists() {
             return Ok(id);
@@ -152,20 +175,20 @@ impl<'a> Place<'a> {
         match (text, names.first(), begun.as_slice()) {
             ("latest", Some(newest), _) => Ok(newest.parse()?),
             (_, _, [only]) => Ok(only.parse()?),
-            _ => Err(unknown(id, &names)),
+            _ => Err(unknown_run_error(id, &names)),
         }
     }
 
     /// Loads the run that a user means, and tells what of it could not be read.
-    fn load(&self, ui: &mut Ui, text: &str) -> Result<Decoded, CommandError> {
-        let decoded = self.store.load(&self.resolve(text)?)?;
-        ui.problems(&decoded.problems);
+    fn load_run(&self, ui: &mut Ui, text: &str) -> Result<Decoded, CommandError> {
+        let decoded = self.store.load(&self.resolve_run(text)?)?;
+        ui.report_problems(&decoded.problems);
         Ok(decoded)
     }
 }
 
 /// Says that there is no such run, and which ones the user may have meant.
-fn unknown(id: RunId, names: &[&str]) -> CommandError {
+fn unknown_run_error(id: RunId, names: &[&str]) -> CommandError {
     let wanted = id.as_str().to_lowercase();
     let near: Vec<&str> = names
         .iter()
@@ -182,7 +205,7 @@ fn unknown(id: RunId, names: &[&str]) -> CommandError {
 }
 
 /// A number and what it counts: `1 run`, `2 runs`.
-fn counted(count: u64, what: &str) -> String {
+fn pluralize(count: u64, what: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{count} {what}{ending}")
 }

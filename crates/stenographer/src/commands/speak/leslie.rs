@@ -3,13 +3,13 @@
 //! Answers and errors are one JSON object on standard output. Where leslie passes over what it does not know, so
 //! do we, but tell on standard error; where that would do something else than was asked for, it is an error.
 
-mod answer;
 mod config;
 mod flags;
 mod format;
 mod init;
 mod objective;
-mod relate;
+mod relation;
+mod response;
 mod spawn;
 mod thread;
 mod transcript;
@@ -20,11 +20,11 @@ use std::ffi::OsString;
 use steno_core::Timestamp;
 use steno_core::thread::{IdSource, ThreadStore};
 
-use self::answer::{Answer, Failure};
-use self::flags::Flags;
-use self::format::Format;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
+use self::flags::LeslieFlags;
+use self::format::LeslieFormat;
+use self::response::{LeslieFailure, LeslieResponse};
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
 use crate::thread_run::finish_killed_runs;
 use crate::ui::Ui;
 
@@ -42,71 +42,75 @@ pub(crate) struct Args {
 }
 
 /// What a command works with.
-struct Desk<'a> {
+struct LeslieCall<'a> {
     ui: &'a mut Ui,
-    scene: &'a Scene,
+    env: &'a ProcessEnvironment,
     store: ThreadStore,
-    flags: Flags,
+    flags: LeslieFlags,
     /// What agents find in their environment besides ours.
     variables: Vec<(String, String)>,
 }
 
 /// Runs a leslie command and prints its answer.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, CommandError> {
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: Args,
+) -> Result<CommandExit, CommandError> {
     let words = args.words.into_iter().map(|word| word.to_string_lossy().into_owned());
-    let flags = Flags::parse(words);
+    let flags = LeslieFlags::parse(words);
     if flags.asks_for_help() {
         ui.out().write_all(include_str!("leslie/help.txt").as_bytes())?;
-        return Ok(Exit::Done);
+        return Ok(CommandExit::Done);
     }
-    for name in flags.unknown() {
+    for name in flags.unknown_flags() {
         ui.warning(format_args!("no such flag, passed over: {name}"));
     }
-    let format = Format::named(flags.last("format"));
-    let store = ThreadStore::new(&scene.cwd, scene.clock.clone(), IdSource::random());
-    let (envelope, exit) = match (Desk { ui, scene, store, flags, variables: Vec::new() }).answer()
-    {
-        Ok(None) => return Ok(Exit::Done),
-        Ok(Some(answer)) => {
-            let exit = answer.exit();
-            (answer.envelope(), exit)
-        }
-        Err(failure) => (failure.envelope(), Exit::Failed),
-    };
+    let format = LeslieFormat::from_name(flags.last_value("format"));
+    let store = ThreadStore::new(&env.cwd, env.clock.clone(), IdSource::random());
+    let (envelope, exit) =
+        match (LeslieCall { ui, env, store, flags, variables: Vec::new() }).run_command() {
+            Ok(None) => return Ok(CommandExit::Done),
+            Ok(Some(answer)) => {
+                let exit = answer.exit();
+                (answer.into_envelope(), exit)
+            }
+            Err(failure) => (failure.into_envelope(), CommandExit::Failed),
+        };
     ui.transcript_text(&format.print(&envelope))?;
     Ok(exit)
 }
 
-impl Desk<'_> {
+impl LeslieCall<'_> {
     /// What comes of the command; a worker answers nothing.
-    fn answer(&mut self) -> Result<Option<Answer>, Failure> {
+    fn run_command(&mut self) -> Result<Option<LeslieResponse>, LeslieFailure> {
         let words = self.flags.words.clone();
         let (command, subcommand) = (words[0].as_str(), words.get(1).map(String::as_str));
         if (command, subcommand) == ("config", Some("init")) {
-            return config::init(self).map(Some);
+            return config::init_env_file(self).map(Some);
         }
-        self.variables = config::variables(self)?;
-        self.prepare()?;
+        self.variables = config::read_variables(self)?;
+        self.prepare_stores()?;
         match (command, subcommand) {
-            ("_worker", _) => return worker::run(self).map(|()| None),
+            ("_worker", _) => return worker::run_worker(self).map(|()| None),
             ("init", _) => init::run(self),
-            ("objective", Some("create")) => objective::create(self),
-            ("objective", Some("list")) => objective::list(self),
-            ("objective", Some("status")) => objective::status(self),
+            ("objective", Some("create")) => objective::create_objective(self),
+            ("objective", Some("list")) => objective::list_objectives(self),
+            ("objective", Some("status")) => objective::objective_status(self),
             ("run", _) => worker::run_objective(self),
             ("spawn", _) => spawn::run(self),
-            ("reference", _) => relate::reference(self),
-            ("merge", _) => relate::merge(self),
-            ("lifecycle", _) => thread::lifecycle(self),
-            ("list", _) => thread::list(self),
-            ("status", _) => thread::status(self),
-            ("artifacts", _) => thread::artifacts(self),
-            ("transfer", _) => thread::transfer(self),
-            ("inject", _) => thread::inject(self),
+            ("reference", _) => relation::add_reference(self),
+            ("merge", _) => relation::merge_threads(self),
+            ("lifecycle", _) => thread::change_lifecycle(self),
+            ("list", _) => thread::list_threads(self),
+            ("status", _) => thread::thread_status(self),
+            ("artifacts", _) => thread::list_artifacts(self),
+            ("transfer", _) => thread::transfer_thread(self),
+            ("inject", _) => thread::inject_message(self),
             ("transcript", _) => transcript::run(self),
             _ => {
                 let named: Vec<_> = words.iter().take(2).map(String::as_str).collect();
-                Err(Failure::unknown(format!("Unknown command: {}", named.join(" "))))
+                Err(LeslieFailure::without_code(format!("Unknown command: {}", named.join(" "))))
             }
         }
         .map(Some)
@@ -114,17 +118,17 @@ impl Desk<'_> {
 
     /// Now, as leslie states it: in UTC, to the millisecond.
     fn now(&self) -> Timestamp {
-        Timestamp::from_instant(self.scene.clock.now().instant(), 3)
+        Timestamp::from_instant(self.env.clock.now().instant(), 3)
     }
 
     /// Makes the stores where they are missing, tells which of them had to come from a backup, and finishes the runs that
     /// were killed.
-    fn prepare(&mut self) -> Result<(), Failure> {
+    fn prepare_stores(&mut self) -> Result<(), LeslieFailure> {
         self.store.init()?;
         for problem in self.store.problems().unwrap_or_default() {
             self.ui.warning(problem);
         }
-        finish_killed_runs(self.ui, self.scene, &self.store);
+        finish_killed_runs(self.ui, self.env, &self.store);
         Ok(())
     }
 }

@@ -4,53 +4,53 @@ use std::collections::BTreeMap;
 
 use jiff::civil::Date;
 
-use crate::scene::Scene;
+use crate::process_environment::ProcessEnvironment;
 
 /// Entries by day and by hour of the day.
-pub(super) struct Days {
+pub(super) struct ActiveDays {
     days: BTreeMap<Date, u64>,
-    hours: [u64; 24],
+    hour_counts: [u64; 24],
     today: Date,
 }
 
-impl Days {
+impl ActiveDays {
     /// Adds up quarters of an hour.
-    pub(super) fn new(scene: &Scene, quarters: &[(i64, u64)]) -> Self {
-        let today = scene.zone.to_datetime(scene.clock.now().instant()).date();
-        let mut all = Self { days: BTreeMap::new(), hours: [0; 24], today };
+    pub(super) fn new(env: &ProcessEnvironment, quarters: &[(i64, u64)]) -> Self {
+        let today = env.zone.to_datetime(env.clock.now().instant()).date();
+        let mut all = Self { days: BTreeMap::new(), hour_counts: [0; 24], today };
         for (at, count) in quarters {
             let Ok(instant) = jiff::Timestamp::from_millisecond(*at) else { continue };
-            let at = scene.zone.to_datetime(instant);
+            let at = env.zone.to_datetime(instant);
             *all.days.entry(at.date()).or_default() += count;
-            all.hours[usize::from(at.hour().unsigned_abs()).min(23)] += count;
+            all.hour_counts[usize::from(at.hour().unsigned_abs()).min(23)] += count;
         }
         all
     }
 
-    pub(super) fn first(&self) -> Option<Date> {
+    pub(super) fn first_day(&self) -> Option<Date> {
         self.days.keys().next().copied()
     }
 
-    pub(super) fn last(&self) -> Option<Date> {
+    pub(super) fn last_day(&self) -> Option<Date> {
         self.days.keys().next_back().copied()
     }
 
-    pub(super) fn count(&self) -> u64 {
+    pub(super) fn day_count(&self) -> u64 {
         self.days.len() as u64
     }
 
     pub(super) fn hours(&self) -> [u64; 24] {
-        self.hours
+        self.hour_counts
     }
 
     /// The day with most entries; of several, the first.
-    pub(super) fn busiest(&self) -> Option<(Date, u64)> {
+    pub(super) fn busiest_day(&self) -> Option<(Date, u64)> {
         let most = self.days.values().max()?;
         self.days.iter().find(|(_, count)| *count == most).map(|(day, count)| (*day, *count))
     }
 
     /// How many days in a row up to today, or up to yesterday as long as today may still come.
-    pub(super) fn streak(&self) -> u64 {
+    pub(super) fn current_streak(&self) -> u64 {
         let yesterday = self.today.yesterday().unwrap_or(self.today);
         let end = [self.today, yesterday].into_iter().find(|day| self.days.contains_key(day));
         let mut length = 0;

@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::json_line;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::project_threads::{ThreadArgument, report_warnings};
 use crate::thread_error::explain_thread_error;
-use crate::threads::{Named, warn};
 use crate::ui::Ui;
 
 /// Print what an agent is told about its thread: the paths of its assets, and of those it refers to.
@@ -15,18 +15,22 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    named: Named,
+    named: ThreadArgument,
 }
 
 /// Runs the command.
-pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let (threads, thread) = args.named.find(ui, scene)?;
+pub(super) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let (threads, thread) = args.named.find_thread(ui, env)?;
     let (context, warnings) =
         threads.store.context(thread.id.as_str()).map_err(explain_thread_error)?;
-    warn(ui, &warnings);
-    if args.named.place.json {
+    report_warnings(ui, &warnings);
+    if args.named.flags.json {
         return json_line(ui, &json!({ "thread_id": thread.id, "thread_context": context }));
     }
     ui.transcript_text(&(context + "\n"))?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }

@@ -6,10 +6,10 @@ use serde_json::json;
 use steno_core::thread::guide::{Guide, GuideStatus, Outcome};
 
 use super::json_line;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::project_threads::{ProjectThreads, ThreadFlags, install_guide};
 use crate::thread_error::explain_thread_error;
-use crate::threads::{Place, Threads, put_guide};
 use crate::ui::Ui;
 
 /// Make room for threads in a project, and tell agents how they work.
@@ -31,11 +31,16 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let place = Place { project: args.project.clone(), json: args.json };
-    let threads = Threads::new(scene, &place)?;
+pub(super) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let place = ThreadFlags { project: args.project.clone(), json: args.json };
+    let threads = ProjectThreads::for_flags(env, &place)?;
     threads.store.init().map_err(explain_thread_error)?;
-    let outcome = put_guide(ui, threads.store.root(), args.yes).map_err(explain_thread_error)?;
+    let outcome =
+        install_guide(ui, threads.store.root(), args.yes).map_err(explain_thread_error)?;
     let next = Guide::ours().version;
     if args.json {
         let row = json!({
@@ -46,11 +51,11 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         });
         return json_line(ui, &row);
     }
-    writeln!(ui.out(), "{}", sentence(&outcome, next))?;
-    Ok(Exit::Done)
+    writeln!(ui.out(), "{}", describe_outcome(&outcome, next))?;
+    Ok(CommandExit::Done)
 }
 
-fn sentence(outcome: &Outcome, next: &str) -> String {
+fn describe_outcome(outcome: &Outcome, next: &str) -> String {
     let previous = outcome.previous.as_deref().unwrap_or_default();
     match outcome.status {
         GuideStatus::Created => format!("AGENTS.md was made, with guide {next}"),

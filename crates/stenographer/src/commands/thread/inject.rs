@@ -4,17 +4,17 @@ use serde_json::json;
 use steno_core::thread::{Inject, Operator};
 
 use super::json_line;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::project_threads::ThreadArgument;
 use crate::thread_error::explain_thread_error;
-use crate::threads::Named;
 use crate::ui::Ui;
 
 /// Tell a thread something: its agent finds it between two steps, or with its next task.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    named: Named,
+    named: ThreadArgument,
     /// What it is told.
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
     content: String,
@@ -24,11 +24,15 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+pub(super) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
     if args.content.trim().is_empty() || args.kind.trim().is_empty() {
         return Err(CommandError::usage("there is nothing to tell"));
     }
-    let (threads, thread) = args.named.find(ui, scene)?;
+    let (threads, thread) = args.named.find_thread(ui, env)?;
     let inject = Inject {
         thread: thread.id.to_string(),
         kind: args.kind.clone(),
@@ -36,7 +40,7 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         operator: Operator::User,
     };
     let at = threads.store.inject(&inject).map_err(explain_thread_error)?;
-    if args.named.place.json {
+    if args.named.flags.json {
         let row = json!({
             "thread_id": inject.thread,
             "injected_at": at,
@@ -46,5 +50,5 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         return json_line(ui, &row);
     }
     ui.status(format_args!("{} was told", inject.thread));
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }

@@ -3,10 +3,10 @@
 use steno_core::thread::{Action, Lifecycle, Operator};
 
 use super::json_line;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::project_threads::{ThreadArgument, word_parser};
 use crate::thread_error::explain_thread_error;
-use crate::threads::{Named, one_of};
 use crate::ui::Ui;
 
 /// End, pause or resume a thread, and print how it stands then.
@@ -15,9 +15,9 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    named: Named,
+    named: ThreadArgument,
     /// What happens to it.
-    #[arg(value_parser = one_of::<Action>(Action::WORDS))]
+    #[arg(value_parser = word_parser::<Action>(Action::WORDS))]
     action: Action,
     /// Why.
     #[arg(long, value_name = "TEXT")]
@@ -25,8 +25,12 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let (threads, thread) = args.named.find(ui, scene)?;
+pub(super) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let (threads, thread) = args.named.find_thread(ui, env)?;
     let change = Lifecycle {
         thread: thread.id.to_string(),
         action: args.action,
@@ -34,9 +38,9 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         operator: Operator::User,
     };
     let thread = threads.store.lifecycle(&change).map_err(explain_thread_error)?;
-    if args.named.place.json {
+    if args.named.flags.json {
         return json_line(ui, &thread);
     }
     writeln!(ui.out(), "{} {}", thread.id, thread.status)?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }

@@ -3,40 +3,44 @@
 use steno_core::thread::Status;
 
 use super::json_line;
-use crate::commands::list::started;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::table::Table;
+use crate::commands::list::format_start;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::project_threads::{ProjectThreads, ThreadFlags};
+use crate::text_table::TextTable;
 use crate::thread_error::explain_thread_error;
-use crate::threads::{Place, Threads};
 use crate::ui::Ui;
 
 /// Which threads are wanted.
-pub(crate) struct Wanted {
+pub(crate) struct ThreadFilter {
     pub(crate) status: Option<Status>,
     pub(crate) limit: Option<usize>,
-    pub(crate) place: Place,
+    pub(crate) place: ThreadFlags,
 }
 
 /// Lists them.
-pub(crate) fn run(ui: &mut Ui, scene: &Scene, wanted: &Wanted) -> Result<Exit, CommandError> {
-    let threads = Threads::open(ui, scene, &wanted.place)?;
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    wanted: &ThreadFilter,
+) -> Result<CommandExit, CommandError> {
+    let threads = ProjectThreads::open_existing(ui, env, &wanted.place)?;
     let mut threads = threads.store.threads(wanted.status).map_err(explain_thread_error)?;
     threads.reverse();
     threads.truncate(wanted.limit.unwrap_or(usize::MAX));
     if wanted.place.json {
         threads.iter().try_for_each(|thread| json_line(ui, thread).map(drop))?;
-        return Ok(Exit::Done);
+        return Ok(CommandExit::Done);
     }
     if threads.is_empty() {
         ui.status("no such threads; make one with `steno spawn INTENT`");
-        return Ok(Exit::Done);
+        return Ok(CommandExit::Done);
     }
-    let this_year = scene.clock.now().in_zone(&scene.zone).wall().year();
-    let mut table = Table::new(["CREATED", "STATUS", "EXECUTOR", "ID", "TITLE"]);
+    let this_year = env.clock.now().in_zone(&env.zone).wall().year();
+    let mut table = TextTable::new(["CREATED", "STATUS", "EXECUTOR", "ID", "TITLE"]);
     for thread in &threads {
-        table.row([
-            started(thread.created_at.in_zone(&scene.zone), this_year),
+        table.add_row([
+            format_start(thread.created_at.in_zone(&env.zone), this_year),
             thread.status.to_string(),
             thread.executor.to_string(),
             thread.id.to_string(),
@@ -45,5 +49,5 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, wanted: &Wanted) -> Result<Exit, C
     }
     let text = table.render(ui.width());
     ui.listing_text(&text)?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }

@@ -4,11 +4,11 @@ use serde_json::json;
 use steno_core::thread::{ConflictStrategy, Merge, Operator};
 
 use super::json_line;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::project_threads::{ProjectThreads, ThreadFlags, report_warnings};
 use crate::thread_error::explain_thread_error;
-use crate::threads::{Place, Threads, warn};
-use crate::ui::{Ui, count};
+use crate::ui::{Ui, count_noun};
 
 /// Copy the files of threads into another one, and print which.
 ///
@@ -29,22 +29,26 @@ pub(crate) struct Args {
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
-    place: Place,
+    place: ThreadFlags,
 }
 
 /// Runs the command.
-pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let threads = Threads::open(ui, scene, &args.place)?;
+pub(super) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let threads = ProjectThreads::open_existing(ui, env, &args.place)?;
     let strict = [ConflictStrategy::Interactive, ConflictStrategy::Strict];
     let merge = Merge {
-        sources: threads.ids(&args.sources)?,
-        target: threads.thread(&args.target)?.id.to_string(),
+        sources: threads.find_ids(&args.sources)?,
+        target: threads.find_thread(&args.target)?.id.to_string(),
         scope: args.scope.clone(),
         strategy: strict[usize::from(args.strict)],
         operator: Operator::User,
     };
     let merged = threads.store.merge(&merge).map_err(explain_thread_error)?;
-    warn(ui, &merged.warnings);
+    report_warnings(ui, &merged.warnings);
     if args.place.json {
         let row = json!({
             "target": merge.target,
@@ -62,6 +66,6 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     for path in &merged.conflicts {
         ui.warning(format_args!("the threads differ, the last one's was taken: {path}"));
     }
-    ui.status(format_args!("{} in {}", count(files.len() as u64, "file"), merge.target));
-    Ok(Exit::Done)
+    ui.status(format_args!("{} in {}", count_noun(files.len() as u64, "file"), merge.target));
+    Ok(CommandExit::Done)
 }

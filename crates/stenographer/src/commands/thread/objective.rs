@@ -3,34 +3,34 @@
 use steno_core::thread::Objective;
 
 use super::json_line;
-use crate::commands::list::started;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::table::Table;
+use crate::commands::list::format_start;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::project_threads::{ProjectThreads, ThreadFlags};
+use crate::text_table::TextTable;
 use crate::thread_error::explain_thread_error;
-use crate::threads::{Place, Threads};
-use crate::ui::{Ui, count};
+use crate::ui::{Ui, count_noun};
 
 /// Make and list objectives: what threads work towards.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    action: Action,
+    action: ObjectiveAction,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Action {
+enum ObjectiveAction {
     /// Make an objective and print its id.
     Create {
         /// What is to be achieved.
         title: String,
         #[command(flatten)]
-        place: Place,
+        place: ThreadFlags,
     },
     /// List the objectives, oldest first.
     List {
         #[command(flatten)]
-        place: Place,
+        place: ThreadFlags,
     },
     /// Show one objective.
     Status {
@@ -38,33 +38,43 @@ enum Action {
         #[arg(value_name = "ID")]
         objective: String,
         #[command(flatten)]
-        place: Place,
+        place: ThreadFlags,
     },
 }
 
 /// Runs the command.
-pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+pub(super) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
     match &args.action {
-        Action::Create { title, place } => create(ui, scene, title, place),
-        Action::List { place } => {
-            let objectives = Threads::open(ui, scene, place)?
+        ObjectiveAction::Create { title, place } => create_objective(ui, env, title, place),
+        ObjectiveAction::List { place } => {
+            let objectives = ProjectThreads::open_existing(ui, env, place)?
                 .store
                 .objectives()
                 .map_err(explain_thread_error)?;
-            print(ui, scene, &objectives, place.json)
+            print_objectives(ui, env, &objectives, place.json)
         }
-        Action::Status { objective, place } => {
-            let objective = Threads::open(ui, scene, place)?.objective(objective)?;
-            print(ui, scene, &[objective], place.json)
+        ObjectiveAction::Status { objective, place } => {
+            let objective =
+                ProjectThreads::open_existing(ui, env, place)?.find_objective(objective)?;
+            print_objectives(ui, env, &[objective], place.json)
         }
     }
 }
 
-fn create(ui: &mut Ui, scene: &Scene, title: &str, place: &Place) -> Result<Exit, CommandError> {
+fn create_objective(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    title: &str,
+    place: &ThreadFlags,
+) -> Result<CommandExit, CommandError> {
     if title.trim().is_empty() {
         return Err(CommandError::usage("an objective needs a title"));
     }
-    let made = Threads::open(ui, scene, place)?
+    let made = ProjectThreads::open_existing(ui, env, place)?
         .store
         .create_objective(title)
         .map_err(explain_thread_error)?;
@@ -72,35 +82,35 @@ fn create(ui: &mut Ui, scene: &Scene, title: &str, place: &Place) -> Result<Exit
         return json_line(ui, &made);
     }
     writeln!(ui.out(), "{}", made.id)?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn print(
+fn print_objectives(
     ui: &mut Ui,
-    scene: &Scene,
+    env: &ProcessEnvironment,
     objectives: &[Objective],
     json: bool,
-) -> Result<Exit, CommandError> {
+) -> Result<CommandExit, CommandError> {
     if json {
         objectives.iter().try_for_each(|objective| json_line(ui, objective).map(drop))?;
-        return Ok(Exit::Done);
+        return Ok(CommandExit::Done);
     }
     if objectives.is_empty() {
         ui.status("no objectives yet; make one with `steno objective create TITLE`");
-        return Ok(Exit::Done);
+        return Ok(CommandExit::Done);
     }
-    let this_year = scene.clock.now().in_zone(&scene.zone).wall().year();
-    let mut table = Table::new(["CREATED", "STATUS", "THREADS", "ID", "TITLE"]);
+    let this_year = env.clock.now().in_zone(&env.zone).wall().year();
+    let mut table = TextTable::new(["CREATED", "STATUS", "THREADS", "ID", "TITLE"]);
     for objective in objectives {
-        table.row([
-            started(objective.created_at.in_zone(&scene.zone), this_year),
+        table.add_row([
+            format_start(objective.created_at.in_zone(&env.zone), this_year),
             objective.status.to_string(),
-            count(objective.thread_ids.len() as u64, "thread"),
+            count_noun(objective.thread_ids.len() as u64, "thread"),
             objective.id.to_string(),
             objective.title.clone(),
         ]);
     }
     let text = table.render(ui.width());
     ui.listing_text(&text)?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }

@@ -4,10 +4,10 @@ use serde_json::json;
 use steno_core::thread::{Binding, Operator, Reference};
 
 use super::json_line;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::project_threads::{ProjectThreads, ThreadFlags, word_parser};
 use crate::thread_error::explain_thread_error;
-use crate::threads::{Place, Threads, one_of};
 use crate::ui::Ui;
 
 /// Let a thread refer to another: its context then lists the other's assets too.
@@ -26,29 +26,33 @@ pub(crate) struct Args {
         long,
         value_name = "HOW",
         default_value = "frozen",
-        value_parser = one_of::<Binding>(Binding::WORDS)
+        value_parser = word_parser::<Binding>(Binding::WORDS)
     )]
     binding: Binding,
     /// A file or folder of the target to copy [default: all of it]; may be given several times.
     #[arg(long, value_name = "PATH")]
     scope: Vec<String>,
     #[command(flatten)]
-    place: Place,
+    place: ThreadFlags,
 }
 
 /// Runs the command.
-pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let threads = Threads::open(ui, scene, &args.place)?;
-    let target = threads.thread(&args.target)?.id;
+pub(super) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let threads = ProjectThreads::open_existing(ui, env, &args.place)?;
+    let target = threads.find_thread(&args.target)?.id;
     let reference = Reference {
-        from: threads.thread(&args.from)?.id.to_string(),
+        from: threads.find_thread(&args.from)?.id.to_string(),
         target: target.to_string(),
         binding: args.binding,
         scope: Some(args.scope.clone()),
         operator: Operator::User,
     };
     let made = threads.store.reference(&reference).map_err(explain_thread_error)?;
-    threads.warn(ui, &target, &args.scope, &made.warnings)?;
+    threads.warn_missing_paths(ui, &target, &args.scope, &made.warnings)?;
     if args.place.json {
         let row = json!({
             "ref_id": made.id,
@@ -64,5 +68,5 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         ui.transcript_text(&format!("{path}\n"))?;
     }
     ui.status(format_args!("{} refers to {}", reference.from, reference.target));
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }

@@ -3,10 +3,10 @@
 use steno_core::thread::{Executor, Id, Inherit, ObjectiveStatus, Spawn};
 
 use super::json_line;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::project_threads::{ProjectThreads, ThreadFlags, word_parser};
 use crate::thread_error::explain_thread_error;
-use crate::threads::{Place, Threads, one_of};
 use crate::ui::Ui;
 
 /// Make a thread: a unit of work with a folder for its assets, and print its id.
@@ -39,33 +39,38 @@ pub(crate) struct Args {
         long,
         value_name = "WHO",
         default_value = "agent",
-        value_parser = one_of::<Executor>(Executor::WORDS)
+        value_parser = word_parser::<Executor>(Executor::WORDS)
     )]
     executor: Executor,
     #[command(flatten)]
-    place: Place,
+    place: ThreadFlags,
 }
 
 /// Runs the command.
-pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+pub(super) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
     if args.intent.trim().is_empty() {
         return Err(CommandError::usage("a thread needs an intent"));
     }
-    let threads = Threads::open(ui, scene, &args.place)?;
-    let spawned = threads.store.spawn(&wanted(&threads, args)?).map_err(explain_thread_error)?;
+    let threads = ProjectThreads::open_existing(ui, env, &args.place)?;
+    let spawned =
+        threads.store.spawn(&build_spawn(&threads, args)?).map_err(explain_thread_error)?;
     let parent = spawned.thread.parent_id.as_ref().unwrap_or(&spawned.thread.id);
-    threads.warn(ui, parent, &args.scope, &spawned.warnings)?;
+    threads.warn_missing_paths(ui, parent, &args.scope, &spawned.warnings)?;
     if args.place.json {
         return json_line(ui, &spawned.thread);
     }
     writeln!(ui.out(), "{}", spawned.thread.id)?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn wanted(threads: &Threads, args: &Args) -> Result<Spawn, CommandError> {
-    let parent = args.parent.as_deref().map(|parent| threads.thread(parent)).transpose()?;
+fn build_spawn(threads: &ProjectThreads, args: &Args) -> Result<Spawn, CommandError> {
+    let parent = args.parent.as_deref().map(|parent| threads.find_thread(parent)).transpose()?;
     let objective = match (&args.objective, &parent) {
-        (Some(objective), _) => threads.objective(objective)?.id,
+        (Some(objective), _) => threads.find_objective(objective)?.id,
         (None, Some(parent)) => parent.objective.clone(),
         (None, None) => only_objective(threads)?,
     };
@@ -78,7 +83,7 @@ fn wanted(threads: &Threads, args: &Args) -> Result<Spawn, CommandError> {
         parent: parent.map(|parent| parent.id.to_string()),
         inherit,
         scope: args.scope.clone(),
-        references: threads.ids(&args.references)?,
+        references: threads.find_ids(&args.references)?,
         tags: Some(args.tags.clone()),
         executor: args.executor,
         ..Spawn::new(&args.intent, objective.as_str())
@@ -86,7 +91,7 @@ fn wanted(threads: &Threads, args: &Args) -> Result<Spawn, CommandError> {
 }
 
 /// Without a word about its objective, a thread belongs to the only one there is.
-fn only_objective(threads: &Threads) -> Result<Id, CommandError> {
+fn only_objective(threads: &ProjectThreads) -> Result<Id, CommandError> {
     let mut active = threads.store.objectives().map_err(explain_thread_error)?;
     active.retain(|objective| objective.status == ObjectiveStatus::Active);
     match active.as_slice() {

@@ -7,11 +7,11 @@ use steno_core::Timestamp;
 use steno_core::thread::{Relations, Thread};
 
 use super::json_line;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::table::fit;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::project_threads::{ProjectThreads, ThreadFlags, report_warnings};
+use crate::text_table::fit_columns;
 use crate::thread_error::explain_thread_error;
-use crate::threads::{Place, Threads, warn};
 use crate::ui::Ui;
 
 /// Show how the threads of a project stand, or one of them with all that belongs to it.
@@ -20,19 +20,23 @@ pub(crate) struct Args {
     /// The thread: its id, the beginning of one, or `latest` [default: all, by objective].
     thread: Option<String>,
     #[command(flatten)]
-    place: Place,
+    place: ThreadFlags,
 }
 
 /// Runs the command.
-pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let threads = Threads::open(ui, scene, &args.place)?;
+pub(super) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let threads = ProjectThreads::open_existing(ui, env, &args.place)?;
     let Some(text) = &args.thread else {
-        return overview::run(ui, &threads, args.place.json);
+        return overview::print_overview(ui, &threads, args.place.json);
     };
-    let thread = threads.thread(text)?;
+    let thread = threads.find_thread(text)?;
     let (context, warnings) =
         threads.store.context(thread.id.as_str()).map_err(explain_thread_error)?;
-    warn(ui, &warnings);
+    report_warnings(ui, &warnings);
     let relations = threads.store.relations().map_err(explain_thread_error)?;
     if args.place.json {
         let mut row = json!(thread);
@@ -40,37 +44,40 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         row["thread_context"] = context.into();
         return json_line(ui, &row);
     }
-    let text = One { scene, threads: &threads, relations: &relations, thread: &thread }.text(ui)?;
+    let text = ThreadStatusView { env, threads: &threads, relations: &relations, thread: &thread }
+        .render_text(ui)?;
     ui.listing_text(&text)?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
 /// One thread to be shown.
-struct One<'a> {
-    scene: &'a Scene,
-    threads: &'a Threads,
+struct ThreadStatusView<'a> {
+    env: &'a ProcessEnvironment,
+    threads: &'a ProjectThreads,
     relations: &'a Relations,
     thread: &'a Thread,
 }
 
-impl One<'_> {
-    fn text(&self, ui: &Ui) -> Result<String, CommandError> {
+impl ThreadStatusView<'_> {
+    fn render_text(&self, ui: &Ui) -> Result<String, CommandError> {
         let thread = self.thread;
         let mut lines = vec![thread.title.clone(), format!("{} · {}", thread.id, thread.status)];
-        lines.extend(self.facts());
+        lines.extend(self.render_facts());
         let (assets, _) =
             self.threads.store.artifacts(thread.id.as_str()).map_err(explain_thread_error)?;
         let width = ui.width();
         let mut text: String =
-            lines.iter().map(|line| fit(&line.replace('\n', " "), width) + "\n").collect();
+            lines.iter().map(|line| fit_columns(&line.replace('\n', " "), width) + "\n").collect();
         // A path that is cut is none.
-        text.extend(assets.iter().map(|asset| fact(asset.kind.as_str(), &asset.path) + "\n"));
+        text.extend(
+            assets.iter().map(|asset| format_fact(asset.kind.as_str(), &asset.path) + "\n"),
+        );
         Ok(text)
     }
 
-    fn facts(&self) -> Vec<String> {
+    fn render_facts(&self) -> Vec<String> {
         let (thread, empty) = (self.thread, Vec::new());
-        let mut facts = vec![fact("objective", &self.objective())];
+        let mut facts = vec![format_fact("objective", &self.objective_title())];
         let links = self.relations.links.get(&thread.id);
         let related = [
             ("parent", thread.parent_id.as_slice()),
@@ -79,46 +86,47 @@ impl One<'_> {
             ("used by", links.map_or(&empty, |links| &links.referenced_by)),
         ];
         for (name, ids) in related {
-            facts.extend(ids.iter().map(|id| fact(name, &self.named(id.as_str()))));
+            facts
+                .extend(ids.iter().map(|id| format_fact(name, &self.describe_thread(id.as_str()))));
         }
-        facts.push(fact("executor", thread.executor.as_str()));
+        facts.push(format_fact("executor", thread.executor.as_str()));
         let tags = thread.tags.as_deref().unwrap_or_default();
         if !tags.is_empty() {
-            facts.push(fact("tags", &tags.join(", ")));
+            facts.push(format_fact("tags", &tags.join(", ")));
         }
-        facts.extend(thread.session_id.iter().map(|session| fact("session", session)));
-        facts.extend(self.worker());
-        facts.push(fact("created", &self.time(thread.created_at)));
-        facts.push(fact("updated", &self.time(thread.updated_at)));
+        facts.extend(thread.session_id.iter().map(|session| format_fact("session", session)));
+        facts.extend(self.worker_fact());
+        facts.push(format_fact("created", &self.format_time(thread.created_at)));
+        facts.push(format_fact("updated", &self.format_time(thread.updated_at)));
         facts
     }
 
     /// The process that works in the thread right now.
-    fn worker(&self) -> Option<String> {
+    fn worker_fact(&self) -> Option<String> {
         let worker = self.threads.store.worker(&self.thread.id).ok().flatten()?;
-        let since = worker.since.map(|at| format!(" since {}", self.time(at)));
-        Some(fact("worker", &format!("process {}{}", worker.pid, since.unwrap_or_default())))
+        let since = worker.since.map(|at| format!(" since {}", self.format_time(at)));
+        Some(format_fact("worker", &format!("process {}{}", worker.pid, since.unwrap_or_default())))
     }
 
-    fn objective(&self) -> String {
+    fn objective_title(&self) -> String {
         let id = self.thread.objective.as_str();
         let title = self.threads.store.objective(id).map(|objective| objective.title);
         format!("{id} {}", title.unwrap_or_default()).trim_end().to_owned()
     }
 
     /// Another thread's id, status and title.
-    fn named(&self, id: &str) -> String {
+    fn describe_thread(&self, id: &str) -> String {
         match self.relations.threads.get(id) {
             Some(other) => format!("{id} {} {}", other.status, other.title),
             None => format!("{id} is gone"),
         }
     }
 
-    fn time(&self, at: Timestamp) -> String {
-        at.in_zone(&self.scene.zone).date_and_clock()
+    fn format_time(&self, at: Timestamp) -> String {
+        at.in_zone(&self.env.zone).date_and_clock()
     }
 }
 
-fn fact(name: &str, value: &str) -> String {
+fn format_fact(name: &str, value: &str) -> String {
     format!("{name:<10}  {value}")
 }

@@ -8,11 +8,11 @@ use steno_core::durable::OnPath;
 use steno_core::format::leslie;
 
 use super::json_line;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
-use crate::store::Store;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::project_threads::ThreadArgument;
+use crate::session_store::SessionStore;
 use crate::thread_error::explain_thread_error;
-use crate::threads::Named;
 use crate::ui::Ui;
 
 /// List the transcripts of a thread, or write a session into it.
@@ -22,21 +22,25 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    named: Named,
+    named: ThreadArgument,
     /// A session to write: its id, the beginning of one, `latest`, or a path.
     session: Option<String>,
 }
 
 /// Runs the command.
-pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let (threads, thread) = args.named.find(ui, scene)?;
+pub(super) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let (threads, thread) = args.named.find_thread(ui, env)?;
     let paths = match &args.session {
-        None => there(threads.store.transcripts(&thread.id))?,
+        None => list_text_files(threads.store.transcripts(&thread.id))?,
         Some(session) => {
-            let mut transcript = Store::new(scene).transcript(session)?;
-            ui.problems(&transcript.problems);
+            let mut transcript = SessionStore::new(env).transcript(session)?;
+            ui.report_problems(&transcript.problems);
             transcript.session.thread = Some(thread.id.to_string());
-            leslie::localize(&mut transcript, &scene.zone);
+            leslie::localize(&mut transcript, &env.zone);
             threads
                 .store
                 .write_transcript(thread.id.as_str(), &transcript)
@@ -47,17 +51,17 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         ui.status(format_args!("no transcripts of {}", thread.id));
     }
     for path in paths {
-        if args.named.place.json {
+        if args.named.flags.json {
             json_line(ui, &json!({ "thread_id": thread.id, "path": path }))?;
         } else {
             ui.transcript_text(&format!("{}\n", path.display()))?;
         }
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
 /// The text files of a folder, sorted by name, which is by time.
-fn there(folder: PathBuf) -> Result<Vec<PathBuf>, CommandError> {
+fn list_text_files(folder: PathBuf) -> Result<Vec<PathBuf>, CommandError> {
     if !folder.exists() {
         return Ok(Vec::new());
     }

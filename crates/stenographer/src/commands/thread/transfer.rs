@@ -3,10 +3,10 @@
 use steno_core::thread::{Direction, Executor, Operator, Transfer};
 
 use super::json_line;
-use crate::error::{CommandError, Exit};
-use crate::scene::Scene;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::project_threads::{ThreadArgument, word_parser};
 use crate::thread_error::explain_thread_error;
-use crate::threads::{Named, one_of};
 use crate::ui::Ui;
 
 /// Hand a thread to somebody else, and print how it stands then.
@@ -15,9 +15,9 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    named: Named,
+    named: ThreadArgument,
     /// How it is handed over.
-    #[arg(value_parser = one_of::<Direction>(Direction::WORDS))]
+    #[arg(value_parser = word_parser::<Direction>(Direction::WORDS))]
     direction: Direction,
     /// What of it, such as `design`; may be given several times.
     #[arg(long, value_name = "WHAT")]
@@ -26,13 +26,17 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     /// Who works on it from now on.
-    #[arg(long = "to", value_name = "WHO", value_parser = one_of::<Executor>(Executor::WORDS))]
+    #[arg(long = "to", value_name = "WHO", value_parser = word_parser::<Executor>(Executor::WORDS))]
     executor: Option<Executor>,
 }
 
 /// Runs the command.
-pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let (threads, thread) = args.named.find(ui, scene)?;
+pub(super) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let (threads, thread) = args.named.find_thread(ui, env)?;
     let transfer = Transfer {
         thread: thread.id.to_string(),
         direction: args.direction,
@@ -42,9 +46,9 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         operator: Operator::User,
     };
     let thread = threads.store.transfer(&transfer).map_err(explain_thread_error)?;
-    if args.named.place.json {
+    if args.named.flags.json {
         return json_line(ui, &thread);
     }
     writeln!(ui.out(), "{} {} {}", thread.id, thread.status, thread.executor)?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }

@@ -10,13 +10,16 @@ use notify::{Config, Event, RecommendedWatcher, Watcher};
 use crate::error::CommandError;
 
 /// What the loop waits for.
-pub(super) enum Message {
+pub(super) enum WatchMessage {
     Changed(notify::Result<Event>),
     Stop,
 }
 
 /// Sends the changes of all that it watches, except those in our own store and those that are only looks.
-pub(super) fn watcher(sender: Sender<Message>, store: PathBuf) -> Option<RecommendedWatcher> {
+pub(super) fn start_watcher(
+    sender: Sender<WatchMessage>,
+    store: PathBuf,
+) -> Option<RecommendedWatcher> {
     let is_news = move |event: &Event| {
         let is_ours = |path: &PathBuf| {
             // Every reader of a database touches its shared memory.
@@ -28,19 +31,21 @@ pub(super) fn watcher(sender: Sender<Message>, store: PathBuf) -> Option<Recomme
     let handler = move |event: notify::Result<Event>| {
         if event.as_ref().map_or(true, &is_news) {
             // Nobody listens any more when the program ends.
-            let _ = sender.send(Message::Changed(event));
+            let _ = sender.send(WatchMessage::Changed(event));
         }
     };
     RecommendedWatcher::new(handler, Config::default().with_follow_symlinks(false)).ok()
 }
 
 /// A flag that the first signal sets, with a message.
-pub(super) fn stop_on_signal(sender: Sender<Message>) -> Result<Arc<AtomicBool>, CommandError> {
+pub(super) fn stop_on_signal(
+    sender: Sender<WatchMessage>,
+) -> Result<Arc<AtomicBool>, CommandError> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     let handler = move || {
         flag.store(true, Ordering::Relaxed);
-        let _ = sender.send(Message::Stop);
+        let _ = sender.send(WatchMessage::Stop);
     };
     ctrlc::set_handler(handler).map_err(CommandError::user)?;
     Ok(stop)

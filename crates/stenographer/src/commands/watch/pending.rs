@@ -5,56 +5,56 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The longest that a file waits while it keeps growing.
-const LONGEST: Duration = Duration::from_secs(3);
+const MAX_DELAY: Duration = Duration::from_secs(3);
 
 /// Of its time the program rests so many parts for each that it works.
-const REST: u32 = 3;
+const REST_FACTOR: u32 = 3;
 
 /// But it rests no longer than this, so that what is large is safe too.
-const LONGEST_REST: Duration = Duration::from_secs(10);
+const MAX_REST: Duration = Duration::from_secs(10);
 
 /// The files that wait.
 #[derive(Debug)]
-pub(super) struct Pending {
-    quiet: Duration,
-    waiting: HashMap<PathBuf, Wait>,
+pub(super) struct PendingFiles {
+    quiet_time: Duration,
+    waiting: HashMap<PathBuf, FileDelay>,
     /// Until when to rest.
-    rested: Option<Instant>,
+    rest_until: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Wait {
+struct FileDelay {
     first: Instant,
     due: Instant,
 }
 
-impl Pending {
+impl PendingFiles {
     /// Files wait until they have been quiet for so long.
     pub(super) fn new(quiet: Duration) -> Self {
-        Self { quiet, waiting: HashMap::new(), rested: None }
+        Self { quiet_time: quiet, waiting: HashMap::new(), rest_until: None }
     }
 
     /// The file has changed.
     pub(super) fn touch(&mut self, file: PathBuf, now: Instant) {
-        let due = now + self.quiet;
-        let wait = self.waiting.entry(file).or_insert(Wait { first: now, due });
-        wait.due = due.min(wait.first + LONGEST.max(self.quiet));
+        let due = now + self.quiet_time;
+        let wait = self.waiting.entry(file).or_insert(FileDelay { first: now, due });
+        wait.due = due.min(wait.first + MAX_DELAY.max(self.quiet_time));
     }
 
     /// Work took so long.
-    pub(super) fn worked(&mut self, took: Duration, now: Instant) {
-        self.rested = Some(now + (took * REST).min(LONGEST_REST));
+    pub(super) fn rest_after(&mut self, took: Duration, now: Instant) {
+        self.rest_until = Some(now + (took * REST_FACTOR).min(MAX_REST));
     }
 
     /// When the next file is due.
-    pub(super) fn next(&self) -> Option<Instant> {
+    pub(super) fn next_due(&self) -> Option<Instant> {
         let due = self.waiting.values().map(|wait| wait.due).min()?;
-        Some(self.rested.map_or(due, |rested| rested.max(due)))
+        Some(self.rest_until.map_or(due, |rested| rested.max(due)))
     }
 
     /// A file that is due; the longest waiting first.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<PathBuf> {
-        if self.rested.is_some_and(|rested| now < rested) {
+        if self.rest_until.is_some_and(|rested| now < rested) {
             return None;
         }
         let due = self.waiting.iter().filter(|(_, wait)| wait.due <= now);
@@ -80,29 +80,29 @@ mod tests {
     #[test]
     fn a_file_waits_until_it_is_quiet_but_not_for_long() {
         let start = Instant::now();
-        let mut pending = Pending::new(ms(500));
+        let mut pending = PendingFiles::new(ms(500));
         pending.touch("a".into(), start);
         pending.touch("a".into(), start + ms(400));
         assert_eq!(pending.take_due(start + ms(600)), None);
-        assert_eq!(pending.next(), Some(start + ms(900)));
+        assert_eq!(pending.next_due(), Some(start + ms(900)));
         assert_eq!(pending.take_due(start + ms(900)), Some("a".into()));
-        assert_eq!(pending.next(), None);
+        assert_eq!(pending.next_due(), None);
         for step in 0..100 {
             pending.touch("b".into(), start + ms(step * 100));
         }
-        assert_eq!(pending.next(), Some(start + LONGEST));
+        assert_eq!(pending.next_due(), Some(start + MAX_DELAY));
     }
 
     #[test]
     fn work_is_followed_by_rest() {
         let start = Instant::now();
-        let mut pending = Pending::new(ms(0));
+        let mut pending = PendingFiles::new(ms(0));
         pending.touch("a".into(), start);
-        pending.worked(ms(100), start);
+        pending.rest_after(ms(100), start);
         assert_eq!(pending.take_due(start + ms(299)), None);
-        assert_eq!(pending.next(), Some(start + ms(300)));
-        pending.worked(ms(60_000), start);
-        assert_eq!(pending.next(), Some(start + LONGEST_REST));
-        assert_eq!(pending.take_due(start + LONGEST_REST), Some("a".into()));
+        assert_eq!(pending.next_due(), Some(start + ms(300)));
+        pending.rest_after(ms(60_000), start);
+        assert_eq!(pending.next_due(), Some(start + MAX_REST));
+        assert_eq!(pending.take_due(start + MAX_REST), Some("a".into()));
     }
 }

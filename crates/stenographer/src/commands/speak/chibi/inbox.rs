@@ -3,45 +3,48 @@
 use serde_json::Value;
 use steno_core::{Entry, Kind, Role};
 
-use super::Contexts;
-use crate::error::{CommandError, Exit};
+use super::ChibiContexts;
+use crate::error::{CommandError, CommandExit};
 use crate::ui::Ui;
 
 /// The prompt with which chibi has a model read its messages.
 const CHECK_PROMPT: &str = "[System: You have received new message(s) above. Review and take appropriate action now — you may not be reactivated soon, so handle anything urgent immediately.]";
 
-impl Contexts<'_> {
+impl ChibiContexts<'_> {
     /// Takes in the messages that wait for any context.
-    pub(super) fn take_inboxes(&self, ui: &mut Ui) -> Result<Exit, CommandError> {
+    pub(super) fn take_inboxes(&self, ui: &mut Ui) -> Result<CommandExit, CommandError> {
         let mut count = 0;
-        for name in self.names() {
+        for name in self.context_names() {
             count += usize::from(self.take_messages(ui, &name)?);
         }
         if count == 0 {
-            self.event(ui, "No messages in any inbox.");
+            self.print_if_verbose(ui, "No messages in any inbox.");
         } else {
-            self.event(ui, &format!("Processed inboxes for {count} context(s)."));
+            self.print_if_verbose(ui, &format!("Processed inboxes for {count} context(s)."));
         }
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 
     /// Takes in the messages that wait for one context.
-    pub(super) fn take_inbox(&self, ui: &mut Ui, name: &str) -> Result<Exit, CommandError> {
-        self.folder(name)?;
+    pub(super) fn take_inbox(&self, ui: &mut Ui, name: &str) -> Result<CommandExit, CommandError> {
+        self.existing_folder(name)?;
         if !self.take_messages(ui, name)? {
-            self.event(ui, &format!("No messages in inbox for '{name}'"));
+            self.print_if_verbose(ui, &format!("No messages in inbox for '{name}'"));
         }
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 
     /// Records waiting messages as a prompt of the context and prints it; whether there were any.
     fn take_messages(&self, ui: &mut Ui, name: &str) -> Result<bool, CommandError> {
-        let context = self.open(&self.folder(name)?)?;
+        let context = self.open_context(&self.existing_folder(name)?)?;
         let waiting = context.waiting()?.len();
         if waiting == 0 {
             return Ok(false);
         }
-        self.event(ui, &format!("Processing {waiting} message(s) from inbox for '{name}'"));
+        self.print_if_verbose(
+            ui,
+            &format!("Processing {waiting} message(s) from inbox for '{name}'"),
+        );
         let prompt = context.prompt(Entry::new(Role::User, Kind::Text, CHECK_PROMPT))?;
         ui.transcript_text(&(prompt.content + "\n"))?;
         Ok(true)
@@ -53,7 +56,7 @@ impl Contexts<'_> {
         ui: &mut Ui,
         tool: &str,
         input: &str,
-    ) -> Result<Exit, CommandError> {
+    ) -> Result<CommandExit, CommandError> {
         if tool != "send_message" {
             let error = CommandError::usage(format!("no such tool here: {tool}"));
             return Err(error.hint("only send_message can be called without a model"));
@@ -65,10 +68,10 @@ impl Contexts<'_> {
             |field: &str| CommandError::user(format!("Error: '{field}' field is required"));
         let to = text("to").ok_or_else(|| missing("to"))?;
         let content = text("content").ok_or_else(|| missing("content"))?;
-        let current = self.current();
-        let context = self.open(&self.folder_to_make(to)?)?;
+        let current = self.current_name();
+        let context = self.open_context(&self.context_folder(to)?)?;
         context.push(text("from").unwrap_or(&current), content)?;
         ui.transcript_text(&format!("Message delivered to '{to}' via local inbox\n"))?;
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 }

@@ -3,12 +3,12 @@
 use clap::Subcommand;
 use steno_core::format::devflow::RunId;
 
-use super::Place;
-use crate::error::{CommandError, Exit};
+use super::DevflowStore;
+use crate::error::{CommandError, CommandExit};
 use crate::ui::Ui;
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum ArchiveCommand {
     /// List the runs that are archived.
     List,
     /// Delete the archive of a run; the run itself, if it is there, stays.
@@ -19,26 +19,30 @@ pub(super) enum Command {
     },
 }
 
-impl Command {
+impl ArchiveCommand {
     /// Whether the command changes something.
-    pub(super) fn writes(&self) -> bool {
-        matches!(self, Command::Delete { .. })
+    pub(super) fn is_writing(&self) -> bool {
+        matches!(self, ArchiveCommand::Delete { .. })
     }
 }
 
 /// Lists archives or deletes one.
-pub(super) fn run(ui: &mut Ui, place: &Place, command: &Command) -> Result<Exit, CommandError> {
+pub(super) fn run(
+    ui: &mut Ui,
+    place: &DevflowStore,
+    command: &ArchiveCommand,
+) -> Result<CommandExit, CommandError> {
     match command {
-        Command::List => {
+        ArchiveCommand::List => {
             let archived = place.store.archives()?;
             let lines: String = archived.iter().map(|id| format!("{id}\n")).collect();
             ui.transcript_text(&lines)?;
         }
-        Command::Delete { id } => {
+        ArchiveCommand::Delete { id } => {
             let id: RunId = id.parse()?;
             place.store.delete_archive(&id)?;
             ui.transcript_text(&format!("Deleted the archive of {id}\n"))?;
         }
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }

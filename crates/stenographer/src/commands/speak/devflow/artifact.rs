@@ -7,12 +7,12 @@ use steno_core::durable;
 use steno_core::format::devflow::{ArtifactInfo, RunId};
 use steno_core::json::Style;
 
-use super::Place;
-use crate::error::{CommandError, Exit};
+use super::DevflowStore;
+use crate::error::{CommandError, CommandExit};
 use crate::ui::Ui;
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum ArtifactCommand {
     /// List the artifacts of a run.
     List {
         /// The run: its id, a beginning that only it has, or `latest`.
@@ -45,39 +45,49 @@ pub(super) enum Command {
 }
 
 /// Lists, shows or writes artifacts.
-pub(super) fn run(ui: &mut Ui, place: &Place, command: &Command) -> Result<Exit, CommandError> {
+pub(super) fn run(
+    ui: &mut Ui,
+    place: &DevflowStore,
+    command: &ArtifactCommand,
+) -> Result<CommandExit, CommandError> {
     match command {
-        Command::List { id, json } => list(ui, &place.store.artifacts(&place.resolve(id)?)?, *json),
-        Command::View { id, name } => {
-            let bytes = place.store.load_artifact(&place.resolve(id)?, name)?;
-            ui.transcript_text(&String::from_utf8_lossy(&bytes))?;
-            Ok(Exit::Done)
+        ArtifactCommand::List { id, json } => {
+            list_artifacts(ui, &place.store.artifacts(&place.resolve_run(id)?)?, *json)
         }
-        Command::Export { id, name: Some(name), output } => {
-            let bytes = place.store.load_artifact(&place.resolve(id)?, name)?;
+        ArtifactCommand::View { id, name } => {
+            let bytes = place.store.load_artifact(&place.resolve_run(id)?, name)?;
+            ui.transcript_text(&String::from_utf8_lossy(&bytes))?;
+            Ok(CommandExit::Done)
+        }
+        ArtifactCommand::Export { id, name: Some(name), output } => {
+            let bytes = place.store.load_artifact(&place.resolve_run(id)?, name)?;
             match output {
-                Some(output) => write_new(place, output, &bytes)?,
+                Some(output) => write_new_file(place, output, &bytes)?,
                 None => ui.out().write_all(&bytes)?,
             }
-            Ok(Exit::Done)
+            Ok(CommandExit::Done)
         }
-        Command::Export { id, name: None, output } => {
+        ArtifactCommand::Export { id, name: None, output } => {
             let folder = output.clone().unwrap_or_default();
-            export_all(ui, place, &place.resolve(id)?, &folder)
+            export_all(ui, place, &place.resolve_run(id)?, &folder)
         }
     }
 }
 
-fn list(ui: &mut Ui, artifacts: &[ArtifactInfo], json: bool) -> Result<Exit, CommandError> {
+fn list_artifacts(
+    ui: &mut Ui,
+    artifacts: &[ArtifactInfo],
+    json: bool,
+) -> Result<CommandExit, CommandError> {
     if json {
         for artifact in artifacts {
             ui.transcript_text(&(Style::COMPACT.print(artifact) + "\n"))?;
         }
-        return Ok(Exit::Done);
+        return Ok(CommandExit::Done);
     }
     if artifacts.is_empty() {
         ui.transcript_text("No artifacts found.\n")?;
-        return Ok(Exit::Done);
+        return Ok(CommandExit::Done);
     }
     let width = artifacts.iter().map(|it| it.name.chars().count()).max().unwrap_or(0).max(4);
     let mut text = format!("{:<width$}  {:<13}  {:>9}  CREATED\n", "NAME", "TYPE", "SIZE");
@@ -88,22 +98,27 @@ fn list(ui: &mut Ui, artifacts: &[ArtifactInfo], json: bool) -> Result<Exit, Com
         text += &format!("{name:<width$}  {kind:<13}  {size:>9}  {created}{packed}\n");
     }
     ui.transcript_text(&text)?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn export_all(ui: &mut Ui, place: &Place, id: &RunId, folder: &Path) -> Result<Exit, CommandError> {
+fn export_all(
+    ui: &mut Ui,
+    place: &DevflowStore,
+    id: &RunId,
+    folder: &Path,
+) -> Result<CommandExit, CommandError> {
     let artifacts = place.store.artifacts(id)?;
     for artifact in &artifacts {
         let bytes = place.store.load_artifact(id, &artifact.name)?;
-        write_new(place, &folder.join(&artifact.name), &bytes)?;
+        write_new_file(place, &folder.join(&artifact.name), &bytes)?;
     }
-    ui.status(format_args!("wrote {}", super::counted(artifacts.len() as u64, "artifact")));
-    Ok(Exit::Done)
+    ui.status(format_args!("wrote {}", super::pluralize(artifacts.len() as u64, "artifact")));
+    Ok(CommandExit::Done)
 }
 
 /// Writes a file that is not there yet.
-fn write_new(place: &Place, path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
-    let path = place.scene.cwd.join(path);
+fn write_new_file(place: &DevflowStore, path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
+    let path = place.env.cwd.join(path);
     durable::create_private_dir(durable::parent(&path))?;
     if !durable::create_atomic(&path, bytes)? {
         let message = format!("there is a file already: {}", path.display());

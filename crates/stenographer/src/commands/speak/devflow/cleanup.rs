@@ -2,8 +2,8 @@
 
 use steno_core::format::devflow::{Cleanup, CleanupOptions, Retention, RunId};
 
-use super::{Place, counted};
-use crate::error::{CommandError, Exit};
+use super::{DevflowStore, pluralize};
+use crate::error::{CommandError, CommandExit};
 use crate::ui::Ui;
 
 #[derive(Debug, clap::Args)]
@@ -17,43 +17,51 @@ pub(super) struct Args {
 }
 
 /// Cleans up, or tells what would be done.
-pub(super) fn run(ui: &mut Ui, place: &Place, args: &Args) -> Result<Exit, CommandError> {
+pub(super) fn run(
+    ui: &mut Ui,
+    place: &DevflowStore,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
     let retention = Retention::configured(place.store.base())?;
     let options = CleanupOptions { dry_run: args.dry_run, delete: args.delete };
     let cleanup = place.store.cleanup(&retention, options)?;
     if !ui.is_quiet() {
-        let text = if args.dry_run { would(&cleanup, &retention) } else { done(&cleanup) };
+        let text = if args.dry_run {
+            describe_plan(&cleanup, &retention)
+        } else {
+            describe_result(&cleanup)
+        };
         ui.transcript_text(&text)?;
     }
     for error in &cleanup.errors {
         ui.warning(error);
     }
-    Ok(if cleanup.errors.is_empty() { Exit::Done } else { Exit::Failed })
+    Ok(if cleanup.errors.is_empty() { CommandExit::Done } else { CommandExit::Failed })
 }
 
-fn would(cleanup: &Cleanup, retention: &Retention) -> String {
-    let days = |days: u32| counted(days.into(), "day");
-    let mut out = names(
+fn describe_plan(cleanup: &Cleanup, retention: &Retention) -> String {
+    let days = |days: u32| pluralize(days.into(), "day");
+    let mut out = list_runs(
         &format!("archive (older than {})", days(retention.archive_after_days)),
         &cleanup.archived,
     );
-    out += &names(
+    out += &list_runs(
         &format!("delete (older than {})", days(retention.retention_days)),
         &cleanup.deleted,
     );
     if !cleanup.archives_deleted.is_empty() {
         let age = days(retention.archive_retention_days);
-        let count = counted(cleanup.archives_deleted.len() as u64, "archive");
+        let count = pluralize(cleanup.archives_deleted.len() as u64, "archive");
         out += &format!("Would delete {count} (older than {age})\n\n");
     }
     out + &format!(
         "Would keep: {}\nSpace to be freed: {}\n",
-        counted(cleanup.kept.len() as u64, "run"),
-        size(cleanup.space_saved)
+        pluralize(cleanup.kept.len() as u64, "run"),
+        format_size(cleanup.space_saved)
     )
 }
 
-fn names(what: &str, ids: &[RunId]) -> String {
+fn list_runs(what: &str, ids: &[RunId]) -> String {
     if ids.is_empty() {
         return String::new();
     }
@@ -61,19 +69,19 @@ fn names(what: &str, ids: &[RunId]) -> String {
     format!("Would {what}:\n{lines}\n")
 }
 
-fn done(cleanup: &Cleanup) -> String {
-    let runs = |ids: &[RunId]| counted(ids.len() as u64, "run");
+fn describe_result(cleanup: &Cleanup) -> String {
+    let runs = |ids: &[RunId]| pluralize(ids.len() as u64, "run");
     let mut out =
         format!("Archived {}\nDeleted {}\n", runs(&cleanup.archived), runs(&cleanup.deleted));
     if !cleanup.archives_deleted.is_empty() {
-        let count = counted(cleanup.archives_deleted.len() as u64, "archive");
+        let count = pluralize(cleanup.archives_deleted.len() as u64, "archive");
         out += &format!("Deleted {count}\n");
     }
-    out + &format!("Freed {}\n", size(cleanup.space_saved))
+    out + &format!("Freed {}\n", format_size(cleanup.space_saved))
 }
 
 /// Bytes in the largest unit that leaves a whole number: `234 MB`.
-fn size(bytes: u64) -> String {
+fn format_size(bytes: u64) -> String {
     let units = ["B", "KB", "MB", "GB", "TB"];
     let mut value = bytes;
     let mut unit = 0;
@@ -90,10 +98,10 @@ mod tests {
 
     #[test]
     fn sizes_have_whole_numbers() {
-        assert_eq!(size(0), "0 B");
-        assert_eq!(size(1536), "1 KB");
-        assert_eq!(size(234 << 20), "234 MB");
-        assert_eq!(size(u64::MAX), "16777215 TB");
+        assert_eq!(format_size(0), "0 B");
+        assert_eq!(format_size(1536), "1 KB");
+        assert_eq!(format_size(234 << 20), "234 MB");
+        assert_eq!(format_size(u64::MAX), "16777215 TB");
     }
 
     #[test]
@@ -107,11 +115,11 @@ mod tests {
             ..Cleanup::default()
         };
         assert_eq!(
-            would(&cleanup, &Retention::default()),
+            describe_plan(&cleanup, &Retention::default()),
             "Would archive (older than 7 days):\n  2025-01-08-a\n  2025-01-07-a\n\n\
              Would delete (older than 30 days):\n  2024-12-15-a\n\n\
              Would keep: 1 run\nSpace to be freed: 2 KB\n"
         );
-        assert_eq!(done(&cleanup), "Archived 2 runs\nDeleted 1 run\nFreed 2 KB\n");
+        assert_eq!(describe_result(&cleanup), "Archived 2 runs\nDeleted 1 run\nFreed 2 KB\n");
     }
 }

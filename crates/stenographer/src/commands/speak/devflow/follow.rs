@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use steno_core::format::devflow::{Look, Run};
 
-use super::Place;
-use crate::error::{CommandError, Exit};
+use super::DevflowStore;
+use crate::error::{CommandError, CommandExit};
 use crate::ui::Ui;
 
 /// How often the run is looked at.
-const PAUSE: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -20,31 +20,35 @@ pub(super) struct Args {
 
 /// How much of a run was printed: whole turns, and tool calls of the last one.
 #[derive(Default)]
-struct Printed {
+struct PrintedTurns {
     turns: usize,
     calls: usize,
 }
 
 /// Prints a run's turns until it ends.
-pub(super) fn run(ui: &mut Ui, place: &Place, args: &Args) -> Result<Exit, CommandError> {
-    let id = place.resolve(&args.id)?;
-    let mut printed = Printed::default();
+pub(super) fn run(
+    ui: &mut Ui,
+    place: &DevflowStore,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let id = place.resolve_run(&args.id)?;
+    let mut printed = PrintedTurns::default();
     loop {
         // Asked first, so that what is written before the end is still printed.
         let recording = place.store.load_metadata(&id)?.is_running();
         let decoded = place.store.load(&id)?;
-        ui.transcript_text(&printed.news(&decoded.run))?;
+        ui.transcript_text(&printed.render_new(&decoded.run))?;
         ui.flush()?;
         if !recording {
-            ui.problems(&decoded.problems);
-            ui.status(format_args!("{id}: {}", ended(&decoded.run)));
-            return Ok(Exit::Done);
+            ui.report_problems(&decoded.problems);
+            ui.status(format_args!("{id}: {}", final_status(&decoded.run)));
+            return Ok(CommandExit::Done);
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-fn ended(run: &Run) -> String {
+fn final_status(run: &Run) -> String {
     let meta = &run.metadata;
     if meta.error.is_empty() {
         meta.status.clone()
@@ -53,9 +57,9 @@ fn ended(run: &Run) -> String {
     }
 }
 
-impl Printed {
+impl PrintedTurns {
     /// What the run has that was not printed yet.
-    fn news(&mut self, run: &Run) -> String {
+    fn render_new(&mut self, run: &Run) -> String {
         let mut out = String::new();
         if let Some(last) = self.turns.checked_sub(1).and_then(|at| run.turns.get(at)) {
             for call in last.tool_calls.iter().skip(self.calls) {
@@ -81,17 +85,17 @@ mod tests {
     #[test]
     fn turns_and_calls_are_printed_once() {
         let mut run = Run::default();
-        let mut printed = Printed::default();
-        assert_eq!(printed.news(&run), "");
+        let mut printed = PrintedTurns::default();
+        assert_eq!(printed.render_new(&run), "");
         run.push(Turn::new("user", "Hi", 0));
-        assert!(printed.news(&run).contains("[1] USER"));
+        assert!(printed.render_new(&run).contains("[1] USER"));
         let call = || ToolCall::answered("ls", None, "x");
         run.turns[0].tool_calls.push(call());
-        assert_eq!(printed.news(&run), "\n  Tool: ls\n     Output: x\n");
+        assert_eq!(printed.render_new(&run), "\n  Tool: ls\n     Output: x\n");
         run.turns[0].tool_calls.push(call());
         run.push(Turn::new("assistant", "Ho", 0));
-        let news = printed.news(&run);
+        let news = printed.render_new(&run);
         assert!(news.starts_with("\n  Tool: ls\n") && news.contains("[2] ASSISTANT"));
-        assert_eq!(printed.news(&run), "");
+        assert_eq!(printed.render_new(&run), "");
     }
 }

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use steno_core::format::devflow::{self, Filter, RunMeta, Shape};
 use steno_core::json::Style;
 
-use super::Place;
-use super::since::Since;
-use crate::error::{CommandError, Exit};
+use super::DevflowStore;
+use super::since::SinceDuration;
+use crate::error::{CommandError, CommandExit};
 use crate::ui::Ui;
 
 #[derive(Debug, clap::Args)]
@@ -20,7 +20,7 @@ pub(super) struct Args {
     status: Option<String>,
     /// Runs that started in this time only, such as 24h or 7d.
     #[arg(long)]
-    since: Option<Since>,
+    since: Option<SinceDuration>,
     /// Tokens and turns too.
     #[arg(long, conflicts_with = "json")]
     long: bool,
@@ -30,15 +30,19 @@ pub(super) struct Args {
 }
 
 /// Lists runs.
-pub(super) fn run(ui: &mut Ui, place: &Place, args: Args) -> Result<Exit, CommandError> {
-    let now = place.scene.clock.now();
+pub(super) fn run(
+    ui: &mut Ui,
+    place: &DevflowStore,
+    args: Args,
+) -> Result<CommandExit, CommandError> {
+    let now = place.env.clock.now();
     let filter = Filter {
         flow: args.flow,
         status: args.status,
-        after: args.since.map(|since| since.before(now)),
+        after: args.since.map(|since| since.start_before(now)),
         ..Filter::default()
     };
-    let runs = place.list(ui, &filter)?;
+    let runs = place.list_runs(ui, &filter)?;
     if args.json {
         for run in &runs {
             let line = Style::COMPACT.print(&run.to_object(Shape::Shipped));
@@ -47,13 +51,13 @@ pub(super) fn run(ui: &mut Ui, place: &Place, args: Args) -> Result<Exit, Comman
     } else if args.long || runs.is_empty() {
         ui.transcript_text(&devflow::meta_list(&runs))?;
     } else {
-        ui.transcript_text(&table(&runs))?;
+        ui.transcript_text(&render_table(&runs))?;
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
 /// Four columns, two spaces apart.
-fn table(runs: &[RunMeta]) -> String {
+fn render_table(runs: &[RunMeta]) -> String {
     let mut rows = vec![["RUN ID", "STATUS", "STARTED", "COST"].map(str::to_owned)];
     rows.extend(runs.iter().map(|run| {
         let started = run.started_at.map(|at| at.date_and_clock());

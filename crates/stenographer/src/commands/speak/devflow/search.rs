@@ -6,8 +6,8 @@ use serde_json::json;
 use steno_core::format::devflow::{Filter, Query, RunMeta, SearchResult, Shape, TokenRange};
 use steno_core::json::Style;
 
-use super::Place;
-use crate::error::{CommandError, Exit};
+use super::DevflowStore;
+use crate::error::{CommandError, CommandExit};
 use crate::ui::Ui;
 
 #[derive(Debug, clap::Args)]
@@ -58,14 +58,18 @@ impl FromStr for TokenCondition {
 }
 
 /// Prints one line per turn that holds the text, or per run where only tokens were asked about.
-pub(super) fn run(ui: &mut Ui, place: &Place, args: Args) -> Result<Exit, CommandError> {
+pub(super) fn run(
+    ui: &mut Ui,
+    place: &DevflowStore,
+    args: Args,
+) -> Result<CommandExit, CommandError> {
     let mut runs = Filter::default();
     for condition in &args.tokens {
         let range = if condition.is_output { &mut runs.tokens_out } else { &mut runs.tokens_in };
         *range = condition.range;
     }
     let Some(text) = args.query.clone() else {
-        let found = place.list(ui, &runs)?;
+        let found = place.list_runs(ui, &runs)?;
         return list_runs(ui, &found, &args);
     };
     if text.is_empty() {
@@ -73,7 +77,7 @@ pub(super) fn run(ui: &mut Ui, place: &Place, args: Args) -> Result<Exit, Comman
     }
     let query = Query { text, case_sensitive: args.case_sensitive, limit: args.max, runs };
     let SearchResult { hits, problems } = place.store.search_all(&query)?;
-    ui.problems(&problems);
+    ui.report_problems(&problems);
     for hit in &hits {
         let (run, turn, excerpt) = (&hit.run_id, hit.turn_id, &hit.excerpt);
         if args.json {
@@ -85,11 +89,11 @@ pub(super) fn run(ui: &mut Ui, place: &Place, args: Args) -> Result<Exit, Comman
             ui.transcript_text(&format!("{run}: Turn {turn}: \"{excerpt}\"\n"))?;
         }
     }
-    Ok(if hits.is_empty() { Exit::Failed } else { Exit::Done })
+    Ok(if hits.is_empty() { CommandExit::Failed } else { CommandExit::Done })
 }
 
 /// Prints one line per run.
-fn list_runs(ui: &mut Ui, found: &[RunMeta], args: &Args) -> Result<Exit, CommandError> {
+fn list_runs(ui: &mut Ui, found: &[RunMeta], args: &Args) -> Result<CommandExit, CommandError> {
     for run in found.iter().take(args.max.unwrap_or(usize::MAX)) {
         let (tokens_in, tokens_out) = (run.total_tokens_in, run.total_tokens_out);
         let line = if args.json {
@@ -99,7 +103,7 @@ fn list_runs(ui: &mut Ui, found: &[RunMeta], args: &Args) -> Result<Exit, Comman
         };
         ui.transcript_text(&(line + "\n"))?;
     }
-    Ok(if found.is_empty() { Exit::Failed } else { Exit::Done })
+    Ok(if found.is_empty() { CommandExit::Failed } else { CommandExit::Done })
 }
 
 #[cfg(test)]

@@ -7,56 +7,56 @@ use steno_core::Timestamp;
 
 /// A span of time before now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Since {
+pub(super) struct SinceDuration {
     count: u32,
-    unit: Unit,
+    unit: DurationUnit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
+enum DurationUnit {
     Minute,
     Hour,
     Day,
     Week,
 }
 
-impl Since {
+impl SinceDuration {
     /// The moment at which the span begins.
-    pub(super) fn before(self, now: Timestamp) -> Timestamp {
+    pub(super) fn start_before(self, now: Timestamp) -> Timestamp {
         let count = i64::from(self.count);
         let span = match self.unit {
-            Unit::Minute => SignedDuration::from_mins(count),
-            Unit::Hour => SignedDuration::from_hours(count),
-            Unit::Day => SignedDuration::from_hours(24 * count),
-            Unit::Week => SignedDuration::from_hours(7 * 24 * count),
+            DurationUnit::Minute => SignedDuration::from_mins(count),
+            DurationUnit::Hour => SignedDuration::from_hours(count),
+            DurationUnit::Day => SignedDuration::from_hours(24 * count),
+            DurationUnit::Week => SignedDuration::from_hours(7 * 24 * count),
         };
         let instant = now.instant().checked_sub(span);
         Timestamp::from_instant(instant.unwrap_or(jiff::Timestamp::MIN), 9)
     }
 
     /// The span in words: `30 days`.
-    pub(super) fn words(self) -> String {
+    pub(super) fn to_words(self) -> String {
         let unit = match self.unit {
-            Unit::Minute => "minute",
-            Unit::Hour => "hour",
-            Unit::Day => "day",
-            Unit::Week => "week",
+            DurationUnit::Minute => "minute",
+            DurationUnit::Hour => "hour",
+            DurationUnit::Day => "day",
+            DurationUnit::Week => "week",
         };
-        super::counted(self.count.into(), unit)
+        super::pluralize(self.count.into(), unit)
     }
 }
 
-impl FromStr for Since {
+impl FromStr for SinceDuration {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let expected = "expected a number and m, h, d or w, such as 24h or 7d";
         let (count, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or(expected)?;
         let unit = match unit {
-            "m" => Unit::Minute,
-            "h" => Unit::Hour,
-            "d" => Unit::Day,
-            "w" => Unit::Week,
+            "m" => DurationUnit::Minute,
+            "h" => DurationUnit::Hour,
+            "d" => DurationUnit::Day,
+            "w" => DurationUnit::Week,
             _ => return Err(expected),
         };
         let count = count.parse().map_err(|_| expected)?;
@@ -72,8 +72,8 @@ mod tests {
     fn spans_reach_back_from_now() {
         let now: Timestamp = "2025-01-15T10:30:00Z".parse().unwrap();
         let begin = |text: &str| {
-            let since: Since = text.parse().unwrap();
-            since.before(now).to_rfc3339_nano()
+            let since: SinceDuration = text.parse().unwrap();
+            since.start_before(now).to_rfc3339_nano()
         };
         assert_eq!(begin("24h"), "2025-01-14T10:30:00Z");
         assert_eq!(begin("7d"), begin("1w"));
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn what_is_no_span_is_refused() {
         for text in ["", "d", "7", "7y", "-1d", "1.5h", "7é"] {
-            assert!(text.parse::<Since>().is_err(), "{text}");
+            assert!(text.parse::<SinceDuration>().is_err(), "{text}");
         }
     }
 }

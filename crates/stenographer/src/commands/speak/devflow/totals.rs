@@ -4,61 +4,69 @@ use std::collections::BTreeMap;
 
 use steno_core::format::devflow::{Filter, RunMeta, Stats, thousands};
 
-use super::since::Since;
-use super::{Place, counted};
-use crate::error::{CommandError, Exit};
+use super::since::SinceDuration;
+use super::{DevflowStore, pluralize};
+use crate::error::{CommandError, CommandExit};
 use crate::ui::Ui;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct CostArgs {
+pub(super) struct DevflowCostArgs {
     /// The time that is added up, such as 24h or 7d.
     #[arg(long, default_value = "30d")]
-    since: Since,
+    since: SinceDuration,
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct UsageArgs {
+pub(super) struct DevflowUsageArgs {
     /// This flow only.
     #[arg(long)]
     flow: Option<String>,
 }
 
 /// Prints what runs have cost.
-pub(super) fn cost(ui: &mut Ui, place: &Place, args: &CostArgs) -> Result<Exit, CommandError> {
-    let after = Some(args.since.before(place.scene.clock.now()));
-    let runs = place.list(ui, &Filter { after, ..Filter::default() })?;
+pub(super) fn print_cost(
+    ui: &mut Ui,
+    place: &DevflowStore,
+    args: &DevflowCostArgs,
+) -> Result<CommandExit, CommandError> {
+    let after = Some(args.since.start_before(place.env.clock.now()));
+    let runs = place.list_runs(ui, &Filter { after, ..Filter::default() })?;
     let stats = Stats::of(&runs);
     writeln!(
         ui.out(),
         "Last {}: ${:.2} across {}",
-        args.since.words(),
+        args.since.to_words(),
         stats.total_cost,
-        counted(stats.total_runs, "run")
+        pluralize(stats.total_runs, "run")
     )?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
 /// Prints the tokens of each flow.
-pub(super) fn usage(ui: &mut Ui, place: &Place, args: UsageArgs) -> Result<Exit, CommandError> {
-    let runs = place.list(ui, &Filter { flow: args.flow, ..Filter::default() })?;
+pub(super) fn print_usage(
+    ui: &mut Ui,
+    place: &DevflowStore,
+    args: DevflowUsageArgs,
+) -> Result<CommandExit, CommandError> {
+    let runs = place.list_runs(ui, &Filter { flow: args.flow, ..Filter::default() })?;
     if runs.is_empty() {
         writeln!(ui.out(), "No runs found.")?;
-        return Ok(Exit::Failed);
+        return Ok(CommandExit::Failed);
     }
     let mut flows: BTreeMap<&str, Vec<&RunMeta>> = BTreeMap::new();
     for run in &runs {
         flows.entry(&run.flow_id).or_default().push(run);
     }
     for (flow, runs) in flows {
-        ui.transcript_text(&flow_usage(flow, &Stats::of(runs)))?;
+        ui.transcript_text(&format_flow_usage(flow, &Stats::of(runs)))?;
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn flow_usage(flow: &str, stats: &Stats) -> String {
+fn format_flow_usage(flow: &str, stats: &Stats) -> String {
     format!(
         "{flow} ({}):\n  Input:  {} tokens\n  Output: {} tokens\n  Avg:    {} in / {} out per run\n",
-        counted(stats.total_runs, "run"),
+        pluralize(stats.total_runs, "run"),
         thousands(stats.total_tokens_in),
         thousands(stats.total_tokens_out),
         thousands(stats.average_tokens_in()),

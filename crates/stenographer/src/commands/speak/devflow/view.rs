@@ -3,8 +3,8 @@
 use clap::ValueEnum;
 use steno_core::format::devflow::{self, Look, Shape, View};
 
-use super::Place;
-use crate::error::{CommandError, Exit};
+use super::DevflowStore;
+use crate::error::{CommandError, CommandExit};
 use crate::ui::Ui;
 
 #[derive(Debug, clap::Args)]
@@ -22,12 +22,12 @@ pub(super) struct Args {
     #[arg(long, group = "part", value_name = "N")]
     turn: Option<u64>,
     /// How it looks.
-    #[arg(long, value_enum, default_value_t = Style::Shipped)]
-    style: Style,
+    #[arg(long, value_enum, default_value_t = DevflowStyle::Shipped)]
+    style: DevflowStyle,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum Style {
+pub(super) enum DevflowStyle {
     /// Rules of `=` and `-`, plain numbers.
     Shipped,
     /// Box-drawing rules and thousands separators.
@@ -36,20 +36,20 @@ pub(super) enum Style {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ExportArgs {
+pub(super) struct DevflowExportArgs {
     /// The run: its id, a beginning that only it has, or `latest`.
     #[arg(value_name = "RUN-ID")]
     id: String,
     /// What is printed.
-    #[arg(long, value_enum, default_value_t = Format::Md)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = DevflowExportFormat::Md)]
+    format: DevflowExportFormat,
     /// As JSON, only the fields that ADR-011 defines.
     #[arg(long)]
     strict: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-pub(super) enum Format {
+pub(super) enum DevflowExportFormat {
     /// Markdown.
     Md,
     /// The run's own JSON.
@@ -57,7 +57,7 @@ pub(super) enum Format {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct DiffArgs {
+pub(super) struct DevflowDiffArgs {
     /// One run.
     #[arg(value_name = "RUN-ID")]
     a: String,
@@ -66,57 +66,69 @@ pub(super) struct DiffArgs {
     b: String,
 }
 
-impl Style {
-    fn look(self) -> Look {
+impl DevflowStyle {
+    fn to_look(self) -> Look {
         match self {
-            Style::Shipped => Look::Shipped,
-            Style::Adr013 => Look::Adr013,
+            DevflowStyle::Shipped => Look::Shipped,
+            DevflowStyle::Adr013 => Look::Adr013,
         }
     }
 }
 
 /// Shows a run, or a part of it.
-pub(super) fn run(ui: &mut Ui, place: &Place, args: &Args) -> Result<Exit, CommandError> {
-    let run = place.load(ui, &args.id)?.run;
-    let look = args.style.look();
-    let view = View { run: &run, now: place.scene.clock.now(), look };
+pub(super) fn run(
+    ui: &mut Ui,
+    place: &DevflowStore,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let run = place.load_run(ui, &args.id)?.run;
+    let look = args.style.to_look();
+    let view = View { run: &run, now: place.env.clock.now(), look };
     let text = match args.turn {
         Some(number) => {
             let turn = run.turns.iter().find(|turn| turn.id == number);
-            look.turn(turn.ok_or_else(|| missing_turn(number, run.turns.len()))?)
+            look.turn(turn.ok_or_else(|| missing_turn_error(number, run.turns.len()))?)
         }
         None if args.summary => view.summary(),
         None if args.assistant_only => view.assistant_only(),
         None => view.full(),
     };
     ui.transcript_text(&text)?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
 /// Prints a run in another format.
-pub(super) fn export(ui: &mut Ui, place: &Place, args: &ExportArgs) -> Result<Exit, CommandError> {
-    if args.strict && args.format != Format::Json {
+pub(super) fn export_run(
+    ui: &mut Ui,
+    place: &DevflowStore,
+    args: &DevflowExportArgs,
+) -> Result<CommandExit, CommandError> {
+    if args.strict && args.format != DevflowExportFormat::Json {
         return Err(CommandError::usage("--strict is for --format json"));
     }
-    let run = place.load(ui, &args.id)?.run;
+    let run = place.load_run(ui, &args.id)?.run;
     let shape = if args.strict { Shape::Adr011 } else { Shape::Shipped };
     let text = match args.format {
-        Format::Md => devflow::markdown(&run, place.scene.clock.now()),
-        Format::Json => run.to_json(shape) + "\n",
+        DevflowExportFormat::Md => devflow::markdown(&run, place.env.clock.now()),
+        DevflowExportFormat::Json => run.to_json(shape) + "\n",
     };
     ui.transcript_text(&text)?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
 /// Compares two runs.
-pub(super) fn diff(ui: &mut Ui, place: &Place, args: &DiffArgs) -> Result<Exit, CommandError> {
-    let a = place.load(ui, &args.a)?.run;
-    let b = place.load(ui, &args.b)?.run;
-    ui.transcript_text(&devflow::diff(&a, &b, place.scene.clock.now()))?;
-    Ok(Exit::Done)
+pub(super) fn diff_runs(
+    ui: &mut Ui,
+    place: &DevflowStore,
+    args: &DevflowDiffArgs,
+) -> Result<CommandExit, CommandError> {
+    let a = place.load_run(ui, &args.a)?.run;
+    let b = place.load_run(ui, &args.b)?.run;
+    ui.transcript_text(&devflow::diff(&a, &b, place.env.clock.now()))?;
+    Ok(CommandExit::Done)
 }
 
-fn missing_turn(number: u64, turns: usize) -> CommandError {
+fn missing_turn_error(number: u64, turns: usize) -> CommandError {
     CommandError::user(format!("no such turn: {number}"))
-        .hint(format!("the run has {}", super::counted(turns as u64, "turn")))
+        .hint(format!("the run has {}", super::pluralize(turns as u64, "turn")))
 }

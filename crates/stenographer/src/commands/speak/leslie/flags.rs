@@ -4,10 +4,10 @@ use std::str::FromStr;
 
 use steno_core::thread::WordError;
 
-use super::answer::Failure;
+use super::response::LeslieFailure;
 
 /// The flags that take a value.
-const VALUES: [&str; 31] = [
+const VALUE_FLAGS: [&str; 31] = [
     "action",
     "assistant",
     "binding",
@@ -42,26 +42,27 @@ const VALUES: [&str; 31] = [
 ];
 
 /// The flags that are there or not.
-const SWITCHES: [&str; 8] =
+const SWITCH_FLAGS: [&str; 8] =
     ["debug", "force", "foreground", "from_env", "help", "no_run", "no_tui", "yes"];
 
 /// A command line taken apart.
-pub(super) struct Flags {
+pub(super) struct LeslieFlags {
     /// What is no flag: the command first.
     pub(super) words: Vec<String>,
     /// The flags as they were typed, with their values, in the order in which they were given.
     given: Vec<(String, Option<String>)>,
 }
 
-impl Flags {
+impl LeslieFlags {
     pub(super) fn parse(args: impl Iterator<Item = String>) -> Self {
         let mut args = args.peekable();
         let mut flags = Self { words: Vec::new(), given: Vec::new() };
         while let Some(arg) = args.next() {
             if arg == "--" {
                 flags.words.extend(args.by_ref());
-            } else if let Some((name, value)) = flag(&arg) {
-                let takes_value = value.is_none() && !SWITCHES.contains(&known(&name).as_str());
+            } else if let Some((name, value)) = parse_flag(&arg) {
+                let takes_value =
+                    value.is_none() && !SWITCH_FLAGS.contains(&normalize_name(&name).as_str());
                 let next = takes_value.then(|| args.next_if(|next| !is_flag(next))).flatten();
                 flags.given.push((name, value.or(next)));
             } else {
@@ -77,46 +78,46 @@ impl Flags {
     }
 
     /// The flags that no command has.
-    pub(super) fn unknown(&self) -> impl Iterator<Item = String> {
-        let is_known = |name: &str| VALUES.contains(&name) || SWITCHES.contains(&name);
+    pub(super) fn unknown_flags(&self) -> impl Iterator<Item = String> {
+        let is_known = |name: &str| VALUE_FLAGS.contains(&name) || SWITCH_FLAGS.contains(&name);
         let names = self.given.iter().map(|(name, _)| name);
-        names.filter(move |name| !is_known(&known(name))).map(|name| format!("--{name}"))
+        names.filter(move |name| !is_known(&normalize_name(name))).map(|name| format!("--{name}"))
     }
 
     /// Whether a switch is there.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.given.iter().any(|(given, _)| known(given) == name)
+        self.given.iter().any(|(given, _)| normalize_name(given) == name)
     }
 
     /// The last value of a flag, however often it is given.
-    pub(super) fn last(&self, name: &str) -> Option<&str> {
-        self.all(name).last().copied().flatten()
+    pub(super) fn last_value(&self, name: &str) -> Option<&str> {
+        self.all_values(name).last().copied().flatten()
     }
 
     /// A text that must be there.
-    pub(super) fn required(&self, name: &str) -> Result<&str, Failure> {
-        match self.all(name).as_slice() {
+    pub(super) fn required_text(&self, name: &str) -> Result<&str, LeslieFailure> {
+        match self.all_values(name).as_slice() {
             [Some(text)] if !text.trim().is_empty() => Ok(text),
-            [_, _, ..] => Err(twice(name)),
-            _ => Err(Failure::unknown(format!("Missing required flag --{name}"))),
+            [_, _, ..] => Err(repeated_flag_error(name)),
+            _ => Err(LeslieFailure::without_code(format!("Missing required flag --{name}"))),
         }
     }
 
     /// A text that may be left out.
-    pub(super) fn optional(&self, name: &str) -> Result<Option<&str>, Failure> {
-        match self.all(name).as_slice() {
+    pub(super) fn optional_text(&self, name: &str) -> Result<Option<&str>, LeslieFailure> {
+        match self.all_values(name).as_slice() {
             [] => Ok(None),
             [Some(text)] => Ok(Some(text)),
-            [None] => Err(without_value(name)),
-            _ => Err(twice(name)),
+            [None] => Err(missing_value_error(name)),
+            _ => Err(repeated_flag_error(name)),
         }
     }
 
     /// The parts of a list between commas.
-    pub(super) fn list(&self, name: &str) -> Result<Vec<String>, Failure> {
+    pub(super) fn comma_list(&self, name: &str) -> Result<Vec<String>, LeslieFailure> {
         let mut parts = Vec::new();
-        for value in self.all(name) {
-            let value = value.ok_or_else(|| without_value(name))?;
+        for value in self.all_values(name) {
+            let value = value.ok_or_else(|| missing_value_error(name))?;
             let named = value.split(',').map(str::trim).filter(|part| !part.is_empty());
             parts.extend(named.map(str::to_owned));
         }
@@ -124,41 +125,42 @@ impl Flags {
     }
 
     /// The parts of a list that must have some.
-    pub(super) fn required_list(&self, name: &str) -> Result<Vec<String>, Failure> {
-        let missing = || Failure::unknown(format!("Missing required flag --{name}"));
-        Some(self.list(name)?).filter(|parts| !parts.is_empty()).ok_or_else(missing)
+    pub(super) fn required_list(&self, name: &str) -> Result<Vec<String>, LeslieFailure> {
+        let missing = || LeslieFailure::without_code(format!("Missing required flag --{name}"));
+        Some(self.comma_list(name)?).filter(|parts| !parts.is_empty()).ok_or_else(missing)
     }
 
     /// One of the words that leslie knows.
-    pub(super) fn word<T>(&self, name: &str) -> Result<Option<T>, Failure>
+    pub(super) fn parse_word<T>(&self, name: &str) -> Result<Option<T>, LeslieFailure>
     where
         T: FromStr<Err = WordError>,
     {
-        let invalid = |error| Failure::unknown(format!("Invalid value of flag --{name}: {error}"));
-        self.optional(name)?.map(|text| text.parse().map_err(invalid)).transpose()
+        let invalid =
+            |error| LeslieFailure::without_code(format!("Invalid value of flag --{name}: {error}"));
+        self.optional_text(name)?.map(|text| text.parse().map_err(invalid)).transpose()
     }
 
-    fn all(&self, name: &str) -> Vec<Option<&str>> {
-        let given = self.given.iter().filter(|(given, _)| known(given) == name);
+    fn all_values(&self, name: &str) -> Vec<Option<&str>> {
+        let given = self.given.iter().filter(|(given, _)| normalize_name(given) == name);
         given.map(|(_, value)| value.as_deref()).collect()
     }
 }
 
-fn twice(name: &str) -> Failure {
-    Failure::unknown(format!("Flag --{name} is given more than once"))
+fn repeated_flag_error(name: &str) -> LeslieFailure {
+    LeslieFailure::without_code(format!("Flag --{name} is given more than once"))
 }
 
-fn without_value(name: &str) -> Failure {
-    Failure::unknown(format!("Missing value of flag --{name}"))
+fn missing_value_error(name: &str) -> LeslieFailure {
+    LeslieFailure::without_code(format!("Missing value of flag --{name}"))
 }
 
 /// A flag's name as it is known: hyphens and underscores are the same.
-fn known(name: &str) -> String {
+fn normalize_name(name: &str) -> String {
     name.replace('-', "_")
 }
 
 /// The name of a flag, and the value that is tied to it.
-fn flag(arg: &str) -> Option<(String, Option<String>)> {
+fn parse_flag(arg: &str) -> Option<(String, Option<String>)> {
     match arg {
         "-c" => return Some(("config".to_owned(), None)),
         "-h" => return Some(("help".to_owned(), None)),
@@ -184,8 +186,8 @@ fn is_flag(arg: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn flags(line: &[&str]) -> Flags {
-        Flags::parse(line.iter().map(|arg| (*arg).to_owned()))
+    fn flags(line: &[&str]) -> LeslieFlags {
+        LeslieFlags::parse(line.iter().map(|arg| (*arg).to_owned()))
     }
 
     #[test]
@@ -193,8 +195,8 @@ mod tests {
         let flags =
             flags(&["--debug", "objective", "--title=a=b", "create", "-c", "x", "--", "--y"]);
         assert_eq!(flags.words, ["objective", "create", "--y"]);
-        assert_eq!(flags.required("title").unwrap(), "a=b");
-        assert_eq!(flags.optional("config").unwrap(), Some("x"));
+        assert_eq!(flags.required_text("title").unwrap(), "a=b");
+        assert_eq!(flags.optional_text("config").unwrap(), Some("x"));
         assert!(flags.has("debug"));
     }
 
@@ -203,18 +205,18 @@ mod tests {
         let line =
             ["--intent", "123", "--content", "- a\n--b c", "--reason", "-5", "--title", "--yes"];
         let flags = flags(&line);
-        assert_eq!(flags.required("intent").unwrap(), "123");
-        assert_eq!(flags.required("content").unwrap(), "- a\n--b c");
-        assert_eq!(flags.required("reason").unwrap(), "-5");
-        assert!(flags.required("title").is_err());
+        assert_eq!(flags.required_text("intent").unwrap(), "123");
+        assert_eq!(flags.required_text("content").unwrap(), "- a\n--b c");
+        assert_eq!(flags.required_text("reason").unwrap(), "-5");
+        assert!(flags.required_text("title").is_err());
         assert!(flags.has("yes"));
     }
 
     #[test]
     fn lists_are_split_and_put_together() {
         let flags = flags(&["--ref", "a, b,,", "--ref=c", "--scope", ""]);
-        assert_eq!(flags.list("ref").unwrap(), ["a", "b", "c"]);
-        assert_eq!(flags.list("scope").unwrap(), [""; 0]);
+        assert_eq!(flags.comma_list("ref").unwrap(), ["a", "b", "c"]);
+        assert_eq!(flags.comma_list("scope").unwrap(), [""; 0]);
         assert!(flags.required_list("scope").is_err());
     }
 
@@ -222,9 +224,9 @@ mod tests {
     fn underscores_are_hyphens_and_strangers_are_told() {
         let flags =
             flags(&["--stop_reason", "x", "--conflict-strategy", "strict", "--bo-gus", "1"]);
-        assert_eq!(flags.required("stop_reason").unwrap(), "x");
-        assert_eq!(flags.optional("conflict_strategy").unwrap(), Some("strict"));
-        assert_eq!(flags.unknown().collect::<Vec<_>>(), ["--bo-gus"]);
+        assert_eq!(flags.required_text("stop_reason").unwrap(), "x");
+        assert_eq!(flags.optional_text("conflict_strategy").unwrap(), Some("strict"));
+        assert_eq!(flags.unknown_flags().collect::<Vec<_>>(), ["--bo-gus"]);
         assert_eq!(flags.words, [""; 0]);
     }
 }

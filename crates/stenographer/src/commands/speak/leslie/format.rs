@@ -8,15 +8,15 @@ use steno_core::json::Style;
 
 /// A form of the answer.
 #[derive(Clone, Copy)]
-pub(super) enum Format {
+pub(super) enum LeslieFormat {
     Json,
     Table,
     Yaml,
 }
 
-impl Format {
+impl LeslieFormat {
     /// The format of that name; JSON for any other, as leslie has it.
-    pub(super) fn named(name: Option<&str>) -> Self {
+    pub(super) fn from_name(name: Option<&str>) -> Self {
         match name {
             Some("table") => Self::Table,
             Some("yaml") => Self::Yaml,
@@ -28,9 +28,9 @@ impl Format {
     pub(super) fn print(self, envelope: &Value) -> String {
         match self {
             Self::Json => Style::PRETTY.print(envelope) + "\n",
-            Self::Table => table::print(envelope),
+            Self::Table => table::print_table(envelope),
             // leslie ends it with an empty line.
-            Self::Yaml => yaml::print(envelope) + "\n",
+            Self::Yaml => yaml::print_yaml(envelope) + "\n",
         }
     }
 }

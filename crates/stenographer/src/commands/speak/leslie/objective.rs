@@ -2,22 +2,22 @@
 
 use serde_json::json;
 
-use super::Desk;
-use super::answer::{Answer, Failure};
+use super::LeslieCall;
+use super::response::{LeslieFailure, LeslieResponse};
 
-pub(super) fn create(desk: &Desk<'_>) -> Result<Answer, Failure> {
-    let objective = desk.store.create_objective(desk.flags.required("title")?)?;
-    Ok(Answer::new(json!({
+pub(super) fn create_objective(desk: &LeslieCall<'_>) -> Result<LeslieResponse, LeslieFailure> {
+    let objective = desk.store.create_objective(desk.flags.required_text("title")?)?;
+    Ok(LeslieResponse::new(json!({
         "objectiveId": objective.id,
         "title": objective.title,
         "logDir": desk.store.log_folder(&objective.id),
     })))
 }
 
-pub(super) fn list(desk: &Desk<'_>) -> Result<Answer, Failure> {
-    Ok(Answer::new(desk.store.objectives()?))
+pub(super) fn list_objectives(desk: &LeslieCall<'_>) -> Result<LeslieResponse, LeslieFailure> {
+    Ok(LeslieResponse::new(desk.store.objectives()?))
 }
 
-pub(super) fn status(desk: &Desk<'_>) -> Result<Answer, Failure> {
-    Ok(Answer::new(desk.store.objective(desk.flags.required("id")?)?))
+pub(super) fn objective_status(desk: &LeslieCall<'_>) -> Result<LeslieResponse, LeslieFailure> {
+    Ok(LeslieResponse::new(desk.store.objective(desk.flags.required_text("id")?)?))
 }

@@ -3,11 +3,11 @@
 use serde_json::json;
 use steno_core::thread::{Executor, Inherit, Operator, Spawn};
 
-use super::answer::{Answer, Failure};
-use super::{Desk, worker};
+use super::response::{LeslieFailure, LeslieResponse};
+use super::{LeslieCall, worker};
 
-pub(super) fn run(desk: &mut Desk<'_>) -> Result<Answer, Failure> {
-    let spawned = desk.store.spawn(&wanted(desk)?)?;
+pub(super) fn run(desk: &mut LeslieCall<'_>) -> Result<LeslieResponse, LeslieFailure> {
+    let spawned = desk.store.spawn(&parse_spawn(desk)?)?;
     let thread = &spawned.thread;
     let mut data = json!({
         "thread_id": thread.id,
@@ -16,21 +16,21 @@ pub(super) fn run(desk: &mut Desk<'_>) -> Result<Answer, Failure> {
         "objective": thread.objective,
     });
     let wants_agent = !desk.flags.has("no_run") && thread.executor != Executor::Human;
-    let went_well = !wants_agent || worker::set_to_work(desk, thread, &mut data)?;
-    Ok(Answer::new(data).with_warnings(spawned.warnings).that_went(went_well))
+    let went_well = !wants_agent || worker::run_or_start_agent(desk, thread, &mut data)?;
+    Ok(LeslieResponse::new(data).with_warnings(spawned.warnings).with_success(went_well))
 }
 
-fn wanted(desk: &Desk<'_>) -> Result<Spawn, Failure> {
+fn parse_spawn(desk: &LeslieCall<'_>) -> Result<Spawn, LeslieFailure> {
     let flags = &desk.flags;
-    let parent = flags.optional("parent")?.filter(|parent| !parent.is_empty());
+    let parent = flags.optional_text("parent")?.filter(|parent| !parent.is_empty());
     Ok(Spawn {
         parent: parent.map(str::to_owned),
-        inherit: flags.word("inherit")?.unwrap_or(Inherit::None),
-        scope: flags.list("scope")?,
-        references: flags.list("ref")?,
-        tags: Some(flags.list("tags")?),
-        executor: flags.word("executor")?.unwrap_or(Executor::Agent),
+        inherit: flags.parse_word("inherit")?.unwrap_or(Inherit::None),
+        scope: flags.comma_list("scope")?,
+        references: flags.comma_list("ref")?,
+        tags: Some(flags.comma_list("tags")?),
+        executor: flags.parse_word("executor")?.unwrap_or(Executor::Agent),
         operator: Operator::User,
-        ..Spawn::new(flags.required("intent")?, flags.required("objective")?)
+        ..Spawn::new(flags.required_text("intent")?, flags.required_text("objective")?)
     })
 }

@@ -7,52 +7,56 @@ use steno_core::durable;
 use steno_core::format::leslie;
 use steno_core::{Entry, Kind, Role, Session, SessionId, Timestamp, Transcript};
 
-use super::Desk;
-use super::answer::{Answer, Failure, with_causes};
+use super::LeslieCall;
+use super::response::{LeslieFailure, LeslieResponse, join_causes};
 
-pub(super) fn run(desk: &mut Desk<'_>) -> Result<Answer, Failure> {
-    let thread = desk.flags.required("thread")?;
-    let transcript = transcript(desk, thread)?;
+pub(super) fn run(desk: &mut LeslieCall<'_>) -> Result<LeslieResponse, LeslieFailure> {
+    let thread = desk.flags.required_text("thread")?;
+    let transcript = build_transcript(desk, thread)?;
     let written = desk.store.write_transcript(thread, &transcript)?;
-    let path = written.first().ok_or_else(|| Failure::unknown("There is nothing to write"))?;
+    let path =
+        written.first().ok_or_else(|| LeslieFailure::without_code("There is nothing to write"))?;
     if fs::read(path).is_ok_and(|text| !text.ends_with(b"\n")) {
         let full = leslie::full_path(path);
         let lines = transcript.entries.iter().map(|entry| format!("{}\n", json!(entry)));
         durable::write_atomic(&full, lines.collect::<String>().as_bytes())
-            .map_err(|error| Failure::unknown(with_causes(&error)))?;
+            .map_err(|error| LeslieFailure::without_code(join_causes(&error)))?;
         let (limit, full) = (leslie::FILE_LIMIT, full.display());
         desk.ui.warning(format_args!("cut at {limit} bytes, and kept in full: {full}"));
     }
-    Ok(Answer::new(json!({ "transcript_path": path })))
+    Ok(LeslieResponse::new(json!({ "transcript_path": path })))
 }
 
-fn transcript(desk: &Desk<'_>, thread: &str) -> Result<Transcript, Failure> {
+fn build_transcript(desk: &LeslieCall<'_>, thread: &str) -> Result<Transcript, LeslieFailure> {
     let flags = &desk.flags;
-    let chat = flags.required("chat")?;
-    let query = entry(Role::User, flags.required("query")?, time(desk, "start")?);
-    let answer = entry(Role::Assistant, flags.required("assistant")?, time(desk, "end")?);
+    let chat = flags.required_text("chat")?;
+    let query = new_entry(Role::User, flags.required_text("query")?, parse_time(desk, "start")?);
+    let answer =
+        new_entry(Role::Assistant, flags.required_text("assistant")?, parse_time(desk, "end")?);
     let mut session = Session::new(SessionId::for_native(leslie::AGENT, chat), leslie::AGENT);
     session.native_id = Some(chat.to_owned());
     session.thread = Some(thread.to_owned());
-    let mode = flags.optional("mode")?.unwrap_or("agent");
+    let mode = flags.optional_text("mode")?.unwrap_or("agent");
     session.extra.insert(leslie::AGENT_MODE.to_owned(), mode.into());
-    session.stop_reason = Some(flags.optional("stop_reason")?.unwrap_or("end_turn").to_owned());
+    session.stop_reason =
+        Some(flags.optional_text("stop_reason")?.unwrap_or("end_turn").to_owned());
     let mut transcript = Transcript::new(session);
     transcript.push(query);
     transcript.push(answer);
     Ok(transcript)
 }
 
-fn entry(role: Role, text: &str, at: Timestamp) -> Entry {
+fn new_entry(role: Role, text: &str, at: Timestamp) -> Entry {
     Entry { created_at: Some(at), ..Entry::new(role, Kind::Text, text) }
 }
 
 /// The time that a flag states, as it states it; or now, by the local clock.
-fn time(desk: &Desk<'_>, name: &str) -> Result<Timestamp, Failure> {
-    let Some(text) = desk.flags.optional(name)? else {
-        return Ok(desk.now().to_local_seconds(&desk.scene.zone));
+fn parse_time(desk: &LeslieCall<'_>, name: &str) -> Result<Timestamp, LeslieFailure> {
+    let Some(text) = desk.flags.optional_text(name)? else {
+        return Ok(desk.now().to_local_seconds(&desk.env.zone));
     };
-    let invalid =
-        |_| Failure::unknown(format!("Invalid value of flag --{name}: not a time: {text}"));
+    let invalid = |_| {
+        LeslieFailure::without_code(format!("Invalid value of flag --{name}: not a time: {text}"))
+    };
     text.parse().map_err(invalid)
 }

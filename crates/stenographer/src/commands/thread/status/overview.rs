@@ -3,43 +3,47 @@
 use steno_core::thread::{Objective, Thread};
 
 use super::super::json_line;
-use crate::error::{CommandError, Exit};
-use crate::table::fit;
+use crate::error::{CommandError, CommandExit};
+use crate::project_threads::ProjectThreads;
+use crate::text_table::fit_columns;
 use crate::thread_error::explain_thread_error;
-use crate::threads::Threads;
 use crate::ui::Ui;
 
 /// Prints them all; as JSON, one thread to a line.
-pub(super) fn run(ui: &mut Ui, threads: &Threads, json: bool) -> Result<Exit, CommandError> {
+pub(super) fn print_overview(
+    ui: &mut Ui,
+    threads: &ProjectThreads,
+    json: bool,
+) -> Result<CommandExit, CommandError> {
     let all = threads.store.threads(None).map_err(explain_thread_error)?;
     if json {
         all.iter().try_for_each(|thread| json_line(ui, thread).map(drop))?;
-        return Ok(Exit::Done);
+        return Ok(CommandExit::Done);
     }
     let objectives = threads.store.objectives().map_err(explain_thread_error)?;
     if objectives.is_empty() && all.is_empty() {
         ui.status("nothing here yet; begin with `steno objective create TITLE`");
-        return Ok(Exit::Done);
+        return Ok(CommandExit::Done);
     }
-    let mut tree = Tree { all: &all, text: String::new(), width: ui.width() };
+    let mut tree = ThreadTree { all: &all, text: String::new(), width: ui.width() };
     for objective in &objectives {
         tree.push_objective(objective);
     }
     let known = |thread: &&Thread| objectives.iter().any(|it| it.id == thread.objective);
     for thread in all.iter().filter(|thread| !known(thread)) {
-        tree.push(thread, 0);
+        tree.push_thread(thread, 0);
     }
     ui.listing_text(&tree.text)?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-struct Tree<'a> {
+struct ThreadTree<'a> {
     all: &'a [Thread],
     text: String,
     width: usize,
 }
 
-impl Tree<'_> {
+impl ThreadTree<'_> {
     fn push_objective(&mut self, objective: &Objective) {
         self.push_line(&format!("{} {} {}", objective.id, objective.status, objective.title));
         let all = self.all;
@@ -53,7 +57,7 @@ impl Tree<'_> {
     }
 
     fn push_with_children(&mut self, thread: &Thread, depth: usize) {
-        self.push(thread, depth);
+        self.push_thread(thread, depth);
         // Deeper than that nobody looks, and a damaged store may go in circles.
         if depth > 40 {
             return;
@@ -67,13 +71,13 @@ impl Tree<'_> {
         }
     }
 
-    fn push(&mut self, thread: &Thread, depth: usize) {
+    fn push_thread(&mut self, thread: &Thread, depth: usize) {
         let indent = "  ".repeat(depth);
         self.push_line(&format!("{indent}{} {} {}", thread.id, thread.status, thread.title));
     }
 
     fn push_line(&mut self, line: &str) {
-        self.text.push_str(&fit(&line.replace(['\n', '\t'], " "), self.width));
+        self.text.push_str(&fit_columns(&line.replace(['\n', '\t'], " "), self.width));
         self.text.push('\n');
     }
 }

@@ -6,10 +6,10 @@ use unicode_width::UnicodeWidthStr;
 type Object = Map<String, Value>;
 
 /// The fewest columns of a key.
-const KEY: usize = 8;
+const MIN_KEY_COLUMNS: usize = 8;
 
 /// Prints the envelope's fields and, below, what is in them.
-pub(super) fn print(envelope: &Value) -> String {
+pub(super) fn print_table(envelope: &Value) -> String {
     let mut text = String::new();
     let (mut plain, mut lists) = (Object::new(), Vec::new());
     for (key, value) in envelope.as_object().into_iter().flatten() {
@@ -33,9 +33,9 @@ pub(super) fn print(envelope: &Value) -> String {
 }
 
 fn push_lines(text: &mut String, object: &Object) {
-    let width = object.keys().map(|key| key.width()).max().unwrap_or(0).max(KEY);
+    let width = object.keys().map(|key| key.width()).max().unwrap_or(0).max(MIN_KEY_COLUMNS);
     for (key, value) in object {
-        let cell = cell(value).replace('\n', &format!("\n{}", " ".repeat(width + 3)));
+        let cell = format_cell(value).replace('\n', &format!("\n{}", " ".repeat(width + 3)));
         text.push_str(format!("{key:width$} : {cell}").trim_end());
         text.push('\n');
     }
@@ -49,7 +49,8 @@ fn push_columns(text: &mut String, items: &[Value]) {
         }
     }
     let row = |item: &Value| -> Vec<String> {
-        let of = |head: &&str| item.get(head).map(cell).unwrap_or_default().replace('\n', " ");
+        let of =
+            |head: &&str| item.get(head).map(format_cell).unwrap_or_default().replace('\n', " ");
         heads.iter().map(of).collect()
     };
     let mut rows = vec![heads.iter().map(|head| (*head).to_owned()).collect::<Vec<_>>()];
@@ -61,23 +62,23 @@ fn push_columns(text: &mut String, items: &[Value]) {
     for (at, row) in rows.iter().enumerate() {
         let gap = if at == 1 { "-|-" } else { " | " };
         let padded: Vec<_> =
-            row.iter().zip(&widths).map(|(cell, width)| pad(cell, *width)).collect();
+            row.iter().zip(&widths).map(|(cell, width)| pad_cell(cell, *width)).collect();
         text.push_str(padded.join(gap).trim_end());
         text.push('\n');
     }
 }
 
-fn pad(cell: &str, width: usize) -> String {
+fn pad_cell(cell: &str, width: usize) -> String {
     format!("{cell}{}", " ".repeat(width.saturating_sub(cell.width())))
 }
 
 /// A value as one cell; only what has parts within parts is shown as JSON.
-fn cell(value: &Value) -> String {
+fn format_cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
         Value::Array(items) if !items.iter().any(|item| item.is_array() || item.is_object()) => {
-            items.iter().map(cell).collect::<Vec<_>>().join(", ")
+            items.iter().map(format_cell).collect::<Vec<_>>().join(", ")
         }
         other => other.to_string(),
     }
@@ -92,15 +93,19 @@ mod tests {
     #[test]
     fn fields_are_lines_and_lists_are_columns() {
         let one = json!({ "success": true, "data": { "id": "t", "tags": ["a", "b"], "parent_id": null } });
-        assert_eq!(print(&one), "success   : true\nid        : t\ntags      : a, b\nparent_id :\n");
+        assert_eq!(
+            print_table(&one),
+            "success   : true\nid        : t\ntags      : a, b\nparent_id :\n"
+        );
         let many = json!({ "success": true, "data": [{ "id": "日本", "status": "active" }], "warnings": [] });
         let expected = "success  : true\n\nid   | status\n-----|-------\n日本 | active\n";
-        assert_eq!(print(&many), expected);
+        assert_eq!(print_table(&many), expected);
     }
 
     #[test]
     fn texts_of_several_lines_stay_in_their_column() {
-        let text = print(&json!({ "success": true, "data": { "thread_context": "<a>\n</a>" } }));
+        let text =
+            print_table(&json!({ "success": true, "data": { "thread_context": "<a>\n</a>" } }));
         assert_eq!(text, "success        : true\nthread_context : <a>\n                 </a>\n");
     }
 }

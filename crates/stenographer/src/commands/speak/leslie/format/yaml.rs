@@ -5,53 +5,58 @@ mod text;
 
 use serde_json::Value;
 
-use self::text::TextPlace;
+use self::text::ScalarContext;
 
 /// Spaces by which each level stands further to the right.
-const STEP: usize = 2;
+const INDENT_STEP: usize = 2;
 
 /// Prints a value that is an object or a list.
-pub(super) fn print(value: &Value) -> String {
-    block(value, 0) + "\n"
+pub(super) fn print_yaml(value: &Value) -> String {
+    format_value(value, 0) + "\n"
 }
 
 /// A value that begins where the line stands; its further lines are indented so far.
-fn block(value: &Value, indent: usize) -> String {
+fn format_value(value: &Value, indent: usize) -> String {
     let between = format!("\n{}", " ".repeat(indent));
     match value {
         Value::Object(fields) if !fields.is_empty() => {
-            let fields = fields.iter().map(|(key, value)| field(key, value, indent));
+            let fields = fields.iter().map(|(key, value)| format_field(key, value, indent));
             fields.collect::<Vec<_>>().join(&between)
         }
         Value::Array(items) if !items.is_empty() => {
-            let items = items.iter().map(|item| format!("- {}", block(item, indent + STEP)));
+            let items =
+                items.iter().map(|item| format!("- {}", format_value(item, indent + INDENT_STEP)));
             items.collect::<Vec<_>>().join(&between)
         }
         Value::Object(_) => "{}".to_owned(),
         Value::String(text) => {
-            text::scalar(text, TextPlace { indent, before: None, is_key: false })
+            text::format_scalar(text, ScalarContext { indent, before: None, is_key: false })
         }
         other => other.to_string(),
     }
 }
 
-fn field(key: &str, value: &Value, indent: usize) -> String {
-    let indent = indent + STEP;
-    let key = text::scalar(key, TextPlace { indent, before: None, is_key: true }) + ":";
+fn format_field(key: &str, value: &Value, indent: usize) -> String {
+    let indent = indent + INDENT_STEP;
+    let key = text::format_scalar(key, ScalarContext { indent, before: None, is_key: true }) + ":";
     let (space, value) = match value {
-        Value::Object(fields) if !fields.is_empty() => (newline(indent), block(value, indent)),
-        Value::Array(items) if !items.is_empty() => (newline(indent), block(value, indent)),
+        Value::Object(fields) if !fields.is_empty() => {
+            (newline_with_indent(indent), format_value(value, indent))
+        }
+        Value::Array(items) if !items.is_empty() => {
+            (newline_with_indent(indent), format_value(value, indent))
+        }
         Value::String(text) => {
             let before = Some(key.encode_utf16().count() + 1);
-            let text = text::scalar(text, TextPlace { indent, before, is_key: false });
+            let text = text::format_scalar(text, ScalarContext { indent, before, is_key: false });
             (if text.starts_with('\n') { String::new() } else { " ".to_owned() }, text)
         }
-        other => (" ".to_owned(), block(other, indent)),
+        other => (" ".to_owned(), format_value(other, indent)),
     };
     key + &space + &value
 }
 
-fn newline(indent: usize) -> String {
+fn newline_with_indent(indent: usize) -> String {
     format!("\n{}", " ".repeat(indent))
 }
 
@@ -94,7 +99,7 @@ word: yes
 number: "42"
 time: 2026-01-05T09:15:32.500Z
 "#;
-        assert_eq!(print(&value), expected);
+        assert_eq!(print_yaml(&value), expected);
     }
 
     #[test]
@@ -119,6 +124,6 @@ context: >-
     <asset type="plan" />
   </thread_context>
 "#;
-        assert_eq!(print(&value), expected);
+        assert_eq!(print_yaml(&value), expected);
     }
 }

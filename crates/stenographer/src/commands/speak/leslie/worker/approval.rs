@@ -12,27 +12,27 @@ use steno_core::SessionId;
 use steno_core::durable;
 use steno_core::thread::Thread;
 
-use super::super::answer::Failure;
-use super::runtime::{Runtime, failed};
-use super::{Desk, policy};
+use super::super::response::LeslieFailure;
+use super::runtime::{RuntimeFolder, to_failure};
+use super::{LeslieCall, policy};
 
 /// How long an agent waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(30 * 60);
+const APPROVAL_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 /// How often one looks for an answer.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Bytes of what a tool is given that are shown.
-const SHOWN: usize = 200;
+const MAX_INPUT_CHARS: usize = 200;
 
 /// Asks by a file, and waits for another one with the answer.
-pub(super) fn ask(
-    desk: &Desk<'_>,
-    runtime: &Runtime,
+pub(super) fn request_approval(
+    desk: &LeslieCall<'_>,
+    runtime: &RuntimeFolder,
     thread: &Thread,
     call: &Value,
-) -> Result<bool, Failure> {
-    let (id, tool) = (SessionId::fresh().to_string(), policy::name(call));
+) -> Result<bool, LeslieFailure> {
+    let (id, tool) = (SessionId::fresh().to_string(), policy::tool_name(call));
     let request = json!({
         "request_id": id,
         "thread_id": thread.id,
@@ -40,51 +40,51 @@ pub(super) fn ask(
         "input": call["rawInput"],
         "created_at": desk.now(),
     });
-    let path = runtime.requests().join(format!("{id}.json"));
-    durable::write_atomic(&path, format!("{request:#}\n").as_bytes()).map_err(failed)?;
+    let path = runtime.requests_folder().join(format!("{id}.json"));
+    durable::write_atomic(&path, format!("{request:#}\n").as_bytes()).map_err(to_failure)?;
     let asked = json!({ "requestId": id, "toolName": tool });
-    runtime.note(desk, thread, "tool_request", asked)?;
-    let answer = runtime.responses().join(format!("{id}.json"));
+    runtime.append_event(desk, thread, "tool_request", asked)?;
+    let answer = runtime.responses_folder().join(format!("{id}.json"));
     let begun = Instant::now();
     let is_allowed = loop {
-        if let Some(is_allowed) = answered(&answer) {
+        if let Some(is_allowed) = read_approval(&answer) {
             break is_allowed;
         }
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > APPROVAL_TIMEOUT {
             break false;
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     };
     let decision = if is_allowed { "allow" } else { "deny" };
     let decided = json!({ "requestId": id, "decision": decision });
-    runtime.note(desk, thread, "tool_decision", decided)?;
+    runtime.append_event(desk, thread, "tool_decision", decided)?;
     Ok(is_allowed)
 }
 
 /// The answer, once it is whole.
-fn answered(path: &Path) -> Option<bool> {
+fn read_approval(path: &Path) -> Option<bool> {
     let answer: Value = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
     Some(answer["behavior"] == "allow")
 }
 
 /// Asks a person on the terminal, if there is one; whether it is allowed.
-pub(super) fn ask_here(desk: &mut Desk<'_>, question: &str) -> bool {
+pub(super) fn ask_on_terminal(desk: &mut LeslieCall<'_>, question: &str) -> bool {
     if !desk.ui.is_interactive() {
         return false;
     }
-    desk.ui.note(format_args!("{question}\nAllow? (y/n)"));
+    desk.ui.print_note(format_args!("{question}\nAllow? (y/n)"));
     let mut line = String::new();
     let _ = io::stdin().lock().read_line(&mut line);
     matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
 /// Puts the questions that wait in a run's folder to a person. Where there is none, whoever else watches the folder answers.
-pub(super) fn answer_all(
-    desk: &mut Desk<'_>,
-    runtime: &Runtime,
+pub(super) fn answer_requests(
+    desk: &mut LeslieCall<'_>,
+    runtime: &RuntimeFolder,
     known: &mut HashSet<String>,
-) -> Result<(), Failure> {
-    let Ok(requests) = fs::read_dir(runtime.requests()) else { return Ok(()) };
+) -> Result<(), LeslieFailure> {
+    let Ok(requests) = fs::read_dir(runtime.requests_folder()) else { return Ok(()) };
     let mut names: Vec<_> =
         requests.flatten().map(|file| file.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
@@ -92,24 +92,24 @@ pub(super) fn answer_all(
         if !known.insert(name.clone()) {
             continue;
         }
-        let bytes = fs::read(runtime.requests().join(&name)).unwrap_or_default();
+        let bytes = fs::read(runtime.requests_folder().join(&name)).unwrap_or_default();
         let Ok(request) = serde_json::from_slice::<Value>(&bytes) else { continue };
         let (thread, tool) = (&request["thread_id"], &request["tool_name"]);
-        let input: String = request["input"].to_string().chars().take(SHOWN).collect();
+        let input: String = request["input"].to_string().chars().take(MAX_INPUT_CHARS).collect();
         let question = format!("thread {thread} wants to use {tool}: {input}");
         if !desk.ui.is_interactive() {
-            desk.ui.note(format_args!(
+            desk.ui.print_note(format_args!(
                 "{question}; an answer is awaited in {}",
-                runtime.responses().join(&name).display()
+                runtime.responses_folder().join(&name).display()
             ));
             continue;
         }
-        let answer = match ask_here(desk, &question) {
+        let answer = match ask_on_terminal(desk, &question) {
             true => json!({ "behavior": "allow", "updatedInput": request["input"] }),
             false => json!({ "behavior": "deny", "message": format!("Denied by user for {tool}") }),
         };
-        let path = runtime.responses().join(&name);
-        durable::write_atomic(&path, format!("{answer:#}\n").as_bytes()).map_err(failed)?;
+        let path = runtime.responses_folder().join(&name);
+        durable::write_atomic(&path, format!("{answer:#}\n").as_bytes()).map_err(to_failure)?;
     }
     Ok(())
 }

@@ -11,42 +11,42 @@ use steno_core::thread::{
     Action, Executor, Id, Lifecycle, Objective, ObjectiveStatus, Operator, Spawn, Status, Thread,
 };
 
-use super::super::answer::{Answer, Failure};
-use super::runtime::{Runtime, State};
-use super::{Desk, approval, start};
+use super::super::response::{LeslieFailure, LeslieResponse};
+use super::runtime::{LeslieWorkerState, RuntimeFolder};
+use super::{LeslieCall, approval, start_worker};
 use crate::thread_run::finish_killed_runs;
 
 /// How often one looks how the threads stand.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How often a thread is resumed in one run.
 const MAX_RESUMES: usize = 20;
 
 /// `run`: a new objective, worked on until all its threads are over or nobody works on those that are left.
-pub(in super::super) fn run(desk: &mut Desk<'_>) -> Result<Answer, Failure> {
-    let title = desk.flags.required("title")?.to_owned();
+pub(in super::super) fn run(desk: &mut LeslieCall<'_>) -> Result<LeslieResponse, LeslieFailure> {
+    let title = desk.flags.required_text("title")?.to_owned();
     let objective = desk.store.create_objective(&title)?;
     desk.store.spawn(&Spawn::new(title, objective.id.as_str()))?;
-    let runtime = Runtime::begin(desk, &objective)?;
-    let mut monitor = Monitor {
+    let runtime = RuntimeFolder::create(desk, &objective)?;
+    let mut monitor = ObjectiveMonitor {
         objective,
         runtime,
         workers: HashMap::new(),
         started: HashMap::new(),
         resumes: ResumeCounts::default(),
         failed: Vec::new(),
-        asked: HashSet::new(),
+        known_requests: HashSet::new(),
     };
-    while monitor.look(desk)? {
-        threads::sleep(LOOK);
+    while monitor.poll(desk)? {
+        threads::sleep(POLL_INTERVAL);
     }
-    monitor.answer(desk)
+    monitor.into_response(desk)
 }
 
 /// A run while it goes on.
-struct Monitor {
+struct ObjectiveMonitor {
     objective: Objective,
-    runtime: Runtime,
+    runtime: RuntimeFolder,
     /// The workers that were started from here.
     workers: HashMap<String, (Thread, Child)>,
     /// The threads that an agent was started for, and which of their children were over then.
@@ -55,30 +55,30 @@ struct Monitor {
     /// Those whose agents have failed.
     failed: Vec<String>,
     /// The questions that were put to a person.
-    asked: HashSet<String>,
+    known_requests: HashSet<String>,
 }
 
-impl Monitor {
+impl ObjectiveMonitor {
     /// Does what there is to do; whether somebody still works.
-    fn look(&mut self, desk: &mut Desk<'_>) -> Result<bool, Failure> {
-        self.reap(desk)?;
+    fn poll(&mut self, desk: &mut LeslieCall<'_>) -> Result<bool, LeslieFailure> {
+        self.reap_workers(desk)?;
         let mut threads = desk.store.threads(None)?;
         threads.retain(|thread| thread.objective == self.objective.id);
-        let busy = self.busy(&threads);
+        let busy = self.busy_threads(&threads);
         for thread in threads.iter().filter(|thread| !busy.contains(thread.id.as_str())) {
             let id = thread.id.as_str();
             let is_new = thread.status == Status::Active
                 && thread.executor != Executor::Human
                 && !self.started.contains_key(id);
-            let over = children_over(thread, &threads);
-            if is_new && self.runtime.claim(thread)? {
+            let over = finished_children(thread, &threads);
+            if is_new && self.runtime.claim_thread(thread)? {
                 self.started.insert(id.to_owned(), over);
-                self.start(desk, thread, "run")?;
+                self.start_worker(desk, thread, "run")?;
             } else if self.is_ready(thread, &threads) {
                 self.started.insert(id.to_owned(), over);
-                if self.resumes.count(id) {
-                    let resumed = resume(desk, thread)?;
-                    self.start(desk, &resumed, "resume")?;
+                if self.resumes.count_resume(id) {
+                    let resumed = resume_thread(desk, thread)?;
+                    self.start_worker(desk, &resumed, "resume")?;
                 } else {
                     desk.ui.warning(format_args!(
                         "thread {id} was resumed {MAX_RESUMES} times and still spawns children; it stays suspended"
@@ -86,18 +86,18 @@ impl Monitor {
                 }
             }
         }
-        approval::answer_all(desk, &self.runtime, &mut self.asked)?;
+        approval::answer_requests(desk, &self.runtime, &mut self.known_requests)?;
         self.objective = desk.store.objective(self.objective.id.as_str())?;
         let is_over = self.objective.status == ObjectiveStatus::Completed;
         Ok(!self.workers.is_empty() || !busy.is_empty() && !is_over)
     }
 
     /// The threads that somebody works on, be it from here or because an agent has spawned them.
-    fn busy(&self, threads: &[Thread]) -> HashSet<String> {
-        let states = self.runtime.states();
+    fn busy_threads(&self, threads: &[Thread]) -> HashSet<String> {
+        let states = self.runtime.worker_states();
         let is_busy = |id: &&str| match states.get(*id) {
             _ if self.started.contains_key(*id) => self.workers.contains_key(*id),
-            Some(State::Busy(pid)) => is_alive(*pid),
+            Some(LeslieWorkerState::Busy(pid)) => is_process_alive(*pid),
             _ => false,
         };
         threads.iter().map(|thread| thread.id.as_str()).filter(is_busy).map(str::to_owned).collect()
@@ -106,7 +106,7 @@ impl Monitor {
     /// Whether a thread waited for others which are over, and one of those has ended since its agent was last started. Else
     /// the agent would only be told the same again.
     fn is_ready(&self, thread: &Thread, threads: &[Thread]) -> bool {
-        let over = children_over(thread, threads);
+        let over = finished_children(thread, threads);
         let children = threads.iter().filter(|child| is_child(child, thread)).count();
         let has_failed = self.failed.iter().any(|failed| failed == thread.id.as_str());
         thread.status == Status::Suspended
@@ -116,15 +116,20 @@ impl Monitor {
             && self.started.get(thread.id.as_str()) != Some(&over)
     }
 
-    fn start(&mut self, desk: &mut Desk<'_>, thread: &Thread, source: &str) -> Result<(), Failure> {
-        desk.ui.note(format_args!("thread {} started", thread.id));
-        let worker = start(desk, thread, Some((&self.runtime, source)))?;
+    fn start_worker(
+        &mut self,
+        desk: &mut LeslieCall<'_>,
+        thread: &Thread,
+        source: &str,
+    ) -> Result<(), LeslieFailure> {
+        desk.ui.print_note(format_args!("thread {} started", thread.id));
+        let worker = start_worker(desk, thread, Some((&self.runtime, source)))?;
         self.workers.insert(thread.id.to_string(), (thread.clone(), worker));
         Ok(())
     }
 
     /// Takes leave of workers that have ended.
-    fn reap(&mut self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+    fn reap_workers(&mut self, desk: &mut LeslieCall<'_>) -> Result<(), LeslieFailure> {
         let mut over = Vec::new();
         for (id, (_, worker)) in &mut self.workers {
             if let Ok(Some(status)) = worker.try_wait() {
@@ -133,29 +138,37 @@ impl Monitor {
         }
         for (id, ended_well) in over {
             let Some((thread, _)) = self.workers.remove(&id) else { continue };
-            let state = self.runtime.states().get(&id).copied();
-            if let Some(State::Busy(_)) | None = state {
+            let state = self.runtime.worker_states().get(&id).copied();
+            if let Some(LeslieWorkerState::Busy(_)) | None = state {
                 // One that was killed could not say so itself.
-                self.runtime.note(desk, &thread, "worker_exit", json!({ "success": false }))?;
+                self.runtime.append_event(
+                    desk,
+                    &thread,
+                    "worker_exit",
+                    json!({ "success": false }),
+                )?;
             }
-            let went_well = ended_well && state == Some(State::Over { went_well: true });
-            desk.ui
-                .note(format_args!("thread {id} {}", if went_well { "ended" } else { "failed" }));
+            let went_well =
+                ended_well && state == Some(LeslieWorkerState::Over { went_well: true });
+            desk.ui.print_note(format_args!(
+                "thread {id} {}",
+                if went_well { "ended" } else { "failed" }
+            ));
             if !went_well {
-                finish_killed_runs(desk.ui, desk.scene, &desk.store);
+                finish_killed_runs(desk.ui, desk.env, &desk.store);
                 self.failed.push(id);
             }
         }
         Ok(())
     }
 
-    fn answer(self, desk: &Desk<'_>) -> Result<Answer, Failure> {
+    fn into_response(self, desk: &LeslieCall<'_>) -> Result<LeslieResponse, LeslieFailure> {
         if let Some(thread) = self.failed.first() {
             let log = format!(".leslie/logs/workers/{thread}.ndjson");
             let message = format!("Agent of thread '{thread}' failed, see {log}");
-            return Err(Failure::unknown(message));
+            return Err(LeslieFailure::without_code(message));
         }
-        Ok(Answer::new(json!({
+        Ok(LeslieResponse::new(json!({
             "objective_id": self.objective.id,
             "title": self.objective.title,
             "status": self.objective.status,
@@ -172,7 +185,7 @@ struct ResumeCounts(HashMap<String, usize>);
 
 impl ResumeCounts {
     /// Counts one more time; whether the thread may be resumed.
-    fn count(&mut self, id: &str) -> bool {
+    fn count_resume(&mut self, id: &str) -> bool {
         let count = self.0.entry(id.to_owned()).or_default();
         *count += 1;
         *count <= MAX_RESUMES
@@ -180,7 +193,7 @@ impl ResumeCounts {
 }
 
 /// The children of a thread that are over.
-fn children_over(thread: &Thread, threads: &[Thread]) -> HashSet<Id> {
+fn finished_children(thread: &Thread, threads: &[Thread]) -> HashSet<Id> {
     let over = threads.iter().filter(|child| is_child(child, thread) && child.status.is_over());
     over.map(|child| child.id.clone()).collect()
 }
@@ -189,7 +202,7 @@ fn is_child(child: &Thread, parent: &Thread) -> bool {
     child.parent_id.as_ref() == Some(&parent.id)
 }
 
-fn resume(desk: &Desk<'_>, thread: &Thread) -> Result<Thread, Failure> {
+fn resume_thread(desk: &LeslieCall<'_>, thread: &Thread) -> Result<Thread, LeslieFailure> {
     Ok(desk.store.lifecycle(&Lifecycle {
         thread: thread.id.to_string(),
         action: Action::Resume,
@@ -199,7 +212,7 @@ fn resume(desk: &Desk<'_>, thread: &Thread) -> Result<Thread, Failure> {
 }
 
 /// Whether a process is there; one that nobody has named may be.
-fn is_alive(pid: Option<u64>) -> bool {
+fn is_process_alive(pid: Option<u64>) -> bool {
     #[cfg(unix)]
     if let Some(pid) = pid.and_then(|pid| i32::try_from(pid).ok()) {
         use rustix::process::{Pid, test_kill_process};
@@ -215,8 +228,8 @@ mod tests {
     #[test]
     fn no_thread_is_resumed_without_end() {
         let mut counts = ResumeCounts::default();
-        assert!((0..MAX_RESUMES).all(|_| counts.count("a")));
-        assert!(!counts.count("a"));
-        assert!(counts.count("b"));
+        assert!((0..MAX_RESUMES).all(|_| counts.count_resume("a")));
+        assert!(!counts.count_resume("a"));
+        assert!(counts.count_resume("b"));
     }
 }

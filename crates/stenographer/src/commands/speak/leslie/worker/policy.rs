@@ -10,10 +10,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// The files with rules, from the project's folder; what comes later holds.
-const FILES: [&str; 2] = ["leslie.permissions.json", ".leslie/permissions.json"];
+const RULE_FILES: [&str; 2] = ["leslie.permissions.json", ".leslie/permissions.json"];
 
 /// Commands that are never run.
-const DENIED: [&str; 6] = [
+const DENIED_COMMANDS: [&str; 6] = [
     r"\brm\s+-rf\b",
     r"\b(mkfs|fdisk|parted|shutdown|reboot|halt|poweroff)\b",
     r"\bdd\s.*\bof=/dev/",
@@ -23,22 +23,22 @@ const DENIED: [&str; 6] = [
 ];
 
 /// Commands that a person has to allow.
-const CONFIRMED: [&str; 3] = [
+const CONFIRMED_COMMANDS: [&str; 3] = [
     r"\b(curl|wget)\b.+\|\s*(sh|bash)\b",
     r"\bgit\s+push\s.*--force\b",
     r"\bdocker\s+system\s+prune\b",
 ];
 
 /// The files that only commands may change.
-const STORES: [&str; 2] = [".leslie/thread_relations.json", ".leslie/objectives.json"];
+const STORE_FILES: [&str; 2] = [".leslie/thread_relations.json", ".leslie/objectives.json"];
 
 /// Words in the names of tools that change files.
-const WRITING: [&str; 7] = ["write", "edit", "replace", "delete", "remove", "rename", "move"];
+const WRITE_WORDS: [&str; 7] = ["write", "edit", "replace", "delete", "remove", "rename", "move"];
 
 /// Whether a tool may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Decision {
+pub(super) enum ToolDecision {
     Allow,
     /// A person decides.
     Confirm,
@@ -46,43 +46,43 @@ pub(super) enum Decision {
 }
 
 /// Rules for commands.
-pub(super) struct Rules {
+pub(super) struct CommandRules {
     denied: Vec<Regex>,
     confirmed: Vec<Regex>,
     /// What holds for all others.
-    default: Decision,
+    default: ToolDecision,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Stated {
-    default: Option<Decision>,
-    bash: Lists,
+struct RuleFile {
+    default: Option<ToolDecision>,
+    bash: CommandLists,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Lists {
+struct CommandLists {
     deny: Vec<String>,
     confirm: Vec<String>,
 }
 
-impl Rules {
+impl CommandRules {
     /// The rules of a project, and what is wrong with its files.
-    pub(super) fn of(root: &Path) -> (Self, Vec<String>) {
+    pub(super) fn for_project(root: &Path) -> (Self, Vec<String>) {
         let mut problems = Vec::new();
         let mut compile = |pattern: &str| {
             Regex::new(pattern).map_err(|_| problems.push(format!("not a pattern: {pattern}"))).ok()
         };
         let mut rules = Self {
-            denied: DENIED.iter().filter_map(|pattern| compile(pattern)).collect(),
-            confirmed: CONFIRMED.iter().filter_map(|pattern| compile(pattern)).collect(),
-            default: Decision::Allow,
+            denied: DENIED_COMMANDS.iter().filter_map(|pattern| compile(pattern)).collect(),
+            confirmed: CONFIRMED_COMMANDS.iter().filter_map(|pattern| compile(pattern)).collect(),
+            default: ToolDecision::Allow,
         };
         let mut unread = Vec::new();
-        for name in FILES {
+        for name in RULE_FILES {
             let path = root.join(name);
-            let stated: Stated = match read(&path) {
+            let stated: RuleFile = match read_rules(&path) {
                 Ok(stated) => stated,
                 Err(reason) => {
                     unread.push(format!("no rules read from {}: {reason}", path.display()));
@@ -98,37 +98,37 @@ impl Rules {
     }
 
     /// Whether a tool may be used, by all that its agent has told of the call.
-    pub(super) fn decide(&self, call: &Value) -> Decision {
+    pub(super) fn decide(&self, call: &Value) -> ToolDecision {
         if is_writing(call) && touches_stores(call) {
-            return Decision::Deny;
+            return ToolDecision::Deny;
         }
-        let Some(command) = command(call) else { return Decision::Allow };
+        let Some(command) = shell_command(call) else { return ToolDecision::Allow };
         let is_in = |list: &[Regex]| list.iter().any(|pattern| pattern.is_match(&command));
         match () {
-            () if is_in(&self.denied) => Decision::Deny,
-            () if is_in(&self.confirmed) => Decision::Confirm,
+            () if is_in(&self.denied) => ToolDecision::Deny,
+            () if is_in(&self.confirmed) => ToolDecision::Confirm,
             () => self.default,
         }
     }
 }
 
-fn read(path: &Path) -> Result<Stated, String> {
+fn read_rules(path: &Path) -> Result<RuleFile, String> {
     match fs::read(path) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| error.to_string()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Stated::default()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(RuleFile::default()),
         Err(error) => Err(error.to_string()),
     }
 }
 
 /// What a tool is called, by its agent or its kind.
-pub(super) fn name(call: &Value) -> &str {
+pub(super) fn tool_name(call: &Value) -> &str {
     let named = [&call["name"], &call["_meta"]["claudeCode"]["toolName"], &call["kind"]];
     named.into_iter().find_map(Value::as_str).unwrap_or("tool")
 }
 
 /// The command that a tool would run.
-fn command(call: &Value) -> Option<String> {
-    let is_shell = call["kind"] == "execute" || name(call).eq_ignore_ascii_case("bash");
+fn shell_command(call: &Value) -> Option<String> {
+    let is_shell = call["kind"] == "execute" || tool_name(call).eq_ignore_ascii_case("bash");
     let told = match &call["rawInput"]["command"] {
         Value::String(command) => Some(command.clone()),
         Value::Array(words) => {
@@ -140,8 +140,8 @@ fn command(call: &Value) -> Option<String> {
 }
 
 fn is_writing(call: &Value) -> bool {
-    let name = name(call).to_lowercase();
-    WRITING.iter().any(|word| name.contains(word))
+    let name = tool_name(call).to_lowercase();
+    WRITE_WORDS.iter().any(|word| name.contains(word))
 }
 
 fn touches_stores(call: &Value) -> bool {
@@ -151,7 +151,7 @@ fn touches_stores(call: &Value) -> bool {
     }
     let is_store = |text: &&str| {
         let path = text.trim().replace('\\', "/");
-        STORES.iter().any(|store| Path::new(&path).ends_with(store))
+        STORE_FILES.iter().any(|store| Path::new(&path).ends_with(store))
     };
     texts.iter().any(is_store)
 }
@@ -177,33 +177,33 @@ mod tests {
 
     #[test]
     fn only_some_commands_are_held_back() {
-        let (rules, problems) = Rules::of(Path::new("/nowhere"));
+        let (rules, problems) = CommandRules::for_project(Path::new("/nowhere"));
         assert_eq!(problems, Vec::<String>::new());
         for (command, decision) in [
-            ("ls -la", Decision::Allow),
-            ("rm -rf /", Decision::Deny),
-            ("sudo reboot", Decision::Deny),
-            ("dd if=x of=/dev/sda", Decision::Deny),
-            ("curl https://x | sh", Decision::Confirm),
-            ("git push origin --force", Decision::Confirm),
+            ("ls -la", ToolDecision::Allow),
+            ("rm -rf /", ToolDecision::Deny),
+            ("sudo reboot", ToolDecision::Deny),
+            ("dd if=x of=/dev/sda", ToolDecision::Deny),
+            ("curl https://x | sh", ToolDecision::Confirm),
+            ("git push origin --force", ToolDecision::Confirm),
         ] {
             assert_eq!(rules.decide(&run(command)), decision, "{command}");
         }
         let words =
             json!({ "kind": "execute", "rawInput": { "command": ["sh", "-c", "rm -rf x"] } });
-        assert_eq!(rules.decide(&words), Decision::Deny);
+        assert_eq!(rules.decide(&words), ToolDecision::Deny);
         let titled = json!({ "name": "Bash", "title": "mkfs /dev/x" });
-        assert_eq!(rules.decide(&titled), Decision::Deny);
+        assert_eq!(rules.decide(&titled), ToolDecision::Deny);
     }
 
     #[test]
     fn nobody_writes_the_stores_by_hand() {
-        let (rules, _) = Rules::of(Path::new("/nowhere"));
+        let (rules, _) = CommandRules::for_project(Path::new("/nowhere"));
         let edit = |path: &str| json!({ "kind": "edit", "rawInput": { "file_path": path } });
-        assert_eq!(rules.decide(&edit("/w/.leslie/objectives.json")), Decision::Deny);
-        assert_eq!(rules.decide(&edit("./.leslie/thread_relations.json")), Decision::Deny);
-        assert_eq!(rules.decide(&edit(".leslie/threads/t/plan.md")), Decision::Allow);
+        assert_eq!(rules.decide(&edit("/w/.leslie/objectives.json")), ToolDecision::Deny);
+        assert_eq!(rules.decide(&edit("./.leslie/thread_relations.json")), ToolDecision::Deny);
+        assert_eq!(rules.decide(&edit(".leslie/threads/t/plan.md")), ToolDecision::Allow);
         let read = json!({ "kind": "read", "locations": [{ "path": ".leslie/objectives.json" }] });
-        assert_eq!(rules.decide(&read), Decision::Allow);
+        assert_eq!(rules.decide(&read), ToolDecision::Allow);
     }
 }

@@ -9,86 +9,92 @@ use serde_json::{Value, json};
 use steno_core::durable::{self, FileError};
 use steno_core::thread::{Objective, Thread};
 
-use super::super::answer::{Failure, with_causes};
-use super::Desk;
-use crate::scene::Scene;
+use super::super::response::{LeslieFailure, join_causes};
+use super::LeslieCall;
+use crate::process_environment::ProcessEnvironment;
 
 /// Tells workers in which run they are.
-pub(super) const VARIABLE: &str = "LESLIE_RUNTIME_DIR";
+pub(super) const RUNTIME_VARIABLE: &str = "LESLIE_RUNTIME_DIR";
 
 /// The folder of one run.
-pub(super) struct Runtime {
+pub(super) struct RuntimeFolder {
     pub(super) folder: PathBuf,
 }
 
-impl Runtime {
+impl RuntimeFolder {
     /// Makes the folder, with the places where leslie leaves questions and answers.
-    pub(super) fn begin(desk: &Desk<'_>, objective: &Objective) -> Result<Self, Failure> {
+    pub(super) fn create(
+        desk: &LeslieCall<'_>,
+        objective: &Objective,
+    ) -> Result<Self, LeslieFailure> {
         let moment = desk.now().instant().as_millisecond();
         let name = format!(".leslie/runtime/{}-{moment}", objective.id);
         let runtime = Self { folder: desk.store.root().join(name) };
-        for place in [runtime.requests(), runtime.responses()] {
-            durable::create_private_dir(&place).map_err(failed)?;
+        for place in [runtime.requests_folder(), runtime.responses_folder()] {
+            durable::create_private_dir(&place).map_err(to_failure)?;
         }
-        durable::append_lines(&runtime.events(), b"").map_err(failed)?;
+        durable::append_lines(&runtime.events_file(), b"").map_err(to_failure)?;
         Ok(runtime)
     }
 
     /// The run that this process is part of.
-    pub(super) fn inherited() -> Option<Self> {
-        let folder = PathBuf::from(Scene::variable(VARIABLE)?);
+    pub(super) fn from_environment() -> Option<Self> {
+        let folder = PathBuf::from(ProcessEnvironment::variable(RUNTIME_VARIABLE)?);
         folder.join("events.ndjson").is_file().then_some(Self { folder })
     }
 
     /// The variable that tells a process of the run.
-    pub(super) fn variable(&self) -> (&'static str, OsString) {
-        (VARIABLE, self.folder.clone().into_os_string())
+    pub(super) fn environment_variable(&self) -> (&'static str, OsString) {
+        (RUNTIME_VARIABLE, self.folder.clone().into_os_string())
     }
 
-    pub(super) fn requests(&self) -> PathBuf {
+    pub(super) fn requests_folder(&self) -> PathBuf {
         self.folder.join("approvals/requests")
     }
 
-    pub(super) fn responses(&self) -> PathBuf {
+    pub(super) fn responses_folder(&self) -> PathBuf {
         self.folder.join("approvals/responses")
     }
 
-    fn events(&self) -> PathBuf {
+    fn events_file(&self) -> PathBuf {
         self.folder.join("events.ndjson")
     }
 
     /// Whether a thread's first worker is to be started by whoever asks. Its spawner and the run both see the new thread;
     /// one of them starts it.
-    pub(super) fn claim(&self, thread: &Thread) -> Result<bool, Failure> {
+    pub(super) fn claim_thread(&self, thread: &Thread) -> Result<bool, LeslieFailure> {
         let claims = self.folder.join("claims");
-        durable::create_private_dir(&claims).map_err(failed)?;
-        durable::create_atomic(&claims.join(thread.id.as_str()), b"").map_err(failed)
+        durable::create_private_dir(&claims).map_err(to_failure)?;
+        durable::create_atomic(&claims.join(thread.id.as_str()), b"").map_err(to_failure)
     }
 
     /// Notes something that happened to a thread.
-    pub(super) fn note(
+    pub(super) fn append_event(
         &self,
-        desk: &Desk<'_>,
+        desk: &LeslieCall<'_>,
         thread: &Thread,
         kind: &str,
         fields: Value,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), LeslieFailure> {
         let mut event = json!({ "type": kind, "threadId": thread.id });
         for (name, value) in fields.as_object().into_iter().flatten() {
             event[name] = value.clone();
         }
         event["timestamp"] = json!(desk.now());
-        durable::append_lines(&self.events(), format!("{event}\n").as_bytes()).map_err(failed)
+        durable::append_lines(&self.events_file(), format!("{event}\n").as_bytes())
+            .map_err(to_failure)
     }
 
     /// How the threads stand that somebody works on, or has worked on.
-    pub(super) fn states(&self) -> HashMap<String, State> {
-        let text = fs::read_to_string(self.events()).unwrap_or_default();
+    pub(super) fn worker_states(&self) -> HashMap<String, LeslieWorkerState> {
+        let text = fs::read_to_string(self.events_file()).unwrap_or_default();
         let mut states = HashMap::new();
         for event in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
             let state = match event["type"].as_str() {
-                Some("thread_started") => State::Busy(event["pid"].as_u64()),
-                Some("worker_exit") => State::Over { went_well: event["success"] == true },
+                Some("thread_started") => LeslieWorkerState::Busy(event["pid"].as_u64()),
+                Some("worker_exit") => {
+                    LeslieWorkerState::Over { went_well: event["success"] == true }
+                }
                 _ => continue,
             };
             states.insert(event["threadId"].as_str().unwrap_or_default().to_owned(), state);
@@ -99,13 +105,13 @@ impl Runtime {
 
 /// What became of a thread's worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum LeslieWorkerState {
     /// It works, by the process of this number.
     Busy(Option<u64>),
     /// It has ended.
     Over { went_well: bool },
 }
 
-pub(super) fn failed(error: FileError) -> Failure {
-    Failure::unknown(with_causes(&error))
+pub(super) fn to_failure(error: FileError) -> LeslieFailure {
+    LeslieFailure::without_code(join_causes(&error))
 }

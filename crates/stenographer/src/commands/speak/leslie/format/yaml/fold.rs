@@ -18,39 +18,44 @@ pub(super) enum FoldMode {
 }
 
 /// A text whose lines are folded.
-pub(super) struct Folded {
+pub(super) struct FoldedText {
     pub(super) text: String,
     /// Whether a line is too long all the same.
     pub(super) overflows: bool,
 }
 
 /// UTF-16 units of a text.
-pub(super) fn length(text: &str) -> usize {
+pub(super) fn utf16_length(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
 /// Folds a text whose lines are indented so far; `before` are the characters on its first line before it.
-pub(super) fn fold(text: &str, indent: usize, mode: FoldMode, before: Option<usize>) -> Folded {
+pub(super) fn fold_text(
+    text: &str,
+    indent: usize,
+    mode: FoldMode,
+    before: Option<usize>,
+) -> FoldedText {
     let units: Vec<u16> = text.encode_utf16().collect();
     let step = (1 + MIN_TEXT_WIDTH).max((1 + LINE_WIDTH).saturating_sub(indent));
     if units.len() <= step {
-        return Folded { text: text.to_owned(), overflows: false };
+        return FoldedText { text: text.to_owned(), overflows: false };
     }
     let mut folder = LineFolder::new(&units, mode, (indent, step));
     match before {
-        Some(before) if before > LINE_WIDTH - MIN_TEXT_WIDTH => folder.folds.push(Fold::Start),
+        Some(before) if before > LINE_WIDTH - MIN_TEXT_WIDTH => folder.folds.push(FoldPoint::Start),
         Some(before) => folder.end = LINE_WIDTH - before,
         None => {}
     }
-    if !folder.run() {
-        return Folded { text: text.to_owned(), overflows: false };
+    if !folder.find_folds() {
+        return FoldedText { text: text.to_owned(), overflows: false };
     }
-    Folded { text: folder.print(), overflows: folder.overflows }
+    FoldedText { text: folder.apply_folds(), overflows: folder.overflows }
 }
 
 /// Where a text is broken.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fold {
+enum FoldPoint {
     /// Before its first character.
     Start,
     /// At the blank at this place, which the newline replaces.
@@ -66,7 +71,7 @@ struct LineFolder<'a> {
     indent: usize,
     /// Characters of a whole line, and one.
     step: usize,
-    folds: Vec<Fold>,
+    folds: Vec<FoldPoint>,
     /// Where the line that is looked at has to end.
     end: usize,
     /// The last blank of it at which it can be broken.
@@ -77,7 +82,7 @@ struct LineFolder<'a> {
 }
 
 const NEWLINE: u16 = b'\n' as u16;
-const BLANK: u16 = b' ' as u16;
+const SPACE: u16 = b' ' as u16;
 const TAB: u16 = b'\t' as u16;
 const BACKSLASH: u16 = b'\\' as u16;
 
@@ -89,7 +94,7 @@ impl<'a> LineFolder<'a> {
     }
 
     /// Finds the folds; nothing can be folded where an escape does not fit on a line.
-    fn run(&mut self) -> bool {
+    fn find_folds(&mut self) -> bool {
         let mut at = 0;
         if self.mode == FoldMode::Block
             && let Some(last) = self.skip_indented_lines(0)
@@ -124,10 +129,10 @@ impl<'a> LineFolder<'a> {
 
     /// A blank between others than blanks can become a newline.
     fn note_split(&mut self, at: usize, unit: u16, previous: Option<u16>) {
-        let is_space = |unit: &u16| matches!(*unit, BLANK | NEWLINE | TAB);
+        let is_space = |unit: &u16| matches!(*unit, SPACE | NEWLINE | TAB);
         let follows_text = previous.is_some_and(|previous| !is_space(&previous));
         let next = self.units.get(at + 1);
-        if unit == BLANK && follows_text && next.is_some_and(|next| !is_space(next)) {
+        if unit == SPACE && follows_text && next.is_some_and(|next| !is_space(next)) {
             self.split = Some(at);
         }
     }
@@ -135,7 +140,7 @@ impl<'a> LineFolder<'a> {
     /// The line is full: breaks it, if it can be broken.
     fn end_line(&mut self, at: &mut usize, previous: &mut Option<u16>) -> bool {
         if let Some(split) = self.split.take() {
-            self.folds.push(Fold::Blank(split));
+            self.folds.push(FoldPoint::Blank(split));
             self.end = split + self.step;
             return true;
         }
@@ -145,7 +150,7 @@ impl<'a> LineFolder<'a> {
         }
         // Blanks at the end of a line may stand beyond it.
         let mut before = self.units.get(at.wrapping_sub(1)).copied();
-        while matches!(before, Some(BLANK | TAB)) && *at < self.units.len() {
+        while matches!(before, Some(SPACE | TAB)) && *at < self.units.len() {
             before = self.units.get(*at).copied();
             *at += 1;
         }
@@ -155,10 +160,10 @@ impl<'a> LineFolder<'a> {
             Some((begin, end)) if *at <= end + 1 => begin.saturating_sub(1),
             _ => at.saturating_sub(2),
         };
-        if self.folds.contains(&Fold::Escaped(last)) {
+        if self.folds.contains(&FoldPoint::Escaped(last)) {
             return false;
         }
-        self.folds.push(Fold::Escaped(last));
+        self.folds.push(FoldPoint::Escaped(last));
         self.end = last + self.step;
         true
     }
@@ -168,7 +173,7 @@ impl<'a> LineFolder<'a> {
         let (mut start, mut last) = (start, None);
         loop {
             let text = start + self.indent;
-            let is_blank = |unit: &u16| matches!(*unit, BLANK | TAB);
+            let is_blank = |unit: &u16| matches!(*unit, SPACE | TAB);
             if !self.units.get(start..=text).is_some_and(|lead| lead.iter().all(is_blank)) {
                 return last;
             }
@@ -190,19 +195,19 @@ impl<'a> LineFolder<'a> {
     }
 
     /// The text with its folds.
-    fn print(&self) -> String {
+    fn apply_folds(&self) -> String {
         let newline: Vec<u16> =
-            std::iter::once(NEWLINE).chain(std::iter::repeat_n(BLANK, self.indent)).collect();
+            std::iter::once(NEWLINE).chain(std::iter::repeat_n(SPACE, self.indent)).collect();
         let mut out = Vec::new();
         let mut begin = 0;
         for fold in &self.folds {
             match *fold {
-                Fold::Start => {}
-                Fold::Blank(at) => {
+                FoldPoint::Start => {}
+                FoldPoint::Blank(at) => {
                     out.extend_from_slice(&self.units[begin..at]);
                     begin = at + 1;
                 }
-                Fold::Escaped(at) => {
+                FoldPoint::Escaped(at) => {
                     out.extend_from_slice(&self.units[begin..=at]);
                     out.push(BACKSLASH);
                     begin = at + 1;

@@ -5,11 +5,11 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::fold::{FoldMode, Folded, LINE_WIDTH, fold, length};
+use super::fold::{FoldMode, FoldedText, LINE_WIDTH, fold_text, utf16_length};
 
 /// Where a text stands.
 #[derive(Clone, Copy)]
-pub(super) struct TextPlace {
+pub(super) struct ScalarContext {
     /// Spaces before its further lines.
     pub(super) indent: usize,
     /// Characters before it on its first line, where a key stands there.
@@ -19,29 +19,29 @@ pub(super) struct TextPlace {
 }
 
 /// A quoted text that is shorter, in characters, keeps its newlines as escapes.
-const MIN_LINES_LENGTH: usize = 40;
+const MIN_MULTILINE_LENGTH: usize = 40;
 
 /// The text as it is printed at a place.
-pub(super) fn scalar(text: &str, place: TextPlace) -> String {
+pub(super) fn format_scalar(text: &str, place: ScalarContext) -> String {
     let has_lines = text.contains('\n');
     if text.chars().any(is_control) {
-        return double_quoted(text, place);
+        return double_quote_text(text, place);
     }
     let is_quoted = match place.is_key {
         true => has_lines || is_ambiguous(text),
         false => !has_lines && is_ambiguous(text),
     };
     if is_quoted {
-        return quoted(text, place);
+        return quote_text(text, place);
     }
     if has_lines {
-        return block(text, place);
+        return format_block(text, place);
     }
     let marks_document = ["%", "---", "..."].iter().any(|mark| text.starts_with(mark));
-    if is_other_type(text) || marks_document && place.is_key && place.indent == super::STEP {
-        return quoted(text, place);
+    if is_other_type(text) || marks_document && place.is_key && place.indent == super::INDENT_STEP {
+        return quote_text(text, place);
     }
-    folded(text, place, FoldMode::Flow)
+    fold_scalar(text, place, FoldMode::Flow)
 }
 
 /// Characters that only a double-quoted text can state.
@@ -98,29 +98,33 @@ fn is_other_type(text: &str) -> bool {
         && exponent.is_none_or(is_exponent)
 }
 
-fn folded(text: &str, place: TextPlace, mode: FoldMode) -> String {
+fn fold_scalar(text: &str, place: ScalarContext, mode: FoldMode) -> String {
     if place.is_key {
         return text.to_owned();
     }
-    fold(text, place.indent, mode, place.before).text
+    fold_text(text, place.indent, mode, place.before).text
 }
 
 /// Quotes of the kind that needs no escapes, where one of them is in the text; else double ones.
-fn quoted(text: &str, place: TextPlace) -> String {
+fn quote_text(text: &str, place: ScalarContext) -> String {
     let breaks_badly = [" \n", "\t\n", "\n ", "\n\t"].iter().any(|part| text.contains(part));
     let has_lines = text.contains('\n');
     let is_single = text.contains('"') && !text.contains('\'');
     if !is_single || place.is_key && has_lines || breaks_badly {
-        return double_quoted(text, place);
+        return double_quote_text(text, place);
     }
     let indent = " ".repeat(place.indent);
-    folded(&format!("'{}'", after_newlines(text, &format!("\n{indent}"))), place, FoldMode::Flow)
+    fold_scalar(
+        &format!("'{}'", insert_after_newlines(text, &format!("\n{indent}"))),
+        place,
+        FoldMode::Flow,
+    )
 }
 
 /// A text as in JSON, with YAML's shorter escapes; a longer one is broken at its newlines.
-fn double_quoted(text: &str, place: TextPlace) -> String {
+fn double_quote_text(text: &str, place: ScalarContext) -> String {
     let json = Value::from(text).to_string();
-    let keeps_escapes = place.is_key || length(&json) < MIN_LINES_LENGTH;
+    let keeps_escapes = place.is_key || utf16_length(&json) < MIN_MULTILINE_LENGTH;
     let indent = " ".repeat(place.indent);
     let mut out = String::new();
     let mut rest = json.as_str();
@@ -132,10 +136,10 @@ fn double_quoted(text: &str, place: TextPlace) -> String {
             continue;
         }
         if let Some(code) = rest.strip_prefix("\\u") {
-            out.push_str(&escape(&code[..4]));
+            out.push_str(&yaml_escape(&code[..4]));
             rest = &code[4..];
         } else if rest.starts_with("\\n") && rest != "\\n\"" && !keeps_escapes {
-            let count = newlines(rest);
+            let count = count_newlines(rest);
             out.push_str(&"\n".repeat(count + 1));
             out.push_str(&indent);
             rest = &rest[2 * count..];
@@ -148,11 +152,11 @@ fn double_quoted(text: &str, place: TextPlace) -> String {
             rest = &rest[end..];
         }
     }
-    folded(&out, place, FoldMode::Quoted)
+    fold_scalar(&out, place, FoldMode::Quoted)
 }
 
 /// How many escaped newlines follow each other, without one that ends the text.
-fn newlines(json: &str) -> usize {
+fn count_newlines(json: &str) -> usize {
     let mut count = 1;
     while json[2 * count..].starts_with("\\n") && &json[2 * count + 2..] != "\"" {
         count += 1;
@@ -161,7 +165,7 @@ fn newlines(json: &str) -> usize {
 }
 
 /// YAML's escape for a character that JSON escapes by its code.
-fn escape(code: &str) -> String {
+fn yaml_escape(code: &str) -> String {
     match code {
         "0000" => "\\0".to_owned(),
         "0007" => "\\a".to_owned(),
@@ -175,10 +179,10 @@ fn escape(code: &str) -> String {
 }
 
 /// A text of several lines in a block: as it is where its lines are short, else folded.
-fn block(text: &str, place: TextPlace) -> String {
+fn format_block(text: &str, place: ScalarContext) -> String {
     let blank = |c: char| matches!(c, ' ' | '\t');
     if text.trim_end_matches(blank).ends_with('\n') && text.ends_with(blank) {
-        return quoted(text, place);
+        return quote_text(text, place);
     }
     let indent = " ".repeat(place.indent);
     let kept = text.trim_end_matches(['\n', '\t', ' ']);
@@ -188,34 +192,34 @@ fn block(text: &str, place: TextPlace) -> String {
         Some(at) if kept.is_empty() || at + 1 != end.len() => "+",
         Some(_) => "",
     };
-    let end = inside_newlines(end.strip_suffix('\n').unwrap_or(end), &indent);
+    let end = insert_between_newlines(end.strip_suffix('\n').unwrap_or(end), &indent);
     let lead = kept.len() - kept.trim_start_matches([' ', '\n']).len();
     let start_length = kept[..lead].rfind('\n').map_or(lead, |at| at + 1);
     let has_blank = kept[..lead].contains(' ');
     let start_length = if kept[..lead].contains('\n') { start_length } else { 0 };
     let (start, body) = kept.split_at(start_length);
-    let start = after_newlines(start, &indent);
+    let start = insert_after_newlines(start, &indent);
     let header = format!("{}{chomp}", if has_blank { "2" } else { "" });
-    let is_short = text.split('\n').all(|line| length(line) + place.indent <= LINE_WIDTH);
+    let is_short = text.split('\n').all(|line| utf16_length(line) + place.indent <= LINE_WIDTH);
     if !is_short {
-        let folding = after_newlines(&unfolded(body), &indent);
+        let folding = insert_after_newlines(&protect_newlines(body), &indent);
         let whole = format!("{start}{folding}{end}");
-        let Folded { text, overflows } =
-            fold(&whole, place.indent, FoldMode::Block, Some(place.indent));
+        let FoldedText { text, overflows } =
+            fold_text(&whole, place.indent, FoldMode::Block, Some(place.indent));
         if !overflows {
             return format!(">{header}\n{indent}{text}");
         }
     }
-    format!("|{header}\n{indent}{start}{}{end}", after_newlines(body, &indent))
+    format!("|{header}\n{indent}{start}{}{end}", insert_after_newlines(body, &indent))
 }
 
 /// A text whose newlines outlive folding, which takes one of each run. Beside lines that begin with a blank it takes none,
 /// except among lines of blanks that follow such a line and lead to another text.
-fn unfolded(text: &str) -> String {
+fn protect_newlines(text: &str) -> String {
     let is_indented = |line: &str| line.starts_with([' ', '\t']);
     // These end a line for the library, though not for YAML.
     let is_whole = |line: &str| !line.contains(['\u{2028}', '\u{2029}']);
-    let lines = filled_lines(text);
+    let lines = nonempty_lines(text);
     let mut out = String::new();
     let mut blanks_until = 0;
     for (at, (newlines, line)) in lines.iter().enumerate() {
@@ -236,7 +240,7 @@ fn unfolded(text: &str) -> String {
 }
 
 /// The lines of a text that are not empty, and the newlines before each.
-fn filled_lines(text: &str) -> Vec<(usize, &str)> {
+fn nonempty_lines(text: &str) -> Vec<(usize, &str)> {
     let mut lines = Vec::new();
     let mut newlines = 0;
     for (at, line) in text.split('\n').enumerate() {
@@ -250,16 +254,16 @@ fn filled_lines(text: &str) -> Vec<(usize, &str)> {
 }
 
 /// A text with something after each run of newlines.
-fn after_newlines(text: &str, more: &str) -> String {
-    with_newlines(text, more, true)
+fn insert_after_newlines(text: &str, more: &str) -> String {
+    insert_at_newlines(text, more, true)
 }
 
 /// The same, except for a run at the end.
-fn inside_newlines(text: &str, more: &str) -> String {
-    with_newlines(text, more, false)
+fn insert_between_newlines(text: &str, more: &str) -> String {
+    insert_at_newlines(text, more, false)
 }
 
-fn with_newlines(text: &str, more: &str, at_end: bool) -> String {
+fn insert_at_newlines(text: &str, more: &str, at_end: bool) -> String {
     let mut out = String::new();
     let mut letters = text.chars().peekable();
     while let Some(c) = letters.next() {

@@ -1,0 +1,65 @@
+//! What of a session is folded: tools and thoughts at first, then as the reader likes.
+
+use std::collections::HashMap;
+
+use steno_core::{Entry, Kind, Role};
+
+/// Entries that are folded together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FoldGroup {
+    /// Tools, and what the program rather than a speaker tells.
+    Tools,
+    /// Thoughts.
+    Thoughts,
+    /// What was said.
+    Messages,
+}
+
+/// Which entries are folded.
+#[derive(Debug)]
+pub(crate) struct EntryFolds {
+    are_tools_folded: bool,
+    are_thoughts_folded: bool,
+    single: HashMap<usize, bool>,
+}
+
+impl Default for EntryFolds {
+    fn default() -> Self {
+        Self { are_tools_folded: true, are_thoughts_folded: true, single: HashMap::new() }
+    }
+}
+
+impl EntryFolds {
+    pub(crate) fn is_folded(&self, entries: &[Entry], at: usize) -> bool {
+        let group = || match entries.get(at).map(fold_group) {
+            Some(FoldGroup::Tools) => self.are_tools_folded,
+            Some(FoldGroup::Thoughts) => self.are_thoughts_folded,
+            _ => false,
+        };
+        self.single.get(&at).copied().unwrap_or_else(group)
+    }
+
+    /// Folds or unfolds one entry.
+    pub(crate) fn set_folded(&mut self, at: usize, folded: bool) {
+        self.single.insert(at, folded);
+    }
+
+    /// Folds all of a group, or unfolds them if they are.
+    pub(crate) fn toggle_group(&mut self, wanted: FoldGroup, entries: &[Entry]) {
+        match wanted {
+            FoldGroup::Tools => self.are_tools_folded = !self.are_tools_folded,
+            FoldGroup::Thoughts => self.are_thoughts_folded = !self.are_thoughts_folded,
+            FoldGroup::Messages => {}
+        }
+        self.single.retain(|at, _| entries.get(*at).map(fold_group) != Some(wanted));
+    }
+}
+
+fn fold_group(entry: &Entry) -> FoldGroup {
+    match entry.kind {
+        Kind::Thinking => FoldGroup::Thoughts,
+        Kind::ToolCall | Kind::ToolResult | Kind::Notice | Kind::Other => FoldGroup::Tools,
+        _ if entry.role == Role::System && entry.kind == Kind::Text => FoldGroup::Tools,
+        _ => FoldGroup::Messages,
+    }
+}

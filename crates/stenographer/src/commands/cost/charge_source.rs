@@ -1,0 +1,141 @@
+//! What was billed: as the index has it, or as the agents' own files tell right now.
+
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use steno_core::SessionId;
+use steno_core::cost::charge::Charges;
+use steno_core::cost::files::{Register, Statement};
+use steno_core::format::{self, FormatError, Found};
+use steno_core::index::Filter;
+
+use crate::error::CommandError;
+use crate::process_environment::ProcessEnvironment;
+use crate::session_scope::SessionScope;
+use crate::session_store::{SessionStore, unknown_format_error};
+use crate::session_syncer;
+use crate::ui::Ui;
+
+/// What was read of files.
+pub(super) struct ChargesFromFiles {
+    pub(super) charges: Charges,
+    pub(super) filter: Filter,
+    pub(super) failures: Vec<CommandError>,
+}
+
+/// What the index has.
+pub(super) fn from_index(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    scope: &SessionScope,
+) -> Result<(Charges, Filter), CommandError> {
+    let store = SessionStore::new(env);
+    let filter = scope.to_filter(env, |name| Ok(store.find_session(name)?.id().clone()))?;
+    let (_, charges) = store.query_all(ui, |index| index.charges(&filter))?;
+    Ok((charges, filter))
+}
+
+/// What files tell: those at the paths, or all that `steno sync` would look at.
+pub(super) fn from_files(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    paths: &[PathBuf],
+    scope: &SessionScope,
+) -> Result<ChargesFromFiles, CommandError> {
+    let agents: Vec<String> = scope.agent.iter().cloned().collect();
+    let (found, mut failures) = find_sessions(env, paths, &agents);
+    let mut register = Register::default();
+    read_statements(&found, |statement| match statement {
+        Ok(mut statement) => {
+            ui.report_problems(&std::mem::take(&mut statement.problems).into_problems());
+            register.enter(statement);
+        }
+        Err(error) => failures.push(error.into()),
+    });
+    let charges = register.finish();
+    let filter = scope.to_filter(env, |name| resolve_session(&charges, name))?;
+    Ok(ChargesFromFiles { charges, filter, failures })
+}
+
+/// The sessions at all places, those that changed last at the end as in the index.
+fn find_sessions(
+    env: &ProcessEnvironment,
+    paths: &[PathBuf],
+    agents: &[String],
+) -> (Vec<Found>, Vec<CommandError>) {
+    let (mut found, mut failures) = (Vec::new(), Vec::new());
+    for root in session_syncer::existing_roots(env, paths, agents) {
+        match format::look(&root) {
+            Ok(look) => {
+                if !paths.is_empty() && look.found.is_empty() && look.failures.is_empty() {
+                    failures.push(unknown_format_error(&root));
+                }
+                found.extend(look.found);
+                failures.extend(look.failures.into_iter().map(CommandError::from));
+            }
+            Err(error) => failures.push(error.into()),
+        }
+    }
+    found.sort_by_cached_key(session_syncer::last_modified);
+    (found, failures)
+}
+
+/// Reads the sessions on all processors; gives what they state in the sessions' order, as soon as that can be.
+fn read_statements(found: &[Found], mut take: impl FnMut(Result<Statement, FormatError>)) {
+    let next = AtomicUsize::new(0);
+    let read = || {
+        let at = next.fetch_add(1, Ordering::Relaxed);
+        found.get(at).map(|session| (at, Statement::read(session)))
+    };
+    let (mut early, mut wanted) = (BTreeMap::new(), 0);
+    let mut taken = |(at, statement)| {
+        early.insert(at, statement);
+        while let Some(statement) = early.remove(&wanted) {
+            take(statement);
+            wanted += 1;
+        }
+    };
+    let others = thread::available_parallelism().map_or(1, NonZero::get).min(8) - 1;
+    thread::scope(|scope| {
+        let (told, statements) = mpsc::channel();
+        for _ in 0..others {
+            let told = told.clone();
+            // The other end waits until all is read.
+            scope.spawn(move || std::iter::from_fn(read).for_each(|read| _ = told.send(read)));
+        }
+        drop(told);
+        while let Some(own) = read() {
+            taken(own);
+            statements.try_iter().for_each(&mut taken);
+        }
+        statements.iter().for_each(taken);
+    });
+}
+
+/// The session that `name` means among those that were read.
+fn resolve_session(charges: &Charges, name: &str) -> Result<SessionId, CommandError> {
+    let latest = charges.accounts.iter().max_by_key(|account| account.at);
+    if let Some(latest) = latest.filter(|_| name == "latest") {
+        return Ok(latest.session.parse()?);
+    }
+    let begins = |id: &&str| id.starts_with(name);
+    let ids = charges.accounts.iter().map(|account| account.session.as_str());
+    let mut like: Vec<&str> = ids.filter(begins).collect();
+    like.sort_unstable();
+    like.dedup();
+    if like.contains(&name) {
+        like = vec![name];
+    }
+    match like.as_slice() {
+        [id] => Ok(id.parse()?),
+        [] => Err(CommandError::user(format!("no session of this name: {name}"))),
+        several => {
+            let error = CommandError::user(format!("several sessions begin with: {name}"));
+            Err(error.hint(format!("one of: {}", several.join(", "))))
+        }
+    }
+}

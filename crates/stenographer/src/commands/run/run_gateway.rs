@@ -1,0 +1,77 @@
+//! Records what an agent that `steno run` starts asks of its model, beside what it tells us.
+
+use std::ffi::OsString;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use steno_core::SessionId;
+use steno_core::vault::record::Closing;
+
+use crate::agent_route::AgentRoute;
+use crate::commands::exec::agent_name_of_program;
+use crate::config::Config;
+use crate::error::CommandError;
+use crate::process_environment::ProcessEnvironment;
+use crate::recording_gateway::{GatewaySettings, RecordingGateway, RecordingTarget};
+use crate::runnable_agent::RunnableAgent;
+use crate::session_store::SessionStore;
+use crate::ui::Ui;
+
+/// A gateway for one agent.
+pub(super) struct RunGateway {
+    traffic: RecordingGateway,
+    route: AgentRoute,
+}
+
+impl RunGateway {
+    /// Starts the gateway for an agent. One that cannot be started keeps no agent from running.
+    pub(super) fn start(
+        ui: &mut Ui,
+        env: &ProcessEnvironment,
+        agent: &RunnableAgent,
+    ) -> Option<Self> {
+        if agent.is_rehearsal() {
+            return None;
+        }
+        match Self::try_start(env, agent) {
+            Ok(started) => {
+                started.traffic.report_changes(ui);
+                Some(started)
+            }
+            Err(error) => {
+                let reason = error.error;
+                ui.warning(format_args!("the agent's API traffic is not recorded: {reason}"));
+                None
+            }
+        }
+    }
+
+    fn try_start(env: &ProcessEnvironment, agent: &RunnableAgent) -> Result<Self, CommandError> {
+        let config = Config::load(env)?;
+        let route =
+            AgentRoute::for_program(env, &config.agents()?, &agent.command, config.upstreams()?);
+        let name = agent_name_of_program(&agent.command[0]);
+        // For exchanges of agents that do not name their session.
+        let dir = SessionStore::new(env).vault.session(&name, &SessionId::fresh());
+        let recording = GatewaySettings {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            upstreams: route.upstreams().clone(),
+            subagents: false,
+            body_limit: config.body_limit()?,
+            debug_files: None,
+            forward: None,
+        };
+        let target = RecordingTarget { dir, is_routed: true };
+        Ok(Self { traffic: RecordingGateway::start(env, target, recording)?, route })
+    }
+
+    /// The words and the variables with which the agent is started.
+    pub(super) fn build_launch(&self) -> (Vec<OsString>, Vec<(String, OsString)>) {
+        let address = self.traffic.address();
+        (self.route.command(&address), self.route.variables(&address))
+    }
+
+    /// Ends the recording, after what the agent wrote itself was kept.
+    pub(super) fn finish(self, ui: &mut Ui, closing: &Closing) {
+        self.traffic.finish(ui, closing);
+    }
+}

@@ -1,0 +1,42 @@
+//! `reference` and `merge`: what threads have from each other.
+
+use serde_json::json;
+use steno_core::thread::{Binding, ConflictStrategy, Merge, Operator, Reference};
+
+use super::LeslieCall;
+use super::response::{LeslieFailure, LeslieResponse};
+
+pub(super) fn add_reference(desk: &LeslieCall<'_>) -> Result<LeslieResponse, LeslieFailure> {
+    let flags = &desk.flags;
+    let reference = Reference {
+        from: flags.required_text("from")?.to_owned(),
+        target: flags.required_text("target")?.to_owned(),
+        binding: flags.parse_word("binding")?.unwrap_or(Binding::Frozen),
+        scope: Some(flags.comma_list("scope")?),
+        operator: Operator::User,
+    };
+    let made = desk.store.reference(&reference)?;
+    let mut data = json!({ "ref_id": made.id });
+    if let Some(snapshot) = made.snapshot {
+        data["snapshot_version"] = json!(snapshot);
+    }
+    data["copied_paths"] = json!(made.copied);
+    data["binding"] = json!(reference.binding);
+    Ok(LeslieResponse::new(data).with_warnings(made.warnings))
+}
+
+pub(super) fn merge_threads(desk: &LeslieCall<'_>) -> Result<LeslieResponse, LeslieFailure> {
+    let flags = &desk.flags;
+    let merge = Merge {
+        sources: flags.required_list("sources")?,
+        target: flags.required_text("target")?.to_owned(),
+        scope: flags.comma_list("scope")?,
+        strategy: flags.parse_word("conflict_strategy")?.unwrap_or(ConflictStrategy::Interactive),
+        operator: Operator::User,
+    };
+    let merged = desk.store.merge(&merge).map_err(LeslieFailure::without_details)?;
+    let answer =
+        LeslieResponse::new(json!({ "mergedFiles": merged.files, "conflicts": merged.conflicts }));
+    // leslie knows no warnings here.
+    Ok(if merged.warnings.is_empty() { answer } else { answer.with_warnings(merged.warnings) })
+}

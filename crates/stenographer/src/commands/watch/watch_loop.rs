@@ -1,0 +1,355 @@
+//! The loop: waits for events, and keeps what they are about when it is due.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use notify::event::ModifyKind;
+use notify::{ErrorKind, Event, EventKind};
+use serde::Serialize;
+
+use super::Args;
+use super::events::{WatchMessage, start_watcher, stop_on_signal};
+use super::pending::PendingFiles;
+use super::roots::WatchedRoots;
+use crate::error::CommandError;
+use crate::process_environment::ProcessEnvironment;
+use crate::session_syncer::{SessionSyncer, SyncedSession, resolve_links, session_roots};
+use crate::ui::{Ui, count_noun};
+
+/// How often to see whether roots have come or gone.
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
+
+/// How often to save what was seen.
+const SAVE_INTERVAL: Duration = Duration::from_secs(30);
+
+/// How often to look for what no event told of.
+const REVIEW_INTERVAL: Duration = Duration::from_secs(300);
+
+/// A review or a poll comes again after so many times of what it took.
+const INTERVAL_FACTOR: u32 = 50;
+
+/// What `--json` prints.
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+enum WatchEvent<'a> {
+    Ready { roots: usize },
+    Kept(&'a SyncedSession),
+    Stopped { sessions: u64, bytes_new: u64, looks: u64 },
+}
+
+/// When each recurring task is due.
+struct TaskSchedule {
+    next_check: Instant,
+    next_poll: Instant,
+    next_save: Instant,
+    next_review: Instant,
+    /// When a review that cannot wait may come.
+    earliest_review: Instant,
+}
+
+/// All that `watch` works with.
+pub(super) struct WatchLoop<'a> {
+    ui: &'a mut Ui,
+    env: &'a ProcessEnvironment,
+    args: &'a Args,
+    sweep: SessionSyncer,
+    roots: WatchedRoots,
+    pending: PendingFiles,
+    due: TaskSchedule,
+    messages: Receiver<WatchMessage>,
+    stop: Arc<AtomicBool>,
+    reported_errors: HashSet<String>,
+    /// Whether there was a vault when last looked.
+    has_vault: bool,
+    is_ready: bool,
+    /// The sessions of which something was kept.
+    sessions: HashSet<(&'static str, String)>,
+    bytes_new: u64,
+}
+
+impl<'a> WatchLoop<'a> {
+    /// Begins to listen for signals; nothing is watched yet.
+    pub(super) fn new(
+        ui: &'a mut Ui,
+        env: &'a ProcessEnvironment,
+        args: &'a Args,
+    ) -> Result<Self, CommandError> {
+        let (sender, messages) = mpsc::channel();
+        let mut sweep = SessionSyncer::new(ui, env)?;
+        sweep.synced = Some(Vec::new());
+        sweep.stop = stop_on_signal(sender.clone())?;
+        let watcher = start_watcher(sender, resolve_links(env.store.clone()));
+        let now = Instant::now();
+        Ok(Self {
+            stop: Arc::clone(&sweep.stop),
+            roots: WatchedRoots::new(session_roots(env, &args.paths, &args.agent), watcher),
+            pending: PendingFiles::new(args.quiet_time()),
+            due: TaskSchedule {
+                next_check: now,
+                next_poll: now,
+                next_save: now + SAVE_INTERVAL,
+                next_review: now + REVIEW_INTERVAL,
+                earliest_review: now,
+            },
+            reported_errors: HashSet::new(),
+            has_vault: false,
+            is_ready: false,
+            sessions: HashSet::new(),
+            bytes_new: 0,
+            ui,
+            env,
+            args,
+            sweep,
+            messages,
+        })
+    }
+
+    /// Keeps what is there, then what changes, until a signal comes.
+    pub(super) fn run(mut self) -> Result<(), CommandError> {
+        if self.sync_existing()? {
+            return self.finish();
+        }
+        let mut stopped = self.stop.load(Ordering::Relaxed);
+        while !stopped {
+            let now = Instant::now();
+            let next =
+                self.pending.next_due().unwrap_or(self.due.next_check).min(self.due.next_check);
+            let first = self.messages.recv_timeout(next.saturating_duration_since(now)).ok();
+            let others: Vec<WatchMessage> = self.messages.try_iter().collect();
+            for message in first.into_iter().chain(others) {
+                match message {
+                    WatchMessage::Changed(event) => self.handle_event(event),
+                    WatchMessage::Stop => stopped = true,
+                }
+            }
+            self.run_due_tasks()?;
+            while !self.stop.load(Ordering::Relaxed)
+                && let Some(file) = self.pending.take_due(Instant::now())
+            {
+                self.sync_path(&file)?;
+            }
+        }
+        self.finish_pending()?;
+        self.finish()
+    }
+
+    /// The first look at everything; whether a signal has cut it short.
+    fn sync_existing(&mut self) -> Result<bool, CommandError> {
+        self.check_roots()?;
+        let is_cut_short = self.stop.load(Ordering::Relaxed);
+        self.sweep.progress.finish();
+        self.is_ready = true;
+        for path in self.roots.missing_roots().iter().filter(|_| !self.args.paths.is_empty()) {
+            self.ui.status(format_args!("not there yet, waiting for it: {}", path.display()));
+        }
+        if self.args.json {
+            let roots = self.roots.existing_roots().len();
+            self.print_event(&WatchEvent::Ready { roots })?;
+        } else {
+            let kept = count_noun(self.sessions.len() as u64, "session");
+            let roots = count_noun(self.roots.existing_roots().len() as u64, "folder");
+            self.ui.status(format_args!("watching {roots}, kept {kept}"));
+        }
+        Ok(is_cut_short)
+    }
+
+    /// Keeps what is pending, due or not.
+    fn finish_pending(&mut self) -> Result<(), CommandError> {
+        // A second signal ends this too.
+        self.stop.store(false, Ordering::Relaxed);
+        // The first one may have cut a look short.
+        self.sweep.clear_skipped();
+        // What was written just before the signal may not have been told of yet.
+        self.queue_changes(&self.roots.existing_roots());
+        for file in self.pending.take_all() {
+            self.sync_path(&file)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), CommandError> {
+        self.save_seen();
+        self.report_results()?;
+        let sessions = self.sessions.len() as u64;
+        let (bytes_new, looks) = (self.bytes_new, self.sweep.lookup_count);
+        if self.args.json {
+            return self.print_event(&WatchEvent::Stopped { sessions, bytes_new, looks });
+        }
+        let (kept, bytes) = (count_noun(sessions, "session"), count_noun(bytes_new, "byte"));
+        self.ui.status(format_args!("stopped: kept {kept}, {bytes} new"));
+        Ok(())
+    }
+
+    /// Takes in what the system tells.
+    fn handle_event(&mut self, event: notify::Result<Event>) {
+        match event {
+            Ok(event) if event.need_rescan() => self.due.next_review = self.due.earliest_review,
+            Ok(event) => event.paths.iter().for_each(|path| self.handle_path(path, event.kind)),
+            Err(error) if matches!(error.kind, ErrorKind::MaxFilesWatch) => {
+                for path in error.paths {
+                    if self.roots.start_polling(&path) {
+                        self.warn_polled(&path);
+                    }
+                }
+            }
+            // What it was about is found by the next review.
+            Err(_) => {}
+        }
+    }
+
+    fn handle_path(&mut self, path: &Path, kind: EventKind) {
+        let is_root = self.roots.root_of(path) == Some(path);
+        let is_moved = matches!(kind, EventKind::Modify(ModifyKind::Name(_)));
+        if is_root && !path.is_file() && (kind.is_remove() || is_moved) {
+            self.roots.mark_missing(path);
+            self.due.next_check = Instant::now();
+            return;
+        }
+        // A folder is looked through when it comes, not whenever something about it changes.
+        let is_old_folder =
+            matches!(kind, EventKind::Modify(ModifyKind::Metadata(_))) && path.is_dir();
+        if self.roots.root_of(path).is_some() && !kind.is_remove() && !is_old_folder {
+            self.pending.touch(path.to_owned(), Instant::now());
+        }
+    }
+
+    /// What has to be done from time to time.
+    fn run_due_tasks(&mut self) -> Result<(), CommandError> {
+        let now = Instant::now();
+        if now >= self.due.next_check {
+            self.check_roots()?;
+        }
+        if now >= self.due.next_poll {
+            let polled = self.roots.polled_roots();
+            self.due.next_poll = now + self.queue_changes(&polled).max(CHECK_INTERVAL);
+        }
+        if now >= self.due.next_review {
+            self.sync_missed_changes()?;
+        }
+        if now >= self.due.next_save {
+            self.save_seen();
+            self.due.next_save =
+                Instant::now() + (now.elapsed() * INTERVAL_FACTOR).max(SAVE_INTERVAL);
+        }
+        Ok(())
+    }
+
+    /// Saves what was seen; without it the next start only takes longer.
+    fn save_seen(&mut self) {
+        let saved = self.sweep.seen.save();
+        self.sweep.failures.extend(saved.err().map(CommandError::from));
+    }
+
+    /// Looks for what no event told of.
+    fn sync_missed_changes(&mut self) -> Result<(), CommandError> {
+        for path in self.roots.watch_again() {
+            self.warn_polled(&path);
+        }
+        self.sweep.clear_skipped();
+        let took = self.sync_roots(&self.roots.existing_roots())?;
+        self.due.next_review = Instant::now() + (took * INTERVAL_FACTOR).max(REVIEW_INTERVAL);
+        self.due.earliest_review = Instant::now() + (took * INTERVAL_FACTOR).min(REVIEW_INTERVAL);
+        Ok(())
+    }
+
+    /// Sees which roots have come, and keeps what is there.
+    fn check_roots(&mut self) -> Result<(), CommandError> {
+        self.due.next_check = Instant::now() + CHECK_INTERVAL;
+        let had_vault =
+            std::mem::replace(&mut self.has_vault, self.env.store.join("vault").is_dir());
+        if had_vault && !self.has_vault {
+            self.sweep.reset(self.env)?;
+            self.sync_roots(&self.roots.existing_roots())?;
+        }
+        let checked = self.roots.update();
+        checked.polled.iter().for_each(|path| self.warn_polled(path));
+        self.sync_roots(&checked.appeared)?;
+        Ok(())
+    }
+
+    /// Marks what has changed in roots that send no events; gives how long to wait for the next time.
+    fn queue_changes(&mut self, roots: &[PathBuf]) -> Duration {
+        let start = Instant::now();
+        for root in roots {
+            for file in self.sweep.changed_files(root).unwrap_or_default().changed.into_keys() {
+                self.pending.touch(file, start);
+            }
+        }
+        start.elapsed() * INTERVAL_FACTOR
+    }
+
+    /// Keeps what is new in whole roots, as `sync` does; gives how long that took.
+    fn sync_roots(&mut self, roots: &[PathBuf]) -> Result<Duration, CommandError> {
+        let start = Instant::now();
+        for root in roots {
+            if let Err(error) = self.sweep.sync_root(root, &self.args.agent) {
+                self.sweep.failures.push(error);
+            }
+            self.save_seen();
+            self.report_results()?;
+        }
+        Ok(start.elapsed())
+    }
+
+    /// Keeps the session of a changed file; of a folder, those of all files in it.
+    fn sync_path(&mut self, path: &Path) -> Result<(), CommandError> {
+        let Some(root) = self.roots.root_of(path).map(Path::to_owned) else { return Ok(()) };
+        let start = Instant::now();
+        if path.is_dir() {
+            self.roots.wait_for_watches();
+            self.queue_changes(&[path.to_owned()]);
+            return Ok(());
+        }
+        self.sweep.sync_file(path, &root, &self.args.agent);
+        self.pending.rest_after(start.elapsed(), Instant::now());
+        self.report_results()
+    }
+
+    /// Tells what was kept and what went wrong, each failure once.
+    fn report_results(&mut self) -> Result<(), CommandError> {
+        for news in self.sweep.synced.replace(Vec::new()).unwrap_or_default() {
+            self.has_vault = true;
+            self.bytes_new += news.bytes_new;
+            self.sessions.insert((news.agent, news.session.clone()));
+            if self.args.json {
+                self.print_event(&WatchEvent::Kept(&news))?;
+            } else if self.is_ready {
+                self.print_line(&news)?;
+            }
+        }
+        for failure in std::mem::take(&mut self.sweep.failures) {
+            if self.reported_errors.insert(failure.error.to_string()) {
+                self.ui.report_error(&failure);
+            }
+        }
+        Ok(())
+    }
+
+    fn print_line(&mut self, news: &SyncedSession) -> Result<(), CommandError> {
+        let time = self.env.clock.now().instant().to_zoned(self.env.zone.clone());
+        let name = news.title.as_deref().unwrap_or(&news.session).replace(char::is_control, " ");
+        let (entries, bytes) =
+            (count_noun(news.entries, "entry"), count_noun(news.bytes_new, "byte"));
+        let agent = news.agent;
+        let time = time.strftime("%H:%M:%S");
+        self.ui.listing_text(&format!("{time} {agent}  {name}  {entries}, {bytes} new\n"))?;
+        Ok(self.ui.flush()?)
+    }
+
+    fn print_event(&mut self, told: &WatchEvent<'_>) -> Result<(), CommandError> {
+        serde_json::to_writer(self.ui.out(), told)?;
+        writeln!(self.ui.out())?;
+        Ok(self.ui.flush()?)
+    }
+
+    fn warn_polled(&mut self, path: &Path) {
+        let path = path.display();
+        self.ui.warning(format_args!(
+            "the system gives no more events, so this is looked at every few seconds: {path}"
+        ));
+    }
+}

@@ -1,0 +1,123 @@
+//! What a transcript can be written as, and where.
+
+use std::path::{Path, PathBuf};
+
+use jiff::tz::TimeZone;
+use steno_core::durable;
+use steno_core::format::{chibi, devflow, leslie, native, weakincentives};
+use steno_core::view::pictures::Pictures;
+use steno_core::{Transcript, view};
+use steno_web::export::SessionExport as Page;
+
+use crate::error::CommandError;
+use crate::process_environment::ProcessEnvironment;
+use crate::ui::Ui;
+
+/// A format that can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// A folder of text files, one per unit.
+    Leslie,
+    /// A folder with `runs/<id>/transcript.json`.
+    Devflow,
+    /// JSON Lines of `TranscriptEntry`.
+    Weakincentives,
+    /// A folder with `contexts/<name>/context.jsonl`.
+    Chibi,
+    /// One JSON document: session and entries.
+    Json,
+    /// Our entries, one to a line.
+    Jsonl,
+    /// Markdown.
+    Md,
+    /// A page in one file, to read in a browser.
+    Html,
+    /// A trajectory of the Agent Trajectory Interchange Format.
+    Atif,
+}
+
+impl ExportFormat {
+    /// Whether it is made for people to share, so that secrets should not stand in it.
+    pub(crate) fn is_shared(self) -> bool {
+        matches!(self, ExportFormat::Md | ExportFormat::Html)
+    }
+
+    /// How the name of a file of it ends; nothing where it is a folder.
+    pub(crate) fn extension(self) -> Option<&'static str> {
+        match self {
+            ExportFormat::Weakincentives | ExportFormat::Jsonl => Some("jsonl"),
+            ExportFormat::Json | ExportFormat::Atif => Some("json"),
+            ExportFormat::Md => Some("md"),
+            ExportFormat::Html => Some("html"),
+            ExportFormat::Leslie | ExportFormat::Devflow | ExportFormat::Chibi => None,
+        }
+    }
+}
+
+/// A transcript on its way out.
+pub(crate) struct TranscriptExport<'a> {
+    pub(crate) transcript: &'a Transcript,
+    pub(crate) pictures: &'a Pictures,
+    pub(crate) format: ExportFormat,
+    pub(crate) out: Option<&'a Path>,
+}
+
+impl TranscriptExport<'_> {
+    /// Writes the transcript; into a file or to stdout as text, into a folder as files.
+    pub(crate) fn write_output(
+        &self,
+        ui: &mut Ui,
+        env: &ProcessEnvironment,
+    ) -> Result<(), CommandError> {
+        if let Some(text) = self.render_text(&env.zone) {
+            match self.out.filter(|path| *path != Path::new("-")) {
+                // It can be made again: nobody has to wait for the disk.
+                Some(path) => durable::replace_unsynced(path, text.as_bytes())?,
+                None if self.format.is_shared() => ui.transcript_text(&text)?,
+                None => ui.json_text(&text)?,
+            }
+            return Ok(());
+        }
+        let Some(dir) = self.out else {
+            let error = CommandError::usage("this format is written into a folder");
+            return Err(error.hint("name it with -o DIR"));
+        };
+        for path in self.write_files(dir, env)? {
+            ui.path_line(&path)?;
+        }
+        Ok(())
+    }
+
+    fn render_text(&self, zone: &TimeZone) -> Option<String> {
+        let Self { transcript, pictures, .. } = *self;
+        match self.format {
+            ExportFormat::Weakincentives => Some(weakincentives::render(self.transcript, false)),
+            ExportFormat::Json => Some(native::render_json(self.transcript)),
+            ExportFormat::Jsonl => Some(native::render_lines(self.transcript)),
+            ExportFormat::Md => Some(view::markdown::render(self.transcript)),
+            ExportFormat::Atif => Some(view::atif::render(self.transcript)),
+            ExportFormat::Html => Some(Page { transcript, pictures, zone, index: None }.html()),
+            ExportFormat::Leslie | ExportFormat::Devflow | ExportFormat::Chibi => None,
+        }
+    }
+
+    fn write_files(
+        &self,
+        dir: &Path,
+        env: &ProcessEnvironment,
+    ) -> Result<Vec<PathBuf>, CommandError> {
+        let transcript = self.transcript;
+        Ok(match self.format {
+            ExportFormat::Leslie => {
+                let mut local = transcript.clone();
+                leslie::localize(&mut local, &env.zone);
+                leslie::write(&local, dir, &env.clock)?
+            }
+            ExportFormat::Devflow => {
+                vec![devflow::write(transcript, dir, devflow::Shape::Shipped)?]
+            }
+            ExportFormat::Chibi => vec![chibi::write(transcript, dir)?],
+            _ => Vec::new(),
+        })
+    }
+}

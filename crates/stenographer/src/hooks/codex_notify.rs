@@ -1,0 +1,119 @@
+//! Codex's `notify`: one program, as a list of arguments. What stood there before is called by our hook.
+
+use toml_edit::{Array, DocumentMut, Item, RawString, Value};
+
+use super::{SettingsRefusal, is_steno};
+
+const NOTIFY_KEY: &str = "notify";
+
+/// The arguments after our program; what follows the last one is the program that stood there before.
+const HOOK_ARGUMENTS: [&str; 3] = ["hook", "codex", "--"];
+
+/// The program that is called, if it is Steno.
+pub(super) fn find_calls(text: &str) -> Result<Vec<(String, String)>, SettingsRefusal> {
+    let settings = parse_settings(text)?;
+    let program =
+        notify_list(&settings)?.filter(|list| is_steno_call(list)).and_then(|list| list.get(0));
+    let program = program.and_then(Value::as_str);
+    Ok(program.map(|program| (NOTIFY_KEY.to_owned(), program.to_owned())).into_iter().collect())
+}
+
+/// The settings with `program` called first.
+pub(super) fn add_notify(text: &str, program: &str) -> Result<String, SettingsRefusal> {
+    let mut settings = parse_settings(text)?;
+    let before = notify_list(&settings)?.cloned().filter(|list| !list.is_empty());
+    let call =
+        [program].into_iter().chain(HOOK_ARGUMENTS).take(if before.is_some() { 4 } else { 3 });
+    let mut called = before.unwrap_or_default();
+    if let Some(first) = called.get_mut(0)
+        && value_prefix(first).is_empty()
+    {
+        first.decor_mut().set_prefix(" ");
+    }
+    for (at, argument) in call.enumerate() {
+        called.insert(at, argument);
+    }
+    settings[NOTIFY_KEY] = Item::Value(Value::Array(called));
+    Ok(restore_line_ends(text, &settings.to_string()))
+}
+
+/// The settings with what stood there before Steno.
+pub(super) fn remove_notify(text: &str) -> Result<String, SettingsRefusal> {
+    let mut settings = parse_settings(text)?;
+    let Some(mut called) = notify_list(&settings)?.filter(|list| is_steno_call(list)).cloned()
+    else {
+        return Ok(text.to_owned());
+    };
+    let ours = if called.get(3).and_then(Value::as_str) == Some(HOOK_ARGUMENTS[2]) {
+        4
+    } else {
+        called.len()
+    };
+    for _ in 0..ours {
+        called.remove(0);
+    }
+    match called.get_mut(0) {
+        Some(first) => {
+            if value_prefix(first) == " " {
+                first.decor_mut().set_prefix("");
+            }
+            settings[NOTIFY_KEY] = Item::Value(Value::Array(called));
+        }
+        None => {
+            settings.remove(NOTIFY_KEY);
+        }
+    }
+    Ok(restore_line_ends(text, &settings.to_string()))
+}
+
+/// Gives each line the end that it had before, which the parser does not keep; a new one ends as the first does.
+fn restore_line_ends(before: &str, after: &str) -> String {
+    let old: Vec<(&str, &str)> = before.split_inclusive('\n').map(split_line_end).collect();
+    let usual = old.first().map_or("\n", |(_, end)| *end);
+    let usual = if usual.is_empty() { "\n" } else { usual };
+    let mut next = 0;
+    let mut text = String::new();
+    let mut lines = after.split_inclusive('\n').map(split_line_end).peekable();
+    while let Some((line, end)) = lines.next() {
+        let same = old[next..].iter().position(|(old, _)| *old == line);
+        next += same.map_or(0, |at| at + 1);
+        let end = same.map_or(if end.is_empty() { end } else { usual }, |_| old[next - 1].1);
+        // Only the last line may have no end.
+        let end = if end.is_empty() && lines.peek().is_some() { usual } else { end };
+        text.extend([line, end]);
+    }
+    text
+}
+
+/// A line, and how it ends.
+fn split_line_end(line: &str) -> (&str, &str) {
+    line.split_at(line.trim_end_matches(['\r', '\n']).len())
+}
+
+fn value_prefix(value: &Value) -> &str {
+    value.decor().prefix().and_then(RawString::as_str).unwrap_or_default()
+}
+
+fn is_steno_call(list: &Array) -> bool {
+    let argument = |at| list.get(at).and_then(Value::as_str);
+    argument(0).is_some_and(is_steno)
+        && argument(1) == Some(HOOK_ARGUMENTS[0])
+        && argument(2) == Some(HOOK_ARGUMENTS[1])
+}
+
+fn notify_list(settings: &DocumentMut) -> Result<Option<&Array>, SettingsRefusal> {
+    let Some(item) = settings.get(NOTIFY_KEY) else { return Ok(None) };
+    let texts = item.as_array().filter(|list| list.iter().all(Value::is_str));
+    texts.map(Some).ok_or_else(|| SettingsRefusal {
+        line: 1,
+        reason: format!("`{NOTIFY_KEY}` should be a list of texts"),
+    })
+}
+
+fn parse_settings(text: &str) -> Result<DocumentMut, SettingsRefusal> {
+    text.parse().map_err(|error: toml_edit::TomlError| {
+        let start = error.span().map_or(0, |span| span.start);
+        let line = 1 + text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count();
+        SettingsRefusal { line, reason: error.message().to_lowercase() }
+    })
+}

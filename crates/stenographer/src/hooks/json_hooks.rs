@@ -1,0 +1,155 @@
+//! Hooks in settings of JSON with comments. Only the text of our own entries is touched.
+
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
+
+use super::{HookRegistration, HookShape, SettingsRefusal};
+
+/// The events at which Steno is called, and by which command.
+pub(super) fn find_calls(
+    text: &str,
+    registration: &HookRegistration<'_>,
+) -> Result<Vec<(String, String)>, SettingsRefusal> {
+    let root = parse_settings(text)?;
+    let mut calls = Vec::new();
+    for event in event_properties(&root) {
+        let name = event.decoded_name().unwrap_or_default();
+        for entry in find_entries(&event, registration) {
+            calls.push((name.clone(), entry.command));
+        }
+    }
+    Ok(calls)
+}
+
+/// The settings with Steno at each event.
+pub(super) fn add_hooks(
+    text: &str,
+    registration: &HookRegistration<'_>,
+) -> Result<String, SettingsRefusal> {
+    let root = parse_settings(text)?;
+    let top =
+        root.object_value_or_create().ok_or_else(|| wrong_type("the settings", "an object"))?;
+    let agent = registration.agent;
+    if agent.shape != HookShape::Groups && top.get("version").is_none() {
+        top.append("version", CstInputValue::Number("1".to_owned()));
+    }
+    let hooks =
+        top.object_value_or_create("hooks").ok_or_else(|| wrong_type("`hooks`", "an object"))?;
+    for event in agent.events {
+        let list = hooks.array_value_or_create(event);
+        let list = list.ok_or_else(|| wrong_type(&format!("`hooks.{event}`"), "a list"))?;
+        list.append(new_entry(registration));
+    }
+    let end = if text.is_empty() { "\n" } else { "" };
+    Ok(format!("{root}{end}"))
+}
+
+/// The settings without Steno, and without the lists that are empty then.
+pub(super) fn remove_hooks(
+    text: &str,
+    registration: &HookRegistration<'_>,
+) -> Result<String, SettingsRefusal> {
+    let root = parse_settings(text)?;
+    let mut any = false;
+    for event in event_properties(&root) {
+        for entry in find_entries(&event, registration) {
+            any = true;
+            entry.node.remove();
+            if let Some((list, group)) = entry.group
+                && list.elements().is_empty()
+            {
+                group.remove();
+            }
+        }
+        if any && event.array_value().is_some_and(|list| list.elements().is_empty()) {
+            event.remove();
+        }
+    }
+    let hooks = root.object_value().and_then(|top| top.get("hooks"));
+    if let Some(hooks) = hooks.filter(|hooks| any && is_empty(hooks)) {
+        hooks.remove();
+    }
+    Ok(root.to_string())
+}
+
+fn is_empty(property: &CstObjectProp) -> bool {
+    property.object_value().is_some_and(|object| object.properties().is_empty())
+}
+
+/// One of our commands in the settings.
+struct JsonHookEntry {
+    command: String,
+    node: CstNode,
+    /// The list in which it stands, and the group that has the list.
+    group: Option<(CstArray, CstNode)>,
+}
+
+fn find_entries(event: &CstObjectProp, registration: &HookRegistration<'_>) -> Vec<JsonHookEntry> {
+    let mut entries = Vec::new();
+    let mut add = |field: &str, node: CstNode, group: Option<(CstArray, CstNode)>| {
+        let command = node.as_object().and_then(|object| text_field(&object, field));
+        if let Some(command) = command.filter(|command| registration.is_ours(command)) {
+            entries.push(JsonHookEntry { command, node, group });
+        }
+    };
+    for node in event.array_value().iter().flat_map(CstArray::elements) {
+        match registration.agent.shape {
+            HookShape::Commands(field) => add(field, node, None),
+            _ => {
+                let list = node.as_object().and_then(|group| group.array_value("hooks"));
+                for command in list.iter().flat_map(CstArray::elements) {
+                    add("command", command, list.clone().map(|list| (list, node.clone())));
+                }
+            }
+        }
+    }
+    entries
+}
+
+fn text_field(object: &CstObject, field: &str) -> Option<String> {
+    object.get(field)?.value()?.as_string_lit()?.decoded_value().ok()
+}
+
+fn event_properties(root: &CstRootNode) -> Vec<CstObjectProp> {
+    let hooks = root.object_value().and_then(|top| top.object_value("hooks"));
+    hooks.map(|hooks| hooks.properties()).unwrap_or_default()
+}
+
+/// What is added to the list of an event.
+fn new_entry(registration: &HookRegistration<'_>) -> CstInputValue {
+    let text = |text: &str| CstInputValue::String(text.to_owned());
+    let kind = || ("type".to_owned(), text("command"));
+    let command = |field: &str| (field.to_owned(), text(&registration.hook_command()));
+    match registration.agent.shape {
+        HookShape::Commands("command") => CstInputValue::Object(vec![command("command")]),
+        HookShape::Commands(field) => CstInputValue::Object(vec![kind(), command(field)]),
+        _ => {
+            let call = CstInputValue::Object(vec![kind(), command("command")]);
+            CstInputValue::Object(vec![("hooks".to_owned(), CstInputValue::Array(vec![call]))])
+        }
+    }
+}
+
+/// Reads settings as the agents do: comments and trailing commas are fine, nothing else beyond JSON.
+fn parse_settings(text: &str) -> Result<CstRootNode, SettingsRefusal> {
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    CstRootNode::parse(text, &options).map_err(|error| SettingsRefusal {
+        line: error.line_display(),
+        reason: error.kind().to_string().to_lowercase(),
+    })
+}
+
+fn wrong_type(what: &str, wanted: &str) -> SettingsRefusal {
+    SettingsRefusal { line: 1, reason: format!("{what} should be {wanted}") }
+}

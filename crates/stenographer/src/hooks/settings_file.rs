@@ -1,0 +1,120 @@
+//! An agent's settings on disk: changed all at once, with a backup beside them, through links.
+//!
+//! The backup has the file as it was before Steno came. When nothing else has changed since, removing Steno puts
+//! exactly these bytes back.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use steno_core::backup;
+use steno_core::durable::{self, FileError, OnPath};
+
+use super::{HookRegistration, HookState, SettingsRefusal};
+use crate::error::CommandError;
+
+/// A file of settings, there or not.
+#[derive(Debug)]
+pub(crate) struct HookSettingsFile {
+    /// Where it stands, links followed.
+    path: PathBuf,
+    /// Its text; nothing where there is no file.
+    text: Option<String>,
+}
+
+impl HookSettingsFile {
+    /// Reads it; a link that leads nowhere is an error, so that it is never replaced by a file.
+    pub(crate) fn read(path: &Path) -> Result<Self, CommandError> {
+        if fs::symlink_metadata(path).is_err() {
+            return Ok(Self { path: path.to_owned(), text: None });
+        }
+        let path = path.canonicalize().on("open", path)?;
+        let text = fs::read_to_string(&path).on("read", &path)?;
+        Ok(Self { path, text: Some(text) })
+    }
+
+    /// Whether the agent calls Steno.
+    pub(crate) fn state(
+        &self,
+        registration: &HookRegistration<'_>,
+    ) -> Result<HookState, CommandError> {
+        registration.state(self.text()).map_err(|refusal| self.explain_refusal(refusal))
+    }
+
+    /// Registers Steno. Gives the backup that was made, if one was needed.
+    pub(crate) fn install(
+        &self,
+        registration: &HookRegistration<'_>,
+    ) -> Result<Option<PathBuf>, CommandError> {
+        let state = self.state(registration)?;
+        if state == HookState::Installed {
+            return Ok(None);
+        }
+        let text =
+            registration.add_to(self.text()).map_err(|refusal| self.explain_refusal(refusal))?;
+        // An outdated registration has its backup already.
+        let backup = if state == HookState::NotInstalled { self.back_up()? } else { None };
+        self.write(&text)?;
+        Ok(backup)
+    }
+
+    /// Takes Steno out again; the file is as it was before if nothing else has changed since.
+    pub(crate) fn remove(&self, registration: &HookRegistration<'_>) -> Result<(), CommandError> {
+        if self.state(registration)? == HookState::NotInstalled {
+            return Ok(());
+        }
+        let without = |text: &str| registration.remove_from(text);
+        let left = without(self.text()).map_err(|refusal| self.explain_refusal(refusal))?;
+        let made_of = |before: &str| {
+            registration.add_to(before).and_then(|with| without(&with)).is_ok_and(|it| it == left)
+        };
+        let backups: Vec<PathBuf> =
+            backup::names(&self.path).take_while(|path| path.exists()).collect();
+        let was = |path: &&PathBuf| fs::read_to_string(path).is_ok_and(|before| made_of(&before));
+        if let Some(backup) = backups.iter().rev().find(was) {
+            self.write(&fs::read_to_string(backup).on("read", backup)?)?;
+            durable::remove_file(backup)?;
+        } else if backups.is_empty() && made_of("") {
+            durable::remove_file(&self.path)?;
+        } else {
+            self.write(&left)?;
+        }
+        Ok(())
+    }
+
+    fn text(&self) -> &str {
+        self.text.as_deref().unwrap_or_default()
+    }
+
+    fn explain_refusal(&self, refusal: SettingsRefusal) -> CommandError {
+        let place = format!("{}:{}", self.path.display(), refusal.line);
+        let error = CommandError::user(format!("{place}: {}", refusal.reason));
+        error.hint("nothing was changed; set the file right and try again")
+    }
+
+    /// Keeps the file as it is, if there is one.
+    fn back_up(&self) -> Result<Option<PathBuf>, FileError> {
+        self.text.as_ref().map(|_| backup::back_up(&self.path)).transpose()
+    }
+
+    /// Replaces the file, unless somebody else has changed it meanwhile. It keeps its mode.
+    fn write(&self, text: &str) -> Result<(), CommandError> {
+        let now = match fs::read(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            other => Some(other.on("read", &self.path)?),
+        };
+        if now.as_deref() != self.text.as_deref().map(str::as_bytes) {
+            let path = self.path.display();
+            return Err(CommandError::user(format!("somebody else has just changed {path}")));
+        }
+        durable::create_private_dir(durable::parent(&self.path))?;
+        let mode = fs::metadata(&self.path).map(|file| file.permissions());
+        durable::replace_atomic(&self.path, |file| {
+            if let Ok(mode) = mode {
+                file.set_permissions(mode)?;
+            }
+            file.write_all(text.as_bytes())
+        })?;
+        Ok(())
+    }
+}

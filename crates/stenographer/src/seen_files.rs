@@ -1,0 +1,214 @@
+//! What `sync` and `watch` have seen: size and time of each source, so that what did not change is not opened again.
+//!
+//! It is a shortcut, not a record: without it everything is read once more and nothing is kept twice. It holds only as
+//! long as the vault has the sessions, and as long as readers would find the same.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+use steno_core::durable::{self, FileError};
+use steno_core::{SessionId, format};
+
+/// Size and time of a file.
+pub(crate) type FileStamp = (u64, i64);
+
+/// A file as it was kept: its stamp, and the sessions that it was kept with.
+#[derive(Debug, Serialize, Deserialize)]
+struct SeenFile(u64, i64, Vec<SessionId>, #[serde(skip)] IsFresh);
+
+/// Whether a file was noted since the list was last read or written.
+type IsFresh = bool;
+
+type SeenFileMap = HashMap<String, SeenFile>;
+
+/// The files that were kept as they are now.
+#[derive(Debug)]
+pub(crate) struct SeenFiles {
+    path: PathBuf,
+    files: SeenFileMap,
+    has_fresh: bool,
+    /// Sessions that files were kept with and that the vault does not have.
+    lost: HashSet<SessionId>,
+}
+
+#[derive(Serialize)]
+struct SeenListForWriting<'a> {
+    /// What the readers were that looked.
+    readers: u32,
+    files: &'a SeenFileMap,
+}
+
+#[derive(Deserialize)]
+struct SeenListFromDisk {
+    readers: u32,
+    files: SeenFileMap,
+}
+
+impl SeenFiles {
+    /// Reads the list of the store at `store`, as far as the sessions in it are kept; one that cannot be read, or that
+    /// other readers made, is an empty one.
+    pub(crate) fn load(store: &Path, is_kept: impl Fn(&SessionId) -> bool) -> Self {
+        let path = store.join("seen.json");
+        let mut files = read_seen_files(&path);
+        let sessions = files.values().flat_map(|SeenFile(_, _, sessions, _)| sessions);
+        let lost = sessions.filter(|id| !is_kept(id)).cloned().collect();
+        remove_lost(&mut files, &lost);
+        Self { path, files, has_fresh: false, lost }
+    }
+
+    /// Whether the file was kept with this stamp.
+    pub(crate) fn is_unchanged(&self, path: &Path, stamp: FileStamp) -> bool {
+        let known = self.files.get(&*path.to_string_lossy());
+        known.is_some_and(|SeenFile(size, time, ..)| (*size, *time) == stamp)
+    }
+
+    /// Notes that the file was kept with this stamp, for these sessions.
+    pub(crate) fn record_file(
+        &mut self,
+        path: &Path,
+        (size, time): FileStamp,
+        sessions: Vec<SessionId>,
+    ) {
+        let name = path.to_string_lossy().into_owned();
+        for session in &sessions {
+            self.lost.remove(session);
+        }
+        let is_same = |known: &SeenFile| (known.0, known.1) == (size, time) && known.2 == sessions;
+        if !self.files.get(&name).is_some_and(is_same) {
+            self.has_fresh = true;
+            self.files.insert(name, SeenFile(size, time, sessions, true));
+        }
+    }
+
+    /// Writes the list, if it has changed, together with what other processes noted meanwhile.
+    pub(crate) fn save(&mut self) -> Result<(), FileError> {
+        if !self.has_fresh {
+            return Ok(());
+        }
+        let mut noted = read_seen_files(&self.path);
+        remove_lost(&mut noted, &self.lost);
+        noted.retain(|name, _| !self.files.get(name).is_some_and(|known| known.3));
+        self.files.extend(noted);
+        self.files.values_mut().for_each(|known| known.3 = false);
+        self.has_fresh = false;
+        let written = SeenListForWriting { readers: format::VERSION, files: &self.files };
+        durable::create_private_dir(durable::parent(&self.path))?;
+        durable::replace_unsynced_by(&self.path, |file| {
+            let mut out = BufWriter::new(file);
+            serde_json::to_writer(&mut out, &written)?;
+            out.flush()
+        })
+    }
+}
+
+fn read_seen_files(path: &Path) -> SeenFileMap {
+    let read = fs::read(path)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<SeenListFromDisk>(&bytes).ok());
+    let read = read.filter(|read| read.readers == format::VERSION);
+    read.map(|read| read.files).unwrap_or_default()
+}
+
+/// Takes out what was kept with sessions that are lost, and the databases in which those stand.
+fn remove_lost(files: &mut SeenFileMap, lost: &HashSet<SessionId>) {
+    let is_lost = |known: &SeenFile| known.2.iter().any(|session| lost.contains(session));
+    let mut names: Vec<String> = Vec::new();
+    for (name, _) in files.iter().filter(|(_, known)| is_lost(known)) {
+        names.extend(name.rsplit_once('#').map(|(database, _)| database.to_owned()));
+        names.push(name.clone());
+    }
+    for name in names {
+        files.remove(&name);
+    }
+}
+
+/// The stamp of a file; nothing for one that is gone.
+pub(crate) fn file_stamp(path: &Path) -> Option<FileStamp> {
+    let metadata = fs::metadata(path).ok()?;
+    let modified = metadata.modified().ok()?;
+    let (distance, sign) = match modified.duration_since(UNIX_EPOCH) {
+        Ok(after) => (after, 1),
+        Err(before) => (before.duration(), -1),
+    };
+    // Times that are centuries away wrap around: they only have to differ.
+    Some((metadata.len(), (distance.as_nanos() as i64).wrapping_mul(sign)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(name: &str) -> SessionId {
+        name.parse().unwrap()
+    }
+
+    #[test]
+    fn every_time_gives_a_stamp() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let file = fs::File::create(&path).unwrap();
+        let century = std::time::Duration::from_secs(100 * 365 * 86_400);
+        let mut stamps = Vec::new();
+        for time in [UNIX_EPOCH - century / 2, UNIX_EPOCH, UNIX_EPOCH + century * 4] {
+            file.set_modified(time).unwrap();
+            stamps.push(file_stamp(&path).unwrap());
+        }
+        assert!(stamps[0] != stamps[1] && stamps[1] != stamps[2], "{stamps:?}");
+    }
+
+    #[test]
+    fn notes_of_two_processes_are_both_saved() {
+        let store = tempfile::tempdir().unwrap();
+        let load = || SeenFiles::load(store.path(), |_| true);
+        let (mut first, mut second) = (load(), load());
+        first.record_file(Path::new("a"), (1, 1), vec![]);
+        second.record_file(Path::new("b"), (2, 2), vec![id("s")]);
+        first.save().unwrap();
+        second.save().unwrap();
+        for seen in [second, load()] {
+            assert!(
+                seen.is_unchanged(Path::new("a"), (1, 1))
+                    && seen.is_unchanged(Path::new("b"), (2, 2))
+            );
+        }
+    }
+
+    #[test]
+    fn what_was_kept_with_a_session_that_is_lost_is_forgotten() {
+        let store = tempfile::tempdir().unwrap();
+        let mut seen = SeenFiles::load(store.path(), |_| true);
+        seen.record_file(Path::new("db"), (1, 1), vec![]);
+        seen.record_file(Path::new("db#lost"), (2, 2), vec![id("lost")]);
+        seen.record_file(Path::new("db#kept"), (3, 3), vec![id("kept")]);
+        seen.record_file(Path::new("none"), (4, 4), vec![]);
+        seen.save().unwrap();
+        let mut seen = SeenFiles::load(store.path(), |session| *session == id("kept"));
+        let known = |seen: &SeenFiles| {
+            let stamps =
+                [("db", (1, 1)), ("db#lost", (2, 2)), ("db#kept", (3, 3)), ("none", (4, 4))];
+            stamps.map(|(name, stamp)| seen.is_unchanged(Path::new(name), stamp))
+        };
+        assert_eq!(known(&seen), [false, false, true, true]);
+        seen.record_file(Path::new("new"), (5, 5), vec![]);
+        seen.save().unwrap();
+        assert_eq!(known(&seen), [false, false, true, true], "not taken from the list again");
+    }
+
+    #[test]
+    fn what_other_readers_saw_is_looked_at_again() {
+        let store = tempfile::tempdir().unwrap();
+        let mut seen = SeenFiles::load(store.path(), |_| true);
+        seen.record_file(Path::new("a"), (1, 1), vec![]);
+        seen.save().unwrap();
+        let path = store.path().join("seen.json");
+        let (now, other) = (format!("\"readers\":{}", format::VERSION), "\"readers\":0");
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(&now), "{text}");
+        fs::write(&path, text.replace(&now, other)).unwrap();
+        assert!(!SeenFiles::load(store.path(), |_| true).is_unchanged(Path::new("a"), (1, 1)));
+    }
+}

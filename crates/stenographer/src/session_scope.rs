@@ -1,0 +1,64 @@
+//! Which sessions and times are meant: the flags that searching and counting share.
+
+use steno_core::SessionId;
+use steno_core::index::Filter;
+use steno_core::moment::Edge;
+
+use crate::error::CommandError;
+use crate::moment;
+use crate::process_environment::ProcessEnvironment;
+
+/// Flags that say which sessions and times are meant.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SessionScope {
+    /// Only this agent's.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Only sessions of this project: its folder, or the last part of its name.
+    #[arg(long, value_name = "DIR")]
+    project: Option<String>,
+    /// Only what a model wrote whose name has this in it.
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Only what was said at this time or later: a date, a time, or 12h, 7d, 2w ago.
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only what was said before this time, or on this day.
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Only this session: its id, the beginning of one, or `latest`.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Only sessions of this thread.
+    #[arg(long, value_name = "NAME")]
+    thread: Option<String>,
+}
+
+impl SessionScope {
+    /// The filter that is meant; `session` finds the one that was named.
+    pub(crate) fn to_filter(
+        &self,
+        env: &ProcessEnvironment,
+        session: impl Fn(&str) -> Result<SessionId, CommandError>,
+    ) -> Result<Filter, CommandError> {
+        let moment = |text: &Option<String>, edge| {
+            text.as_ref().map(|text| moment::parse_moment(text, edge, env)).transpose()
+        };
+        let project = self.project.as_ref().map(|project| {
+            let named = env.cwd.join(project);
+            // A folder that is there is meant by its whole name.
+            let known = named.canonicalize().ok().filter(|named| named.is_dir());
+            known.map_or_else(|| project.clone(), |named| named.to_string_lossy().into_owned())
+        });
+        Ok(Filter {
+            agent: self.agent.clone(),
+            project: project.map(|project| project.trim_end_matches('/').to_owned()),
+            model: self.model.clone(),
+            since: moment(&self.since, Edge::Begin)?,
+            until: moment(&self.until, Edge::End)?,
+            session: self.session.as_deref().map(session).transpose()?,
+            thread: self.thread.clone(),
+            ..Filter::default()
+        })
+    }
+}

@@ -1,0 +1,81 @@
+//! What the files of sessions tell from outside: where they stand, how they end, when they changed.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use steno_core::Fingerprint;
+use steno_core::format::Found;
+use steno_core::{Bundle, Source};
+
+use crate::seen_files::FileStamp;
+
+/// The files on disk in which a session stands.
+pub(super) fn session_files(bundle: &Bundle) -> Vec<Source> {
+    bundle.shared_file().map_or_else(|| bundle.files().to_vec(), |file| vec![file])
+}
+
+/// The name under which a session of a database is known.
+pub(super) fn database_session_name(bundle: &Bundle) -> PathBuf {
+    let mut name = bundle.root.clone().into_os_string();
+    name.push("#");
+    name.push(bundle.key.as_deref().unwrap_or_default());
+    PathBuf::from(name)
+}
+
+/// The rows of a session in place of a file's size and time.
+pub(super) fn fingerprint_stamp(print: &Fingerprint) -> FileStamp {
+    let half = |at: usize| {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&print.sum.as_bytes()[at..at + 8]);
+        bytes
+    };
+    (u64::from_le_bytes(half(0)), i64::from_le_bytes(half(8)))
+}
+
+/// Whether a file only tells users of a database where to look in its log; it changes when anybody reads.
+pub(super) fn is_shared_memory(file: &Path) -> bool {
+    file.as_os_str().as_encoded_bytes().ends_with(b"-shm")
+}
+
+/// Whether a source is the database of a session, or the log of that.
+pub(super) fn is_part_of_database(bundle: &Bundle, source: &Source) -> bool {
+    let database = bundle.sources.first().map(Source::path);
+    database.is_some_and(|path| source.path() == path || source.path() == write_ahead_log(path))
+}
+
+/// What a database that is such a file would not have taken in yet.
+pub(crate) fn write_ahead_log(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push("-wal");
+    PathBuf::from(name)
+}
+
+/// The parts of a tree to look at for changed files: the folders in it that hold them.
+///
+/// Where files stand in the root itself, all of it is looked at: a session may have files there and in folders beside.
+pub(super) fn folders_to_read<'a>(
+    root: &Path,
+    changed: impl Iterator<Item = &'a PathBuf>,
+) -> BTreeSet<PathBuf> {
+    let part = |file: &'a PathBuf| file.strip_prefix(root).ok()?.components().next();
+    let parts: BTreeSet<_> =
+        changed.map(|file| part(file).map_or(root.to_owned(), |part| root.join(part))).collect();
+    // A log alone tells nothing.
+    let database = root.to_str().and_then(|root| root.strip_suffix("-wal")).map(PathBuf::from);
+    let database = database.filter(|database| database.is_file());
+    let root = database.as_deref().unwrap_or(root);
+    let mut items = fs::read_dir(root).into_iter().flatten().flatten();
+    let is_one = root.is_file() || items.any(|item| is_file(&item));
+    if is_one && !parts.is_empty() { BTreeSet::from([root.to_owned()]) } else { parts }
+}
+
+fn is_file(item: &fs::DirEntry) -> bool {
+    item.file_type().is_ok_and(|kind| kind.is_file())
+}
+
+/// When a session's files were last changed.
+pub(crate) fn last_modified(found: &Found) -> Option<SystemTime> {
+    found.bundle.sources.iter().filter_map(|source| source.modified()).max()
+}

@@ -1,0 +1,192 @@
+//! Columns for a terminal: as wide as they need, the last one cut to what is left; and lines broken to fit.
+
+use std::borrow::Cow;
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::ui::escape_control;
+
+/// Rows under a heading.
+pub(crate) struct TextTable<const N: usize> {
+    /// All cells, one after the other.
+    text: String,
+    rows: Vec<[TextCell; N]>,
+}
+
+/// One cell of a table; it begins where the one before ends.
+#[derive(Clone, Copy)]
+struct TextCell {
+    end: u32,
+    /// How many columns it takes.
+    columns: u32,
+}
+
+impl<const N: usize> TextTable<N> {
+    pub(crate) fn new(heading: [&str; N]) -> Self {
+        let mut table = Self { text: String::new(), rows: Vec::new() };
+        table.add_row(heading);
+        table
+    }
+
+    pub(crate) fn add_row<T: AsRef<str>>(&mut self, cells: [T; N]) {
+        let row = cells.map(|cell| self.push_cell(cell.as_ref()));
+        self.rows.push(row);
+    }
+
+    fn push_cell(&mut self, text: &str) -> TextCell {
+        let begin = self.text.len();
+        if text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
+            self.text.push_str(text);
+        } else {
+            self.text.push_str(&escape_control(text).replace(['\n', '\t'], " "));
+        }
+        TextCell { end: self.text.len() as u32, columns: count_columns(&self.text[begin..]) as u32 }
+    }
+
+    /// The table as text, no line wider than `width` unless the columns before the last already are.
+    pub(crate) fn render(&self, width: usize) -> String {
+        let widest =
+            |column: usize| self.rows.iter().map(|row| row[column].columns).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..N - 1).map(|column| widest(column) as usize).collect();
+        let before = widths.iter().map(|width| width + 2).sum::<usize>();
+        let left = width.saturating_sub(before).max(10);
+        let longest = (widest(N - 1) as usize).min(left + 3);
+        let mut out = String::with_capacity(self.rows.len() * (before + longest + 1));
+        let mut begin = 0;
+        for cells in &self.rows {
+            let mut cell = |cell: &TextCell| {
+                let begin = std::mem::replace(&mut begin, cell.end as usize);
+                (&self.text[begin..cell.end as usize], cell.columns as usize)
+            };
+            for (told, width) in cells.iter().zip(&widths) {
+                let (text, columns) = cell(told);
+                out.push_str(text);
+                out.extend(std::iter::repeat_n(' ', width - columns + 2));
+            }
+            match cell(&cells[N - 1]) {
+                (text, columns) if columns <= left => out.push_str(text),
+                (text, _) => out.push_str(&cut_columns(text, left)),
+            }
+            out.truncate(out.trim_end().len());
+            out.push('\n');
+        }
+        out
+    }
+}
+
+/// How many columns a text takes.
+fn count_columns(text: &str) -> usize {
+    if text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
+        text.len()
+    } else {
+        text.width()
+    }
+}
+
+/// The text, cut to `width` columns.
+pub(crate) fn fit_columns(text: &str, width: usize) -> String {
+    if count_columns(text) <= width { text.to_owned() } else { cut_columns(text, width) }
+}
+
+/// The beginning of a text that is too wide.
+fn cut_columns(text: &str, width: usize) -> String {
+    let mut used = 1;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= width
+    };
+    let mut cut: String = text.chars().take_while(fits).collect();
+    cut.push('…');
+    cut
+}
+
+/// A line without what would move the cursor of a plain terminal: tabs are spaces, a final carriage return is gone.
+pub(crate) fn expand_tabs(line: &str) -> Cow<'_, str> {
+    let line = line.trim_end_matches('\r');
+    if !line.contains('\t') {
+        return Cow::Borrowed(line);
+    }
+    let mut out = String::new();
+    for part in line.split_inclusive('\t') {
+        out.push_str(part.trim_end_matches('\t'));
+        if part.ends_with('\t') {
+            let gap = 4 - out.width() % 4;
+            out.extend(std::iter::repeat_n(' ', gap));
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// A line broken into rows of at most `width` columns, between words where that can be.
+pub(crate) fn wrap_columns(line: &str, width: usize) -> Vec<String> {
+    let width = width.max(2);
+    if line.len() <= width {
+        return vec![line.to_owned()];
+    }
+    let (mut rows, mut begin, mut used) = (Vec::new(), 0, 0);
+    // After the last space: where the row can end, and the columns up to there.
+    let mut gap = None;
+    for (at, grapheme) in line.grapheme_indices(true) {
+        let wide = grapheme.width();
+        if used + wide > width && grapheme == " " {
+            rows.push(line[begin..at].trim_end().to_owned());
+            (begin, used, gap) = (at + 1, 0, None);
+            continue;
+        }
+        if used + wide > width {
+            let (end, columns) = gap.take().unwrap_or((at, used));
+            rows.push(line[begin..end].trim_end().to_owned());
+            begin = end;
+            used -= columns;
+        }
+        used += wide;
+        if grapheme == " " && !line[begin..at].trim().is_empty() {
+            gap = Some((at + 1, used));
+        }
+    }
+    rows.push(line[begin..].to_owned());
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_characters_count_twice() {
+        let mut table = TextTable::new(["A", "B"]);
+        table.add_row(["日本", "xxxxxxxxxx\txxxxxxxxxx"]);
+        table.add_row(["\n", "日"]);
+        assert_eq!(table.render(20), "A     B\n日本  xxxxxxxxxx xx…\n      日\n");
+    }
+
+    #[test]
+    fn cells_cannot_drive_a_terminal() {
+        let mut table = TextTable::new(["A", "B"]);
+        table.add_row(["\u{1b}[2J", "x\u{202e}y\rz"]);
+        assert_eq!(table.render(80), "A          B\n\\u{1b}[2J  x\\u{202e}y\\u{d}z\n");
+    }
+
+    #[test]
+    fn lines_break_between_words() {
+        assert_eq!(wrap_columns("", 5), [""]);
+        assert_eq!(wrap_columns("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap_columns("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrap_columns("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
+        assert_eq!(wrap_columns("    if deep {", 8), ["    if", "deep {"]);
+        assert_eq!(wrap_columns("a  b", 1), ["a", "b"]);
+    }
+
+    #[test]
+    fn wide_characters_never_pass_the_edge() {
+        assert_eq!(wrap_columns("日本語の文章", 5), ["日本", "語の", "文章"]);
+        let family = "👩‍👩‍👧👩‍👩‍👧";
+        assert_eq!(wrap_columns(family, 3), ["👩‍👩‍👧", "👩‍👩‍👧"]);
+        for width in 1..9 {
+            for row in wrap_columns("x 日本 ne\u{301}e 👩‍👩‍👧 語 wort", width) {
+                assert!(row.width() <= width.max(2), "{row:?} at {width}");
+            }
+        }
+    }
+}
