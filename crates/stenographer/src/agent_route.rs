@@ -1,8 +1,8 @@
-//! How a program is told to send its requests to the gateway: by the SDKs' variables, and for agents that do not read
-//! those by their own flags and settings.
+//! Routes an agent's requests to the gateway: by the variables that SDKs read, or by the agent's own flags and
+//! settings.
 //!
-//! An agent's settings may name another server than the vendor's: then that server becomes an upstream of the gateway, so
-//! that the agent still talks to the server it is set up for.
+//! If an agent's settings name another server than the vendor's, that server becomes an upstream of the gateway, so
+//! the agent still reaches it.
 
 mod claude;
 mod codex;
@@ -20,18 +20,18 @@ use steno_gateway::sdk::SdkEnvironment;
 use crate::config::{AgentSetting, BaseUrlMethod};
 use crate::process_environment::ProcessEnvironment;
 
-/// A word of a command line or a value of a variable; some contain the gateway's address, which is known only once it
-/// listens.
+/// A word of a command line or the value of a variable. Some contain the gateway's address, which is known only once
+/// the gateway listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LaunchWord {
-    /// As the user wrote it.
+    /// A word as the user typed it.
     Plain(OsString),
-    /// Pieces of text with the gateway's address between each two of them.
+    /// Pieces of text, joined by the gateway's address.
     WithAddress(Vec<String>),
 }
 
 impl LaunchWord {
-    /// `before`, the gateway's address followed by `path`, and `after`.
+    /// Builds a word from `before`, the gateway's address with `path`, and `after`.
     fn with_address(before: &str, path: &str, after: &str) -> Self {
         Self::WithAddress(vec![before.to_owned(), format!("{path}{after}")])
     }
@@ -44,13 +44,13 @@ impl LaunchWord {
     }
 }
 
-/// How one program is started so that its requests go through the gateway.
+/// The command line and variables that send a program's requests through the gateway.
 #[derive(Debug)]
 pub(crate) struct AgentRoute {
     environment: SdkEnvironment,
     words: Vec<LaunchWord>,
     variables: Vec<(String, LaunchWord)>,
-    /// The agent that the program is, where it is a known one.
+    /// The agent, if the program is a known one.
     agent: Option<KnownAgent>,
 }
 
@@ -61,7 +61,7 @@ struct KnownAgent {
 }
 
 impl AgentRoute {
-    /// Looks up what the program is, and which servers it is set up for.
+    /// Detects the agent by the program's name, and finds the servers it is configured for.
     pub(crate) fn for_program(
         env: &ProcessEnvironment,
         agents: &[AgentSetting],
@@ -74,13 +74,13 @@ impl AgentRoute {
             agent.programs.contains(&name)
         });
         let method = found.map_or(BaseUrlMethod::Variables, |agent| agent.base_url);
-        let stated = dotenv::read_dotenv(&env.cwd);
+        let configured = dotenv::read_dotenv(&env.cwd);
         let qwen = (method == BaseUrlMethod::QwenSettings).then(|| qwen::read_base_url(env));
         let variable = |name: &str| {
             let exported =
                 ProcessEnvironment::variable(name).and_then(|value| value.into_string().ok());
             let own = || qwen.clone().flatten().filter(|_| name == "OPENAI_BASE_URL");
-            exported.or_else(|| stated.get(name).cloned()).or_else(own)
+            exported.or_else(|| configured.get(name).cloned()).or_else(own)
         };
         let agent =
             found.map(|agent| KnownAgent { name: agent.name.clone(), method: agent.base_url });
@@ -102,17 +102,17 @@ impl AgentRoute {
         route
     }
 
-    /// Where the program's requests then go.
+    /// Returns the upstreams of the program's requests.
     pub(crate) fn upstreams(&self) -> &Upstreams {
         &self.environment.upstreams
     }
 
-    /// The command line for a gateway at `address`.
+    /// Builds the command line for a gateway at `address`.
     pub(crate) fn command(&self, address: &str) -> Vec<OsString> {
         self.words.iter().map(|word| word.resolve(address)).collect()
     }
 
-    /// The variables for a gateway at `address`.
+    /// Builds the variables for a gateway at `address`.
     pub(crate) fn variables(&self, address: &str) -> Vec<(String, OsString)> {
         let shared = self.environment.variables(address).into_iter();
         let shared = shared.map(|(name, value)| (name.to_owned(), value.into()));
@@ -120,15 +120,15 @@ impl AgentRoute {
         shared.chain(own.map(|(name, word)| (name.clone(), word.resolve(address)))).collect()
     }
 
-    /// What the user can do when no request came.
+    /// Returns a hint for a run without any recorded request.
     pub(crate) fn no_request_hint(&self) -> String {
         match &self.agent {
             Some(agent) if agent.method == BaseUrlMethod::None => format!(
-                "{} takes no other address for its API; record it with `steno exec --proxy`",
+                "{} accepts no other API address; record it with `steno exec --proxy`",
                 agent.name
             ),
             Some(agent) => format!(
-                "{} was told to use the gateway, but asked no model there; if it did ask one, use `steno exec --proxy`",
+                "{} sent no requests to the gateway; if it called a model, use `steno exec --proxy`",
                 agent.name
             ),
             None => "the program may not read OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL: give it \
@@ -137,7 +137,7 @@ impl AgentRoute {
         }
     }
 
-    /// The arguments of the user as texts, each with its place among the words.
+    /// Iterates over the user's arguments, each with its index among the words.
     fn user_arguments(&self, program: usize) -> impl Iterator<Item = (usize, &str)> {
         let words = self.words.iter().enumerate().skip(program + 1);
         words.filter_map(|(at, word)| match word {
@@ -147,7 +147,7 @@ impl AgentRoute {
     }
 }
 
-/// Where the program stands in a command: after `npx` and the like, and their flags.
+/// Returns the index of the program in a command. `npx` and similar runners, and their flags, are skipped.
 fn program_position(command: &[OsString]) -> usize {
     let runners = ["npx", "bunx", "pnpx"];
     if !runners.contains(&program_name(&command[0]).as_str()) {
@@ -157,7 +157,7 @@ fn program_position(command: &[OsString]) -> usize {
     command.iter().skip(1).position(|word| !is_flag(word)).map_or(0, |at| at + 1)
 }
 
-/// A program's name without its folder, version and extension: `codex` for `@openai/codex@latest`.
+/// Returns a program's name without folder, version and extension: `codex` for `@openai/codex@latest`.
 fn program_name(program: &OsString) -> String {
     let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name = name

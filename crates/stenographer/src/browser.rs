@@ -1,7 +1,7 @@
-//! `steno` with no arguments on a terminal: lists, finds and reads sessions.
+//! `steno` without arguments on a terminal: a browser that lists, searches and shows sessions.
 //!
-//! [`state`] knows what is shown and what a key does, [`draw`] paints it, [`worker`] reads and searches on threads
-//! of its own; here is the loop between them and the terminal.
+//! [`state`] holds what is shown and handles keys, [`draw`] renders it, [`worker`] reads and searches in the
+//! background. This module connects them to the terminal.
 
 mod draw;
 mod entry_folds;
@@ -37,11 +37,11 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
-/// How long keys are waited for while an answer is to come, and while none is.
+/// Poll timeout for keys while a response is pending, and otherwise.
 const BUSY_POLL_TIMEOUT: Duration = Duration::from_millis(20);
 const IDLE_POLL_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Which session is meant.
+/// Identifies a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SessionName {
     agent: String,
@@ -54,39 +54,39 @@ impl SessionName {
     }
 }
 
-/// A question to the worker.
+/// A request to the worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WorkerRequest {
-    /// Which sessions there are.
+    /// Lists the sessions.
     List,
-    /// Where a text stands; the number tells the answer from those of earlier questions.
+    /// Searches for a text. The number identifies the query.
     Search(u64, String),
-    /// What is in a session.
+    /// Reads a session.
     Read(SessionName),
-    /// To write a session into a file.
+    /// Exports a session to a file.
     Export(SessionName),
 }
 
-/// What the worker found out.
+/// A response of the worker.
 #[derive(Debug)]
 pub(crate) enum WorkerResponse {
-    /// How far the index has come.
+    /// Progress of the index update.
     Indexing(String),
     /// The sessions.
     Listed(Result<Vec<Listed>, String>),
-    /// Nothing more is to be listed. The text says why sessions may be missing.
+    /// The list is complete. The text explains why sessions may be missing.
     UpToDate(Option<String>),
-    /// What a search has found.
+    /// The hits of a query.
     SearchResult(u64, Result<Vec<BrowserHit>, String>),
-    /// A session.
+    /// A session that was read.
     Read(SessionName, Box<Result<Transcript, String>>),
     /// The file that was written.
     Exported(Result<PathBuf, String>),
-    /// A question cannot be answered because of a mistake in this program.
+    /// The worker panicked.
     Failed(String),
 }
 
-/// Runs the browser until the user has enough of it.
+/// Runs the browser until the user quits.
 pub(crate) fn run_browser(
     ui: &mut Ui,
     env: &ProcessEnvironment,
@@ -94,15 +94,14 @@ pub(crate) fn run_browser(
     let store = SessionStore::new(env);
     if !store.vault.has_sessions()? {
         ui.print_note(
-            "nothing is kept yet; `steno sync` keeps what the agents on this machine have left",
+            "no sessions yet; run `steno sync` to copy the sessions of the agents on this machine",
         );
         return Ok(CommandExit::Done);
     }
-    let (worker, answers) = BrowserWorker::new(env);
+    let (worker, responses) = BrowserWorker::new(env);
     let state = BrowserState::new(env.zone.clone(), env.clock.now());
     let palette = TerminalPalette { has_colours: ui.is_styled() };
-    let mut browser =
-        Browser { state, palette, worker, responses: answers, written_files: Vec::new() };
+    let mut browser = Browser { state, palette, worker, responses, written_files: Vec::new() };
     browser.worker.submit(WorkerRequest::List);
     let exit = loop {
         let Some(name) = browser.run_until_left()? else { break CommandExit::Done };
@@ -124,12 +123,12 @@ struct Browser {
     palette: TerminalPalette,
     worker: BrowserWorker,
     responses: Receiver<WorkerResponse>,
-    /// Files that were written meanwhile.
+    /// Files that were exported.
     written_files: Vec<PathBuf>,
 }
 
 impl Browser {
-    /// Shows the browser until it is left; gives the session that is to be gone on with.
+    /// Runs until the user leaves. Returns the session to resume.
     fn run_until_left(&mut self) -> Result<Option<SessionName>, CommandError> {
         let mut screen = TerminalScreen::open()?;
         self.state.resize(screen.size()?);

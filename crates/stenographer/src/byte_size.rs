@@ -1,4 +1,4 @@
-//! A number of bytes, as people write it: `500000`, `64 MiB`, `1.5GB`.
+//! Byte sizes with units: `500000`, `64 MiB`, `1.5GB`.
 
 use std::str::FromStr;
 
@@ -6,9 +6,9 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ByteSize(pub(crate) u64);
 
-/// A text that is no number of bytes.
+/// The text is not a byte size.
 #[derive(Debug, thiserror::Error)]
-#[error("not a number of bytes such as 64 MiB or 500000")]
+#[error("not a size in bytes, such as 64 MiB or 500000")]
 pub(crate) struct ByteSizeError;
 
 const UNITS: [(&str, u64); 10] = [

@@ -1,4 +1,4 @@
-//! The command line: what the user typed, and which command it goes to.
+//! Parses the command line and dispatches to the command.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::ui::Ui;
 
 /// The court reporter for AI agents.
 ///
-/// With no command, on a terminal, it is a browser of all sessions that are kept.
+/// Without a command, on a terminal, opens a browser of all recorded sessions.
 #[derive(Debug, Parser)]
 #[command(name = "steno", version, about, after_help = EXIT_CODES)]
 struct CliArgs {
@@ -58,7 +58,7 @@ enum CliCommand {
     Thread(commands::thread::ThreadCommand),
     Hooks(commands::hooks::Args),
     Hook(commands::hook::Args),
-    /// Speak another system's command line.
+    /// Use the command line of another system.
     #[command(subcommand)]
     As(commands::speak::ForeignCommand),
     Completions(commands::completions::Args),
@@ -66,7 +66,7 @@ enum CliCommand {
     Child(commands::child::Args),
 }
 
-/// Runs what the command line asks for.
+/// Parses the command line and runs the command.
 pub(crate) fn run_command_line(
     ui: &mut Ui,
     env: &ProcessEnvironment,
@@ -95,7 +95,18 @@ pub(crate) fn run_command_line(
     if command.opens_many_files() {
         raise_open_file_limit();
     }
-    let exit = match command {
+    let exit = run_command(ui, env, command)?;
+    ui.flush()?;
+    Ok(ui.adjust_exit(exit))
+}
+
+/// Dispatches to the module of the command.
+fn run_command(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    command: CliCommand,
+) -> Result<CommandExit, CommandError> {
+    match command {
         CliCommand::Run(args) => commands::run::run(ui, env, &args),
         CliCommand::Exec(args) => commands::exec::run(ui, env, &args),
         CliCommand::Gateway(args) => commands::gateway::run(ui, env, args),
@@ -124,29 +135,27 @@ pub(crate) fn run_command_line(
         CliCommand::Thread(command) => commands::thread::run(ui, env, &command),
         CliCommand::Hooks(args) => commands::hooks::run(ui, env, &args),
         CliCommand::Hook(args) => commands::hook::run(ui, env, &args),
-        CliCommand::As(language) => commands::speak::run(ui, env, language),
+        CliCommand::As(command) => commands::speak::run(ui, env, command),
         CliCommand::Child(args) => commands::child::run(&args),
         CliCommand::Completions(args) => commands::completions::run(ui, CliArgs::command(), &args),
-    }?;
-    ui.flush()?;
-    Ok(ui.adjust_exit(exit))
+    }
 }
 
 impl CliCommand {
-    /// Whether it may read gigabytes, and starts no other program.
+    /// Returns whether the command may read gigabytes and starts no other program.
     fn reads_much_data(&self) -> bool {
         use CliCommand::{Cost, Import, Inspect, Reindex, Sync, Watch};
         matches!(self, Sync(_) | Watch(_) | Import(_) | Inspect(_) | Reindex(_) | Cost(_))
     }
 
-    /// Whether it may have more connections, files or folders open at a time than is usual.
+    /// Returns whether the command may open many connections, files or folders at once.
     fn opens_many_files(&self) -> bool {
         use CliCommand::{Exec, Gateway, Serve, Sync, Watch};
         matches!(self, Exec(_) | Gateway(_) | Serve(_) | Sync(_) | Watch(_))
     }
 }
 
-/// Whether the command was called with `--json`. Other systems' commands print as those systems do.
+/// Returns whether `--json` was given. The commands of other systems print in those systems' formats.
 fn prints_json(matches: &ArgMatches) -> bool {
     match matches.subcommand() {
         Some(("as", _)) => false,
@@ -157,15 +166,15 @@ fn prints_json(matches: &ArgMatches) -> bool {
     }
 }
 
-/// Has the system give memory in small pages only. The allocator asks for huge ones, of which a part that is free cannot
-/// be given back; a program that is started would inherit this.
+/// Disables transparent huge pages. The allocator cannot return part of a huge page to the system. Child processes
+/// would inherit this setting.
 fn use_small_pages() {
     #[cfg(target_os = "linux")]
-    // Where that is not allowed, more memory is taken.
+    // On failure the process only uses more memory.
     let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
-/// The browser where a person sits, and what the program can do where none does.
+/// Opens the browser on a terminal, else prints the help.
 fn open_browser(ui: &mut Ui, env: &ProcessEnvironment) -> Result<CommandExit, CommandError> {
     if ui.is_interactive() {
         return browser::run_browser(ui, env);
@@ -174,12 +183,12 @@ fn open_browser(ui: &mut Ui, env: &ProcessEnvironment) -> Result<CommandExit, Co
     Ok(CommandExit::Usage)
 }
 
-/// Whether an agent calls: whatever happens, it must be let go on.
+/// Returns whether an agent's hook called the program. Hooks must never make the agent fail.
 pub(crate) fn is_hook_call() -> bool {
     std::env::args_os().nth(1).is_some_and(|command| command == "hook")
 }
 
-/// Called by the name `devflow`, `chibi` or `leslie`, the program speaks that command line.
+/// Expands the program names `devflow`, `chibi` and `leslie` to `steno as NAME`.
 fn expand_program_name(args: Vec<OsString>) -> Vec<OsString> {
     let name =
         args.first().and_then(|arg| Path::new(arg).file_stem()).and_then(|stem| stem.to_str());

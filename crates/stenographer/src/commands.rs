@@ -1,4 +1,4 @@
-//! One module per command: its arguments, whose doc comments are its help, and one function.
+//! One module per command: its arguments, with doc comments as help, and a `run` function.
 
 pub(crate) mod acp;
 pub(crate) mod annotate;

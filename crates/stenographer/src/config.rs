@@ -1,7 +1,6 @@
-//! What the user has set in `config.toml`: prices of models, models that cost what others do, upstreams, agents, and how
-//! they are run.
+//! Reads `config.toml`: prices, model aliases, upstreams, agents, and run settings.
 //!
-//! What is wrong in it is told with its file and line.
+//! Errors name the file and line.
 
 mod agents;
 mod base_url_method;
@@ -22,7 +21,7 @@ use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
 use crate::ui::Ui;
 
-/// The text of a settings file, empty if there is none. A store that is no folder has none.
+/// Reads a settings file; empty if it does not exist. A store that is not a folder has none.
 fn read_if_present(path: &Path) -> io::Result<String> {
     match fs::read_to_string(path) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -32,7 +31,7 @@ fn read_if_present(path: &Path) -> io::Result<String> {
     }
 }
 
-/// A settings file; an empty one if there is none.
+/// A settings file; empty if it does not exist.
 pub(crate) struct Config {
     path: PathBuf,
     text: String,
@@ -48,7 +47,8 @@ impl Config {
         Ok(Self { path, text })
     }
 
-    /// Reads `config.toml` for a program that must run even if the disk fails: then with a warning and default settings.
+    /// Reads `config.toml` for a program that must run even if the disk fails: on failure warns and uses default
+    /// settings.
     pub(crate) fn load_or_default(
         ui: &mut Ui,
         env: &ProcessEnvironment,
@@ -56,7 +56,7 @@ impl Config {
         let path = env.store.join("config.toml");
         match read_if_present(&path) {
             Ok(text) => Ok(Self { path, text }),
-            // The user can mend this one, and must learn of it.
+            // The user can fix this error, so it is reported.
             Err(error) if error.kind() == ErrorKind::InvalidData => Self::load(env),
             Err(error) => {
                 let path_text = path.display();
@@ -68,7 +68,7 @@ impl Config {
         }
     }
 
-    /// The prices that come with Steno, and before them the user's own.
+    /// Returns the bundled prices, overridden by the user's own.
     pub(crate) fn prices(&self) -> Result<Prices, CommandError> {
         self.parse_prices().map_err(|error| {
             error.hint(
@@ -98,20 +98,20 @@ impl Config {
         Ok(prices)
     }
 
-    /// The vendors' servers, and before them the user's own.
+    /// Returns the vendors' upstreams, overridden by the user's own.
     pub(crate) fn upstreams(&self) -> Result<Upstreams, CommandError> {
         let settings = self.parse_toml()?;
         let mut upstreams = Upstreams::default();
         for (name, item) in self.table_entries(&settings, "upstreams")? {
             let wrong = |reason: &str| self.error_at(item.span(), reason);
-            let address = item.as_str().ok_or_else(|| wrong("an upstream is not an address"))?;
+            let address = item.as_str().ok_or_else(|| wrong("an upstream is not a URL"))?;
             let upstream = Upstream::new(name, address);
             upstreams.set(upstream.map_err(|error| wrong(&error.to_string()))?);
         }
         Ok(upstreams)
     }
 
-    /// How many bytes of a body the gateway records.
+    /// Returns the maximum number of bytes recorded per body.
     pub(crate) fn body_limit(&self) -> Result<u64, CommandError> {
         let settings = self.parse_toml()?;
         let mut limit = DEFAULT_BODY_LIMIT;
@@ -120,27 +120,28 @@ impl Config {
             if name != "body_limit" {
                 return Err(wrong(&format!("unknown setting {name}; one of: body_limit")));
             }
-            let stated = item.as_integer().map(|bytes| bytes.to_string());
-            let stated = stated.or_else(|| item.as_str().map(str::to_owned)).unwrap_or_default();
+            let configured = item.as_integer().map(|bytes| bytes.to_string());
+            let configured =
+                configured.or_else(|| item.as_str().map(str::to_owned)).unwrap_or_default();
             let size: ByteSize =
-                stated.parse().map_err(|error: ByteSizeError| wrong(&error.to_string()))?;
+                configured.parse().map_err(|error: ByteSizeError| wrong(&error.to_string()))?;
             limit = size.0;
         }
         Ok(limit)
     }
 
-    /// The hosts that `steno exec --proxy` records beside those that it knows.
+    /// Returns the additional hosts that `steno exec --proxy` records.
     pub(crate) fn proxy_hosts(&self) -> Result<Vec<String>, CommandError> {
         let settings = self.parse_toml()?;
         let mut hosts = Vec::new();
         for (name, item) in self.table_entries(&settings, "proxy")? {
             let wrong = |reason: &str| self.error_at(item.span(), reason);
-            let stated = item.as_array().filter(|_| name == "hosts");
-            let stated = stated.ok_or_else(|| {
+            let configured = item.as_array().filter(|_| name == "hosts");
+            let configured = configured.ok_or_else(|| {
                 wrong("[proxy] has a list of hosts: hosts = [\"llm.example.com\"]")
             })?;
-            for host in stated {
-                let host = host.as_str().ok_or_else(|| wrong("a host is not a text"))?;
+            for host in configured {
+                let host = host.as_str().ok_or_else(|| wrong("a host is not a string"))?;
                 hosts.push(host.to_owned());
             }
         }
@@ -154,7 +155,7 @@ impl Config {
             .map_err(|error| self.error_at(error.span(), error.message()))
     }
 
-    /// What stands in a table of the file; nothing if it is not there.
+    /// Returns the entries of a table; empty if it does not exist.
     fn table_entries<'a>(
         &self,
         settings: &'a Table,
@@ -185,8 +186,7 @@ impl Config {
             rates[kind] = Some(rate.ok_or_else(unfit)?);
         }
         let [input, output, cache_read, cache_write_5m, cache_write_1h] = rates;
-        let missing =
-            || self.error_at(span, &format!("input and output of {model} are both needed"));
+        let missing = || self.error_at(span, &format!("{model} needs both input and output"));
         let (input, output) = input.zip(output).ok_or_else(missing)?;
         Ok(Rates { above: 0, input, output, cache_read, cache_write_5m, cache_write_1h })
     }

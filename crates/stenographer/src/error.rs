@@ -1,4 +1,4 @@
-//! What a command failed of, said in one form: `error:`, `caused by:`, `hint:`.
+//! Command errors and exit codes, printed as `error:`, `caused by:`, `hint:`.
 
 use std::error::Error;
 use std::io;
@@ -6,23 +6,23 @@ use std::process::{ExitCode, ExitStatus};
 
 use steno_acp::child;
 
-/// How the program ends; documented in `--help`.
+/// Exit status of the program; documented in `--help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommandExit {
-    /// Done.
+    /// Success.
     Done,
-    /// Nothing was found, or something was wrong with the input.
+    /// Nothing found, or an error in the input.
     Failed,
-    /// The command line was wrong.
+    /// A wrong command line.
     Usage,
-    /// As the program ended that was run.
+    /// Exit code of the child process.
     Child(u8),
-    /// By the signal that ended the program that was run.
+    /// Signal that ended the child process.
     Signalled(i32),
 }
 
 impl CommandExit {
-    /// As a program ended that was run.
+    /// Converts the exit status of a child process.
     pub(crate) fn from_status(status: ExitStatus) -> Self {
         match child::signal_of(status) {
             Some(signal) => CommandExit::Signalled(signal),
@@ -42,14 +42,14 @@ impl From<CommandExit> for ExitCode {
             CommandExit::Child(code) => ExitCode::from(code),
             CommandExit::Signalled(signal) => {
                 child::die_from_signal(signal);
-                // As a shell tells of a signal that this process could not die from.
+                // The shell's convention, if this process could not die from the signal.
                 ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))
             }
         }
     }
 }
 
-/// A command's failure.
+/// An error of a command.
 #[derive(Debug)]
 pub(crate) struct CommandError {
     pub(crate) exit: CommandExit,
@@ -58,30 +58,30 @@ pub(crate) struct CommandError {
 }
 
 impl CommandError {
-    /// Something that the user can set right.
+    /// Creates an error that the user can fix.
     pub(crate) fn user(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { exit: CommandExit::Failed, error: error.into(), hints: Vec::new() }
     }
 
-    /// A wrong command line that clap could not see.
+    /// Creates a usage error that clap cannot detect.
     pub(crate) fn usage(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { exit: CommandExit::Usage, ..Self::user(error) }
     }
 
-    /// Adds what to do about it.
+    /// Adds a hint.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// The failure in one line, with what to do about it.
+    /// Formats the error and its hints on one line.
     pub(crate) fn to_line(&self) -> String {
         let mut words = vec![self.error.to_string()];
         words.extend(self.hints.iter().cloned());
         words.join("; ")
     }
 
-    /// Whether the reader of our output went away, which is no failure.
+    /// Returns whether the reader of our output closed the pipe, which is not an error.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         let plain = self.error.downcast_ref::<io::Error>().map(io::Error::kind);
         let json = self.error.downcast_ref::<serde_json::Error>();

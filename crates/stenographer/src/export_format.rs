@@ -1,4 +1,4 @@
-//! What a transcript can be written as, and where.
+//! Export formats, and writing a transcript in one of them.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
 use crate::ui::Ui;
 
-/// A format that can be written.
+/// An export format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ExportFormat {
     /// A folder of text files, one per unit.
@@ -26,23 +26,23 @@ pub(crate) enum ExportFormat {
     Chibi,
     /// One JSON document: session and entries.
     Json,
-    /// Our entries, one to a line.
+    /// Steno's entries, one per line.
     Jsonl,
     /// Markdown.
     Md,
-    /// A page in one file, to read in a browser.
+    /// A page in one file, for a browser.
     Html,
-    /// A trajectory of the Agent Trajectory Interchange Format.
+    /// A trajectory in the Agent Trajectory Interchange Format.
     Atif,
 }
 
 impl ExportFormat {
-    /// Whether it is made for people to share, so that secrets should not stand in it.
+    /// Returns whether the format is made for sharing, and thus redacted.
     pub(crate) fn is_shared(self) -> bool {
         matches!(self, ExportFormat::Md | ExportFormat::Html)
     }
 
-    /// How the name of a file of it ends; nothing where it is a folder.
+    /// Returns the file extension; `None` for formats written to a folder.
     pub(crate) fn extension(self) -> Option<&'static str> {
         match self {
             ExportFormat::Weakincentives | ExportFormat::Jsonl => Some("jsonl"),
@@ -54,7 +54,7 @@ impl ExportFormat {
     }
 }
 
-/// A transcript on its way out.
+/// A transcript to export.
 pub(crate) struct TranscriptExport<'a> {
     pub(crate) transcript: &'a Transcript,
     pub(crate) pictures: &'a Pictures,
@@ -63,7 +63,7 @@ pub(crate) struct TranscriptExport<'a> {
 }
 
 impl TranscriptExport<'_> {
-    /// Writes the transcript; into a file or to stdout as text, into a folder as files.
+    /// Writes the transcript: text to a file or standard output, other formats to a folder.
     pub(crate) fn write_output(
         &self,
         ui: &mut Ui,
@@ -71,7 +71,7 @@ impl TranscriptExport<'_> {
     ) -> Result<(), CommandError> {
         if let Some(text) = self.render_text(&env.zone) {
             match self.out.filter(|path| *path != Path::new("-")) {
-                // It can be made again: nobody has to wait for the disk.
+                // Not synced to disk, as it can be exported again.
                 Some(path) => durable::replace_unsynced(path, text.as_bytes())?,
                 None if self.format.is_shared() => ui.transcript_text(&text)?,
                 None => ui.json_text(&text)?,
@@ -79,8 +79,8 @@ impl TranscriptExport<'_> {
             return Ok(());
         }
         let Some(dir) = self.out else {
-            let error = CommandError::usage("this format is written into a folder");
-            return Err(error.hint("name it with -o DIR"));
+            let error = CommandError::usage("this format needs an output folder");
+            return Err(error.hint("use -o DIR"));
         };
         for path in self.write_files(dir, env)? {
             ui.path_line(&path)?;

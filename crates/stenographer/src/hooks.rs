@@ -1,6 +1,6 @@
-//! The agents that call others when something happens, and how each is told whom to call.
+//! Agents with hooks, and how to register Steno in their settings.
 //!
-//! Here are texts of settings only; `file` is about the files in which they stand.
+//! This module works on the text of settings; [`settings_file`] reads and writes the files.
 
 mod codex_notify;
 pub(crate) mod hook_log;
@@ -14,32 +14,32 @@ use std::path::Path;
 use serde::Serialize;
 use steno_core::agent::{claude_code, codex, copilot, cursor, gemini, qwen};
 
-/// An agent that can be told to call Steno.
+/// An agent with hooks.
 #[derive(Debug)]
 pub(crate) struct HookedAgent {
     pub(crate) name: &'static str,
-    /// The file with the hooks, below the folder of the agent's settings.
+    /// Settings file, relative to the agent's settings folder.
     pub(crate) file: &'static str,
     shape: HookShape,
-    /// When Steno is to be called.
+    /// Events at which to call Steno.
     events: &'static [&'static str],
 }
 
-/// How an agent writes down whom to call.
+/// Format of the hook settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HookShape {
     /// `hooks.EVENT` has groups, each with a list `hooks` of commands.
     Groups,
     /// `hooks.EVENT` has commands, in a field of this name.
     Commands(&'static str),
-    /// One program for all, as a list of arguments.
+    /// One program for all events, as a list of arguments.
     Notify,
 }
 
 const CLAUDE_EVENTS: [&str; 5] =
     ["SessionStart", "Stop", "SubagentStop", "PreCompact", "SessionEnd"];
 
-/// Every agent whose hooks are known.
+/// All agents with known hooks.
 pub(crate) const HOOKED_AGENTS: [HookedAgent; 6] = [
     HookedAgent {
         name: claude_code::AGENT,
@@ -85,9 +85,9 @@ pub(crate) const HOOKED_AGENTS: [HookedAgent; 6] = [
 pub(crate) enum HookState {
     Installed,
     NotInstalled,
-    /// Another program, or not at each event.
+    /// Calls another program, or not at each event.
     Outdated,
-    /// The agent has no folder here.
+    /// The agent has no settings folder here.
     NotFound,
 }
 
@@ -102,23 +102,23 @@ impl std::fmt::Display for HookState {
     }
 }
 
-/// Settings that are not touched, because of what stands in this line.
+/// Settings that cannot be edited, with the line and reason.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SettingsRefusal {
     pub(crate) line: usize,
     pub(crate) reason: String,
 }
 
-/// Steno's place in the settings of an agent.
+/// Steno's registration in the settings of an agent.
 #[derive(Debug)]
 pub(crate) struct HookRegistration<'a> {
     pub(crate) agent: &'static HookedAgent,
-    /// The program to call.
+    /// Program to call.
     pub(crate) program: &'a str,
 }
 
 impl HookRegistration<'_> {
-    /// Whether the settings tell the agent to call this program.
+    /// Returns whether the settings call this program.
     pub(crate) fn state(&self, text: &str) -> Result<HookState, SettingsRefusal> {
         let (calls, wanted) = match self.agent.shape {
             HookShape::Notify => (codex_notify::find_calls(text)?, self.program.to_owned()),
@@ -136,7 +136,7 @@ impl HookRegistration<'_> {
         })
     }
 
-    /// The settings with Steno in them, and once only.
+    /// Adds Steno to the settings exactly once.
     pub(crate) fn add_to(&self, text: &str) -> Result<String, SettingsRefusal> {
         let text = self.remove_from(text)?;
         match self.agent.shape {
@@ -145,7 +145,7 @@ impl HookRegistration<'_> {
         }
     }
 
-    /// The settings without Steno.
+    /// Removes Steno from the settings.
     pub(crate) fn remove_from(&self, text: &str) -> Result<String, SettingsRefusal> {
         match self.agent.shape {
             HookShape::Notify => codex_notify::remove_notify(text),
@@ -153,7 +153,7 @@ impl HookRegistration<'_> {
         }
     }
 
-    /// What the agent's shell is to run.
+    /// Returns the shell command for the agent.
     fn hook_command(&self) -> String {
         let quoted = if cfg!(windows) {
             format!("\"{}\"", self.program)
@@ -163,7 +163,7 @@ impl HookRegistration<'_> {
         format!("{quoted} hook {}", self.agent.name)
     }
 
-    /// Whether a command calls Steno for this agent, by whatever path.
+    /// Returns whether a command calls Steno for this agent, by any path.
     fn is_ours(&self, command: &str) -> bool {
         let call = format!(" hook {}", self.agent.name);
         let program = command.trim().strip_suffix(&call).map(|path| path.trim_matches(['\'', '"']));

@@ -1,4 +1,4 @@
-//! Brings what is kept into the index: some sessions at a time, and never at the cost of keeping them.
+//! Adds sessions to the index in batches. Index failures never prevent recording.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use steno_core::vault::{SessionDir, Vault};
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
 
-/// Sessions that are gathered before they are put in.
+/// Maximum number of sessions per batch.
 const MAX_BATCH: usize = 256;
 
-/// The way of kept sessions into the index. What it cannot put in stays marked, and is taken in by the next search.
+/// Queues sessions for the index. Sessions that fail stay marked, and the next search indexes them.
 pub(crate) struct Indexer {
     store: PathBuf,
     pending: Pending,
@@ -38,31 +38,31 @@ impl Indexer {
         }
     }
 
-    /// Marks a session before anything of it is kept. That it cannot be marked is no reason not to keep it.
+    /// Marks a session as pending before writing it. A failure to mark is ignored.
     pub(crate) fn mark(&self, dir: &SessionDir) -> Option<Marker> {
         self.pending.mark(dir).ok()
     }
 
-    /// Takes a session that was read on its way into the vault.
+    /// Queues a session that was parsed during its import.
     pub(crate) fn add_prepared(&mut self, prepared: Prepared, marker: Option<Marker>) {
         self.batch_size += prepared.size();
         self.batch.push(prepared);
         self.markers.extend(marker);
     }
 
-    /// Whether so much is gathered that it is to be put in.
+    /// Returns whether the batch is full.
     pub(crate) fn is_full(&self) -> bool {
         self.batch_size >= GATHERED || self.batch.len() >= MAX_BATCH
     }
 
-    /// Forgets what was gathered, because it was not kept after all. It stays marked.
+    /// Drops the batch, as its sessions were not written after all. They stay marked.
     pub(crate) fn discard(&mut self) {
         self.batch_size = 0;
         self.batch.clear();
         self.markers.clear();
     }
 
-    /// Takes a session as it is in the vault.
+    /// Queues a session read from the vault.
     pub(crate) fn add_from_vault(&mut self, dir: &SessionDir, marker: Option<Marker>) {
         match self.open_index().and_then(|index| Ok((index.take(dir)?, index.is_in_place()))) {
             Ok((Some(prepared), _)) => self.add_prepared(prepared, marker),
@@ -72,8 +72,8 @@ impl Indexer {
         }
     }
 
-    /// Moves traffic that was recorded in a span of time to the sessions of the agents that asked, and puts both into
-    /// the index. What fails is tried again after the next sync.
+    /// Moves traffic that was recorded in a time span to the sessions of its agents, and indexes both. On failure the
+    /// next sync tries again.
     pub(crate) fn attribute_traffic(
         &mut self,
         vault: &Vault,
@@ -91,14 +91,14 @@ impl Indexer {
         self.flush()
     }
 
-    /// Puts in what was gathered; tells what went wrong since the last time.
+    /// Writes the batch. Returns the last error since the previous call.
     pub(crate) fn flush(&mut self) -> Result<(), CommandError> {
         self.write_batch();
         self.index.iter().for_each(Index::settle);
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// Puts in what was gathered.
+    /// Writes the batch to the index.
     pub(crate) fn write_batch(&mut self) {
         self.batch_size = 0;
         let gathered = std::mem::take(&mut self.batch);
@@ -109,7 +109,7 @@ impl Indexer {
         match self.open_index().and_then(|index| index.put(&gathered).map(|()| index.is_in_place()))
         {
             Ok(true) => markers.into_iter().for_each(Marker::done),
-            // Another process builds a new index, from what is marked too.
+            // Another process builds a new index, which includes the marked sessions.
             Ok(false) => self.index = None,
             Err(error) => self.handle_error(error),
         }
@@ -130,7 +130,7 @@ impl Indexer {
     fn handle_error(&mut self, error: IndexError) {
         self.index = None;
         if error.is_damage() {
-            // Everything is taken in anew by whoever asks next.
+            // The next query indexes everything again.
             match Index::anew(&self.store, Some(Healed::Damaged)) {
                 Ok(index) => self.index = Some(index),
                 Err(error) => self.failure = Some(error.into()),

@@ -1,18 +1,18 @@
-//! JSON that is safe to show: control and bidirectional characters are written as `\u` escapes.
+//! Escapes JSON output: control and bidirectional characters become `\u` escapes.
 //!
-//! Outside of strings, JSON holds only ASCII, so an escape can stand for such a character wherever it occurs. The text
-//! stays valid, and parses to the same values.
+//! Outside of strings JSON is ASCII, so an escape is valid wherever such a character occurs. The output parses to the
+//! same values.
 
 use std::io::{self, Write};
 
-/// A character that must not reach a terminal, as it is encoded in UTF-8. C0 characters are missing: JSON allows none
-/// of them in strings.
+/// First bytes, in UTF-8, of characters that must not reach a terminal. C0 characters are missing: JSON strings
+/// cannot contain them.
 const FORBIDDEN_STARTS: [u8; 5] = [b'\r', 0x7f, 0xc2, 0xd8, 0xe2];
 
-/// Passes JSON on to `inner`, with escapes in place of characters that could drive a terminal.
+/// Writes JSON to `inner` and escapes characters that could control a terminal.
 pub(crate) struct JsonEscaper<W: Write> {
     inner: W,
-    /// The beginning of a character whose other bytes are yet to come.
+    /// Buffer for the first bytes of an incomplete character.
     pending: Vec<u8>,
 }
 
@@ -35,7 +35,7 @@ impl<W: Write> JsonEscaper<W> {
                 return Ok(());
             };
             match std::str::from_utf8(character).ok().and_then(|text| text.chars().next()) {
-                // Between values, where it is a space like any other.
+                // Between values, where it is whitespace.
                 Some('\r') => self.inner.write_all(b" ")?,
                 Some(c) if is_unsafe(c) => write!(self.inner, "\\u{:04x}", u32::from(c))?,
                 _ => self.inner.write_all(character)?,
@@ -63,13 +63,13 @@ impl<W: Write> Write for JsonEscaper<W> {
     }
 }
 
-/// Whether a character can drive a terminal or change the order in which text is shown.
+/// Returns whether a character can control a terminal or reorder text.
 pub(crate) fn is_unsafe(c: char) -> bool {
     let is_bidi = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || is_bidi
 }
 
-/// JSON text with escapes in place of characters that could drive a terminal.
+/// Escapes characters in JSON text that could control a terminal.
 pub(crate) fn escape_json(text: &str) -> Vec<u8> {
     let mut escaper = JsonEscaper::new(Vec::with_capacity(text.len()));
     escaper.write_all(text.as_bytes()).expect("memory takes all that is written");

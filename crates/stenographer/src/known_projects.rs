@@ -1,6 +1,6 @@
-//! Which repository each project folder was, noted when its sessions are kept, so that a folder that moved is found.
+//! Cache of the repository of each project folder, written at import, to find folders that have moved.
 //!
-//! It is a shortcut, not a record: without it a moved folder has to be named.
+//! Without the cache the user has to name a moved folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use steno_core::durable::{self, FileError};
 use steno_core::repository::{Likeness, Repository};
 
-/// So many folders are looked at for one that moved, and no more.
+/// Limit of folders checked in one search.
 const MAX_FOLDERS: usize = 20_000;
 
-/// The repositories of all project folders that are known.
+/// Repositories of all known project folders.
 #[derive(Debug)]
 pub(crate) struct KnownProjects {
     path: PathBuf,
@@ -20,35 +20,34 @@ pub(crate) struct KnownProjects {
     checked_folders: BTreeSet<PathBuf>,
 }
 
-/// Where a repository was found again.
+/// Result of the search for a moved repository.
 #[derive(Debug)]
 pub(crate) struct ProjectSearch {
-    /// The folders that are most like it.
+    /// The best matching folders.
     pub(crate) matches: Vec<PathBuf>,
-    /// How many folders were looked at.
+    /// Number of folders checked.
     pub(crate) checked_count: usize,
 }
 
 impl KnownProjects {
-    /// Reads the notes of the store at `store`; those that cannot be read are none.
+    /// Reads the cache of the store; an unreadable one counts as empty.
     pub(crate) fn load(store: &Path) -> Self {
         let path = store.join("projects.json");
         Self { folders: read_projects(&path), path, checked_folders: BTreeSet::new() }
     }
 
-    /// The repository that `folder` was in when a session in it was kept.
+    /// Returns the repository of `folder` at its last import.
     pub(crate) fn repository(&self, folder: &Path) -> Option<&Repository> {
         self.folders.get(folder)
     }
 
-    /// The folders that are known, and the roots of their repositories.
+    /// Returns the known folders and the roots of their repositories.
     pub(crate) fn folders_and_roots(&self) -> Vec<PathBuf> {
         let roots = self.folders.iter().flat_map(|(folder, known)| [folder, &known.root]);
         roots.cloned().collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Notes the repository of a folder, once as long as the program runs. Others may note theirs: the caller holds
-    /// the lock.
+    /// Stores the repository of a folder, once per process. Other processes write too: the caller holds the lock.
     pub(crate) fn note_repository(&mut self, folder: &Path) -> Result<(), FileError> {
         if !folder.is_absolute() || !self.checked_folders.insert(folder.to_owned()) {
             return Ok(());
@@ -63,22 +62,22 @@ impl KnownProjects {
         durable::replace_unsynced(&self.path, &text)
     }
 
-    /// Looks for `lost`: among the folders that are known, beside them, and up to two levels below where it was.
+    /// Searches for `lost`: among the known folders, beside them, and up to two levels below its former parent.
     pub(crate) fn find_moved(&self, lost: &Repository) -> ProjectSearch {
         let candidates = self.candidates(&lost.root);
         let mut best: Option<Likeness> = None;
-        let mut found = Vec::new();
+        let mut matches = Vec::new();
         for repository in candidates.iter().filter_map(|folder| Repository::at(folder)) {
             let likeness = lost.likeness(&repository);
             if likeness > best {
-                found.clear();
+                matches.clear();
                 best = likeness;
             }
             if likeness.is_some() && likeness == best {
-                found.push(repository.root);
+                matches.push(repository.root);
             }
         }
-        ProjectSearch { matches: found, checked_count: candidates.len() }
+        ProjectSearch { matches, checked_count: candidates.len() }
     }
 
     fn candidates(&self, lost: &Path) -> BTreeSet<PathBuf> {
@@ -106,7 +105,7 @@ fn read_projects(path: &Path) -> BTreeMap<PathBuf, Repository> {
     bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
-/// The folders in a folder, but no hidden ones and no links.
+/// Returns the folders in a folder, without hidden ones and links.
 fn subfolders(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let plain = entries.filter(|entry| {

@@ -35,7 +35,7 @@ use std::process::ExitCode;
 
 use steno_core::view::amount;
 
-/// Reading sessions means to make and drop strings without end.
+/// Parsing sessions allocates and frees many strings.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! Moments as people type them, on the user's clock.
+//! Parses dates and times in the user's time zone.
 
 use steno_core::Timestamp;
 use steno_core::moment::{self, Edge, Here};
@@ -6,7 +6,7 @@ use steno_core::moment::{self, Edge, Here};
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
 
-/// The moment that `text` means: `2026-01-05`, `2026-01-05T09:15`, or `90m`, `12h`, `7d`, `2w` ago.
+/// Parses `2026-01-05`, `2026-01-05T09:15`, or `90m`, `12h`, `7d`, `2w` ago.
 pub(crate) fn parse_moment(
     text: &str,
     edge: Edge,

@@ -1,4 +1,4 @@
-//! Where and when the program runs: the only place that reads the environment.
+//! Folders, clock and time zone of the process. Only this module reads the environment.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,7 +8,7 @@ use steno_core::{Clock, Timestamp};
 
 use crate::error::CommandError;
 
-/// What was found in the environment.
+/// Values read from the environment.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessEnvironment {
     /// `$STENO_HOME`, or the platform's data folder.
@@ -17,9 +17,9 @@ pub(crate) struct ProcessEnvironment {
     pub(crate) home: PathBuf,
     /// The working folder.
     pub(crate) cwd: PathBuf,
-    /// What time it is.
+    /// Clock of the process.
     pub(crate) clock: Clock,
-    /// The zone for times that carry none.
+    /// Time zone for times without one.
     pub(crate) zone: jiff::tz::TimeZone,
 }
 
@@ -38,7 +38,7 @@ impl ProcessEnvironment {
         Ok(Self {
             store,
             home,
-            // A folder that is gone has no name; relative paths fail by themselves there.
+            // A deleted working folder has no path; relative paths then fail on their own.
             cwd: env::current_dir().unwrap_or_default(),
             clock: read_clock()?,
             zone: jiff::tz::TimeZone::system(),
@@ -47,7 +47,7 @@ impl ProcessEnvironment {
 }
 
 impl ProcessEnvironment {
-    /// The same scene with the clock of a named zone, such as `Europe/Berlin`.
+    /// Returns a copy with another time zone, such as `Europe/Berlin`.
     pub(crate) fn in_zone(&self, name: Option<&str>) -> Result<Self, CommandError> {
         let Some(name) = name else { return Ok(self.clone()) };
         let zone = jiff::tz::TimeZone::get(name).map_err(|_| {
@@ -57,23 +57,23 @@ impl ProcessEnvironment {
         Ok(Self { zone, ..self.clone() })
     }
 
-    /// An environment variable, unless it is empty.
+    /// Returns an environment variable, unless it is empty.
     pub(crate) fn variable(name: &str) -> Option<OsString> {
         env::var_os(name).filter(|value| !value.is_empty())
     }
 
-    /// What names the time since the machine was started, where the system tells.
+    /// Returns the id of the current boot, if the system has one.
     pub(crate) fn boot_id() -> Option<String> {
         let name = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         Some(name.trim().to_owned())
     }
 
-    /// The program's own file.
+    /// Returns the path of this program.
     pub(crate) fn program_path() -> Result<PathBuf, CommandError> {
         Ok(env::current_exe()?)
     }
 
-    /// The program's own file by the name that lasts: a link on the `PATH` stays when its target is upgraded.
+    /// Returns a stable path of this program: a link on `PATH` survives upgrades of its target.
     pub(crate) fn stable_program_path() -> Result<PathBuf, CommandError> {
         let program = Self::program_path()?;
         let folders = Self::variable("PATH").unwrap_or_default();
@@ -84,7 +84,7 @@ impl ProcessEnvironment {
     }
 }
 
-/// The machine's clock, or the moment in `STENO_NOW`, which makes output repeatable.
+/// Returns the system clock, or a fixed time from `STENO_NOW` for repeatable output.
 fn read_clock() -> Result<Clock, CommandError> {
     match env::var("STENO_NOW") {
         Ok(text) => {

@@ -1,4 +1,4 @@
-//! The folder in which a session goes on: its own, or where that has moved to.
+//! Finds the project folder of a session, also after it has moved.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::known_projects::KnownProjects;
 use crate::process_environment::ProcessEnvironment;
 use crate::ui::count_noun;
 
-/// A folder that the user named, without links, as agents see it.
+/// Resolves a folder given by the user, without links, as agents see it.
 pub(crate) fn resolve_folder(folder: &Path) -> Result<PathBuf, CommandError> {
     let folder = folder.canonicalize().on("open", folder)?;
     if folder.is_dir() {
@@ -20,7 +20,7 @@ pub(crate) fn resolve_folder(folder: &Path) -> Result<PathBuf, CommandError> {
     Err(CommandError::user(format!("not a folder: {}", folder.display())))
 }
 
-/// The folder of a session. Where none is known, the working folder will do unless one is needed.
+/// Returns the folder of a session. If it is unknown, returns the working folder unless `needed`.
 pub(crate) fn session_folder(
     env: &ProcessEnvironment,
     session: &Session,
@@ -30,28 +30,29 @@ pub(crate) fn session_folder(
         Some(folder) if folder.is_dir() => Ok(folder.to_owned()),
         Some(folder) => find_moved_folder(env, session, folder),
         None if needed => {
-            let message = format!("the folder of the session is not known: {}", session.id);
+            let message = format!("the session has no project folder: {}", session.id);
             Err(CommandError::user(message).hint("use --project DIR"))
         }
         None => Ok(env.cwd.clone()),
     }
 }
 
-/// Where a folder is now that its repository is known by.
+/// Finds a moved folder by its repository.
 fn find_moved_folder(
     env: &ProcessEnvironment,
     session: &Session,
     folder: &Path,
 ) -> Result<PathBuf, CommandError> {
-    let gone = CommandError::user(format!("the session's folder is gone: {}", folder.display()));
+    let gone =
+        CommandError::user(format!("the session's folder no longer exists: {}", folder.display()));
     let projects = KnownProjects::load(&env.store);
     let noted = projects.repository(folder).cloned();
     let Some(lost) = noted.or_else(|| repository_from_agent(session, folder)) else {
-        return Err(gone.hint("its repository is not known; use --project DIR if it has moved"));
+        return Err(gone.hint("its repository is unknown; use --project DIR if it has moved"));
     };
     let search = projects.find_moved(&lost);
     let below = folder.strip_prefix(&lost.root).unwrap_or(Path::new(""));
-    // Part by part: an empty rest would leave a slash at the end, which agents take for another folder.
+    // Joined by components: an empty suffix would add a trailing slash, which agents take for another folder.
     let there = |root: &PathBuf| root.iter().chain(below).collect::<PathBuf>();
     let found = search.matches.iter().map(there).filter(|there| there.is_dir());
     match found.collect::<Vec<_>>().as_slice() {
@@ -60,7 +61,7 @@ fn find_moved_folder(
             let name = lost.remote.as_deref().unwrap_or("without a remote");
             let known = count_noun(search.checked_count as u64, "folder");
             Err(gone
-                .hint(format!("its repository ({name}) is nowhere in what is known: {known}"))
+                .hint(format!("its repository ({name}) was not found in {known}"))
                 .hint("use --project DIR if it has moved"))
         }
         several => {
@@ -70,7 +71,7 @@ fn find_moved_folder(
     }
 }
 
-/// The repository that the agent itself noted.
+/// Returns the repository that the agent recorded.
 fn repository_from_agent(session: &Session, folder: &Path) -> Option<Repository> {
     let url = session.extra.get("git")?.get("repository_url")?.as_str()?;
     let remote = Some(remote_name(url)?);

@@ -1,4 +1,4 @@
-//! The threads of a project: where they are, which one is meant, and the guide that agents find there.
+//! The threads of a project: finds them by id, and installs the guide for agents.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -14,10 +14,10 @@ use crate::thread_error::explain_thread_error;
 use crate::thread_run::finish_killed_runs;
 use crate::ui::Ui;
 
-/// The flags that all commands on threads have.
+/// Flags of all thread commands.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ThreadFlags {
-    /// The project's folder [default: this one, or the nearest above that has threads].
+    /// Project folder [default: this one, or the nearest above that has threads].
     #[arg(long, value_name = "DIR")]
     pub(crate) project: Option<PathBuf>,
     /// Print JSON Lines.
@@ -25,17 +25,17 @@ pub(crate) struct ThreadFlags {
     pub(crate) json: bool,
 }
 
-/// A thread that is named on the command line.
+/// A thread given on the command line.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ThreadArgument {
-    /// The thread: its id, the beginning of one, or `latest`.
+    /// Thread id, unique prefix, or `latest`.
     thread: String,
     #[command(flatten)]
     pub(crate) flags: ThreadFlags,
 }
 
 impl ThreadArgument {
-    /// The thread, and the others of its project.
+    /// Finds the thread and opens its project.
     pub(crate) fn find_thread(
         &self,
         ui: &mut Ui,
@@ -53,14 +53,14 @@ pub(crate) struct ProjectThreads {
 }
 
 impl ProjectThreads {
-    /// The threads that are there already. What runs that were killed have left unfinished is finished first.
+    /// Opens existing threads. Killed runs are finished first.
     pub(crate) fn open_existing(
         ui: &mut Ui,
         env: &ProcessEnvironment,
-        place: &ThreadFlags,
+        flags: &ThreadFlags,
     ) -> Result<Self, CommandError> {
-        let root = place.resolve_project(env)?;
-        let above = if place.project.is_some() { 1 } else { usize::MAX };
+        let root = flags.resolve_project(env)?;
+        let above = if flags.project.is_some() { 1 } else { usize::MAX };
         let mut folders = root.ancestors().take(above).map(|folder| Self::at_root(env, folder));
         let found = folders.find(|threads| threads.store.exists());
         let threads = found.ok_or_else(|| {
@@ -74,15 +74,16 @@ impl ProjectThreads {
         Ok(threads)
     }
 
-    /// The folder in which threads are to be, whether there are any or not.
+    /// Returns the threads of the given project; they may not exist yet.
     pub(crate) fn for_flags(
         env: &ProcessEnvironment,
-        place: &ThreadFlags,
+        flags: &ThreadFlags,
     ) -> Result<Self, CommandError> {
-        Ok(Self::at_root(env, &place.resolve_project(env)?))
+        Ok(Self::at_root(env, &flags.resolve_project(env)?))
     }
 
-    /// The threads of the working folder, or of the nearest above that has some; where none has, there will be some here.
+    /// Returns the threads of the working folder or the nearest folder above with threads; else of the working
+    /// folder.
     pub(crate) fn for_working_folder(env: &ProcessEnvironment) -> Self {
         let mut folders = env.cwd.ancestors().map(|folder| Self::at_root(env, folder));
         folders
@@ -90,7 +91,7 @@ impl ProjectThreads {
             .unwrap_or_else(|| Self::at_root(env, &env.cwd))
     }
 
-    /// Finishes the runs that were killed in the project of the working folder, if it has threads.
+    /// Finishes killed runs in the project of the working folder, if it has threads.
     pub(crate) fn finish_killed_runs_near(ui: &mut Ui, env: &ProcessEnvironment) {
         let threads = Self::for_working_folder(env);
         if threads.store.exists() {
@@ -102,7 +103,7 @@ impl ProjectThreads {
         Self { store: ThreadStore::new(root, env.clock.clone(), IdSource::random()) }
     }
 
-    /// The thread that is meant: its id, a beginning that only it has, or `latest`.
+    /// Finds a thread by id, unique prefix, or `latest`.
     pub(crate) fn find_thread(&self, text: &str) -> Result<Thread, CommandError> {
         let mut threads = self.store.threads(None).map_err(explain_thread_error)?;
         let ids: Vec<_> = threads.iter().map(|thread| thread.id.as_str()).collect();
@@ -110,12 +111,12 @@ impl ProjectThreads {
         Ok(threads.swap_remove(at))
     }
 
-    /// The ids of the threads that are meant.
+    /// Returns the ids of the given threads.
     pub(crate) fn find_ids(&self, texts: &[String]) -> Result<Vec<String>, CommandError> {
         texts.iter().map(|text| Ok(self.find_thread(text)?.id.to_string())).collect()
     }
 
-    /// Tells which of the paths that were asked for a thread does not have, and what else was left out.
+    /// Reports given paths that the thread does not have, and other warnings.
     pub(crate) fn warn_missing_paths(
         &self,
         ui: &mut Ui,
@@ -134,7 +135,7 @@ impl ProjectThreads {
         Ok(())
     }
 
-    /// The objective that is meant, as threads are.
+    /// Finds an objective by id, unique prefix, or `latest`.
     pub(crate) fn find_objective(&self, text: &str) -> Result<Objective, CommandError> {
         let mut objectives = self.store.objectives().map_err(explain_thread_error)?;
         let ids: Vec<_> = objectives.iter().map(|objective| objective.id.as_str()).collect();
@@ -152,7 +153,7 @@ impl ThreadFlags {
     }
 }
 
-/// What a user calls a thread or an objective.
+/// The id of a thread or an objective, as given by the user.
 struct IdQuery<'a> {
     noun: &'static str,
     text: &'a str,
@@ -160,7 +161,7 @@ struct IdQuery<'a> {
 }
 
 impl IdQuery<'_> {
-    /// Which of the ids, oldest first, is meant.
+    /// Returns the index of the matching id; the ids are sorted oldest first.
     fn find_index(&self, ids: &[&str]) -> Result<usize, CommandError> {
         let text = self.text;
         if let Some(at) = ids.iter().position(|id| *id == text) {
@@ -173,14 +174,14 @@ impl IdQuery<'_> {
             let short = id.strip_prefix(self.prefix).unwrap_or(id);
             !text.is_empty() && (id.starts_with(text) || short.starts_with(text))
         };
-        let begun: Vec<_> = (0..ids.len()).filter(|at| begins(ids[*at])).collect();
-        match begun.as_slice() {
+        let matching: Vec<_> = (0..ids.len()).filter(|at| begins(ids[*at])).collect();
+        match matching.as_slice() {
             [only] => Ok(*only),
             [] => Err(self.missing_error(ids)),
             several => {
                 let names: Vec<_> = several.iter().take(3).map(|at| ids[*at]).collect();
-                let error = CommandError::user(format!("several {}s begin so: {text}", self.noun));
-                Err(error.hint(format!("it may be {}", names.join(", "))))
+                let error = CommandError::user(format!("ambiguous {} id: {text}", self.noun));
+                Err(error.hint(format!("one of: {}", names.join(", "))))
             }
         }
     }
@@ -188,13 +189,13 @@ impl IdQuery<'_> {
     fn missing_error(&self, ids: &[&str]) -> CommandError {
         let error = CommandError::user(format!("no such {}: {}", self.noun, self.text));
         if ids.is_empty() {
-            return error.hint(format!("there is no {} yet", self.noun));
+            return error.hint(format!("no {}s yet", self.noun));
         }
         error.hint("`steno status` lists them")
     }
 }
 
-/// Takes one of the words that threads know.
+/// Returns a parser for an enumerated word.
 pub(crate) fn word_parser<T>(words: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where
     T: FromStr + Clone + Send + Sync + 'static,
@@ -202,20 +203,20 @@ where
     PossibleValuesParser::new(words).map(|word| word.parse().ok().expect("one of the words"))
 }
 
-/// Tells what was left out.
+/// Prints warnings.
 pub(crate) fn report_warnings(ui: &mut Ui, warnings: &[Warning]) {
     for warning in warnings {
         ui.warning(match warning {
             Warning::TargetNotFound(id) | Warning::ReferencedNotFound(id) => {
-                format!("a thread that is referred to is gone: {id}")
+                format!("referenced thread no longer exists: {id}")
             }
-            Warning::LeadsOut(path) => format!("not copied, it leads out of the thread: {path}"),
-            Warning::NotCopied(path) => format!("not copied, neither file nor folder: {path}"),
+            Warning::LeadsOut(path) => format!("not copied, outside of the thread: {path}"),
+            Warning::NotCopied(path) => format!("not copied, not a file or folder: {path}"),
         });
     }
 }
 
-/// Puts the guide into the project's `AGENTS.md`; what is delicate is asked first unless it was said `yes` to.
+/// Installs the guide in the project's `AGENTS.md`. Asks before a major change, unless `yes`.
 pub(crate) fn install_guide(ui: &mut Ui, root: &Path, yes: bool) -> Result<Outcome, ThreadError> {
     let mut confirm = |from: &str, to: &str| yes || ui.confirm(confirm_question(from, to));
     Guide::ours().put(&root.join("AGENTS.md"), Some(&mut confirm))

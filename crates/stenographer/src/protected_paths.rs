@@ -1,8 +1,8 @@
-//! Files and folders that a restored session may never write: other programs run them, or trust what they say.
+//! Paths that a restored session must never write, since other programs run or trust them.
 
 use std::path::Path;
 
-/// Folders below the home folder.
+/// Folders relative to the home folder.
 const HOME_FOLDERS: &[&str] = &[
     ".ssh",
     ".gnupg",
@@ -35,7 +35,7 @@ const HOME_FOLDERS: &[&str] = &[
     "Library/Services",
 ];
 
-/// Folders of the system, where no session of an agent belongs unless a home folder is there.
+/// System folders; they contain no session files unless the home folder is inside.
 const SYSTEM_FOLDERS: &[&str] = &[
     "/bin",
     "/boot",
@@ -56,11 +56,10 @@ const SYSTEM_FOLDERS: &[&str] = &[
     "/private/var/at",
 ];
 
-/// Folders of these names, wherever they are.
+/// Folder names, at any depth.
 const FOLDER_NAMES: &[&str] = &[".git", ".githooks", ".gnupg", ".husky", ".ssh", "LaunchAgents"];
 
-/// Files of these names, wherever they are: what shells, version control, editors, package managers and agents read
-/// when they start.
+/// File names, in any folder: startup files of shells, version control, editors, package managers and agents.
 const FILE_NAMES: &[&str] = &[
     ".bash_aliases",
     ".bash_login",
@@ -123,8 +122,8 @@ const FILE_NAMES: &[&str] = &[
     "tasks.json",
 ];
 
-/// Whether other programs run or trust a file at `path`, for a user with this home folder. Upper and lower case are the
-/// same: so they are to some file systems.
+/// Returns whether other programs run or trust a file at `path`, for a user with this home folder. Ignores case, as
+/// some file systems do.
 pub(crate) fn is_protected(path: &Path, home: &Path) -> bool {
     let (path, home) = (in_lower_case(path), in_lower_case(home));
     let is_below = |folder: &Path| path.starts_with(in_lower_case(folder));

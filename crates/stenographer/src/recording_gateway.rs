@@ -1,4 +1,4 @@
-//! A session into which a gateway records, from its beginning to its place in the index.
+//! A gateway and the sessions it records into, from start to indexing.
 
 use std::fs::File;
 use std::io::Write;
@@ -29,82 +29,82 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::{Ui, count_noun};
 
-/// What wakes a command that waits while its gateway works.
+/// Event for a command that waits on its gateway.
 pub(crate) enum GatewayEvent {
     /// Recording has paused or resumed.
     Recording(RecordingChange),
-    /// Somebody wants the program to end.
+    /// The program should end.
     Stop,
 }
 
-/// How traffic is to be recorded.
+/// Settings of a recording gateway.
 pub(crate) struct GatewaySettings {
-    /// Where the gateway listens.
+    /// Address to listen on.
     pub(crate) listen: SocketAddr,
-    /// Where requests go.
+    /// Upstreams of requests.
     pub(crate) upstreams: Upstreams,
-    /// Whether conversations beside the first have sources of their own.
+    /// Whether further conversations get sources of their own.
     pub(crate) subagents: bool,
-    /// How many bytes of a body are recorded.
+    /// Maximum number of bytes recorded per body.
     pub(crate) body_limit: u64,
-    /// Where chibi's debug files go.
+    /// Folder of chibi's debug files.
     pub(crate) debug_files: Option<PathBuf>,
-    /// What makes the gateway a forward proxy too.
+    /// Forward proxy of the gateway, if any.
     pub(crate) forward: Option<ForwardProxy>,
 }
 
-/// A gateway that records into one session or several.
+/// A gateway that records into one or more sessions.
 pub(crate) struct RecordingGateway {
     vault: Vault,
-    /// When the gateway was started.
+    /// Start of the gateway.
     started_at: Timestamp,
     indexer: Indexer,
     opened_sessions: OpenedSessions,
     gateway: Gateway,
     debug_writer: Option<JoinHandle<()>>,
-    /// Sends and brings what happens meanwhile.
+    /// Channel of events.
     pub(crate) events: (Sender<GatewayEvent>, Receiver<GatewayEvent>),
 }
 
-/// The sessions that were opened, each with its marker.
+/// Opened sessions, each with its marker.
 type OpenedSessions = Arc<Mutex<Vec<(SessionDir, Option<Marker>)>>>;
 
-/// What was recorded.
+/// Result of a recording.
 pub(crate) struct RecordedTraffic {
-    /// The sessions that have requests in their record.
+    /// Sessions with requests.
     pub(crate) sessions: Vec<SessionDir>,
     /// Whether recording paused and resumed.
     pub(crate) has_gap: bool,
-    /// Whether all records were closed. If not, their ends are missing.
+    /// Whether all recordings were closed. If not, their ends are missing.
     pub(crate) is_closed: bool,
 }
 
 impl RecordingGateway {
-    /// Starts the gateway. If the store cannot be written, a warning is printed and recording begins once it can.
+    /// Starts the gateway. If the store cannot be written, prints a warning and starts recording once it can.
     pub(crate) fn start(
         env: &ProcessEnvironment,
         target: RecordingTarget,
-        recording: GatewaySettings,
+        settings: GatewaySettings,
     ) -> Result<Self, CommandError> {
-        let bound = BoundAddress::bind(recording.listen)?;
-        bound.check_upstreams(&recording.upstreams)?;
+        let bound = Bound::new(settings.listen)?;
+        bound.check(&settings.upstreams)?;
         let (sender, receiver) = mpsc::channel();
-        let (listener, debug) = match &recording.debug_files {
+        let (listener, debug_writer) = match &settings.debug_files {
             Some(folder) => start_debug_writer(&env.cwd.join(folder))?,
             None => (None, None),
         };
         let changed = sender.clone();
         let on_change: OnChange =
             Arc::new(move |change| drop(changed.send(GatewayEvent::Recording(change))));
-        let opened = OpenedSessions::default();
+        let opened_sessions = OpenedSessions::default();
         let is_routed = target.is_routed;
         let opener = SessionOpener {
             target,
             vault: SessionStore::new(env).vault,
             project: env.cwd.to_string_lossy().into_owned(),
             clock: env.clock.clone(),
-            subagents: recording.subagents,
-            opened: Arc::clone(&opened),
+            subagents: settings.subagents,
+            opened_sessions: Arc::clone(&opened_sessions),
             pending: Pending::new(&env.store),
             on_change: Arc::clone(&on_change),
         };
@@ -114,36 +114,28 @@ impl RecordingGateway {
         } else {
             TrafficRouting::OneSession(open)
         };
-        let options = GatewayOptions {
-            upstreams: recording.upstreams,
+        let options = Options {
+            upstreams: settings.upstreams,
             proxies: system_proxies(),
-            body_limit: recording.body_limit,
-            forward: recording.forward,
+            body_limit: settings.body_limit,
+            forward: settings.forward,
             clock: env.clock.clone(),
             on_change,
             listener,
         };
         let gateway = bound.start(options, routing);
         let indexer = Indexer::new(&env.store);
-        let (vault, began) = (SessionStore::new(env).vault, env.clock.now());
+        let (vault, started_at) = (SessionStore::new(env).vault, env.clock.now());
         let events = (sender, receiver);
-        Ok(Self {
-            vault,
-            started_at: began,
-            indexer,
-            opened_sessions: opened,
-            gateway,
-            debug_writer: debug,
-            events,
-        })
+        Ok(Self { vault, started_at, indexer, opened_sessions, gateway, debug_writer, events })
     }
 
-    /// The gateway's address, such as `http://127.0.0.1:4180`.
+    /// Returns the gateway's address, such as `http://127.0.0.1:4180`.
     pub(crate) fn address(&self) -> String {
         format!("http://{}", self.gateway.address())
     }
 
-    /// Prints what has happened to the recording so far.
+    /// Prints the changes of the recording so far.
     pub(crate) fn report_changes(&self, ui: &mut Ui) {
         for event in self.events.1.try_iter() {
             if let GatewayEvent::Recording(change) = event {
@@ -152,8 +144,8 @@ impl RecordingGateway {
         }
     }
 
-    /// Ends the gateway and its sessions. What cannot be written any more is warned of, and never an error: the program
-    /// that was recorded has ended in its own way.
+    /// Stops the gateway and closes its sessions. Failed writes are warnings, not errors, since the recorded program
+    /// has its own exit status.
     pub(crate) fn finish(mut self, ui: &mut Ui, closing: &Closing) -> RecordedTraffic {
         let StoppedGateway { recordings } = self.gateway.stop();
         let (mut has_gap, mut is_closed) = (false, true);
@@ -201,22 +193,22 @@ fn take_marker(opened: &OpenedSessions, dir: &SessionDir) -> Option<Marker> {
     opened.swap_remove(at).1
 }
 
-/// Where traffic is recorded.
+/// Destination of recorded traffic.
 pub(crate) struct RecordingTarget {
     /// The session of the run.
     pub(crate) dir: SessionDir,
-    /// Whether exchanges of agents that name their session go there instead.
+    /// Whether exchanges with a session id go to that session instead.
     pub(crate) is_routed: bool,
 }
 
-/// Opens sessions as their first exchanges come.
+/// Opens a session at its first exchange.
 struct SessionOpener {
     target: RecordingTarget,
     vault: Vault,
     project: String,
     clock: Clock,
     subagents: bool,
-    opened: OpenedSessions,
+    opened_sessions: OpenedSessions,
     pending: Pending,
     on_change: ChangeCallback,
 }
@@ -230,9 +222,12 @@ impl SessionOpener {
             }
             None => (self.target.dir.clone(), None),
         };
-        // That it cannot be marked is no reason not to record it.
+        // A failure to mark is ignored.
         let marker = self.pending.mark(&dir).ok();
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner).push((dir.clone(), marker));
+        self.opened_sessions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((dir.clone(), marker));
         let opening = Opening {
             agent: dir.agent().to_owned(),
             project: (!dir.exists()).then(|| self.project.clone()),
@@ -248,11 +243,11 @@ impl SessionOpener {
     }
 }
 
-/// Says that recording has paused or resumed.
+/// Reports that recording paused or resumed.
 pub(crate) fn report_change(ui: &mut Ui, change: &RecordingChange) {
     match change {
         RecordingChange::Paused(error) => ui.warning(format_args!(
-            "recording paused, requests are still passed on: {error}: {}",
+            "recording paused, requests are still forwarded: {error}: {}",
             error.source
         )),
         RecordingChange::Resumed(gap) => {
@@ -262,7 +257,7 @@ pub(crate) fn report_change(ui: &mut Ui, change: &RecordingChange) {
     }
 }
 
-/// Says that the record has no end. That it had paused was said before.
+/// Reports that a recording was not closed. A pause was already reported.
 fn report_unclosed(ui: &mut Ui, unclosed: &UnclosedRecording, was_paused: bool) {
     if was_paused {
         let lost = count_noun(unclosed.lost, "exchange");
@@ -273,7 +268,7 @@ fn report_unclosed(ui: &mut Ui, unclosed: &UnclosedRecording, was_paused: bool) 
     }
 }
 
-/// The proxies that programs of this machine use.
+/// Returns the system's proxies.
 fn system_proxies() -> Proxies {
     let first = |names: &[&str]| {
         names.iter().find_map(|name| ProcessEnvironment::variable(name)?.into_string().ok())
@@ -286,7 +281,7 @@ fn system_proxies() -> Proxies {
 
 type DebugWriter = (Option<Listener>, Option<JoinHandle<()>>);
 
-/// Writes debug files on a thread of its own; what cannot be written is left out, as chibi does.
+/// Writes debug files on a thread of its own. Write errors are ignored, like chibi does.
 fn start_debug_writer(folder: &Path) -> Result<DebugWriter, CommandError> {
     durable::create_private_dir(folder)?;
     let open = |file: DebugFile| -> Result<File, CommandError> {

@@ -1,4 +1,4 @@
-//! Which session `steno record`, `exec` and `gateway` record into: a new one, or one that the user names.
+//! Selects the session that `steno record`, `exec` and `gateway` record into: a new one, or one that the user names.
 
 use steno_core::SessionId;
 use steno_core::durable::FileError;
@@ -9,18 +9,18 @@ use crate::error::CommandError;
 use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
-/// The session that the command line asks for.
+/// The session that the command line requests.
 pub(crate) struct RequestedSession<'a> {
     pub(crate) agent: Option<&'a AgentName>,
     pub(crate) session: Option<&'a SessionId>,
-    /// The flag that names the agent, for the hint of an error.
+    /// Flag for the agent, used in a hint.
     pub(crate) agent_flag: &'static str,
-    /// The agent of a new session that names none.
+    /// Agent of a new session, if none is given.
     pub(crate) default_agent: AgentName,
 }
 
 impl RequestedSession<'_> {
-    /// Returns the folder of the session to begin or to continue.
+    /// Returns the folder of the session to begin or continue.
     pub(crate) fn open_dir(&self, store: &SessionStore) -> Result<SessionDir, CommandError> {
         let agent = self.agent.unwrap_or(&self.default_agent);
         let Some(id) = self.session else {
@@ -47,8 +47,8 @@ impl RequestedSession<'_> {
         Ok(known)
     }
 
-    /// Like [`Self::open_dir`], but a store that cannot be read does not keep a program from running: it then
-    /// returns the session with the requested id, or a new one with a warning.
+    /// Like [`Self::open_dir`], but a store that cannot be read does not prevent recording: returns the session with
+    /// the requested id, or a new one with a warning.
     pub(crate) fn open_dir_or_new(
         &self,
         ui: &mut Ui,

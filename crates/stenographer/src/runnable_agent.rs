@@ -1,5 +1,5 @@
-//! Agents that can be run: by a name that the settings know, by their command, or the built-in rehearsal. And what is
-//! kept of what they write down themselves.
+//! Agents that Steno can run: a name from the settings, a command, or the built-in rehearsal. Also syncs the session
+//! files that an agent wrote during a run.
 
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
@@ -17,17 +17,17 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_syncer::{SessionSyncer, existing_roots};
 use crate::ui::{Ui, count_noun};
 
-/// An agent that can be run.
+/// An agent that Steno can run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunnableAgent {
-    /// As the user calls it.
+    /// Name that the user gave.
     pub(crate) name: String,
     pub(crate) command: Vec<OsString>,
 }
 
 impl RunnableAgent {
-    /// The agent that the user names, or else the one that is set, or else the first that is installed. Where none is,
-    /// the rehearsal.
+    /// Finds the agent by the given name, else by the setting, else the first installed one. Without any, returns the
+    /// rehearsal.
     pub(crate) fn find(config: &Config, named: Option<&str>) -> Result<Self, CommandError> {
         let known = config.agents()?;
         let set = config.run_settings()?.agent;
@@ -44,7 +44,7 @@ impl RunnableAgent {
         }
     }
 
-    /// Whether no model is asked.
+    /// Returns whether this is the rehearsal, which calls no model.
     pub(crate) fn is_rehearsal(&self) -> bool {
         self.name == REHEARSAL
     }
@@ -72,7 +72,7 @@ impl RunnableAgent {
             }
             _ => {
                 let names: Vec<_> = known.iter().map(|agent| agent.name.as_str()).collect();
-                let error = CommandError::user(format!("no agent or program of this name: {name}"));
+                let error = CommandError::user(format!("no such agent or program: {name}"));
                 Err(error.hint(format!("the agents are: {}, {REHEARSAL}", names.join(", "))))
             }
         }
@@ -86,7 +86,7 @@ impl RunnableAgent {
     }
 }
 
-/// Whether a program is there: a path, or a name on the `PATH`.
+/// Returns whether a program exists, as a path or on `PATH`.
 pub(crate) fn is_program_installed(program: &str) -> bool {
     if program.contains('/') {
         return std::path::Path::new(program).is_file();
@@ -95,7 +95,7 @@ pub(crate) fn is_program_installed(program: &str) -> bool {
     std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
 }
 
-/// The words of a command, as a shell would part them.
+/// Splits a command into words by a shell's quoting rules.
 fn split_command(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut letters = line.chars();
@@ -115,7 +115,7 @@ fn split_command(line: &str) -> Vec<String> {
     words
 }
 
-/// Where a connection with an agent is taken down.
+/// Settings for recording a connection with an agent.
 pub(crate) fn new_assignment(env: &ProcessEnvironment, command: &[OsString]) -> Assignment {
     Assignment {
         store: env.store.clone(),
@@ -130,7 +130,7 @@ pub(crate) fn new_assignment(env: &ProcessEnvironment, command: &[OsString]) -> 
     }
 }
 
-/// Says that recording has paused, resumed or stopped.
+/// Reports that recording paused, resumed or stopped.
 fn report_recording(status: &RecordingStatus<'_>) {
     let mut ui = Ui::stdio();
     let cause = |error: &RecordingError| {
@@ -153,7 +153,7 @@ fn report_recording(status: &RecordingStatus<'_>) {
     }
 }
 
-/// How agents and other programs are started.
+/// Returns the launcher that starts agents and other child processes.
 pub(crate) fn child_launcher() -> Result<ChildLauncher, CommandError> {
     Ok(ChildLauncher {
         program: ProcessEnvironment::program_path()?,
@@ -161,7 +161,7 @@ pub(crate) fn child_launcher() -> Result<ChildLauncher, CommandError> {
     })
 }
 
-/// Keeps what the agent itself wrote of a session, right now.
+/// Syncs the session files that the agent wrote for a session.
 pub(crate) fn sync_agent_files(
     ui: &Ui,
     env: &ProcessEnvironment,
@@ -174,16 +174,16 @@ pub(crate) fn sync_agent_files(
     if names_files_by_session(agent) {
         return session_sync::sync_named_session(ui, env, agent, &kept.name).map(drop);
     }
-    let mut sweep = SessionSyncer::new(ui, env)?;
+    let mut syncer = SessionSyncer::new(ui, env)?;
     let agents = [agent.to_owned()];
     for root in existing_roots(env, &[], &agents) {
-        sweep.sync_root(&root, &agents)?;
+        syncer.sync_root(&root, &agents)?;
     }
-    sweep.seen.save()?;
-    sweep.failures.pop().map_or(Ok(()), Err)
+    syncer.seen.save()?;
+    syncer.failures.pop().map_or(Ok(()), Err)
 }
 
-/// Has what the agent itself wrote of a session kept, in the background: nobody waits for that.
+/// Starts a background process that syncs the agent's session files.
 pub(crate) fn spawn_agent_files_sync(env: &ProcessEnvironment, kept: &Kept) {
     let agent = kept.dir.agent();
     let Some(program) =
@@ -193,25 +193,25 @@ pub(crate) fn spawn_agent_files_sync(env: &ProcessEnvironment, kept: &Kept) {
     };
     let mut steno = Command::new(program);
     if names_files_by_session(agent) {
-        let told = serde_json::json!({ "session_id": kept.name }).to_string();
-        steno.args(["hook", agent, &told]);
+        let payload = serde_json::json!({ "session_id": kept.name }).to_string();
+        steno.args(["hook", agent, &payload]);
     } else {
         steno.args(["sync", "--quiet", "--agent", agent]);
     }
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut steno, 0);
     steno.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // Without it, the next `steno sync` does the same.
+    // If it fails to start, the next `steno sync` does the same.
     let _ = steno.spawn();
 }
 
-/// Whether the agent writes its sessions down where we know of.
+/// Returns whether the agent has a known session folder on this machine.
 fn has_known_files(env: &ProcessEnvironment, agent: &str) -> bool {
-    let places = places(&env.home, &ProcessEnvironment::variable);
-    places.iter().any(|place| place.agent == agent && place.path.exists())
+    let folders = places(&env.home, &ProcessEnvironment::variable);
+    folders.iter().any(|folder| folder.agent == agent && folder.path.exists())
 }
 
-/// Whether the agent's files have the names of its sessions.
+/// Returns whether the agent's file names contain the session's name.
 fn names_files_by_session(agent: &str) -> bool {
     !matches!(agent, gemini::AGENT | opencode::AGENT)
 }

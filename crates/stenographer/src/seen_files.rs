@@ -1,7 +1,7 @@
-//! What `sync` and `watch` have seen: size and time of each source, so that what did not change is not opened again.
+//! List of files that `sync` and `watch` have seen, with size and time, so that unchanged files are not opened again.
 //!
-//! It is a shortcut, not a record: without it everything is read once more and nothing is kept twice. It holds only as
-//! long as the vault has the sessions, and as long as readers would find the same.
+//! This is a cache: without it every file is read once more, and nothing is stored twice. An entry is valid only
+//! while the vault has its sessions and the readers' version is the same.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -13,31 +13,31 @@ use serde::{Deserialize, Serialize};
 use steno_core::durable::{self, FileError};
 use steno_core::{SessionId, format};
 
-/// Size and time of a file.
+/// Size and modification time of a file.
 pub(crate) type FileStamp = (u64, i64);
 
-/// A file as it was kept: its stamp, and the sessions that it was kept with.
+/// A seen file: its stamp, and the sessions it was imported with.
 #[derive(Debug, Serialize, Deserialize)]
 struct SeenFile(u64, i64, Vec<SessionId>, #[serde(skip)] IsFresh);
 
-/// Whether a file was noted since the list was last read or written.
+/// Whether the file was added since the list was last read or written.
 type IsFresh = bool;
 
 type SeenFileMap = HashMap<String, SeenFile>;
 
-/// The files that were kept as they are now.
+/// Files that are unchanged since their import.
 #[derive(Debug)]
 pub(crate) struct SeenFiles {
     path: PathBuf,
     files: SeenFileMap,
     has_fresh: bool,
-    /// Sessions that files were kept with and that the vault does not have.
+    /// Sessions in the list that the vault does not have.
     lost: HashSet<SessionId>,
 }
 
 #[derive(Serialize)]
 struct SeenListForWriting<'a> {
-    /// What the readers were that looked.
+    /// Version of the readers.
     readers: u32,
     files: &'a SeenFileMap,
 }
@@ -49,8 +49,8 @@ struct SeenListFromDisk {
 }
 
 impl SeenFiles {
-    /// Reads the list of the store at `store`, as far as the sessions in it are kept; one that cannot be read, or that
-    /// other readers made, is an empty one.
+    /// Reads the list of the store. Entries of sessions that the vault does not have are dropped. An unreadable list,
+    /// or one of another reader version, counts as empty.
     pub(crate) fn load(store: &Path, is_kept: impl Fn(&SessionId) -> bool) -> Self {
         let path = store.join("seen.json");
         let mut files = read_seen_files(&path);
@@ -60,13 +60,13 @@ impl SeenFiles {
         Self { path, files, has_fresh: false, lost }
     }
 
-    /// Whether the file was kept with this stamp.
+    /// Returns whether the file was imported with this stamp.
     pub(crate) fn is_unchanged(&self, path: &Path, stamp: FileStamp) -> bool {
         let known = self.files.get(&*path.to_string_lossy());
         known.is_some_and(|SeenFile(size, time, ..)| (*size, *time) == stamp)
     }
 
-    /// Notes that the file was kept with this stamp, for these sessions.
+    /// Records that the file was imported with this stamp, for these sessions.
     pub(crate) fn record_file(
         &mut self,
         path: &Path,
@@ -84,7 +84,7 @@ impl SeenFiles {
         }
     }
 
-    /// Writes the list, if it has changed, together with what other processes noted meanwhile.
+    /// Writes the list if it has changed, merged with the changes of other processes.
     pub(crate) fn save(&mut self) -> Result<(), FileError> {
         if !self.has_fresh {
             return Ok(());
@@ -113,7 +113,7 @@ fn read_seen_files(path: &Path) -> SeenFileMap {
     read.map(|read| read.files).unwrap_or_default()
 }
 
-/// Takes out what was kept with sessions that are lost, and the databases in which those stand.
+/// Removes the entries of lost sessions, and of the databases that contain them.
 fn remove_lost(files: &mut SeenFileMap, lost: &HashSet<SessionId>) {
     let is_lost = |known: &SeenFile| known.2.iter().any(|session| lost.contains(session));
     let mut names: Vec<String> = Vec::new();
@@ -126,7 +126,7 @@ fn remove_lost(files: &mut SeenFileMap, lost: &HashSet<SessionId>) {
     }
 }
 
-/// The stamp of a file; nothing for one that is gone.
+/// Returns the stamp of a file; `None` if it does not exist.
 pub(crate) fn file_stamp(path: &Path) -> Option<FileStamp> {
     let metadata = fs::metadata(path).ok()?;
     let modified = metadata.modified().ok()?;
@@ -134,7 +134,7 @@ pub(crate) fn file_stamp(path: &Path) -> Option<FileStamp> {
         Ok(after) => (after, 1),
         Err(before) => (before.duration(), -1),
     };
-    // Times that are centuries away wrap around: they only have to differ.
+    // Times centuries away wrap around: stamps only have to differ.
     Some((metadata.len(), (distance.as_nanos() as i64).wrapping_mul(sign)))
 }
 
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_with_a_session_that_is_lost_is_forgotten() {
+    fn files_of_a_lost_session_are_dropped_from_the_list() {
         let store = tempfile::tempdir().unwrap();
         let mut seen = SeenFiles::load(store.path(), |_| true);
         seen.record_file(Path::new("db"), (1, 1), vec![]);

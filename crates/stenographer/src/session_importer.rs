@@ -1,4 +1,4 @@
-//! Takes sessions that were found in files into the store.
+//! Imports sessions from session files into the vault.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -25,72 +25,74 @@ use crate::indexer::Indexer;
 use crate::known_projects::KnownProjects;
 use crate::seen_files::{FileStamp, file_stamp};
 
-/// From how many bytes on a session is not held beside others that wait for the index.
+/// A larger session is not held in memory with others that wait for the index.
 const LARGE_SESSION_BYTES: u64 = 8 << 20;
 
-/// How many sessions are acknowledged together.
+/// Maximum number of sessions per commit.
 const MAX_BATCH: usize = 128;
 
-/// How many characters of a prompt stand for a title.
+/// Maximum number of characters of a prompt used as a title.
 const MAX_TITLE_CHARS: usize = 60;
 
-/// Keeps sessions, each under an id of its own.
+/// Imports sessions, each under its own id.
 pub(crate) struct SessionImporter {
     vault: Vault,
-    /// The agent of each kept session. There may be very many, so that no folders are held.
+    /// Agent of each session in the vault. Agents are shared, as there may be very many sessions.
     known_agents: HashMap<SessionId, Arc<AgentName>>,
-    /// The agent of the session that was kept last: many in a row have the same.
+    /// Agent of the last session; many in a row have the same.
     last_agent: Option<Arc<AgentName>>,
-    /// Files with several sessions that were kept, each as it was then and with the session that holds it.
+    /// Imported files with several sessions, each with its stamp and the session that holds it.
     shared_files: HashMap<PathBuf, (Option<FileStamp>, SessionDir)>,
     projects: KnownProjects,
-    /// What is written and not acknowledged yet, and whose it is.
+    /// Uncommitted writes, and their sessions.
     vault_commit: VaultCommit,
     batch: Vec<SessionId>,
-    /// Sessions of which something could not be acknowledged.
+    /// Sessions with a failed commit.
     failed_sessions: HashSet<SessionId>,
     indexer: Indexer,
-    /// Whether what is kept goes into the index at once, or waits for the next search.
+    /// Whether sessions are indexed at once, rather than by the next search.
     pub(crate) is_indexing: bool,
-    /// The time of the first entry in all sessions that were kept since traffic was last attributed.
+    /// Time of the earliest entry imported since traffic was last attributed.
     first_entry: Option<Instant>,
-    /// Held by whoever gives names to sessions; there is none before the first is kept.
+    /// Lock for assigning session ids; opened at the first import.
     name_lock: Option<File>,
 }
 
-/// A session that was kept.
+/// An imported session.
 pub(crate) struct ImportedSession {
     pub(crate) dir: SessionDir,
-    /// What it is about: its title, or else how its first prompt begins.
+    /// Title, or else the start of its first prompt.
     pub(crate) title: Option<String>,
-    /// Entries that it has now.
+    /// Number of entries.
     pub(crate) entries: u64,
-    /// Bytes that are new.
+    /// New bytes.
     pub(crate) bytes_added: u64,
-    /// Bytes that it takes in the vault.
+    /// Bytes in the vault.
     pub(crate) bytes_stored: u64,
-    /// What of it could not be read.
+    /// Records that could not be parsed.
     pub(crate) problems: ProblemList,
-    /// What of it was damaged in the vault, and was kept anew.
+    /// Damage in the vault that was repaired.
     pub(crate) damage: Vec<Problem>,
 }
 
 impl SessionImporter {
     pub(crate) fn new(vault: Vault) -> Result<Self, CommandError> {
-        let mut known = HashMap::new();
+        let mut known_agents = HashMap::new();
         for agent in vault.agents()?.iter().filter_map(|agent| agent.parse().ok()).map(Arc::new) {
-            vault.each_session_id(&agent, &mut |id| drop(known.insert(id, Arc::clone(&agent))))?;
+            vault.each_session_id(&agent, &mut |id| {
+                drop(known_agents.insert(id, Arc::clone(&agent)))
+            })?;
         }
         let projects = KnownProjects::load(durable::parent(vault.root()));
         let indexer = Indexer::new(durable::parent(vault.root()));
-        let commit = vault.commit();
+        let vault_commit = vault.commit();
         Ok(Self {
             vault,
-            known_agents: known,
+            known_agents,
             last_agent: None,
             shared_files: HashMap::new(),
             projects,
-            vault_commit: commit,
+            vault_commit,
             batch: Vec::new(),
             failed_sessions: HashSet::new(),
             indexer,
@@ -100,7 +102,7 @@ impl SessionImporter {
         })
     }
 
-    /// Acknowledges what was written: it is on disk when this returns, and goes into the index next.
+    /// Commits all writes: they are durable when this returns, and are indexed next.
     pub(crate) fn commit(&mut self) -> Result<(), CommandError> {
         let batch = std::mem::take(&mut self.batch);
         if let Err(error) = self.vault_commit.finish() {
@@ -111,12 +113,12 @@ impl SessionImporter {
         Ok(())
     }
 
-    /// The sessions of which something could not be acknowledged since this was last asked.
+    /// Returns the sessions with a failed commit since the last call.
     pub(crate) fn take_failed(&mut self) -> HashSet<SessionId> {
         std::mem::take(&mut self.failed_sessions)
     }
 
-    /// Waits until no other process gives names to sessions.
+    /// Waits until no other process assigns session ids.
     fn lock_names(&mut self) -> Result<(), CommandError> {
         let lock = match self.name_lock.take() {
             Some(lock) => lock,
@@ -129,7 +131,7 @@ impl SessionImporter {
             }
         };
         if lock.try_lock().is_err() {
-            // Whoever has it may wait for one of the sessions that we hold.
+            // The process with the lock may wait for one of our sessions.
             self.commit()?;
             lock.lock()?;
         }
@@ -141,17 +143,17 @@ impl SessionImporter {
         Ok(self.name_lock.as_ref().map_or(Ok(()), File::unlock)?)
     }
 
-    /// Whether a session of this id is kept.
+    /// Returns whether the vault has a session with this id.
     pub(crate) fn has_session(&self, id: &SessionId) -> bool {
         self.known_agents.contains_key(id)
     }
 
-    /// The kept session of this id, of whichever agent.
+    /// Finds the session with this id, of any agent.
     fn known_session(&self, id: &SessionId) -> Option<SessionDir> {
         self.known_agents.get(id).map(|agent| self.vault.session(agent, id))
     }
 
-    /// Remembers that a session is kept.
+    /// Remembers that the vault has the session.
     fn remember_session(&mut self, dir: &SessionDir) -> Result<(), CommandError> {
         if self.known_agents.get(dir.id()).is_none_or(|agent| agent.as_str() != dir.agent()) {
             let same = self.last_agent.take().filter(|agent| agent.as_str() == dir.agent());
@@ -165,14 +167,15 @@ impl SessionImporter {
         Ok(())
     }
 
-    /// The session that is kept from its own files, of one that another file tells of too.
+    /// Returns the session imported from its own files, if `found` is only a summary in another file.
     pub(crate) fn find_better_copy(&self, found: &Found) -> Option<SessionDir> {
         let native_id = found.bundle.key.as_deref().filter(|_| found.bundle.is_only_told())?;
         let kept = self.known_session(&SessionId::for_native(found.reader.agent, native_id))?;
         Some(kept).filter(|kept| kept.is_only_told().is_ok_and(|is_told| !is_told))
     }
 
-    /// Keeps what is new of a session. It counts once [`Keeper::commit`] or [`Keeper::flush`] has returned.
+    /// Imports what is new of a session. It is durable once [`SessionImporter::commit`] or [`SessionImporter::flush`]
+    /// has returned.
     pub(crate) fn import(&mut self, found: &Found) -> Result<ImportedSession, CommandError> {
         let before = file_stamps(&found.bundle);
         if is_large_session(&before) {
@@ -182,42 +185,35 @@ impl SessionImporter {
         let read = self.read_session(found)?;
         let ReadSession { session, entries, first_entry, prompt, draft, problems } = read;
         self.first_entry = self.first_entry.into_iter().chain(first_entry).min();
-        // Two processes must not give one id to two sessions.
+        // Two processes must not assign the same id to two sessions.
         self.lock_names()?;
-        let kept = self.write_session(&session, &found.bundle);
+        let written = self.write_session(&session, &found.bundle);
         if let Some(folder) = &session.project {
-            // Only a shortcut for later: what is kept is kept without it.
+            // This cache is optional; the import does not depend on it.
             let _ = self.projects.note_repository(folder.as_ref());
         }
         self.unlock_names()?;
-        let WrittenSession { dir, marker, damage, bytes_added: added, is_more } = kept?;
-        let stored = dir.size()?;
+        let WrittenSession { dir, marker, damage, bytes_added, is_more } = written?;
+        let bytes_stored = dir.size()?;
         self.remember_session(&dir)?;
         let title = session.title.clone().or(prompt);
         let is_read = file_stamps(&found.bundle) == before && !is_more;
         if let Some(draft) = draft.filter(|_| is_read) {
             let named = Session { id: dir.id().clone(), ..session };
             let named = draft.complete(named);
-            self.indexer.add_prepared(draft.finish(named, Some(stored)), marker);
+            self.indexer.add_prepared(draft.finish(named, Some(bytes_stored)), marker);
         } else if self.is_indexing {
-            // More was kept than was read, what it was before tells more, or it is too large to be held.
+            // More was written than parsed, the vault has more than the files, or the session is too large to hold in
+            // memory.
             self.commit()?;
             self.indexer.add_from_vault(&dir, marker);
         }
         self.reindex_older_history(found)?;
         self.commit_full_batch()?;
-        Ok(ImportedSession {
-            dir,
-            title,
-            entries,
-            bytes_added: added,
-            bytes_stored: stored,
-            problems,
-            damage,
-        })
+        Ok(ImportedSession { dir, title, entries, bytes_added, bytes_stored, problems, damage })
     }
 
-    /// Brings an Aider history that version 0.1 kept as one session into the index again: its chats are kept on their own.
+    /// Indexes an Aider history again that version 0.1 imported as one session, since its chats are now separate.
     fn reindex_older_history(&mut self, found: &Found) -> Result<(), CommandError> {
         if found.reader.agent != aider::AGENT || !self.is_indexing {
             return Ok(());
@@ -231,7 +227,7 @@ impl SessionImporter {
         Ok(())
     }
 
-    /// Reads a session on its way into the vault.
+    /// Parses a session for its import.
     fn read_session(&self, found: &Found) -> Result<ReadSession, CommandError> {
         let (mut entries, mut problems, mut prompt) = (0, ProblemList::default(), None);
         let mut first_entry: Option<Instant> = None;
@@ -254,7 +250,7 @@ impl SessionImporter {
             Item::Problem(problem) => problems.push(problem),
         });
         let session = match read {
-            // What cannot be read is kept all the same: it may be unfinished, or a better reader may come.
+            // A session that cannot be parsed is imported too: it may be incomplete, or a later reader may parse it.
             Err(FormatError::File(error)) if is_file_too_large(&error) => {
                 problems.push(Problem::of(&error.path, &error.source));
                 unread_session(found)
@@ -268,7 +264,7 @@ impl SessionImporter {
         Ok(ReadSession { session, entries, first_entry, prompt, draft, problems })
     }
 
-    /// Acknowledges what was written and puts it into the index, once so much is gathered.
+    /// Commits and indexes a full batch.
     fn commit_full_batch(&mut self) -> Result<(), CommandError> {
         if self.indexer.is_full() || self.vault_commit.sessions() >= MAX_BATCH {
             self.commit()?;
@@ -277,14 +273,13 @@ impl SessionImporter {
         Ok(())
     }
 
-    /// Acknowledges what was written and brings it into the index; what that fails of is taken in by the next search.
+    /// Commits all writes and indexes them; what fails is indexed by the next search.
     pub(crate) fn flush(&mut self) -> Result<(), CommandError> {
         self.commit()?;
         self.indexer.flush()
     }
 
-    /// Moves traffic that was recorded since the sessions began that were kept, and that belongs to them. `since` leaves
-    /// out recordings that ended before.
+    /// Moves traffic to the imported sessions it belongs to. `since` skips recordings that ended before.
     pub(crate) fn attribute_traffic(&mut self, since: Option<Instant>) -> Result<(), CommandError> {
         let first = self.first_entry.take().filter(|_| self.is_indexing);
         let Some(from) = first.max(first.and(since)) else { return Ok(()) };
@@ -292,29 +287,29 @@ impl SessionImporter {
         self.indexer.attribute_traffic(&self.vault, span)
     }
 
-    /// Writes the files of a session into the vault, under the name that they belong to.
+    /// Writes the files of a session to the vault, at the session's destination.
     fn write_session(
         &mut self,
         session: &Session,
         bundle: &Bundle,
     ) -> Result<WrittenSession, CommandError> {
-        let SessionDestination { dir, is_complete: has_all } =
+        let SessionDestination { dir, is_complete } =
             self.find_destination(&session.agent, &session.id, bundle)?;
         let marker = self.indexer.mark(&dir);
         let damage = dir.damage()?;
         let is_new = dir.is_empty()?;
-        let added = if has_all { 0 } else { self.write_files(&dir, bundle)? };
+        let bytes_added = if is_complete { 0 } else { self.write_files(&dir, bundle)? };
         self.batch.push(dir.id().clone());
         if !is_new {
-            // Whether more is kept than was found shows in what is listed; and a session that is recorded right now must
+            // Comparing with the files needs the list of committed files; and a session that is being recorded must
             // not wait for others.
             self.commit()?;
         }
-        let is_more = has_all || dir.has_more_than(bundle.files().len())?;
-        Ok(WrittenSession { dir, marker, damage, bytes_added: added, is_more })
+        let is_more = is_complete || dir.has_more_than(bundle.files().len())?;
+        Ok(WrittenSession { dir, marker, damage, bytes_added, is_more })
     }
 
-    /// Keeps the session's files. One that holds several sessions is kept with the first of them that comes by.
+    /// Writes the session's files. A file with several sessions is stored with the first of them.
     fn write_files(&mut self, dir: &SessionDir, bundle: &Bundle) -> Result<u64, CommandError> {
         let Some(file) = bundle.shared_file() else {
             return Ok(dir.keep_all_in(bundle, &mut self.vault_commit)?);
@@ -343,8 +338,8 @@ impl SessionImporter {
         Ok(added)
     }
 
-    /// Where a session belongs. One of the same name from another place goes on with what is kept, if it begins with
-    /// that; else it gets a name of its own.
+    /// Finds the destination of a session. A session with the same id from another path continues the stored one if
+    /// it starts with the same content; else it gets an id of its own.
     fn find_destination(
         &mut self,
         agent: &str,
@@ -357,13 +352,13 @@ impl SessionImporter {
             return Ok(SessionDestination { dir: unread, is_complete: false });
         }
         let dir = self.vault.session(&name, id);
-        let place = format!("{}\n{id}", bundle.root.to_string_lossy());
-        let apart = self.vault.session(&name, &SessionId::for_native(agent, &place));
+        let path_and_id = format!("{}\n{id}", bundle.root.to_string_lossy());
+        let apart = self.vault.session(&name, &SessionId::for_native(agent, &path_and_id));
         if self.batch.contains(id) || self.batch.contains(apart.id()) {
-            // Only what is listed can be compared.
+            // Only committed files can be compared.
             self.commit()?;
         }
-        // Of another agent, or kept by another process since we looked.
+        // The session may belong to another agent, or another process may have imported it meanwhile.
         let known = self.known_session(id).unwrap_or_else(|| dir.clone());
         let is_own = known.agent() == agent;
         if known.is_empty()? || (is_own && is_imported_from(&known, bundle)?) {
@@ -373,10 +368,10 @@ impl SessionImporter {
             match known.likeness(bundle)? {
                 Likeness::More => return Ok(SessionDestination { dir, is_complete: false }),
                 Likeness::Less => return Ok(SessionDestination { dir, is_complete: true }),
-                // Only what was moved, not copied, has a new place.
+                // Only a moved session gets a new path, not a copied one.
                 Likeness::Same => {
-                    let has_all = known.bundle()?.root.exists();
-                    return Ok(SessionDestination { dir, is_complete: has_all });
+                    let is_complete = known.bundle()?.root.exists();
+                    return Ok(SessionDestination { dir, is_complete });
                 }
                 Likeness::Other => {}
             }
@@ -385,56 +380,56 @@ impl SessionImporter {
     }
 }
 
-/// A session that was read.
+/// A parsed session.
 struct ReadSession {
     session: Session,
     entries: u64,
-    /// The time of its first entry.
+    /// Time of its first entry.
     first_entry: Option<Instant>,
-    /// How its first prompt begins.
+    /// Start of its first prompt.
     prompt: Option<String>,
-    /// Its entries for the index; nothing if they do not go there, or are too many to be held.
+    /// Entries for the index; `None` if they are not indexed now, or too many to hold in memory.
     draft: Option<Draft>,
     problems: ProblemList,
 }
 
-/// A session whose files were written.
+/// A session with written files.
 struct WrittenSession {
     dir: SessionDir,
     marker: Option<Marker>,
     damage: Vec<Problem>,
-    /// Bytes that are new.
+    /// New bytes.
     bytes_added: u64,
-    /// Whether more is kept than was found.
+    /// Whether the vault has more than the files.
     is_more: bool,
 }
 
-/// Where a session belongs in the vault.
+/// Destination of a session in the vault.
 struct SessionDestination {
     dir: SessionDir,
-    /// Whether all of it is kept there, from another place.
+    /// Whether all of it is already there, from another path.
     is_complete: bool,
 }
 
-/// How a prompt begins; nothing for any other entry.
+/// Returns the start of a prompt; `None` for any other entry.
 fn prompt_start(entry: &Entry) -> Option<String> {
     let is_prompt = entry.role == Role::User && entry.kind == Kind::Text && entry.source == PRIMARY;
     let line = entry.content.lines().find(|line| !line.trim().is_empty());
     line.filter(|_| is_prompt).map(|line| line.trim().chars().take(MAX_TITLE_CHARS).collect())
 }
 
-/// Whether a file can be kept but not read.
+/// Returns whether a file can be stored but not parsed.
 fn is_file_too_large(error: &FileError) -> bool {
     error.source.kind() == ErrorKind::FileTooLarge
 }
 
-/// A session that only its place names.
+/// Creates a session identified only by its path.
 fn unread_session(found: &Found) -> Session {
     let agent = found.reader.agent;
     Session::new(unread_id(agent, &found.bundle), agent)
 }
 
-/// The id of a session that could not be read when it was kept first. It stays its id.
+/// Returns the id of a session that could not be parsed at its first import. It keeps this id.
 fn unread_id(agent: &str, bundle: &Bundle) -> SessionId {
     let key = bundle.key.as_deref().map(|key| format!("#{key}")).unwrap_or_default();
     SessionId::for_native(agent, &format!("{}{key}", bundle.root.display()))
@@ -444,7 +439,7 @@ fn is_large_session(stamps: &[Option<FileStamp>]) -> bool {
     stamps.iter().flatten().map(|(size, _)| size).sum::<u64>() > LARGE_SESSION_BYTES
 }
 
-/// Sizes and times of a session's files.
+/// Returns size and time of each file of a session.
 fn file_stamps(bundle: &Bundle) -> Vec<Option<FileStamp>> {
     bundle.files().iter().map(|source| file_stamp(source.path())).collect()
 }
@@ -455,10 +450,10 @@ fn is_imported_from(dir: &SessionDir, bundle: &Bundle) -> Result<bool, CommandEr
     }
     let kept = dir.bundle()?;
     if kept.root == dir.path() {
-        // None of its files can be read: nothing says that it is another one.
+        // None of its files can be read, so nothing shows that it is a different session.
         return Ok(true);
     }
-    // A file that holds several sessions now may have held one when it was kept.
+    // A file with several sessions may have had only one when it was imported.
     let is_key = kept.key.is_none() || kept.key == bundle.key;
     Ok(is_key && kept.root.to_string_lossy() == bundle.root.to_string_lossy())
 }

@@ -1,4 +1,4 @@
-//! Which sessions and times are meant: the flags that searching and counting share.
+//! Flags that select sessions and times, shared by search and statistics.
 
 use steno_core::SessionId;
 use steno_core::index::Filter;
@@ -8,25 +8,25 @@ use crate::error::CommandError;
 use crate::moment;
 use crate::process_environment::ProcessEnvironment;
 
-/// Flags that say which sessions and times are meant.
+/// Flags that select sessions and times.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SessionScope {
-    /// Only this agent's.
+    /// Only this agent.
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// Only sessions of this project: its folder, or the last part of its name.
+    /// Only sessions of this project: its folder, or the last part of its path.
     #[arg(long, value_name = "DIR")]
     project: Option<String>,
-    /// Only what a model wrote whose name has this in it.
+    /// Only entries of models with this text in their name.
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// Only what was said at this time or later: a date, a time, or 12h, 7d, 2w ago.
+    /// Only entries since this time: a date, a time, or 12h, 7d, 2w ago.
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Only what was said before this time, or on this day.
+    /// Only entries before this time, or up to the end of this day.
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// Only this session: its id, the beginning of one, or `latest`.
+    /// Only this session: id, unique prefix, or `latest`.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
     /// Only sessions of this thread.
@@ -35,7 +35,7 @@ pub(crate) struct SessionScope {
 }
 
 impl SessionScope {
-    /// The filter that is meant; `session` finds the one that was named.
+    /// Converts the flags to an index filter; `session` resolves a session name.
     pub(crate) fn to_filter(
         &self,
         env: &ProcessEnvironment,
@@ -46,7 +46,7 @@ impl SessionScope {
         };
         let project = self.project.as_ref().map(|project| {
             let named = env.cwd.join(project);
-            // A folder that is there is meant by its whole name.
+            // An existing folder is matched by its full path.
             let known = named.canonicalize().ok().filter(|named| named.is_dir());
             known.map_or_else(|| project.clone(), |named| named.to_string_lossy().into_owned())
         });

@@ -1,4 +1,4 @@
-//! The store: finds kept sessions by id, prefix, `latest` or path.
+//! The store: finds sessions by id, prefix, `latest` or path.
 
 use std::path::{Path, PathBuf};
 
@@ -13,13 +13,13 @@ use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
 use crate::ui::{Ui, count_noun};
 
-/// How many sessions are named where several could be meant.
+/// Maximum number of sessions listed in a message.
 const MAX_LISTED: usize = 5;
 
-/// Among how many of the newest sessions the latest is looked for that is no empty recording.
+/// Number of newest sessions searched for the latest one with entries.
 const LATEST_CANDIDATES: usize = 200;
 
-/// `$STENO_HOME`.
+/// The store in `$STENO_HOME`.
 #[derive(Debug)]
 pub(crate) struct SessionStore {
     pub(crate) vault: Vault,
@@ -34,13 +34,13 @@ impl SessionStore {
         Self { vault, index, cwd: env.cwd.clone() }
     }
 
-    /// The index as it is.
+    /// Opens the index without updating it.
     pub(crate) fn index(&self) -> Result<Index, IndexError> {
         self.index.open()
     }
 
-    /// The index, with all that is kept by now, and what it answers. One that is damaged is built anew first. Where the
-    /// store cannot be written, the index answers as it is; what it may lack is printed.
+    /// Updates the index and queries it. A damaged index is rebuilt first. If the store is read-only, queries the
+    /// index as it is and prints what may be missing.
     pub(crate) fn query<T>(
         &self,
         ui: &mut Ui,
@@ -52,7 +52,7 @@ impl SessionStore {
         Ok((answer.index, answer.value))
     }
 
-    /// As [`Store::ask`], for an answer about all sessions: those of which something is missing or damaged are reported.
+    /// Like [`SessionStore::query`], for queries on all sessions: also reports incomplete and damaged sessions.
     pub(crate) fn query_all<T>(
         &self,
         ui: &mut Ui,
@@ -63,13 +63,13 @@ impl SessionStore {
         let has_more = troubled.len() > MAX_LISTED;
         troubled.truncate(MAX_LISTED);
         let warnings = troubled.iter().map(|one| format!("{}: {}", one.id, one.reason));
-        let more = has_more.then(|| "and more; `steno verify` names them all".to_owned());
+        let more = has_more.then(|| "and more; run `steno verify` to list all".to_owned());
         ui.report_incomplete(warnings.chain(more));
         Ok(answered)
     }
 
-    /// The same without printing: the answer and how complete the index was. `pass` is called for each session that is
-    /// taken in.
+    /// Like [`SessionStore::query`], without printing: returns the result and the condition of the index. `pass` is
+    /// called for each indexed session.
     pub(crate) fn query_quietly<T>(
         &self,
         pass: Pass<'_>,
@@ -80,13 +80,11 @@ impl SessionStore {
         Ok((answer.value, answer.condition))
     }
 
-    /// Takes into the index what was kept since it was last looked after; gives how many sessions those were.
+    /// Indexes new sessions. Returns their number.
     pub(crate) fn update_index(&self, ui: &mut Ui, index: &Index) -> Result<usize, IndexError> {
         match index.healed() {
-            Some(Healed::Damaged) => ui.print_note("the index was damaged and is built anew"),
-            Some(Healed::Older) => {
-                ui.print_note("the index is of an older version and is built anew")
-            }
+            Some(Healed::Damaged) => ui.print_note("the index is damaged; rebuilding it"),
+            Some(Healed::Older) => ui.print_note("the index has an older version; rebuilding it"),
             None => {}
         }
         let mut progress = ui.start_progress("indexing");
@@ -95,23 +93,23 @@ impl SessionStore {
         let refreshed = refreshed?;
         if refreshed.pending > 0 {
             let sessions = count_noun(refreshed.pending as u64, "session");
-            ui.status(format_args!("{sessions} being kept right now may not be found yet"));
+            ui.status(format_args!("{sessions} being recorded may not be found yet"));
         }
         Ok(refreshed.taken)
     }
 
-    /// The transcript that `name` means: a session's id, the beginning of one, `latest`, or a path.
+    /// Reads the transcript of a session by id, unique prefix, `latest`, or path.
     pub(crate) fn transcript(&self, name: &str) -> Result<Transcript, CommandError> {
         if let Some(session) = self.try_find_session(name)? {
             return Ok(session.read()?);
         }
         match SessionPath::from_name(&self.cwd, name) {
             Some(place) => place.read(),
-            None => Err(unknown_session_error("no session or file of this name", name)),
+            None => Err(unknown_session_error("no such session or file", name)),
         }
     }
 
-    /// The same with the session's pictures.
+    /// Like [`SessionStore::transcript`], with the session's pictures.
     pub(crate) fn transcript_with_pictures(
         &self,
         name: &str,
@@ -121,14 +119,13 @@ impl SessionStore {
         }
         match SessionPath::from_name(&self.cwd, name) {
             Some(place) => place.read_pictured(),
-            None => Err(unknown_session_error("no session or file of this name", name)),
+            None => Err(unknown_session_error("no such session or file", name)),
         }
     }
 
-    /// The kept session that `name` means: its id, the beginning of one, or `latest`.
+    /// Finds a session by id, unique prefix, or `latest`.
     pub(crate) fn find_session(&self, name: &str) -> Result<SessionDir, CommandError> {
-        self.try_find_session(name)?
-            .ok_or_else(|| unknown_session_error("no session of this name", name))
+        self.try_find_session(name)?.ok_or_else(|| unknown_session_error("no such session", name))
     }
 
     fn try_find_session(&self, name: &str) -> Result<Option<SessionDir>, CommandError> {
@@ -142,34 +139,34 @@ impl SessionStore {
             [] => Ok(None),
             [session] => self.resolve_traffic_owner(session.clone()).map(Some),
             several => {
-                let error = CommandError::user(format!("several sessions begin with: {name}"));
+                let error = CommandError::user(format!("ambiguous session id: {name}"));
                 Err(error.hint(list_candidates(several)))
             }
         }
     }
 
-    /// The session to which all exchanges of a recording were moved, or else the session itself.
+    /// Returns the session to which all exchanges of a recording were moved, else the session itself.
     fn resolve_traffic_owner(&self, session: SessionDir) -> Result<SessionDir, CommandError> {
         let Some(owner) = session.owner_of_traffic()? else { return Ok(session) };
         let owners = self.vault.sessions_named(owner.as_str())?;
         Ok(owners.into_iter().next().unwrap_or(session))
     }
 
-    /// Makes sure that sessions of an agent are kept, if one is named.
+    /// Checks that the given agent has sessions.
     pub(crate) fn check_agent(&self, agent: Option<&str>) -> Result<(), CommandError> {
         let Some(agent) = agent else { return Ok(()) };
         let agents = self.vault.agents()?;
         if agents.iter().any(|kept| kept == agent) {
             return Ok(());
         }
-        let error = CommandError::user(format!("no session of this agent is kept: {agent}"));
+        let error = CommandError::user(format!("no sessions of agent {agent}"));
         Err(match agents.as_slice() {
-            [] => error.hint("nothing is kept yet; run `steno sync`"),
-            agents => error.hint(format!("there are sessions of: {}", agents.join(", "))),
+            [] => error.hint("no sessions yet; run `steno sync`"),
+            agents => error.hint(format!("agents with sessions: {}", agents.join(", "))),
         })
     }
 
-    /// The session that began last, but for recordings that got nothing.
+    /// Returns the session that started last, except for recordings without entries.
     fn find_newest(&self, index: &Index) -> Result<Option<(String, SessionId)>, IndexError> {
         let latest = index.latest()?;
         let (mut is_empty, mut newest) = (false, None);
@@ -186,31 +183,31 @@ impl SessionStore {
         Ok(if is_empty { newest.or(latest) } else { latest })
     }
 
-    /// The session that began last.
+    /// Returns the session that started last.
     pub(crate) fn latest_session(&self) -> Result<SessionDir, CommandError> {
-        // Whoever wants it did not ask about the index, unless the answer may be wrong.
+        // The condition of the index is reported only if the result may be wrong.
         let (latest, condition) =
             self.query_quietly(&mut |_, _| {}, |index| self.find_newest(index))?;
         report_condition(&mut Ui::stdio(), condition);
         let (agent, id) = latest.ok_or_else(|| {
-            CommandError::user("nothing is kept yet")
+            CommandError::user("no sessions yet")
                 .hint("run `steno sync`, `steno import PATH` or `steno record`")
         })?;
         Ok(self.vault.session(&agent.parse()?, &id))
     }
 }
 
-/// Adds what to do where a store without an index cannot be read at once.
+/// Adds a hint to the error of a large store without an index.
 fn add_reindex_hint(error: IndexError) -> CommandError {
     let is_too_large = matches!(error, IndexError::TooLarge { .. });
     let error = CommandError::user(error);
     if is_too_large {
-        return error.hint("run `steno reindex` where the store can be written");
+        return error.hint("run `steno reindex` with write access to the store");
     }
     error
 }
 
-/// Prints what the index may lack, and what to do about it.
+/// Prints what the index may lack, with a hint.
 fn report_condition(ui: &mut Ui, condition: IndexCondition) {
     if let Some(notice) = condition.notice() {
         ui.warning(notice);
@@ -218,7 +215,7 @@ fn report_condition(ui: &mut Ui, condition: IndexCondition) {
     }
 }
 
-/// A transcript with the pictures that its entries name.
+/// A transcript with the pictures of its entries.
 pub(crate) struct PicturedTranscript {
     pub(crate) transcript: Transcript,
     pub(crate) pictures: Pictures,
@@ -235,7 +232,7 @@ impl PicturedTranscript {
     }
 }
 
-/// The first of several sessions, one to a line.
+/// Lists the first sessions, one per line.
 fn list_candidates(sessions: &[SessionDir]) -> String {
     let shown = sessions.iter().take(MAX_LISTED);
     let lines = shown.map(|session| format!("\n  {} ({})", session.id(), session.agent()));
@@ -246,17 +243,17 @@ fn list_candidates(sessions: &[SessionDir]) -> String {
 
 fn unknown_session_error(message: &str, name: &str) -> CommandError {
     let error = CommandError::user(format!("{message}: {name}"));
-    error.hint("run `steno list` to see the sessions that are kept, `steno sync` to keep new ones")
+    error.hint("run `steno list` to list sessions, `steno sync` to copy new ones")
 }
 
-/// Where a session stands outside of the store: a path, and `#KEY` where a file holds several.
+/// A session outside of the store: a path, and `#KEY` for one of several in a file.
 pub(crate) struct SessionPath {
     path: PathBuf,
     key: Option<String>,
 }
 
 impl SessionPath {
-    /// The place that `name` means, if there is a file or folder.
+    /// Parses a name as an existing path.
     pub(crate) fn from_name(cwd: &Path, name: &str) -> Option<Self> {
         let path = cwd.join(name);
         if path.exists() {
@@ -267,12 +264,12 @@ impl SessionPath {
         path.exists().then(|| Self { path, key: Some(key.to_owned()) })
     }
 
-    /// Reads the one session that is there.
+    /// Reads the session at the path.
     pub(crate) fn read(&self) -> Result<Transcript, CommandError> {
         Ok(self.find_one()?.read()?)
     }
 
-    /// The same with its pictures.
+    /// Reads the session at the path, with its pictures.
     pub(crate) fn read_pictured(&self) -> Result<PicturedTranscript, CommandError> {
         let found = self.find_one()?;
         Ok(PicturedTranscript::new(found.read()?, &found.bundle)?)
@@ -283,7 +280,7 @@ impl SessionPath {
         if self.key.is_some() {
             found.retain(|found| found.bundle.key == self.key);
         }
-        // A session that is all of the path is meant before one somewhere below it.
+        // A session at exactly this path takes precedence over those below it.
         if found.iter().filter(|found| found.bundle.root == self.path).count() == 1 {
             found.retain(|found| found.bundle.root == self.path);
         }
@@ -292,15 +289,14 @@ impl SessionPath {
             1 => Ok(found.remove(0)),
             count => {
                 let error =
-                    CommandError::user(format!("{count} sessions at {}", self.path.display()));
-                Err(error
-                    .hint(format!("name one of them, such as {}", session_path_name(&found[0]))))
+                    CommandError::user(format!("{count} sessions in {}", self.path.display()));
+                Err(error.hint(format!("choose one, such as {}", session_path_name(&found[0]))))
             }
         }
     }
 }
 
-/// How a user would name a session that was found.
+/// Returns the name of a session for the command line.
 fn session_path_name(found: &Found) -> String {
     let root = found.bundle.root.display();
     match &found.bundle.key {
@@ -309,12 +305,11 @@ fn session_path_name(found: &Found) -> String {
     }
 }
 
-/// The error for a path where nothing was recognised: logs that are empty, or files of another kind.
+/// Returns the error for a path without a known format: empty logs, or other files.
 pub(crate) fn unknown_format_error(path: &Path) -> CommandError {
     if format::holds_only_empty_logs(path) {
-        return CommandError::user(format!("no messages at: {}", path.display()));
+        return CommandError::user(format!("no messages in {}", path.display()));
     }
-    let error =
-        CommandError::user(format!("no transcript of a known format at: {}", path.display()));
-    error.hint("run `steno inspect PATH` on the folder above it to see what is recognised")
+    let error = CommandError::user(format!("no known transcript format in {}", path.display()));
+    error.hint("run `steno inspect PATH` on its parent folder to see what is recognized")
 }

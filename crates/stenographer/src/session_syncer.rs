@@ -1,4 +1,4 @@
-//! Looks at what agents left on this machine and keeps what is new; what `sync` and `watch` share.
+//! Finds changed session files on this machine and imports them; shared by `sync`, `watch` and hooks.
 
 mod files;
 
@@ -29,37 +29,37 @@ use crate::session_importer::{ImportedSession, SessionImporter};
 use crate::session_store::SessionStore;
 use crate::ui::{ProgressLine, Ui};
 
-/// For how long after its end a recording is compared with each session that changes.
+/// A recording is compared with changed sessions for this long after its end.
 const RECENT_DURATION: SignedDuration = SignedDuration::from_mins(10);
 
-/// What was done for one agent.
+/// Result for one agent.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct AgentSyncRow {
     pub(crate) agent: String,
-    /// Sessions that were looked at because something in them is new.
+    /// Sessions with something new.
     pub(crate) sessions: u64,
     pub(crate) entries: u64,
     pub(crate) bytes_new: u64,
-    /// Bytes that these sessions take in the vault.
+    /// Size of these sessions in the vault.
     pub(crate) bytes_kept: u64,
     pub(crate) problems: u64,
-    /// Records that could not be read, and where they stand.
+    /// Records that could not be parsed, with their locations.
     #[serde(skip)]
     pub(crate) problem_list: ProblemList,
 }
 
-/// The folders to look at, each once.
+/// Returns the existing paths to sync, without duplicates.
 pub(crate) fn existing_roots(
     env: &ProcessEnvironment,
     paths: &[PathBuf],
     agents: &[String],
 ) -> Vec<PathBuf> {
-    let there = session_roots(env, paths, agents).into_iter();
-    let there = there.filter(|path| !paths.is_empty() || path.exists());
-    there.map(resolve_links).collect::<BTreeSet<_>>().into_iter().collect()
+    let roots = session_roots(env, paths, agents).into_iter();
+    let roots = roots.filter(|path| !paths.is_empty() || path.exists());
+    roots.map(resolve_links).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// The paths that are named, or the places of all agents that are wanted; there or not.
+/// Returns the given paths, or the session folders of the selected agents; they may not exist.
 pub(crate) fn session_roots(
     env: &ProcessEnvironment,
     paths: &[PathBuf],
@@ -68,53 +68,54 @@ pub(crate) fn session_roots(
     if !paths.is_empty() {
         return paths.iter().map(|path| env.cwd.join(path)).collect();
     }
-    let wanted = |place: &Place| agents.is_empty() || agents.iter().any(|name| name == place.agent);
+    let is_selected =
+        |place: &Place| agents.is_empty() || agents.iter().any(|name| name == place.agent);
     let mut known = places(&env.home, &ProcessEnvironment::variable);
     let projects = KnownProjects::load(&env.store).folders_and_roots();
     known.extend(in_projects(&projects, &env.home, &ProcessEnvironment::variable));
-    known.into_iter().filter(wanted).map(|place| place.path).collect()
+    known.into_iter().filter(is_selected).map(|place| place.path).collect()
 }
 
-/// The agents whose sessions can be found.
+/// Parser for the names of agents with readers.
 pub(crate) fn agent_name_parser() -> PossibleValuesParser {
     PossibleValuesParser::new(format::readers().map(|reader| reader.agent))
 }
 
-/// The path without links, so that a session has one name however it is reached.
+/// Resolves links, so that a session has the same path however it is reached.
 pub(crate) fn resolve_links(path: PathBuf) -> PathBuf {
     path.canonicalize().unwrap_or(path)
 }
 
-/// A look at what agents left.
+/// Imports changed sessions.
 pub(crate) struct SessionSyncer {
-    keeper: SessionImporter,
+    importer: SessionImporter,
     pub(crate) seen: SeenFiles,
     pub(crate) rows: BTreeMap<String, AgentSyncRow>,
     pub(crate) progress: ProgressLine,
     pub(crate) failures: Vec<CommandError>,
-    /// What was kept, for who wants to hear of each session.
+    /// Imported sessions, if the caller wants each reported.
     pub(crate) synced: Option<Vec<SyncedSession>>,
-    /// How often a session was looked for because of one file.
+    /// Number of lookups of a session by one file.
     pub(crate) lookup_count: u64,
     pub(crate) dry_run: bool,
-    /// Set by whoever wants no further session to be begun.
+    /// Set to stop before the next session.
     pub(crate) stop: Arc<AtomicBool>,
-    /// Files that no session was kept of, as they were then.
+    /// Files without a session, with their stamps.
     skipped_files: HashMap<PathBuf, FileStamp>,
-    /// The sessions that files were kept with, until that is noted.
+    /// Sessions of each imported file, until the file is recorded as seen.
     sessions_by_file: HashMap<PathBuf, Vec<SessionId>>,
-    /// Our own folder: what stands there came from here.
+    /// Our own store, which is never imported.
     store: PathBuf,
 }
 
-/// The files that have changed, and the folders that could not be listed.
+/// Changed files, and folders that could not be listed.
 #[derive(Default)]
 pub(crate) struct ChangedFiles {
     pub(crate) changed: HashMap<PathBuf, FileStamp>,
     pub(crate) failures: Vec<FileError>,
 }
 
-/// A session of which something new was kept.
+/// A session with new bytes.
 #[derive(Debug, Serialize)]
 pub(crate) struct SyncedSession {
     pub(crate) agent: &'static str,
@@ -126,23 +127,23 @@ pub(crate) struct SyncedSession {
     pub(crate) problems: u64,
 }
 
-/// What a look at everything came to.
+/// Result of a sync.
 pub(crate) struct SyncResult {
     pub(crate) failures: Vec<CommandError>,
     pub(crate) rows: BTreeMap<String, AgentSyncRow>,
 }
 
 impl SessionSyncer {
-    /// Ends the look, and drops what it knows of every file.
+    /// Returns the result and frees the caches.
     pub(crate) fn finish(self) -> SyncResult {
         SyncResult { failures: self.failures, rows: self.rows }
     }
 
     pub(crate) fn new(ui: &Ui, env: &ProcessEnvironment) -> Result<Self, CommandError> {
-        let keeper = SessionImporter::new(SessionStore::new(env).vault)?;
+        let importer = SessionImporter::new(SessionStore::new(env).vault)?;
         Ok(Self {
-            seen: SeenFiles::load(&env.store, |id| keeper.has_session(id)),
-            keeper,
+            seen: SeenFiles::load(&env.store, |id| importer.has_session(id)),
+            importer,
             rows: BTreeMap::new(),
             progress: ui.start_progress("keeping"),
             failures: Vec::new(),
@@ -156,12 +157,12 @@ impl SessionSyncer {
         })
     }
 
-    /// Leaves what is kept to the next search to bring into the index.
+    /// Leaves the index to the next search.
     pub(crate) fn disable_index(&mut self) {
-        self.keeper.is_indexing = false;
+        self.importer.is_indexing = false;
     }
 
-    /// Keeps what is new at or below a path.
+    /// Imports what is new at or below a path.
     pub(crate) fn sync_root(&mut self, root: &Path, agents: &[String]) -> Result<(), CommandError> {
         let ChangedFiles { mut changed, failures } = self.changed_files(root)?;
         self.failures.extend(failures.into_iter().map(CommandError::from));
@@ -179,10 +180,10 @@ impl SessionSyncer {
                 self.failures.push(error.into());
             }
         }
-        // The index gives later numbers to later texts.
+        // The index numbers texts by time.
         found.sort_by_cached_key(last_modified);
         let mut again = HashSet::new();
-        // Each is dropped once it is kept: there may be very many.
+        // Consumed one by one, as there may be very many.
         for found in found {
             again.extend(self.sync_found(&found, agents, &changed));
         }
@@ -194,21 +195,21 @@ impl SessionSyncer {
         Ok(())
     }
 
-    /// Acknowledges what was kept, brings it into the index and moves traffic to it, but none that was recorded before
-    /// `since`; gives the sessions of which keeping failed.
+    /// Commits and indexes the imports, and moves traffic to them, except for recordings that ended before `since`.
+    /// Returns the sessions with a failed commit.
     fn flush_imports(&mut self, since: Option<Instant>) -> HashSet<SessionId> {
-        self.failures.extend(self.keeper.flush().err());
-        self.failures.extend(self.keeper.attribute_traffic(since).err());
-        self.keeper.take_failed()
+        self.failures.extend(self.importer.flush().err());
+        self.failures.extend(self.importer.attribute_traffic(since).err());
+        self.importer.take_failed()
     }
 
-    /// Whether a file was kept with one of these sessions.
+    /// Returns whether a file was imported with one of these sessions.
     fn belongs_to(&self, file: &Path, sessions: &HashSet<SessionId>) -> bool {
         let kept_with = self.sessions_by_file.get(file).into_iter().flatten();
         kept_with.into_iter().any(|id| sessions.contains(id))
     }
 
-    /// The files at or below a path that are not as they were seen.
+    /// Returns the files at or below a path that have changed.
     pub(crate) fn changed_files(&self, root: &Path) -> Result<ChangedFiles, CommandError> {
         let log = Some(write_ahead_log(root)).filter(|log| root.is_file() && log.is_file());
         let FileListing { files, failures } = format::list_files(root)?;
@@ -218,9 +219,9 @@ impl SessionSyncer {
         Ok(ChangedFiles { changed, failures })
     }
 
-    /// Keeps the session of one file, if that has changed.
+    /// Imports the session of one file, if the file has changed.
     ///
-    /// What is found to be no session's file is only passed over, not noted: a look at the whole root decides.
+    /// A file without a session is only skipped, not recorded as seen: a sync of the whole root decides.
     pub(crate) fn sync_file(&mut self, file: &Path, root: &Path, agents: &[String]) {
         let Some(at) = file_stamp(file).filter(|at| self.is_new(file, *at)) else { return };
         self.lookup_count += 1;
@@ -228,7 +229,7 @@ impl SessionSyncer {
         let found = match near::find_near(file, root) {
             Ok(found) => found,
             Err(error) => {
-                // One that is gone again is nothing to tell about.
+                // A file that was deleted meanwhile is not an error.
                 let error = Some(error).filter(|error| !error.is_missing());
                 self.failures.extend(error.map(CommandError::from));
                 return;
@@ -237,9 +238,9 @@ impl SessionSyncer {
         self.sync_changed(&found, agents);
     }
 
-    /// Keeps what is new of the sessions that a file belongs to, and gives all of their files.
+    /// Imports what is new of the sessions that a file belongs to. Returns all their files.
     ///
-    /// Only the place of an agent in which the file stands is looked at, or else its own folder.
+    /// Reads only the agent's session folder that contains the file, else the file's own folder.
     pub(crate) fn sync_sessions_of(
         &mut self,
         file: &Path,
@@ -254,13 +255,13 @@ impl SessionSyncer {
         Ok(sources.map(|source| source.path().to_owned()).collect())
     }
 
-    /// Keeps what is new in a folder.
+    /// Imports what is new in a folder.
     pub(crate) fn sync_folder(&mut self, folder: &Path) -> Result<(), CommandError> {
         self.sync_root(folder, &[])?;
         Ok(self.seen.save()?)
     }
 
-    /// Keeps sessions as far as their files have changed.
+    /// Imports sessions with changed files.
     fn sync_changed(&mut self, found: &[Found], agents: &[String]) {
         let sources = found.iter().flat_map(|found| session_files(&found.bundle));
         let paths = sources.map(|source| source.path().to_owned());
@@ -281,19 +282,19 @@ impl SessionSyncer {
         }
     }
 
-    /// Whether a file is to be looked at: it has changed, and is not our own.
+    /// Returns whether a file has changed and is not our own.
     fn is_new(&self, file: &Path, stamp: FileStamp) -> bool {
         let is_passed = self.skipped_files.get(file) == Some(&stamp);
         !is_passed && !self.seen.is_unchanged(file, stamp) && !file.starts_with(&self.store)
     }
 
-    /// Remembers with which session the files of a bundle were kept.
+    /// Remembers the session of a bundle's files.
     fn remember_sessions(&mut self, bundle: &Bundle, id: &SessionId) {
         let files = session_files(bundle).into_iter().map(|source| source.path().to_owned());
-        // A session of a database is known by its rows, too.
+        // A database session is also known by its rows.
         let rows = bundle.key.is_some().then(|| database_session_name(bundle));
         for file in files.chain(rows) {
-            // Nearly all files are one session's.
+            // Nearly all files contain one session.
             let sessions =
                 self.sessions_by_file.entry(file).or_insert_with(|| Vec::with_capacity(1));
             if !sessions.contains(id) {
@@ -302,43 +303,43 @@ impl SessionSyncer {
         }
     }
 
-    /// Notes that a file is kept as it is.
+    /// Records a file as seen.
     fn mark_seen(&mut self, file: &Path, stamp: FileStamp) {
         let sessions = self.sessions_by_file.remove(file).unwrap_or_default();
         self.seen.record_file(file, stamp, sessions);
     }
 
-    /// Lets what was only passed over be looked at again.
+    /// Clears the list of skipped files.
     pub(crate) fn clear_skipped(&mut self) {
         self.skipped_files.clear();
     }
 
-    /// Begins anew, for a vault that is gone.
+    /// Starts again after the vault was deleted.
     pub(crate) fn reset(&mut self, env: &ProcessEnvironment) -> Result<(), CommandError> {
-        self.keeper = SessionImporter::new(SessionStore::new(env).vault)?;
-        self.seen = SeenFiles::load(&env.store, |id| self.keeper.has_session(id));
+        self.importer = SessionImporter::new(SessionStore::new(env).vault)?;
+        self.seen = SeenFiles::load(&env.store, |id| self.importer.has_session(id));
         self.skipped_files.clear();
         Ok(())
     }
 
-    /// Keeps a session that was found, if it is wanted and has changed; gives the files that must be looked at again.
+    /// Imports a session if it is selected and has changed. Returns the files that must be read again.
     fn sync_found(
         &mut self,
         found: &Found,
         agents: &[String],
         changed: &HashMap<PathBuf, FileStamp>,
     ) -> Vec<PathBuf> {
-        let wanted = agents.is_empty() || agents.iter().any(|name| name == found.reader.agent);
+        let is_selected = agents.is_empty() || agents.iter().any(|name| name == found.reader.agent);
         let sources = session_files(&found.bundle);
         if !sources.iter().any(|source| changed.contains_key(source.path())) {
             return Vec::new();
         }
-        let done = wanted && self.sync_changed_session(found, &sources, changed);
+        let done = is_selected && self.sync_changed_session(found, &sources, changed);
         let again = sources.iter().filter(|_| !done);
         again.map(|source| source.path().to_owned()).collect()
     }
 
-    /// Keeps a session of which some file has changed; whether that is done for now.
+    /// Imports a session with a changed file. Returns whether it is done for now.
     fn sync_changed_session(
         &mut self,
         found: &Found,
@@ -350,7 +351,7 @@ impl SessionSyncer {
         }
         self.progress.step(found.bundle.root.display());
         match found.bundle.fingerprint() {
-            // Most sessions of a database that has changed have not.
+            // Most sessions of a changed database have not changed.
             Ok(Some(print)) => {
                 let name = database_session_name(&found.bundle);
                 let is_beside = |source: &&Source| !is_part_of_database(&found.bundle, source);
@@ -359,7 +360,8 @@ impl SessionSyncer {
                 if !has_news_beside && self.seen.is_unchanged(&name, fingerprint_stamp(&print)) {
                     return true;
                 }
-                let better = self.keeper.find_better_copy(found).map(|kept| kept.id().clone());
+                let better =
+                    self.importer.find_better_copy(found).map(|imported| imported.id().clone());
                 let done = match better {
                     Some(id) => {
                         self.remember_sessions(&found.bundle, &id);
@@ -390,27 +392,27 @@ impl SessionSyncer {
         row
     }
 
-    /// Keeps one session, of which `size` bytes may have changed; whether that is done for now.
+    /// Imports one session, of which `size` bytes may have changed. Returns whether it is done for now.
     fn import_session(&mut self, found: &Found, size: u64) -> bool {
-        let kept = (!self.dry_run).then(|| self.keeper.import(found));
-        if let Some(Ok(kept)) = &kept {
-            self.remember_sessions(&found.bundle, kept.dir.id());
+        let imported = (!self.dry_run).then(|| self.importer.import(found));
+        if let Some(Ok(imported)) = &imported {
+            self.remember_sessions(&found.bundle, imported.dir.id());
         }
         let row = self.agent_row(found);
         row.sessions += 1;
-        match kept {
+        match imported {
             None => row.bytes_new += size,
-            Some(Ok(kept)) => {
-                row.entries += kept.entries;
-                row.bytes_new += kept.bytes_added;
-                row.bytes_kept += kept.bytes_stored;
-                row.problems += kept.problems.bad_count() + kept.damage.len() as u64;
-                if let Some(news) = self.synced.as_mut().filter(|_| kept.bytes_added > 0) {
-                    news.push(SyncedSession::from_import(found, &kept));
+            Some(Ok(imported)) => {
+                row.entries += imported.entries;
+                row.bytes_new += imported.bytes_added;
+                row.bytes_kept += imported.bytes_stored;
+                row.problems += imported.problems.bad_count() + imported.damage.len() as u64;
+                if let Some(news) = self.synced.as_mut().filter(|_| imported.bytes_added > 0) {
+                    news.push(SyncedSession::from_import(found, &imported));
                 }
                 let row = self.agent_row(found);
-                row.problem_list.append(kept.problems);
-                kept.damage.into_iter().for_each(|damage| row.problem_list.push(damage));
+                row.problem_list.append(imported.problems);
+                imported.damage.into_iter().for_each(|damage| row.problem_list.push(damage));
             }
             Some(Err(error)) => {
                 row.problems += 1;
@@ -422,21 +424,21 @@ impl SessionSyncer {
     }
 }
 
-/// Some minutes ago: what ended before is looked at by the next sync.
+/// Returns the time some minutes ago; older recordings are left to the next sync.
 fn recent_start() -> Option<Instant> {
     Instant::now().checked_sub(RECENT_DURATION).ok()
 }
 
 impl SyncedSession {
-    fn from_import(found: &Found, kept: &ImportedSession) -> Self {
+    fn from_import(found: &Found, imported: &ImportedSession) -> Self {
         Self {
             agent: found.reader.agent,
-            session: kept.dir.id().to_string(),
-            title: kept.title.clone(),
+            session: imported.dir.id().to_string(),
+            title: imported.title.clone(),
             path: found.bundle.root.clone(),
-            entries: kept.entries,
-            bytes_new: kept.bytes_added,
-            problems: kept.problems.bad_count(),
+            entries: imported.entries,
+            bytes_new: imported.bytes_added,
+            problems: imported.problems.bad_count(),
         }
     }
 }

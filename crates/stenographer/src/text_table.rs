@@ -1,4 +1,4 @@
-//! Columns for a terminal: as wide as they need, the last one cut to what is left; and lines broken to fit.
+//! Tables for a terminal, with the last column cut to the width; and functions that wrap and cut text.
 
 use std::borrow::Cow;
 
@@ -7,18 +7,18 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::ui::escape_control;
 
-/// Rows under a heading.
+/// Rows below a heading.
 pub(crate) struct TextTable<const N: usize> {
-    /// All cells, one after the other.
+    /// Buffer with the text of all cells.
     text: String,
     rows: Vec<[TextCell; N]>,
 }
 
-/// One cell of a table; it begins where the one before ends.
+/// A cell; it starts where the previous one ends.
 #[derive(Clone, Copy)]
 struct TextCell {
     end: u32,
-    /// How many columns it takes.
+    /// Width in columns.
     columns: u32,
 }
 
@@ -44,7 +44,7 @@ impl<const N: usize> TextTable<N> {
         TextCell { end: self.text.len() as u32, columns: count_columns(&self.text[begin..]) as u32 }
     }
 
-    /// The table as text, no line wider than `width` unless the columns before the last already are.
+    /// Renders the table. No line is wider than `width` unless the columns before the last are.
     pub(crate) fn render(&self, width: usize) -> String {
         let widest =
             |column: usize| self.rows.iter().map(|row| row[column].columns).max().unwrap_or(0);
@@ -59,8 +59,8 @@ impl<const N: usize> TextTable<N> {
                 let begin = std::mem::replace(&mut begin, cell.end as usize);
                 (&self.text[begin..cell.end as usize], cell.columns as usize)
             };
-            for (told, width) in cells.iter().zip(&widths) {
-                let (text, columns) = cell(told);
+            for (text_cell, width) in cells.iter().zip(&widths) {
+                let (text, columns) = cell(text_cell);
                 out.push_str(text);
                 out.extend(std::iter::repeat_n(' ', width - columns + 2));
             }
@@ -75,7 +75,7 @@ impl<const N: usize> TextTable<N> {
     }
 }
 
-/// How many columns a text takes.
+/// Returns the width of a text in columns.
 fn count_columns(text: &str) -> usize {
     if text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
         text.len()
@@ -84,12 +84,12 @@ fn count_columns(text: &str) -> usize {
     }
 }
 
-/// The text, cut to `width` columns.
+/// Cuts a text to `width` columns.
 pub(crate) fn fit_columns(text: &str, width: usize) -> String {
     if count_columns(text) <= width { text.to_owned() } else { cut_columns(text, width) }
 }
 
-/// The beginning of a text that is too wide.
+/// Returns the start of a text that is too wide.
 fn cut_columns(text: &str, width: usize) -> String {
     let mut used = 1;
     let fits = |c: &char| {
@@ -101,7 +101,7 @@ fn cut_columns(text: &str, width: usize) -> String {
     cut
 }
 
-/// A line without what would move the cursor of a plain terminal: tabs are spaces, a final carriage return is gone.
+/// Expands tabs and removes a final carriage return.
 pub(crate) fn expand_tabs(line: &str) -> Cow<'_, str> {
     let line = line.trim_end_matches('\r');
     if !line.contains('\t') {
@@ -118,14 +118,14 @@ pub(crate) fn expand_tabs(line: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A line broken into rows of at most `width` columns, between words where that can be.
+/// Wraps a line into rows of at most `width` columns, between words if possible.
 pub(crate) fn wrap_columns(line: &str, width: usize) -> Vec<String> {
     let width = width.max(2);
     if line.len() <= width {
         return vec![line.to_owned()];
     }
     let (mut rows, mut begin, mut used) = (Vec::new(), 0, 0);
-    // After the last space: where the row can end, and the columns up to there.
+    // End of the row after the last space, and the columns up to there.
     let mut gap = None;
     for (at, grapheme) in line.grapheme_indices(true) {
         let wide = grapheme.width();

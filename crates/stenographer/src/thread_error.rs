@@ -1,40 +1,41 @@
-//! Messages and hints for the errors of threads.
+//! Messages and hints for thread errors.
 
 use steno_core::thread::{Action, ThreadError};
 
 use crate::error::CommandError;
 
-/// Turns a thread error into a command error with hints.
+/// Converts a thread error to a command error with hints.
 pub(crate) fn explain_thread_error(error: ThreadError) -> CommandError {
     match error {
         ThreadError::Transition { from, action } => {
             let possible = Action::ALL.iter().filter(|action| from.after(**action).is_some());
             let possible: Vec<_> = possible.map(|action| action.as_str()).collect();
-            let error = CommandError::user(format!("not possible while it is {from}: {action}"));
+            let error =
+                CommandError::user(format!("{action} is not possible while the thread is {from}"));
             let known =
                 if possible.is_empty() { "nothing".to_owned() } else { possible.join(", ") };
-            error.hint(format!("possible: {known}"))
+            error.hint(format!("possible actions: {known}"))
         }
         ThreadError::Circular { from, target } => {
-            let message = format!("references would go in a circle: {from} -> {target} -> {from}");
+            let message = format!("circular reference: {from} -> {target} -> {from}");
             CommandError::user(message)
         }
         ThreadError::Conflict(file) => {
             let error = CommandError::user(format!("the threads differ in {file}"));
-            error.hint("nothing was merged; without --strict the last one's counts")
+            error.hint("nothing was merged; without --strict the last thread wins")
         }
         ThreadError::Locked(path) => {
-            let message = format!("somebody else is changing the threads: {}", path.display());
-            CommandError::user(message).hint("try again; a lock nobody holds ends after 10 seconds")
+            let message = format!("another process is changing the threads: {}", path.display());
+            CommandError::user(message).hint("try again; a stale lock expires after 10 seconds")
         }
         ThreadError::Unreadable { path, source } => {
             let shown = path.display();
             let error =
-                CommandError::user(format!("could not read {shown} nor its backup: {source}"));
-            error.hint("put back a copy of either, from version control for one")
+                CommandError::user(format!("could not read {shown} or its backup: {source}"));
+            error.hint("restore a copy of either, for example from version control")
         }
         ThreadError::NotAFolder(path) => {
-            CommandError::user(format!("not a thread's folder: {}", path.display()))
+            CommandError::user(format!("not a thread folder: {}", path.display()))
         }
         ThreadError::DanglingLink { path, target } => {
             let (path, target) = (path.display(), target.display());
@@ -42,8 +43,8 @@ pub(crate) fn explain_thread_error(error: ThreadError) -> CommandError {
             error.hint("create that file, or remove the link")
         }
         ThreadError::GuideVersion(version) => {
-            let error = CommandError::user(format!("not a version of the guide: {version}"));
-            error.hint("set the version in the tag <leslie_system_guide ...> of AGENTS.md right")
+            let error = CommandError::user(format!("not a guide version: {version}"));
+            error.hint("fix the version in the tag <leslie_system_guide ...> of AGENTS.md")
         }
         other => CommandError::user(other),
     }

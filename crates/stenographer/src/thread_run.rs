@@ -1,4 +1,4 @@
-//! What a run leaves in its thread, transcripts and a status, and how the next command finishes a run that was killed.
+//! Transcripts and status of a run in its thread. The next command finishes a run that was killed.
 
 use std::path::PathBuf;
 
@@ -18,10 +18,10 @@ use crate::session_store::SessionStore;
 use crate::thread_error::explain_thread_error;
 use crate::ui::Ui;
 
-/// Why a thread is set aside whose run was killed.
+/// Reason for suspending the thread of a killed run.
 const KILLED_REASON: &str = "the run was killed";
 
-/// What became of a run.
+/// Outcome of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RunOutcome {
     /// The agent has ended its turn.
@@ -30,10 +30,9 @@ pub(crate) enum RunOutcome {
     Open(String),
 }
 
-/// Finishes the runs that were killed in the project's threads. What cannot be finished is reported, and tried again by the
-/// next command.
+/// Finishes killed runs in the project's threads. A failure is reported, and the next command tries again.
 pub(crate) fn finish_killed_runs(ui: &mut Ui, env: &ProcessEnvironment, threads: &ThreadStore) {
-    // A store that cannot be read is reported by whoever wanted to read it.
+    // An unreadable store is reported by the command that reads it.
     let all = threads.threads(None).unwrap_or_default();
     for thread in all {
         let run = ThreadRun { env, threads, id: &thread.id };
@@ -44,12 +43,12 @@ pub(crate) fn finish_killed_runs(ui: &mut Ui, env: &ProcessEnvironment, threads:
         };
         if let Err(error) = finished {
             let id = &thread.id;
-            ui.warning(format_args!("the killed run of {id} is not finished: {}", error.error));
+            ui.warning(format_args!("could not finish the killed run of {id}: {}", error.error));
         }
     }
 }
 
-/// A thread in which an agent is run, or was.
+/// A thread with a current or past run.
 pub(crate) struct ThreadRun<'a> {
     pub(crate) env: &'a ProcessEnvironment,
     pub(crate) threads: &'a ThreadStore,
@@ -57,7 +56,7 @@ pub(crate) struct ThreadRun<'a> {
 }
 
 impl ThreadRun<'_> {
-    /// Writes the transcripts of a run that was killed, and gives its thread the status that follows.
+    /// Writes the transcripts of a killed run and updates the thread's status.
     pub(crate) fn finish_killed(&self, worker: &ThreadWorker) -> Result<(), CommandError> {
         let Some(killed) = worker.killed() else { return Ok(()) };
         let thread = self.threads.thread(self.id.as_str()).map_err(explain_thread_error)?;
@@ -65,7 +64,7 @@ impl ThreadRun<'_> {
         if let Some(name) = thread.session_id
             && let Some(dir) = find_session(self.env, self.id, &name)?
         {
-            // What the agent wrote itself makes the transcripts richer; without it the wire has to do.
+            // The agent's own files make the transcripts richer; without them the recorded traffic is used.
             let kept = Kept { dir: dir.clone(), name };
             let _ = runnable_agent::sync_agent_files(&Ui::silent(), self.env, &kept);
             let mut transcript = dir.read()?;
@@ -83,7 +82,7 @@ impl ThreadRun<'_> {
         written.map(drop)
     }
 
-    /// Writes the transcripts of a worker's prompts, one for each; those that are there are brought up to date.
+    /// Writes or updates the transcripts of a worker's prompts, one each.
     pub(crate) fn write_transcripts(
         &self,
         mut transcript: Transcript,
@@ -99,7 +98,7 @@ impl ThreadRun<'_> {
         self.threads.write_transcript(self.id.as_str(), &transcript).map_err(explain_thread_error)
     }
 
-    /// Gives the thread the status that follows, unless somebody has given it another meanwhile.
+    /// Updates the thread's status, unless it was changed meanwhile.
     pub(crate) fn update_status(&self, outcome: &RunOutcome) -> Result<Status, CommandError> {
         let relations = self.threads.relations().map_err(explain_thread_error)?;
         let status = self.threads.thread(self.id.as_str()).map_err(explain_thread_error)?.status;
@@ -119,7 +118,7 @@ impl ThreadRun<'_> {
     }
 }
 
-/// The kept session that has this name in the protocol: where several agents have one, that of the thread.
+/// Finds the session with this id in the protocol; if several agents have one, that of the thread.
 pub(crate) fn find_session(
     env: &ProcessEnvironment,
     thread: &Id,

@@ -1,4 +1,4 @@
-//! Who may print what: results to stdout, everything else to stderr.
+//! Output of the program: results to stdout, everything else to stderr.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -10,7 +10,7 @@ use steno_core::Problem;
 use crate::error::{CommandError, CommandExit};
 use crate::json_output::{JsonEscaper, escape_json, is_unsafe};
 
-/// The program's two outputs.
+/// The two outputs of the program.
 pub(crate) struct Ui {
     out: Box<dyn Write>,
     is_stdout_terminal: bool,
@@ -21,22 +21,22 @@ pub(crate) struct Ui {
 }
 
 impl Ui {
-    /// The process's own stdout and stderr.
+    /// Creates an output to stdout and stderr.
     pub(crate) fn stdio() -> Self {
         let stdout = io::stdout();
-        let terminal = stdout.is_terminal();
+        let is_stdout_terminal = stdout.is_terminal();
         let out = Box::new(io::BufWriter::new(stdout));
         Self {
             out,
-            is_stdout_terminal: terminal,
-            has_style: terminal,
+            is_stdout_terminal,
+            has_style: is_stdout_terminal,
             hides_status: false,
             hides_all: false,
             has_problems: false,
         }
     }
 
-    /// Says nothing at all.
+    /// Creates an output that prints nothing.
     pub(crate) fn silent() -> Self {
         Self {
             out: Box::new(io::sink()),
@@ -48,37 +48,37 @@ impl Ui {
         }
     }
 
-    /// Drops status messages; results, warnings and errors stay.
+    /// Hides status messages; results, warnings and errors are still printed.
     pub(crate) fn set_quiet(&mut self, quiet: bool) {
         self.hides_status = quiet;
     }
 
-    /// Whether only results are wanted.
+    /// Returns whether status messages are hidden.
     pub(crate) fn is_quiet(&self) -> bool {
         self.hides_status
     }
 
-    /// Whether a person looks at stdout.
+    /// Returns whether stdout is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         self.is_stdout_terminal
     }
 
-    /// Whether a person looks at stdout and can press keys.
+    /// Returns whether stdout and stdin are terminals.
     pub(crate) fn is_interactive(&self) -> bool {
         self.is_stdout_terminal && io::stdin().is_terminal()
     }
 
-    /// Prints plain text even on a terminal.
+    /// Disables styles, even on a terminal.
     pub(crate) fn set_plain(&mut self) {
         self.has_style = false;
     }
 
-    /// Whether text may be bold or coloured.
+    /// Returns whether text may be bold or coloured.
     pub(crate) fn is_styled(&self) -> bool {
         self.has_style
     }
 
-    /// Columns that a line may take.
+    /// Returns the width of a line in columns.
     pub(crate) fn width(&self) -> usize {
         match terminal_size::terminal_size() {
             Some((terminal_size::Width(width), _)) if self.is_stdout_terminal => usize::from(width),
@@ -86,22 +86,22 @@ impl Ui {
         }
     }
 
-    /// Where results go.
+    /// Returns the writer for results.
     pub(crate) fn out(&mut self) -> &mut dyn Write {
         &mut self.out
     }
 
-    /// Has all results escaped as JSON must be before anybody sees it.
+    /// Escapes all results as JSON.
     pub(crate) fn set_json_output(&mut self) {
         self.out = Box::new(io::BufWriter::new(JsonEscaper::new(io::stdout())));
     }
 
-    /// Prints a table or another list for people: escaped wherever it goes.
+    /// Prints a table or list for people: always escaped.
     pub(crate) fn listing_text(&mut self, text: &str) -> io::Result<()> {
         self.out.write_all(escape_control(text).as_bytes())
     }
 
-    /// Prints JSON that is a result in itself: escaped on a terminal, as it is into a pipe.
+    /// Prints JSON: escaped on a terminal, unchanged into a pipe.
     pub(crate) fn json_text(&mut self, text: &str) -> io::Result<()> {
         match self.is_stdout_terminal {
             true => self.out.write_all(&escape_json(text)),
@@ -109,12 +109,12 @@ impl Ui {
         }
     }
 
-    /// Prints a path in a line of its own: escaped on a terminal, as it is into a pipe.
+    /// Prints a path on a line: escaped on a terminal, unchanged into a pipe.
     pub(crate) fn path_line(&mut self, path: &Path) -> io::Result<()> {
         self.transcript_text(&format!("{}\n", path.display()))
     }
 
-    /// Prints text from a transcript: escaped on a terminal, as it is into a pipe.
+    /// Prints text of a transcript: escaped on a terminal, unchanged into a pipe.
     pub(crate) fn transcript_text(&mut self, text: &str) -> io::Result<()> {
         if self.is_stdout_terminal {
             self.out.write_all(escape_control(text).as_bytes())
@@ -123,29 +123,29 @@ impl Ui {
         }
     }
 
-    /// Writes out what was buffered.
+    /// Flushes the buffer.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
-    /// Tells what was done.
+    /// Prints a status message.
     pub(crate) fn status(&mut self, message: impl Display) {
         if !self.hides_status {
             self.print_message(message);
         }
     }
 
-    /// Tells what somebody may be waiting for, even when asked to be quiet.
+    /// Prints a message even with `--quiet`.
     pub(crate) fn print_note(&mut self, message: impl Display) {
         self.print_message(message);
     }
 
-    /// Whether a person can be asked: stdin and stderr are a terminal.
+    /// Returns whether the user can be asked: stdin and stderr are terminals.
     pub(crate) fn can_ask(&self) -> bool {
         !self.hides_all && io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
-    /// Asks a question on stderr; only `y` or `yes` on standard input confirms it.
+    /// Asks a question on stderr; only `y` or `yes` confirms it.
     pub(crate) fn confirm(&mut self, question: impl Display) -> bool {
         let _ = self.flush();
         let _ = write!(io::stderr(), "{}", escape_control(&question.to_string()));
@@ -154,18 +154,18 @@ impl Ui {
         matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
     }
 
-    /// Shows how far long work has come; only where a person looks.
+    /// Creates a progress line; it is shown only on a terminal.
     pub(crate) fn start_progress(&self, verb: &'static str) -> ProgressLine {
-        let shown = !self.hides_status && io::stderr().is_terminal();
-        ProgressLine { verb, is_shown: shown, count: 0, last: Instant::now() }
+        let is_shown = !self.hides_status && io::stderr().is_terminal();
+        ProgressLine { verb, is_shown, count: 0, last: Instant::now() }
     }
 
-    /// Tells what went wrong without ending the command.
+    /// Prints a warning.
     pub(crate) fn warning(&mut self, message: impl Display) {
         self.print_message(format_args!("warning: {message}"));
     }
 
-    /// Tells of records that could not be read, each as `path:line: reason`; the program ends with 1 then.
+    /// Prints records that could not be parsed, each as `path:line: reason`. The program then exits with 1.
     pub(crate) fn report_problems(&mut self, problems: &[Problem]) {
         for problem in problems {
             self.warning(problem);
@@ -173,7 +173,7 @@ impl Ui {
         self.has_problems |= problems.iter().any(|problem| !problem.is_notice);
     }
 
-    /// Warns that an answer is incomplete; the program ends with 1 then.
+    /// Warns that a result is incomplete. The program then exits with 1.
     pub(crate) fn report_incomplete(&mut self, warnings: impl Iterator<Item = String>) {
         for warning in warnings {
             self.warning(warning);
@@ -181,12 +181,12 @@ impl Ui {
         }
     }
 
-    /// How the program ends when a command ends with `exit`: not well if anything could not be read.
+    /// Returns the exit of the program after a command: failed if anything could not be read.
     pub(crate) fn adjust_exit(&self, exit: CommandExit) -> CommandExit {
         if self.has_problems && exit == CommandExit::Done { CommandExit::Failed } else { exit }
     }
 
-    /// Prints an error with its causes and hints, and says how the program ends.
+    /// Prints an error with its causes and hints. Returns the exit.
     pub(crate) fn report_error(&mut self, error: &CommandError) -> CommandExit {
         if error.is_broken_pipe() {
             return CommandExit::Done;
@@ -207,16 +207,16 @@ impl Ui {
         if self.hides_all {
             return;
         }
-        // What was printed before stands before; a closed stdout is found by the next result.
+        // Flush first, to keep the order of messages; a closed stdout is detected at the next result.
         let _ = self.flush();
         let text = message.to_string();
         let text = if io::stderr().is_terminal() { escape_control(&text) } else { text };
-        // Nobody is left to tell when stderr is closed.
+        // A closed stderr is ignored.
         let _ = writeln!(io::stderr(), "{text}");
     }
 }
 
-/// A line on the terminal that counts.
+/// A progress line with a counter on the terminal.
 pub(crate) struct ProgressLine {
     verb: &'static str,
     is_shown: bool,
@@ -225,7 +225,7 @@ pub(crate) struct ProgressLine {
 }
 
 impl ProgressLine {
-    /// One more has come.
+    /// Counts one step.
     pub(crate) fn step(&mut self, what: impl Display) {
         self.count += 1;
         if self.is_shown && self.last.elapsed() > Duration::from_millis(100) {
@@ -238,7 +238,7 @@ impl ProgressLine {
         }
     }
 
-    /// Removes the line; what comes later is not shown.
+    /// Removes the line; later steps are not shown.
     pub(crate) fn finish(&mut self) {
         if std::mem::take(&mut self.is_shown) {
             let _ = write!(io::stderr(), "\r\x1b[K");
@@ -246,7 +246,7 @@ impl ProgressLine {
     }
 }
 
-/// A number and what it counts.
+/// Formats a count with its noun.
 pub(crate) fn count_noun(number: u64, noun: &str) -> String {
     let stem = noun.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));
     match (number, stem) {
@@ -256,7 +256,7 @@ pub(crate) fn count_noun(number: u64, noun: &str) -> String {
     }
 }
 
-/// Text with control and bidirectional characters made visible, so that no transcript can drive a terminal.
+/// Escapes control and bidirectional characters, so that no transcript can control a terminal.
 pub(crate) fn escape_control(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,8 +1,8 @@
 //! Where `restore` and `resume` may write.
 //!
-//! A store tells where each of its files goes, and it may be somebody else's. So files go without a question only to
-//! where the agent keeps its sessions. Anywhere else a person has to agree, and to what other programs run or trust
-//! nothing is ever written.
+//! A store contains the path of each of its files, and may come from somebody else. Files are written without a
+//! question only to the agent's session folders. Any other path needs confirmation, and files that other programs run
+//! or trust are never written.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -15,21 +15,21 @@ use crate::process_environment::ProcessEnvironment;
 use crate::protected_paths::is_protected;
 use crate::ui::Ui;
 
-/// How many files are named in a question.
+/// Maximum number of files listed in a question.
 const MAX_LISTED: usize = 5;
 
-/// Whether the files of one session may be written.
+/// Checks the targets of one session.
 pub(crate) struct WritePermission<'a> {
     env: &'a ProcessEnvironment,
     session: &'a SessionDir,
-    /// Finds the folders that the session's agent worked in, then and now.
+    /// Finds the past and current project folders of the session.
     find_projects: &'a FindProjects<'a>,
 }
 
 type FindProjects<'a> = dyn Fn() -> Result<Vec<PathBuf>, CommandError> + 'a;
 
 impl<'a> WritePermission<'a> {
-    /// The rule for a session whose agent worked in these folders.
+    /// Creates the check for a session.
     pub(crate) fn new(
         env: &'a ProcessEnvironment,
         session: &'a SessionDir,
@@ -38,7 +38,7 @@ impl<'a> WritePermission<'a> {
         Self { env, session, find_projects }
     }
 
-    /// Makes sure that none of the targets is protected. What the user has chosen the folder for needs no more.
+    /// Checks that no target is protected. This is enough if the user chose the folder.
     pub(crate) fn check_protected(&self, targets: &[PathBuf]) -> Result<(), CommandError> {
         let home = self.env.home.canonicalize().unwrap_or_else(|_| self.env.home.clone());
         for target in targets {
@@ -47,15 +47,16 @@ impl<'a> WritePermission<'a> {
                 || is_protected(&real, &home)
             {
                 let path = target.display();
-                let message = format!("other programs run or trust this file: {path}");
+                let message =
+                    format!("refusing to write a file that other programs run or trust: {path}");
                 return Err(CommandError::user(message)
-                    .hint("nothing was written; use --to DIR to put the files elsewhere"));
+                    .hint("nothing was written; use --to DIR for another folder"));
             }
         }
         Ok(())
     }
 
-    /// Makes sure that all targets may be written, and asks about those that are not where the agent keeps sessions.
+    /// Checks that all targets may be written. Asks about those outside of the agent's session folders.
     pub(crate) fn check_targets(
         &self,
         ui: &mut Ui,
@@ -71,13 +72,13 @@ impl<'a> WritePermission<'a> {
             return Ok(());
         }
         let (agent, first) = (self.session.agent(), foreign[0].display());
-        let message = format!("not in a folder where {agent} keeps sessions: {first}");
+        let message = format!("not in a session folder of {agent}: {first}");
         let id = self.session.id();
         let hint = format!("use `steno restore {id} --to DIR`, or confirm it at a terminal");
         Err(CommandError::user(message).hint(hint))
     }
 
-    /// Where the session's agent keeps sessions, also in project folders, free of links.
+    /// Returns the agent's session folders, including those in project folders, without links.
     fn agent_folders(&self, projects: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
         let (home, agent) = (&self.env.home, self.session.agent());
         let projects: Vec<PathBuf> =
@@ -86,7 +87,7 @@ impl<'a> WritePermission<'a> {
         known.extend(in_projects(&projects, home, &ProcessEnvironment::variable));
         let own = known.into_iter().filter(|place| place.agent == agent);
         let mut own: Vec<PathBuf> = own.map(|place| place.path).collect();
-        // Of an agent that has no places, the whole project is one.
+        // If an agent has no session folders, the whole project counts as one.
         if own.is_empty() {
             own = projects;
         }
@@ -95,14 +96,14 @@ impl<'a> WritePermission<'a> {
     }
 }
 
-/// Whether a folder can be a project: neither the home folder, nor one above it, nor one of a program's own.
+/// Returns whether a folder can be a project: not the home folder, none above it, and no hidden folder in it.
 fn is_project(folder: &Path, home: &Path) -> bool {
     let below_home = folder.strip_prefix(home).ok().and_then(|below| below.iter().next());
     let is_hidden = below_home.is_some_and(|name| name.to_string_lossy().starts_with('.'));
     folder.is_absolute() && !home.starts_with(folder) && !is_hidden
 }
 
-/// Those of the targets that are in none of the places.
+/// Returns the targets outside of all folders.
 fn targets_outside<'t>(targets: &'t [PathBuf], places: &[PathBuf]) -> io::Result<Vec<&'t Path>> {
     let mut outside = Vec::new();
     for target in targets {
@@ -113,7 +114,7 @@ fn targets_outside<'t>(targets: &'t [PathBuf], places: &[PathBuf]) -> io::Result
     Ok(outside)
 }
 
-/// Whether a file and what it leads to are in one of these places.
+/// Returns whether a file and its link target are in one of these folders.
 fn is_inside_any(target: &Path, places: &[PathBuf]) -> io::Result<bool> {
     let is_in = |path: &Path| places.iter().any(|place| path.starts_with(place));
     // A database is written through a link.
@@ -121,12 +122,12 @@ fn is_inside_any(target: &Path, places: &[PathBuf]) -> io::Result<bool> {
     Ok(is_in(&resolve_parents(target)?) && linked.is_none_or(|linked| is_in(&linked)))
 }
 
-/// The path with all links on the way to it followed; what is not there yet stays as it is named.
+/// Resolves all links in the parents of a path; parts that do not exist stay unchanged.
 fn resolve_parents(path: &Path) -> io::Result<PathBuf> {
     let is_plain =
         path.is_absolute() && !path.components().any(|part| part == Component::ParentDir);
     if !is_plain {
-        let message = format!("not the full path of a file: {}", path.display());
+        let message = format!("not an absolute path: {}", path.display());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
     let mut above = path.ancestors().skip(1);
@@ -142,7 +143,5 @@ fn confirm_question(foreign: &[&Path]) -> String {
     let more = foreign.len().saturating_sub(MAX_LISTED);
     let more = (more > 0).then(|| format!("  and {more} more\n"));
     let lines: String = named.chain(more).collect();
-    format!(
-        "These files are not in a folder where the agent keeps sessions:\n{lines}Write them? [y/N] "
-    )
+    format!("These files are not in the agent's session folders:\n{lines}Write them? [y/N] ")
 }

@@ -1,4 +1,5 @@
-//! Claude Code: a server in the `env` of its settings files wins over the environment, and only `--settings` wins over those.
+//! Routes Claude Code. A URL in the `env` of its settings files takes precedence over the environment; only
+//! `--settings` overrides the files.
 
 use serde_json::json;
 
@@ -21,19 +22,19 @@ pub(super) fn apply_claude_settings(
         project.join("settings.json"),
         home.join("settings.json"),
     ];
-    let mut stated = files.iter().filter_map(|file| {
+    let mut configured = files.iter().filter_map(|file| {
         text_at(&read_json(file), &["env", BASE_URL_VARIABLE]).map(str::to_owned)
     });
     let has_flag = route
         .user_arguments(program)
         .any(|(_, word)| word == "--settings" || word.starts_with("--settings="));
     let Some(path) =
-        stated.next().and_then(|address| route.environment.route_to("anthropic", &address))
+        configured.next().and_then(|address| route.environment.route_to("anthropic", &address))
     else {
         return;
     };
     let LaunchWord::Plain(name) = &route.words[program] else { return };
-    // The adapter has no such flag, and of two only the last would count.
+    // The ACP adapter has no such flag. Claude Code uses only the last of two.
     if has_flag || program_name(name).ends_with("-acp") {
         return;
     }

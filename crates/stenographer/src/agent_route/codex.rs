@@ -1,7 +1,7 @@
-//! Codex takes its server from `openai_base_url`, or from the provider that its settings choose; `-c` wins over its file. Its
-//! adapter for editors takes the same settings as JSON in `CODEX_CONFIG`.
+//! Routes Codex. Codex reads its URL from `openai_base_url`, or from the provider that its settings select; `-c`
+//! overrides the file. Its ACP adapter reads the same settings as JSON from `CODEX_CONFIG`.
 //!
-//! Logged in with ChatGPT, it asks another server than with an API key; which it is, `auth.json` says.
+//! A login with ChatGPT uses another server than an API key; `auth.json` shows which login it is.
 
 use std::path::PathBuf;
 
@@ -37,7 +37,7 @@ pub(super) fn apply_codex_config(route: &mut AgentRoute, env: &ProcessEnvironmen
         .push((CONFIG_VARIABLE.to_owned(), LaunchWord::with_address(before, &path, after)));
 }
 
-/// Puts the gateway's address where it wins over all else.
+/// Sets the gateway's address with the highest precedence.
 fn set_flag(route: &mut AgentRoute, settings: &CodexSettings, place: &CodexConfigChange<'_>) {
     let CodexConfigChange { key, path, program } = *place;
     if let LaunchWord::Plain(name) = &route.words[program]
@@ -48,7 +48,7 @@ fn set_flag(route: &mut AgentRoute, settings: &CodexSettings, place: &CodexConfi
     }
     let given = settings.overrides.iter().rev().find(|given| given.key == key);
     match given {
-        // A flag of the user's would win over ours: its value is replaced.
+        // The user's own flag would override ours, so its value is replaced.
         Some(given) => {
             let before = format!("{}{key}=\"", given.flag_prefix);
             route.words[given.word_index] = LaunchWord::with_address(&before, path, "\"");
@@ -61,7 +61,7 @@ fn set_flag(route: &mut AgentRoute, settings: &CodexSettings, place: &CodexConfi
     }
 }
 
-/// A setting, the path at the gateway that becomes its value, and the word that is Codex.
+/// The setting to change, the gateway path for its value, and the index of the word `codex`.
 #[derive(Clone, Copy)]
 struct CodexConfigChange<'a> {
     key: &'a str,
@@ -69,16 +69,16 @@ struct CodexConfigChange<'a> {
     program: usize,
 }
 
-/// A `-c KEY=VALUE` of the command line.
+/// One `-c KEY=VALUE` of the command line.
 struct CodexConfigFlag {
     key: String,
     value: String,
-    /// Which word it is, and what stands in that word before the key.
+    /// Index of the word, and the text in that word before the key.
     word_index: usize,
     flag_prefix: String,
 }
 
-/// What decides which server Codex asks.
+/// The settings that select Codex's server.
 struct CodexSettings {
     file: Option<Document<String>>,
     overrides: Vec<CodexConfigFlag>,
@@ -102,7 +102,7 @@ impl CodexSettings {
         }
     }
 
-    /// The setting that says where requests go, and where they go as it is.
+    /// Returns the key that sets the base URL, and its current value.
     fn base_url(&self) -> Option<(String, String)> {
         let provider = self.find_value("model_provider").unwrap_or_else(|| "openai".to_owned());
         if provider != "openai" {
@@ -130,11 +130,11 @@ impl CodexSettings {
     }
 }
 
-/// The `-c` and `--config` of a command line.
+/// Parses the `-c` and `--config` flags of a command line.
 fn parse_overrides(route: &AgentRoute, program: usize) -> Vec<CodexConfigFlag> {
     let mut found = Vec::new();
     let mut is_value = false;
-    for (at, word) in route.user_arguments(program) {
+    for (word_index, word) in route.user_arguments(program) {
         if word == "--" {
             break;
         }
@@ -145,22 +145,17 @@ fn parse_overrides(route: &AgentRoute, program: usize) -> Vec<CodexConfigFlag> {
             None => None,
         };
         is_value = word == "-c" || word == "--config";
-        let stated =
+        let configured =
             before.and_then(|before| Some((before, word[before.len()..].split_once('=')?)));
-        if let Some((before, (key, value))) = stated {
+        if let Some((before, (key, value))) = configured {
             let (key, value) = (key.trim().to_owned(), unquote_toml(value));
-            found.push(CodexConfigFlag {
-                key,
-                value,
-                word_index: at,
-                flag_prefix: before.to_owned(),
-            });
+            found.push(CodexConfigFlag { key, value, word_index, flag_prefix: before.to_owned() });
         }
     }
     found
 }
 
-/// The text of a TOML value, which may lack its quotes.
+/// Removes the quotes of a TOML string; quotes may be missing.
 fn unquote_toml(value: &str) -> String {
     let value = value.trim();
     let quoted =
@@ -168,7 +163,7 @@ fn unquote_toml(value: &str) -> String {
     quoted.unwrap_or(value).to_owned()
 }
 
-/// Whether requests are paid by a ChatGPT account.
+/// Returns whether Codex uses a ChatGPT login.
 fn is_chatgpt_login(home: &std::path::Path) -> bool {
     if ProcessEnvironment::variable("CODEX_API_KEY").is_some() {
         return false;

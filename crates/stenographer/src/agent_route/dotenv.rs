@@ -1,11 +1,11 @@
-//! Variables in a `.env` file of the working folder, which many programs read where the environment has no value.
+//! Reads the `.env` file of the working folder. Many programs use it for variables that the environment does not set.
 //!
-//! What the gateway sets in the environment would hide them, and send requests to another server than the file names.
+//! The variables that the gateway sets would hide those of the file, and requests would go to another server.
 
 use std::collections::HashMap;
 use std::path::Path;
 
-/// The variables that `.env` states; of one that stands there twice, the last.
+/// Returns the variables of `.env`. The last line wins if a name is repeated.
 pub(super) fn read_dotenv(folder: &Path) -> HashMap<String, String> {
     let text = std::fs::read_to_string(folder.join(".env")).unwrap_or_default();
     text.lines().filter_map(parse_line).collect()

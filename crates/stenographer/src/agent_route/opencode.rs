@@ -1,5 +1,5 @@
-//! OpenCode reads the SDKs' variables for the vendors' own providers; those of its settings are given another address in
-//! `OPENCODE_CONFIG_CONTENT`, which wins over all files.
+//! Routes OpenCode. It reads the SDKs' variables for the vendors' own providers. The other providers get their URL
+//! from `OPENCODE_CONFIG_CONTENT`, which overrides all files.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,10 @@ use crate::process_environment::ProcessEnvironment;
 
 const CONTENT_VARIABLE: &str = "OPENCODE_CONFIG_CONTENT";
 
-/// Stands for the gateway's address until that is known: no JSON text has it.
+/// Placeholder for the gateway's address until it is known. No JSON text contains it.
 const ADDRESS_MARK: char = '\u{1}';
 
-/// Providers that OpenCode offers without any settings.
+/// Providers that OpenCode offers without settings.
 const BUILT_IN_PROVIDERS: [(&str, &str); 2] =
     [("opencode", "https://opencode.ai/zen/v1"), ("openrouter", "https://openrouter.ai/api/v1")];
 
@@ -33,8 +33,8 @@ pub(super) fn apply_opencode_config(route: &mut AgentRoute, env: &ProcessEnviron
     if !content.is_object() {
         content = json!({});
     }
-    let stated = |id: &str| addresses.iter().any(|(known, _)| known == id);
-    for (id, address) in BUILT_IN_PROVIDERS.into_iter().filter(|(id, _)| !stated(id)) {
+    let configured = |id: &str| addresses.iter().any(|(known, _)| known == id);
+    for (id, address) in BUILT_IN_PROVIDERS.into_iter().filter(|(id, _)| !configured(id)) {
         if let Some(path) = route.environment.route_to_vendor(id, address) {
             set_base_url(&mut content, id, &format!("{ADDRESS_MARK}{path}"));
         }
@@ -50,7 +50,7 @@ pub(super) fn apply_opencode_config(route: &mut AgentRoute, env: &ProcessEnviron
     route.variables.push((CONTENT_VARIABLE.to_owned(), LaunchWord::WithAddress(pieces)));
 }
 
-/// The settings files, those that win last.
+/// Returns the settings files, lowest precedence first.
 fn config_files(env: &ProcessEnvironment) -> Vec<PathBuf> {
     let config = ProcessEnvironment::variable("XDG_CONFIG_HOME")
         .map_or_else(|| env.home.join(".config"), PathBuf::from)
@@ -66,17 +66,17 @@ fn config_files(env: &ProcessEnvironment) -> Vec<PathBuf> {
     files
 }
 
-/// The providers with an address of their own.
+/// Returns the providers with their own base URL.
 fn read_providers(config: &Value) -> Vec<(String, String)> {
     let providers = config.get("provider").and_then(Value::as_object);
-    let stated = providers.into_iter().flatten().filter_map(|(id, provider)| {
+    let configured = providers.into_iter().flatten().filter_map(|(id, provider)| {
         let address = text_at(provider, &["options", "baseURL"])?;
         Some((id.clone(), expand_variables(address)))
     });
-    stated.collect()
+    configured.collect()
 }
 
-/// Puts in the variables that `{env:NAME}` names.
+/// Replaces each `{env:NAME}` with the variable's value.
 fn expand_variables(text: &str) -> String {
     let mut expanded = String::new();
     let mut rest = text;
@@ -91,12 +91,12 @@ fn expand_variables(text: &str) -> String {
 }
 
 fn set_base_url(content: &mut Value, id: &str, address: &str) {
-    let mut place = content;
+    let mut target = content;
     for field in ["provider", id, "options"] {
-        let Value::Object(fields) = place else { return };
-        place = fields.entry(field).or_insert_with(|| Value::Object(Map::new()));
+        let Value::Object(fields) = target else { return };
+        target = fields.entry(field).or_insert_with(|| Value::Object(Map::new()));
     }
-    if let Value::Object(options) = place {
+    if let Value::Object(options) = target {
         options.insert("baseURL".to_owned(), address.into());
     }
 }

@@ -1,4 +1,5 @@
-//! Qwen Code reads `OPENAI_BASE_URL`, but its flag wins over that, and its settings name the server where no variable does.
+//! Routes Qwen Code. It reads `OPENAI_BASE_URL`; its flag overrides the variable, and its settings apply if the
+//! variable is not set.
 
 use super::dotenv::read_dotenv;
 use super::settings_file::{read_json, text_at};
@@ -7,7 +8,7 @@ use crate::process_environment::ProcessEnvironment;
 
 const BASE_URL_FLAG: &str = "--openai-base-url";
 
-/// The server that its settings name.
+/// Returns the base URL in Qwen Code's settings.
 pub(super) fn read_base_url(env: &ProcessEnvironment) -> Option<String> {
     let folders = [env.cwd.join(".qwen"), env.home.join(".qwen")];
     let in_env = |folder: &std::path::PathBuf| read_dotenv(folder).remove("OPENAI_BASE_URL");
@@ -19,13 +20,13 @@ pub(super) fn read_base_url(env: &ProcessEnvironment) -> Option<String> {
 }
 
 pub(super) fn apply_qwen_flag(route: &mut AgentRoute) {
-    let stated =
+    let configured =
         route.user_arguments(0).find_map(|(at, word)| match word.strip_prefix(BASE_URL_FLAG) {
             Some("") => Some((at + 1, String::new())),
             Some(rest) => Some((at, rest.strip_prefix('=')?.to_owned())),
             None => None,
         });
-    let Some((at, inline)) = stated.filter(|(at, _)| *at < route.words.len()) else { return };
+    let Some((at, inline)) = configured.filter(|(at, _)| *at < route.words.len()) else { return };
     let address = match &route.words[at] {
         LaunchWord::Plain(word) if inline.is_empty() => word.to_string_lossy().into_owned(),
         _ => inline.clone(),

@@ -1,4 +1,4 @@
-//! Paints the browser. Only the terminal's own colours are used, on its own background, so that every theme can be read.
+//! Draws the browser. Uses only the terminal's own colours and background, so that it is readable in every theme.
 
 mod help;
 mod list;
@@ -19,10 +19,10 @@ use super::text_input::TextInput as Typed;
 use crate::text_table::{fit_columns, wrap_columns};
 use crate::ui::escape_control;
 
-/// Which styles may be used.
+/// The styles that the terminal may show.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TerminalPalette {
-    /// Whether there are colours, rather than bold and dim text only.
+    /// Whether colours are allowed, rather than bold and dim text only.
     pub(crate) has_colours: bool,
 }
 
@@ -35,16 +35,16 @@ impl TerminalPalette {
 const PLAIN_STYLE: Style = Style::new();
 const BOLD_STYLE: Style = Style::new().add_modifier(Modifier::BOLD);
 const DIM_STYLE: Style = Style::new().add_modifier(Modifier::DIM);
-// Reversed colours and dim text would make a patchwork of it.
+// Reversed colours on dim text would look patchy.
 const SELECTED_STYLE: Style =
     Style::new().fg(Color::Reset).remove_modifier(Modifier::DIM).add_modifier(Modifier::REVERSED);
 const MATCH_STYLE: Style =
     Style::new().add_modifier(Modifier::BOLD).add_modifier(Modifier::UNDERLINED);
 
-/// A key, what it does, and how much it matters where there is little room.
+/// A key, its action, and its priority when space is short.
 type KeyHint = (&'static str, &'static str, u8);
 
-/// Paints everything.
+/// Draws the whole screen.
 pub(crate) fn draw_browser(
     frame: &mut Frame<'_>,
     state: &mut BrowserState,
@@ -60,18 +60,18 @@ pub(crate) fn draw_browser(
     }
 }
 
-/// The last row: what happened, what goes on, or else which keys there are.
+/// Draws the last row: a notice, the work in progress, or the keys.
 fn draw_footer(frame: &mut Frame<'_>, state: &BrowserState, area: Rect, keys: &[KeyHint]) {
-    let told = match &state.notice {
+    let message = match &state.notice {
         _ if state.opening.is_some() => Some("reading …"),
         _ if state.is_exporting => Some("writing …"),
         notice => notice.as_deref(),
     };
-    let Some(told) = told else {
+    let Some(message) = message else {
         return draw_line(frame, keys_line(keys, usize::from(area.width)), area);
     };
-    // What takes more than one row covers what is above.
-    let rows = wrap_columns(&one_line(told), usize::from(area.width.saturating_sub(2)));
+    // A notice of several rows covers the rows above.
+    let rows = wrap_columns(&one_line(message), usize::from(area.width.saturating_sub(2)));
     let height = u16::try_from(rows.len()).unwrap_or(1).min(frame.area().height).min(4);
     let area = Rect { y: area.bottom().saturating_sub(height), height, ..area };
     frame.render_widget(Clear, area);
@@ -80,7 +80,7 @@ fn draw_footer(frame: &mut Frame<'_>, state: &BrowserState, area: Rect, keys: &[
     }
 }
 
-/// As many keys as there is room for.
+/// Renders as many key hints as fit.
 fn keys_line(keys: &[KeyHint], width: usize) -> Line<'static> {
     let mut shown = keys.to_vec();
     let wide = |(key, what, _): &KeyHint| key.width() + what.width() + 3;
@@ -97,7 +97,7 @@ fn keys_line(keys: &[KeyHint], width: usize) -> Line<'static> {
     Line::from(spans)
 }
 
-/// Paints a row; what does not fit is cut off, and `…` tells so.
+/// Draws one row; cuts it with `…` if it is too wide.
 fn draw_line(frame: &mut Frame<'_>, line: Line<'_>, area: Rect) {
     let room = usize::from(area.width);
     if line.width() <= room {
@@ -120,7 +120,7 @@ fn draw_line(frame: &mut Frame<'_>, line: Line<'_>, area: Rect) {
     frame.render_widget(cut, area);
 }
 
-/// Text at the left and at the right of a row; where both have no room, the left one is cut.
+/// Draws text at the left and the right of a row. The left text is cut if both do not fit.
 fn draw_line_ends(frame: &mut Frame<'_>, area: Rect, left: Line<'_>, right: Line<'_>) {
     let wide = u16::try_from(right.width()).unwrap_or(u16::MAX);
     let (mut first, mut last) = (area, Rect::default());
@@ -132,12 +132,12 @@ fn draw_line_ends(frame: &mut Frame<'_>, area: Rect, left: Line<'_>, right: Line
     draw_line(frame, right, last);
 }
 
-/// A line that is being typed, with the cursor in it.
+/// Draws an input line with its cursor.
 fn draw_text_input(frame: &mut Frame<'_>, area: Rect, prompt: &str, line: &Typed) {
     let before = u16::try_from(prompt.width()).unwrap_or(0).min(area.width);
     let room = Rect { x: area.x + before, width: area.width - before, ..area };
     frame.render_widget(Line::styled(prompt, BOLD_STYLE), area);
-    // What does not fit is cut off at the left, so that the cursor can be seen.
+    // Scrolls the text left so that the cursor stays visible.
     let (text, column) = (line.text(), line.cursor_column());
     let hidden = (column + 1).saturating_sub(usize::from(room.width));
     let mut begins = text.char_indices().map(|(at, _)| at).chain([text.len()]);
@@ -150,7 +150,7 @@ fn draw_text_input(frame: &mut Frame<'_>, area: Rect, prompt: &str, line: &Typed
     }
 }
 
-/// A line from the byte `at` on; if its first match would not be seen, what is around that.
+/// Renders a line from byte `at`. If the first match would be out of view, starts shortly before it.
 fn spans_around_match(line: &MarkedLine, at: usize, width: usize) -> Vec<Span<'static>> {
     let is_hidden = |mark: &Range<usize>| line.text[at..mark.end].width() + 2 > width;
     let Some(first) = line.marks.first().filter(|mark| at > mark.start || is_hidden(mark)) else {
@@ -162,7 +162,7 @@ fn spans_around_match(line: &MarkedLine, at: usize, width: usize) -> Vec<Span<'s
     spans
 }
 
-/// A line from the byte `at` on, with what matches marked.
+/// Renders a line from byte `at` with its matches marked.
 fn spans_with_marks(line: &MarkedLine, mut at: usize) -> Vec<Span<'static>> {
     let mut spans = Vec::new();
     for mark in &line.marks {
@@ -174,12 +174,12 @@ fn spans_with_marks(line: &MarkedLine, mut at: usize) -> Vec<Span<'static>> {
     spans
 }
 
-/// Text that stays on one row and cannot drive the terminal.
+/// Escapes control characters and keeps the text on one row.
 fn one_line(text: &str) -> String {
     escape_control(text).replace(['\n', '\t'], " ")
 }
 
-/// Which of the two lists is shown.
+/// Returns whether the list of hits is shown, rather than that of sessions.
 fn shows_hits(state: &BrowserState) -> bool {
     state.view == ListView::Hits
 }

@@ -1,4 +1,4 @@
-//! What of a session is folded: tools and thoughts at first, then as the reader likes.
+//! Which entries of a session are folded: at first tools and thoughts, then as the user toggles them.
 
 use std::collections::HashMap;
 
@@ -7,15 +7,15 @@ use steno_core::{Entry, Kind, Role};
 /// Entries that are folded together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FoldGroup {
-    /// Tools, and what the program rather than a speaker tells.
+    /// Tool calls, tool results and notices.
     Tools,
     /// Thoughts.
     Thoughts,
-    /// What was said.
+    /// Messages.
     Messages,
 }
 
-/// Which entries are folded.
+/// The folded entries.
 #[derive(Debug)]
 pub(crate) struct EntryFolds {
     are_tools_folded: bool,
@@ -44,7 +44,7 @@ impl EntryFolds {
         self.single.insert(at, folded);
     }
 
-    /// Folds all of a group, or unfolds them if they are.
+    /// Toggles a group; single entries of it lose their own setting.
     pub(crate) fn toggle_group(&mut self, wanted: FoldGroup, entries: &[Entry]) {
         match wanted {
             FoldGroup::Tools => self.are_tools_folded = !self.are_tools_folded,

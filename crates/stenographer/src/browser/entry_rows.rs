@@ -1,4 +1,4 @@
-//! An entry as rows of a screen: its heading, and what was said broken into lines that fit.
+//! Lays out an entry as screen rows: its caption, and its text wrapped to the width.
 
 use jiff::tz::TimeZone;
 use steno_core::index::text;
@@ -11,30 +11,30 @@ use crate::ui::{count_noun, escape_control};
 /// One row of the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ScreenRow {
-    /// Nothing.
+    /// An empty row.
     Blank,
-    /// Who speaks; of what is folded also how it begins.
+    /// The speaker; a folded entry adds a preview.
     Heading { caption: String, preview: String },
-    /// What is said.
+    /// One row of the entry's text.
     Text(String),
 }
 
-/// How an entry is laid out.
+/// Options for laying out an entry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EntryLayout {
-    /// Columns that a row may take.
+    /// Columns per row.
     pub(crate) width: usize,
-    /// Whether only the heading is shown.
+    /// Whether only the caption is shown.
     pub(crate) is_folded: bool,
-    /// Whether the entry stands apart from the one before it.
+    /// Whether a blank row comes first.
     pub(crate) is_apart: bool,
 }
 
-/// The rows of an entry.
+/// Returns the rows of an entry.
 pub(crate) fn layout_entry(entry: &Entry, zone: &TimeZone, shape: EntryLayout) -> Vec<ScreenRow> {
-    let said = text::of(entry);
+    let text = text::of(entry);
     let mark = match shape.is_folded {
-        _ if said.trim().is_empty() => '·',
+        _ if text.trim().is_empty() => '·',
         true => '▸',
         false => '▾',
     };
@@ -45,13 +45,13 @@ pub(crate) fn layout_entry(entry: &Entry, zone: &TimeZone, shape: EntryLayout) -
     let caption = escape_control(&format!("{mark} {}", entry_caption(entry, zone)))
         .replace(['\n', '\t'], " ");
     let preview = if shape.is_folded {
-        text_preview(&said, shape.width.saturating_sub(caption.width() + 2))
+        text_preview(&text, shape.width.saturating_sub(caption.width() + 2))
     } else {
         String::new()
     };
     rows.push(ScreenRow::Heading { caption: fit_columns(&caption, shape.width), preview });
     if !shape.is_folded {
-        for line in said.trim_end().lines() {
+        for line in text.trim_end().lines() {
             rows.extend(
                 wrap_columns(&escape_control(&expand_tabs(line)), shape.width)
                     .into_iter()
@@ -62,7 +62,7 @@ pub(crate) fn layout_entry(entry: &Entry, zone: &TimeZone, shape: EntryLayout) -
     rows
 }
 
-/// Who speaks, and when.
+/// Returns the speaker and the time.
 fn entry_caption(entry: &Entry, zone: &TimeZone) -> String {
     let mut words = Vec::new();
     words.extend(entry.created_at.map(|at| at.in_zone(zone).clock()));
@@ -74,13 +74,13 @@ fn entry_caption(entry: &Entry, zone: &TimeZone) -> String {
     words.join(" ")
 }
 
-/// How a folded text begins, and how much more of it there is.
-fn text_preview(said: &str, width: usize) -> String {
+/// Returns the start of a folded text and the number of further lines.
+fn text_preview(text: &str, width: usize) -> String {
     if width == 0 {
         return String::new();
     }
-    let mut lines = said.lines().filter(|line| !line.trim().is_empty());
-    // Only the beginning is looked at: the line may be megabytes long.
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    // The line may be megabytes long, so only its start is processed.
     let first: String = lines.next().unwrap_or_default().trim().chars().take(width + 1).collect();
     let more = match lines.count() as u64 {
         0 => String::new(),
@@ -98,7 +98,7 @@ mod tests {
     use steno_core::{Kind, Role};
 
     #[test]
-    fn a_folded_entry_tells_how_it_begins() {
+    fn a_folded_entry_shows_a_preview() {
         let entry = Entry::new(Role::Tool, Kind::ToolResult, "\none\ttwo\x1b[1m\nmore\nand more\n");
         let shape = EntryLayout { width: 50, is_folded: true, is_apart: false };
         let heading = |caption: &str, preview: &str| {

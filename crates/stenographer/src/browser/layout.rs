@@ -1,29 +1,29 @@
-//! Which part of the screen shows what. Where there is little room, the least important part goes first.
+//! Splits the screen into parts. On a small screen the least important parts are dropped first.
 
 use ratatui::layout::Rect;
 
-/// Columns beside the text of a session, where the cursor stands.
+/// Columns left of a session's text, for the cursor.
 pub(crate) const GUTTER_COLUMNS: u16 = 2;
 
-/// Rows that a hit takes in its list.
+/// Rows per search hit.
 pub(crate) const HIT_ROWS: usize = 2;
 
-/// The parts of a screen, from top to bottom; those for which there is no room are empty.
+/// The parts of a screen, top to bottom. Parts without space are empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScreenParts {
-    /// What is shown.
+    /// The title row.
     pub(crate) title: Rect,
-    /// What is typed, or more about what is shown.
+    /// The input line, or the session's facts.
     pub(crate) line: Rect,
     /// The list or the text.
     pub(crate) body: Rect,
-    /// More about the chosen item.
+    /// Details of the selected item.
     pub(crate) detail: Rect,
-    /// Keys, or what happened.
+    /// Keys or a notice.
     pub(crate) footer: Rect,
 }
 
-/// The parts while a list is shown.
+/// Returns the layout of the list screen.
 pub(crate) fn list_layout(area: Rect) -> ScreenParts {
     let detail = match area.height {
         0..16 => 0,
@@ -33,12 +33,12 @@ pub(crate) fn list_layout(area: Rect) -> ScreenParts {
     split_screen(area, detail)
 }
 
-/// The parts while a session is read.
+/// Returns the layout of the reader screen.
 pub(crate) fn reader_layout(area: Rect) -> ScreenParts {
     split_screen(area, 0)
 }
 
-/// Columns and rows for the text of a session.
+/// Returns the columns and rows available for a session's text.
 pub(crate) fn reader_pane_size(area: Rect) -> (usize, usize) {
     let body = reader_layout(area).body;
     (usize::from(body.width.saturating_sub(GUTTER_COLUMNS)), usize::from(body.height))

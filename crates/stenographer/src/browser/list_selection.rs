@@ -1,21 +1,21 @@
-//! Which item of a list is chosen, and which is the first that is shown.
+//! The selected item of a list and the scroll offset.
 
-/// A place in a list that may be longer than the screen.
+/// Selection in a list that may be longer than the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ListSelection {
-    /// The chosen item.
+    /// Index of the selected item.
     pub(crate) selected: usize,
-    /// The first one that is shown.
+    /// Index of the first visible item.
     pub(crate) first_visible: usize,
 }
 
 impl ListSelection {
-    /// Moves by some items, not beyond the ends.
+    /// Moves the selection; [`Self::clamp_to`] keeps it within the list.
     pub(crate) fn move_by(&mut self, by: isize) {
         self.selected = self.selected.saturating_add_signed(by);
     }
 
-    /// Keeps the chosen item among `count`, and on a page of `page` items.
+    /// Limits the selection to `count` items and scrolls it into a page of `page` items.
     pub(crate) fn clamp_to(&mut self, count: usize, page: usize) {
         self.selected = self.selected.min(count.saturating_sub(1));
         let page = page.max(1);

@@ -1,6 +1,6 @@
-//! A session that is being read: where the reader is in it, what is folded, and the rows on the screen.
+//! An open session: the cursor, the folds and the visible rows.
 //!
-//! Only entries near the screen are broken into rows, so that the length of a session does not matter.
+//! Only entries near the screen are laid out, so the cost does not depend on the session's length.
 
 mod jump;
 
@@ -16,7 +16,7 @@ use super::entry_rows::{self, EntryLayout, ScreenRow};
 
 pub(crate) use jump::JumpTarget;
 
-/// How many entries are remembered as rows.
+/// Limit of entries with cached rows.
 const MAX_CACHED_ENTRIES: usize = 512;
 
 /// A row of an entry.
@@ -30,7 +30,7 @@ pub(crate) struct RowPosition {
 #[derive(Debug)]
 pub(crate) struct SessionReader {
     pub(crate) transcript: Transcript,
-    /// What is marked.
+    /// Query with marked matches.
     pub(crate) find: Option<Query>,
     zone: TimeZone,
     folds: EntryFolds,
@@ -56,8 +56,8 @@ impl SessionReader {
         }
     }
 
-    /// Takes the size of the pane.
-    pub(crate) fn resize(&mut self, (width, height): (usize, usize)) {
+    /// Sets the size of the pane.
+    pub(crate) fn resize(&mut self, width: usize, height: usize) {
         if self.width != width {
             self.row_cache.clear();
         }
@@ -69,12 +69,12 @@ impl SessionReader {
         &self.zone
     }
 
-    /// The row that the reader is at.
+    /// Returns the cursor.
     pub(crate) fn cursor(&self) -> RowPosition {
         self.cursor
     }
 
-    /// The rows on the screen, each with its place.
+    /// Returns the visible rows with their positions.
     pub(crate) fn visible_rows(&mut self) -> Vec<(RowPosition, ScreenRow)> {
         let mut shown = Vec::new();
         let mut spot = (!self.transcript.entries.is_empty()).then_some(self.top);
@@ -85,13 +85,13 @@ impl SessionReader {
         shown
     }
 
-    /// Moves by some rows.
+    /// Moves the cursor by rows.
     pub(crate) fn move_by(&mut self, by: isize) {
         self.cursor = self.offset_position(self.cursor, by);
         self.clamp_cursor();
     }
 
-    /// Moves by a part of a page, the page with it.
+    /// Scrolls by a fraction of a page.
     pub(crate) fn move_page(&mut self, down: bool, parts: usize) {
         let by = (self.height / parts).max(1) as isize;
         let by = if down { by } else { -by };
@@ -100,13 +100,13 @@ impl SessionReader {
         self.clamp_cursor();
     }
 
-    /// Goes to the first row or the last.
+    /// Moves to the first or last row.
     pub(crate) fn move_to_edge(&mut self, end: bool) {
         self.cursor = if end { self.last_row() } else { RowPosition::default() };
         self.clamp_cursor();
     }
 
-    /// Folds the entry that the reader is at, or unfolds it.
+    /// Folds or unfolds the entry at the cursor.
     pub(crate) fn toggle_fold(&mut self) {
         let at = self.cursor.entry;
         let folded = self.is_folded(at);
@@ -116,7 +116,7 @@ impl SessionReader {
         self.clamp_cursor();
     }
 
-    /// Folds all tools or thoughts, or unfolds them.
+    /// Folds or unfolds all tools or all thoughts.
     pub(crate) fn toggle_group(&mut self, group: FoldGroup) {
         self.folds.toggle_group(group, &self.transcript.entries);
         self.row_cache.clear();
@@ -128,12 +128,12 @@ impl SessionReader {
         self.folds.is_folded(&self.transcript.entries, at)
     }
 
-    /// The row of an entry where its heading stands.
+    /// Returns the row index of an entry's caption.
     fn heading_row(&self, at: usize) -> usize {
         usize::from(self.is_apart(at))
     }
 
-    /// Whether there is a blank row before an entry: around those that are not folded.
+    /// Returns whether a blank row precedes an entry: only two folded entries have none between them.
     fn is_apart(&self, at: usize) -> bool {
         at > 0 && !(self.is_folded(at) && self.is_folded(at - 1))
     }
@@ -145,11 +145,11 @@ impl SessionReader {
         if self.row_cache.len() >= MAX_CACHED_ENTRIES {
             self.row_cache.clear();
         }
-        let (folded, apart) = (self.is_folded(at), self.is_apart(at));
-        let shape = EntryLayout { width: self.width, is_folded: folded, is_apart: apart };
+        let (is_folded, is_apart) = (self.is_folded(at), self.is_apart(at));
+        let layout = EntryLayout { width: self.width, is_folded, is_apart };
         let entry = self.transcript.entries.get(at);
         let rows: Rc<[ScreenRow]> = entry
-            .map(|entry| entry_rows::layout_entry(entry, &self.zone, shape))
+            .map(|entry| entry_rows::layout_entry(entry, &self.zone, layout))
             .unwrap_or_default()
             .into();
         self.row_cache.insert(at, Rc::clone(&rows));
@@ -172,7 +172,7 @@ impl SessionReader {
         Some(RowPosition { entry, row: self.entry_rows(entry).len() - 1 })
     }
 
-    /// The spot some rows further on or back, as far as there are any.
+    /// Returns the position some rows below or above, within the session.
     fn offset_position(&mut self, mut spot: RowPosition, by: isize) -> RowPosition {
         for _ in 0..by.unsigned_abs() {
             let next = if by > 0 { self.row_below(spot) } else { self.row_above(spot) };
@@ -189,7 +189,7 @@ impl SessionReader {
         RowPosition { entry, row: self.entry_rows(entry).len().saturating_sub(1) }
     }
 
-    /// Keeps the cursor on a row that is there and on the screen, and the screen full.
+    /// Moves the cursor to an existing row and scrolls so that it is visible and the screen is full.
     fn clamp_cursor(&mut self) {
         let last = self.last_row();
         self.cursor = self.clamp_row(self.cursor.min(last));
@@ -202,7 +202,7 @@ impl SessionReader {
         self.top = self.top.min(lowest);
     }
 
-    /// The spot, or the last row of its entry if it has fewer now.
+    /// Limits a position to the rows of its entry.
     fn clamp_row(&mut self, spot: RowPosition) -> RowPosition {
         let rows = self.entry_rows(spot.entry).len();
         RowPosition { row: spot.row.min(rows.saturating_sub(1)), ..spot }

@@ -1,4 +1,4 @@
-//! The terminal while the browser has it. However the browser ends, the terminal is given back as it was.
+//! The terminal while the browser uses it. It is restored however the browser ends.
 
 use std::io::{self, BufWriter, Stdout};
 use std::panic;
@@ -18,26 +18,26 @@ use ratatui::layout::Size;
 use super::draw::{self, TerminalPalette};
 use super::state::BrowserState;
 
-/// Whether the terminal has to be given back.
+/// Whether the terminal must be restored.
 static IS_TERMINAL_TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// The whole terminal.
+/// The whole terminal in raw mode.
 pub(super) struct TerminalScreen {
     terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
 }
 
 impl TerminalScreen {
-    /// Takes the terminal.
+    /// Enters raw mode and the alternate screen.
     pub(super) fn open() -> io::Result<Self> {
         static HOOK: Once = Once::new();
         HOOK.call_once(install_restore_handlers);
         enable_raw_mode()?;
-        // Each picture goes out at once.
+        // A buffer for a whole frame, so that it is written at once.
         let output = BufWriter::with_capacity(1 << 16, io::stdout());
         IS_TERMINAL_TAKEN.store(true, Ordering::Relaxed);
         let terminal =
             Terminal::new(CrosstermBackend::new(output)).inspect_err(|_| restore_terminal())?;
-        // From here on, dropping gives it back.
+        // From here on, `drop` restores the terminal.
         let screen = Self { terminal };
         execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
         Ok(screen)
@@ -63,7 +63,7 @@ impl Drop for TerminalScreen {
     }
 }
 
-/// Gives the terminal back, once. Nothing can be done where that fails.
+/// Restores the terminal once. Errors are ignored: nothing more can be done.
 fn restore_terminal() {
     if !IS_TERMINAL_TAKEN.swap(false, Ordering::Relaxed) {
         return;
@@ -73,9 +73,9 @@ fn restore_terminal() {
     let _ = disable_raw_mode();
 }
 
-/// Gives the terminal back before a panic is told, and before a signal ends the program.
+/// Restores the terminal before a panic message is printed, and before a signal ends the program.
 ///
-/// A panic of another thread is told by the browser, which goes on.
+/// A panic in another thread is reported inside the browser, which continues.
 fn install_restore_handlers() {
     let (tell, own) = (panic::take_hook(), thread::current().id());
     panic::set_hook(Box::new(move |info| {
@@ -84,7 +84,7 @@ fn install_restore_handlers() {
             tell(info);
         }
     }));
-    // Without it the program only ends less tidily.
+    // Without a signal handler, only the cleanup on Ctrl-C is missing.
     let _ = ctrlc::set_handler(|| {
         restore_terminal();
         std::process::exit(130);

@@ -1,4 +1,4 @@
-//! The search of all texts while it is being typed.
+//! The full-text search, updated while the user types.
 
 use steno_core::index::mark::Line as MarkedLine;
 use steno_core::index::query::QueryError;
@@ -7,31 +7,31 @@ use steno_core::index::{Hit, Query};
 use super::list_selection::ListSelection;
 use super::text_input::TextInput;
 
-/// How many hits are shown at most.
+/// Limit of hits shown.
 pub(crate) const MAX_HITS: usize = 200;
 
-/// A hit with the lines of it that match.
+/// A hit and its matching lines.
 #[derive(Clone, Debug)]
 pub(crate) struct BrowserHit {
     pub(crate) hit: Hit,
     pub(crate) lines: Vec<MarkedLine>,
 }
 
-/// What is looked for, and what was found.
+/// The query and its hits.
 #[derive(Debug, Default)]
 pub(crate) struct SearchPane {
     pub(crate) input: TextInput,
     pub(crate) selection: ListSelection,
     pub(crate) hits: Vec<BrowserHit>,
-    /// What stands in the way.
+    /// Error of the last query.
     pub(crate) error_message: Option<String>,
-    /// The question whose answer is awaited or was given last.
+    /// Number of the latest query, and of the latest one that was answered.
     query_number: u64,
     answered_number: u64,
 }
 
 impl SearchPane {
-    /// The next question, if the text is one.
+    /// Starts the next query; none if the text is blank.
     pub(crate) fn next_query(&mut self) -> Option<(u64, String)> {
         self.query_number += 1;
         self.error_message = None;
@@ -43,7 +43,7 @@ impl SearchPane {
         Some((self.query_number, self.input.text().to_owned()))
     }
 
-    /// Takes an answer, unless a later question was asked meanwhile.
+    /// Stores a result, unless it belongs to an older query.
     pub(crate) fn take_result(&mut self, ticket: u64, answer: Result<Vec<BrowserHit>, String>) {
         if ticket != self.query_number {
             return;
@@ -55,7 +55,7 @@ impl SearchPane {
         }
     }
 
-    /// Waits for no answer any more.
+    /// Stops waiting for a result.
     pub(crate) fn stop_waiting(&mut self) {
         self.answered_number = self.query_number;
     }
@@ -68,13 +68,13 @@ impl SearchPane {
         self.hits.get(self.selection.selected)
     }
 
-    /// The question as it is asked.
+    /// Parses the current text.
     pub(crate) fn parse_query(&self) -> Option<Query> {
         parse_unfinished_query(self.input.text()).ok()
     }
 }
 
-/// A question that may not be typed to its end: the last word may go on, a phrase may be open.
+/// Parses a query that is still being typed: the last word matches as a prefix, and an open phrase is closed.
 pub(crate) fn parse_unfinished_query(text: &str) -> Result<Query, QueryError> {
     let mut text = text.to_owned();
     let last = text.split_whitespace().next_back().unwrap_or_default();
@@ -87,7 +87,7 @@ pub(crate) fn parse_unfinished_query(text: &str) -> Result<Query, QueryError> {
     Query::parse(&text)
 }
 
-/// A question for exactly these words, wherever one of them is a beginning; a `/regex/` is one.
+/// Parses the text to find in one session: a phrase that may end within a word, or a `/regex/`.
 pub(crate) fn parse_find_query(text: &str) -> Result<Query, QueryError> {
     if text.starts_with('/') && text.len() > 2 && text[1..].contains('/') {
         return Query::parse(text);

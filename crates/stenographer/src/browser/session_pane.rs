@@ -1,4 +1,4 @@
-//! The list of sessions, and which of them the filter leaves.
+//! The list of sessions and its filter.
 
 use steno_core::index::Listed;
 
@@ -10,39 +10,39 @@ use super::text_input::TextInput;
 #[derive(Debug, Default)]
 pub(crate) struct SessionPane {
     all: Vec<Listed>,
-    /// What the filter looks at, in small letters, one for each session.
+    /// Lower-case text that the filter searches, one per session.
     search_texts: Vec<String>,
-    /// Places in `all` of those that the filter leaves.
+    /// Indexes in `all` of the sessions that match the filter.
     matching: Vec<usize>,
     pub(crate) filter: TextInput,
     pub(crate) selection: ListSelection,
 }
 
 impl SessionPane {
-    /// Takes a new list; the chosen session stays chosen.
+    /// Replaces the list; the selected session stays selected.
     pub(crate) fn set_sessions(&mut self, all: Vec<Listed>) {
         let chosen = self.selected_session().map(SessionName::from_listed);
         self.search_texts = all.iter().map(search_text).collect();
         self.all = all;
         self.apply_filter();
-        let place = |name: SessionName| {
+        let position = |name: SessionName| {
             self.matching.iter().position(|at| SessionName::from_listed(&self.all[*at]) == name)
         };
-        if let Some(at) = chosen.and_then(place) {
+        if let Some(at) = chosen.and_then(position) {
             self.selection.selected = at;
         }
     }
 
-    /// Looks again at which sessions the filter leaves.
+    /// Applies the filter to the list.
     pub(crate) fn apply_filter(&mut self) {
         let filter = self.filter.text().to_lowercase();
-        let wanted: Vec<&str> = filter.split_whitespace().collect();
-        let is_left = |at: &usize| wanted.iter().all(|word| self.search_texts[*at].contains(word));
+        let words: Vec<&str> = filter.split_whitespace().collect();
+        let is_left = |at: &usize| words.iter().all(|word| self.search_texts[*at].contains(word));
         self.matching = (0..self.all.len()).filter(is_left).collect();
         self.selection = ListSelection::default();
     }
 
-    /// How many there are, with and without the filter.
+    /// Returns the number of matching sessions and of all sessions.
     pub(crate) fn counts(&self) -> (usize, usize) {
         (self.matching.len(), self.all.len())
     }
@@ -51,14 +51,15 @@ impl SessionPane {
         self.matching.get(self.selection.selected).map(|at| &self.all[*at])
     }
 
-    /// Those on the page, each with whether it is chosen.
+    /// Returns the visible sessions, each with whether it is selected.
     pub(crate) fn visible_sessions(&self, page: usize) -> impl Iterator<Item = (bool, &Listed)> {
-        let places = self.matching.iter().enumerate().skip(self.selection.first_visible).take(page);
-        places.map(|(at, place)| (at == self.selection.selected, &self.all[*place]))
+        let indexes =
+            self.matching.iter().enumerate().skip(self.selection.first_visible).take(page);
+        indexes.map(|(at, position)| (at == self.selection.selected, &self.all[*position]))
     }
 }
 
-/// Everything that a session may be known by.
+/// Returns the text that the filter searches for one session.
 fn search_text(listed: &Listed) -> String {
     let session = &listed.session;
     let started = session.started.map(|at| at.wall().strftime("%Y-%m-%d").to_string());

@@ -1,4 +1,4 @@
-//! What the browser shows and what each key does to it. Nothing here touches the terminal, a file or a thread.
+//! The browser's state, and the effect of each key on it. Does not access the terminal, files or threads.
 
 mod listing;
 mod reading;
@@ -16,54 +16,54 @@ use super::session_pane::SessionPane;
 use super::text_input::TextInput;
 use super::{SessionName, WorkerRequest, WorkerResponse};
 
-/// What has to be done outside of the state.
+/// An action outside of the state.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum BrowserEffect {
-    /// A question to those who read and search.
+    /// Sends a request to the worker.
     Request(WorkerRequest),
-    /// To go on with a session in its agent.
+    /// Resumes a session in its agent.
     Resume(SessionName),
-    /// To end.
+    /// Ends the browser.
     Quit,
 }
 
-/// Which list is shown.
+/// The visible list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListView {
-    /// The sessions.
+    /// All sessions.
     Sessions,
-    /// What a search has found.
+    /// Search hits.
     Hits,
 }
 
-/// Everything that is on the screen.
+/// The whole state of the browser.
 #[derive(Debug)]
 pub(crate) struct BrowserState {
     pub(crate) view: ListView,
-    /// Whether letters go into the line at the top, or at the bottom while reading.
+    /// Whether letters go into the input line.
     pub(crate) is_typing: bool,
     pub(crate) sessions: SessionPane,
     pub(crate) search: SearchPane,
-    /// The open session, and what is looked for in it.
+    /// The open session, and the text to find in it.
     pub(crate) reader: Option<SessionReader>,
     pub(crate) find: TextInput,
-    /// The session that is being opened, and the entry that is wanted of it.
+    /// The session being read, and the entry to show.
     pub(crate) opening: Option<(SessionName, Option<usize>)>,
-    /// Whether a session is being written.
+    /// Whether an export is running.
     pub(crate) is_exporting: bool,
-    /// What goes on behind the screen.
+    /// Description of the background work.
     pub(crate) background_work: Option<String>,
-    /// What happened last; the next key takes it away.
+    /// Last notice; the next key clears it.
     pub(crate) notice: Option<String>,
     pub(crate) is_help_shown: bool,
-    /// Where and when times are shown.
+    /// Time zone and current time for dates.
     pub(crate) zone: TimeZone,
     pub(crate) now: Timestamp,
     pub(crate) area: Rect,
 }
 
 impl BrowserState {
-    /// An empty browser, to be filled by the answer to [`Ask::List`].
+    /// Creates an empty browser. The response to [`WorkerRequest::List`] fills it.
     pub(crate) fn new(zone: TimeZone, now: Timestamp) -> Self {
         Self {
             view: ListView::Sessions,
@@ -83,19 +83,19 @@ impl BrowserState {
         }
     }
 
-    /// Takes the size of the screen.
+    /// Sets the size of the screen.
     pub(crate) fn resize(&mut self, size: Size) {
         self.area = Rect::from(size);
         self.fit_to_screen();
     }
 
-    /// Takes a key.
+    /// Handles a key.
     pub(crate) fn handle_key(&mut self, key: KeyEvent) -> Option<BrowserEffect> {
         self.notice = None;
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let effect = match key.code {
             KeyCode::Char('c') if control => Some(BrowserEffect::Quit),
-            // Whichever key it is, it closes the help.
+            // Any key closes the help.
             _ if std::mem::take(&mut self.is_help_shown) => None,
             KeyCode::Char('?') | KeyCode::F(1) if !self.is_typing => {
                 self.is_help_shown = true;
@@ -108,7 +108,7 @@ impl BrowserState {
         effect
     }
 
-    /// Takes text that was pasted.
+    /// Handles pasted text.
     pub(crate) fn paste(&mut self, text: &str) -> Option<BrowserEffect> {
         if !self.is_typing {
             return None;
@@ -119,39 +119,39 @@ impl BrowserState {
         effect
     }
 
-    /// Takes what was found out behind the screen.
+    /// Applies a response of the worker.
     pub(crate) fn apply_response(&mut self, answer: WorkerResponse) -> Option<BrowserEffect> {
         let mut effect = None;
         match answer {
             WorkerResponse::Indexing(what) => self.background_work = Some(what),
             WorkerResponse::Listed(Ok(all)) => self.sessions.set_sessions(all),
-            WorkerResponse::Listed(Err(trouble)) => self.notice = Some(trouble),
+            WorkerResponse::Listed(Err(error)) => self.notice = Some(error),
             WorkerResponse::UpToDate(notice) => {
                 self.background_work = None;
                 if notice.is_some() {
                     self.notice = notice;
                 }
-                // What was just taken in may match too.
+                // Newly indexed sessions may match too.
                 effect = self.start_search();
             }
             WorkerResponse::SearchResult(ticket, answer) => self.search.take_result(ticket, answer),
             WorkerResponse::Read(name, read) => self.show_opened(&name, *read),
             WorkerResponse::Exported(written) => {
                 self.is_exporting = false;
-                let told = written.map(|path| format!("written: {}", path.display()));
-                self.notice = Some(told.unwrap_or_else(|trouble| trouble));
+                let message = written.map(|path| format!("written: {}", path.display()));
+                self.notice = Some(message.unwrap_or_else(|error| error));
             }
-            WorkerResponse::Failed(trouble) => {
+            WorkerResponse::Failed(error) => {
                 (self.opening, self.background_work, self.is_exporting) = (None, None, false);
                 self.search.stop_waiting();
-                self.notice = Some(trouble);
+                self.notice = Some(error);
             }
         }
         self.fit_to_screen();
         effect
     }
 
-    /// Whether an answer is to come.
+    /// Returns whether a response is pending.
     pub(crate) fn is_waiting(&self) -> bool {
         self.background_work.is_some()
             || self.opening.is_some()
@@ -159,7 +159,7 @@ impl BrowserState {
             || self.search.is_waiting()
     }
 
-    /// The line that letters go into.
+    /// Returns the input line that receives letters.
     fn active_input(&mut self) -> &mut TextInput {
         match (&self.reader, self.view) {
             (Some(_), _) => &mut self.find,
@@ -168,7 +168,7 @@ impl BrowserState {
         }
     }
 
-    /// What follows from a change of the line.
+    /// Applies a change of the input line.
     fn apply_input(&mut self) -> Option<BrowserEffect> {
         match (&self.reader, self.view) {
             (Some(_), _) => self.find_in_session(),
@@ -186,14 +186,15 @@ impl BrowserState {
         Some(BrowserEffect::Request(WorkerRequest::Search(ticket, text)))
     }
 
-    /// Keeps everything within the screen.
+    /// Limits selections and cursor to the screen.
     fn fit_to_screen(&mut self) {
         let list = layout::list_layout(self.area);
         let page = usize::from(list.body.height);
         self.sessions.selection.clamp_to(self.sessions.counts().0, page);
         self.search.selection.clamp_to(self.search.hits.len(), page / layout::HIT_ROWS);
         if let Some(reader) = &mut self.reader {
-            reader.resize(layout::reader_pane_size(self.area));
+            let (width, height) = layout::reader_pane_size(self.area);
+            reader.resize(width, height);
         }
     }
 }

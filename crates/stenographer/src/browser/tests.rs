@@ -1,4 +1,4 @@
-//! The browser without a terminal: keys go in, and the screen is looked at.
+//! Tests of the browser without a terminal: they send keys and check the screen.
 
 use jiff::tz::TimeZone;
 use ratatui::Terminal;
@@ -16,13 +16,13 @@ use super::{SessionName, WorkerRequest, WorkerResponse};
 
 mod reading;
 
-/// A browser and the screen that it is painted on.
-struct Desk {
+/// A browser with a test screen.
+struct TestBrowser {
     state: BrowserState,
     terminal: Terminal<TestBackend>,
 }
 
-impl Desk {
+impl TestBrowser {
     fn new(width: u16, height: u16) -> Self {
         let now = "2026-01-05T09:15:32Z".parse().unwrap();
         let mut state = BrowserState::new(TimeZone::UTC, now);
@@ -30,30 +30,30 @@ impl Desk {
         Self { state, terminal: Terminal::new(TestBackend::new(width, height)).unwrap() }
     }
 
-    /// One with some sessions.
+    /// Creates a browser with some sessions.
     fn with_sessions(width: u16, height: u16) -> Self {
-        let mut desk = Self::new(width, height);
-        desk.state.apply_response(WorkerResponse::Listed(Ok(sessions())));
-        desk.state.apply_response(WorkerResponse::UpToDate(None));
-        desk
+        let mut browser = Self::new(width, height);
+        browser.state.apply_response(WorkerResponse::Listed(Ok(sessions())));
+        browser.state.apply_response(WorkerResponse::UpToDate(None));
+        browser
     }
 
-    /// One in which a session is read.
+    /// Creates a browser with an open session.
     fn reading(width: u16, height: u16, transcript: Transcript) -> Self {
-        let mut desk = Self::with_sessions(width, height);
-        let Some(BrowserEffect::Request(WorkerRequest::Read(name))) = desk.press(KeyCode::Enter)
+        let mut browser = Self::with_sessions(width, height);
+        let Some(BrowserEffect::Request(WorkerRequest::Read(name))) = browser.press(KeyCode::Enter)
         else {
             panic!("Enter opens a session")
         };
-        desk.state.apply_response(WorkerResponse::Read(name, Box::new(Ok(transcript))));
-        desk
+        browser.state.apply_response(WorkerResponse::Read(name, Box::new(Ok(transcript))));
+        browser
     }
 
     fn press(&mut self, code: KeyCode) -> Option<BrowserEffect> {
         self.state.handle_key(KeyEvent::new(code, KeyModifiers::NONE))
     }
 
-    /// Presses keys one by one; gives what follows from the last.
+    /// Presses keys one by one. Returns the effect of the last.
     fn keys(&mut self, letters: &str) -> Option<BrowserEffect> {
         letters.chars().map(|letter| self.press(KeyCode::Char(letter))).last().flatten()
     }
@@ -65,7 +65,7 @@ impl Desk {
         let width = usize::from(backend.buffer().area.width);
         let rows = backend.buffer().content().chunks(width);
         let row = |cells: &[ratatui::buffer::Cell]| {
-            // The cell after a wide character holds nothing.
+            // The cell after a wide character is empty.
             let mut text = String::new();
             let mut at = 0;
             while let Some(cell) = cells.get(at) {
@@ -77,7 +77,7 @@ impl Desk {
         rows.map(row).collect::<Vec<_>>().join("\n")
     }
 
-    /// The row at which the reader is.
+    /// Returns the row of the cursor.
     fn at(&mut self) -> String {
         let screen = self.screen();
         screen.lines().find(|row| row.starts_with('❯')).unwrap_or_default().to_owned()
@@ -135,7 +135,7 @@ fn transcript() -> Transcript {
 
 #[test]
 fn sessions_are_listed() {
-    insta::assert_snapshot!(Desk::with_sessions(80, 18).screen(), @r"
+    insta::assert_snapshot!(TestBrowser::with_sessions(80, 18).screen(), @r"
      steno  4 sessions
      press / to filter, s to search all text
       01-04 08:00  codex             7  Fix the login bug
@@ -159,7 +159,7 @@ fn sessions_are_listed() {
 
 #[test]
 fn little_room_shows_what_matters_most() {
-    insta::assert_snapshot!(Desk::with_sessions(40, 6).screen(), @r"
+    insta::assert_snapshot!(TestBrowser::with_sessions(40, 6).screen(), @r"
      steno  4 sessions
      press / to filter, s to search all text
       01-04 08:00  Fix the login bug
@@ -171,47 +171,48 @@ fn little_room_shows_what_matters_most() {
 
 #[test]
 fn the_filter_follows_each_letter() {
-    let mut desk = Desk::with_sessions(80, 18);
-    desk.keys("/LOGIN");
-    assert_eq!(desk.state.sessions.counts(), (2, 4));
-    desk.keys(" wri");
-    assert_eq!(desk.state.sessions.counts(), (1, 4));
-    let Some(BrowserEffect::Request(WorkerRequest::Read(name))) = desk.press(KeyCode::Enter) else {
+    let mut browser = TestBrowser::with_sessions(80, 18);
+    browser.keys("/LOGIN");
+    assert_eq!(browser.state.sessions.counts(), (2, 4));
+    browser.keys(" wri");
+    assert_eq!(browser.state.sessions.counts(), (1, 4));
+    let Some(BrowserEffect::Request(WorkerRequest::Read(name))) = browser.press(KeyCode::Enter)
+    else {
         panic!()
     };
     assert_eq!(name.id.as_str(), "ccc");
-    // One step back each: out of waiting, out of the filter, out of the program.
-    assert_eq!(desk.press(KeyCode::Esc), None);
-    assert_eq!(desk.press(KeyCode::Esc), None);
-    assert_eq!(desk.state.sessions.counts(), (4, 4));
-    assert_eq!(desk.press(KeyCode::Esc), Some(BrowserEffect::Quit));
+    // Each Esc goes one step back: out of the pending open, the filter, the program.
+    assert_eq!(browser.press(KeyCode::Esc), None);
+    assert_eq!(browser.press(KeyCode::Esc), None);
+    assert_eq!(browser.state.sessions.counts(), (4, 4));
+    assert_eq!(browser.press(KeyCode::Esc), Some(BrowserEffect::Quit));
 }
 
 #[test]
 fn keys_are_letters_while_they_are_typed() {
-    let mut desk = Desk::with_sessions(80, 18);
-    assert_eq!(desk.keys("/q?re"), None);
-    assert_eq!(desk.state.sessions.filter.text(), "q?re");
-    assert!(!desk.state.is_help_shown);
+    let mut browser = TestBrowser::with_sessions(80, 18);
+    assert_eq!(browser.keys("/q?re"), None);
+    assert_eq!(browser.state.sessions.filter.text(), "q?re");
+    assert!(!browser.state.is_help_shown);
     let quit = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-    assert_eq!(desk.state.handle_key(quit), Some(BrowserEffect::Quit));
+    assert_eq!(browser.state.handle_key(quit), Some(BrowserEffect::Quit));
 }
 
 #[test]
 fn the_chosen_session_stays_chosen_when_others_come() {
-    let mut desk = Desk::with_sessions(80, 18);
-    desk.keys("jj");
+    let mut browser = TestBrowser::with_sessions(80, 18);
+    browser.keys("jj");
     let mut more = sessions();
     more.insert(0, listed("eee", "codex", "New"));
-    desk.state.apply_response(WorkerResponse::Listed(Ok(more)));
-    assert_eq!(desk.keys("r"), Some(BrowserEffect::Resume(name("claude-code", "ccc"))));
+    browser.state.apply_response(WorkerResponse::Listed(Ok(more)));
+    assert_eq!(browser.keys("r"), Some(BrowserEffect::Resume(name("claude-code", "ccc"))));
     assert_eq!(
-        desk.keys("e"),
+        browser.keys("e"),
         Some(BrowserEffect::Request(WorkerRequest::Export(name("claude-code", "ccc"))))
     );
-    assert!(desk.state.is_waiting());
-    desk.state.apply_response(WorkerResponse::Exported(Ok("/tmp/ccc.md".into())));
-    assert!(desk.screen().ends_with(" written: /tmp/ccc.md"));
+    assert!(browser.state.is_waiting());
+    browser.state.apply_response(WorkerResponse::Exported(Ok("/tmp/ccc.md".into())));
+    assert!(browser.screen().ends_with(" written: /tmp/ccc.md"));
 }
 
 fn name(agent: &str, id: &str) -> SessionName {
@@ -243,14 +244,14 @@ fn found() -> Vec<BrowserHit> {
 
 #[test]
 fn hits_show_what_matches_however_long_the_line_is() {
-    let mut desk = Desk::with_sessions(80, 18);
-    let asked = desk.keys("sbug");
+    let mut browser = TestBrowser::with_sessions(80, 18);
+    let asked = browser.keys("sbug");
     assert_eq!(asked, Some(BrowserEffect::Request(WorkerRequest::Search(4, "bug".to_owned()))));
-    // The answer to an earlier question is none to this one.
-    desk.state.apply_response(WorkerResponse::SearchResult(3, Ok(vec![])));
-    assert!(desk.state.search.is_waiting());
-    desk.state.apply_response(WorkerResponse::SearchResult(4, Ok(found())));
-    insta::assert_snapshot!(desk.screen(), @"
+    // A response to an older query is ignored.
+    browser.state.apply_response(WorkerResponse::SearchResult(3, Ok(vec![])));
+    assert!(browser.state.search.is_waiting());
+    browser.state.apply_response(WorkerResponse::SearchResult(4, Ok(found())));
+    insta::assert_snapshot!(browser.screen(), @"
      steno  1 hit
      Search: bug
       01-04 08:00 claude-code tool result Read (+2) · Titles
@@ -270,25 +271,26 @@ fn hits_show_what_matches_however_long_the_line_is() {
 
      Enter open  ↑↓ choose  Tab sessions  Esc done
     ");
-    let Some(BrowserEffect::Request(WorkerRequest::Read(name))) = desk.press(KeyCode::Enter) else {
+    let Some(BrowserEffect::Request(WorkerRequest::Read(name))) = browser.press(KeyCode::Enter)
+    else {
         panic!()
     };
-    desk.state.apply_response(WorkerResponse::Read(name, Box::new(Ok(transcript()))));
-    assert_eq!(desk.at(), "❯     bug();");
-    // What was kept meanwhile may match too.
-    let again = desk.state.apply_response(WorkerResponse::UpToDate(None));
+    browser.state.apply_response(WorkerResponse::Read(name, Box::new(Ok(transcript()))));
+    assert_eq!(browser.at(), "❯     bug();");
+    // Newly indexed sessions may match too.
+    let again = browser.state.apply_response(WorkerResponse::UpToDate(None));
     assert_eq!(again, Some(BrowserEffect::Request(WorkerRequest::Search(5, "bug".to_owned()))));
 }
 
 #[test]
-fn a_question_that_makes_no_sense_says_why() {
-    let mut desk = Desk::with_sessions(60, 18);
-    desk.keys("s-");
-    desk.state.apply_response(WorkerResponse::SearchResult(
+fn an_invalid_query_shows_its_error() {
+    let mut browser = TestBrowser::with_sessions(60, 18);
+    browser.keys("s-");
+    browser.state.apply_response(WorkerResponse::SearchResult(
         2,
         Err("nothing to search for: \"-\"".to_owned()),
     ));
-    assert!(desk.screen().contains("nothing to search for"));
+    assert!(browser.screen().contains("nothing to search for"));
 }
 
 #[test]
@@ -296,42 +298,41 @@ fn no_size_of_the_screen_breaks_it() {
     for (width, height) in
         [(1, 1), (2, 2), (3, 3), (5, 4), (9, 5), (20, 8), (79, 15), (80, 16), (200, 60)]
     {
-        let mut desk = Desk::reading(80, 24, transcript());
-        desk.terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-        desk.state.resize((width, height).into());
-        desk.screen();
+        let mut browser = TestBrowser::reading(80, 24, transcript());
+        browser.terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        browser.state.resize((width, height).into());
+        browser.screen();
         for keys in ["o", "G", "x", "/日本語 is long", "\t", "q"] {
-            desk.keys(keys);
-            desk.screen();
-            desk.press(KeyCode::Esc);
+            browser.keys(keys);
+            browser.screen();
+            browser.press(KeyCode::Esc);
         }
-        desk.keys("?");
-        desk.screen();
-        desk.keys(" s👩‍👩‍👧👩‍👩‍👧👩‍👩‍👧");
-        desk.state.apply_response(WorkerResponse::SearchResult(99, Ok(found())));
-        desk.screen();
-        desk.state.notice = Some("long words ".repeat(30));
-        desk.screen();
+        browser.keys("?");
+        browser.screen();
+        browser.keys(" s👩‍👩‍👧👩‍👩‍👧👩‍👩‍👧");
+        browser.state.apply_response(WorkerResponse::SearchResult(99, Ok(found())));
+        browser.screen();
+        browser.state.notice = Some("long words ".repeat(30));
+        browser.screen();
     }
 }
 
 #[test]
 fn a_mistake_behind_the_screen_does_not_end_the_browser() {
-    let mut desk = Desk::with_sessions(80, 18);
-    desk.press(KeyCode::Enter);
-    assert!(desk.screen().ends_with(" reading …"));
-    desk.state
-        .apply_response(WorkerResponse::Failed("this is a mistake in steno: index 7".to_owned()));
-    assert!(!desk.state.is_waiting());
-    assert!(desk.screen().ends_with(" this is a mistake in steno: index 7"));
+    let mut browser = TestBrowser::with_sessions(80, 18);
+    browser.press(KeyCode::Enter);
+    assert!(browser.screen().ends_with(" reading …"));
+    browser.state.apply_response(WorkerResponse::Failed("bug in steno: index 7".to_owned()));
+    assert!(!browser.state.is_waiting());
+    assert!(browser.screen().ends_with(" bug in steno: index 7"));
 }
 
 #[test]
 fn without_colours_there_are_none() {
-    let mut desk = Desk::reading(60, 24, transcript());
+    let mut browser = TestBrowser::reading(60, 24, transcript());
     let palette = TerminalPalette { has_colours: false };
-    desk.terminal.draw(|frame| draw::draw_browser(frame, &mut desk.state, palette)).unwrap();
+    browser.terminal.draw(|frame| draw::draw_browser(frame, &mut browser.state, palette)).unwrap();
     let reset = ratatui::style::Color::Reset;
-    let cells = desk.terminal.backend().buffer().content();
+    let cells = browser.terminal.backend().buffer().content();
     assert!(cells.iter().all(|cell| cell.fg == reset && cell.bg == reset));
 }

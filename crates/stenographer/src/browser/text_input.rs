@@ -1,10 +1,10 @@
-//! A line that is being typed.
+//! A single-line text input.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// Text and the place in it where the next letter goes.
+/// Text with a cursor.
 #[derive(Debug, Default)]
 pub(crate) struct TextInput {
     text: String,
@@ -25,12 +25,12 @@ impl TextInput {
         self.cursor = 0;
     }
 
-    /// Columns before the cursor.
+    /// Returns the cursor's column.
     pub(crate) fn cursor_column(&self) -> usize {
         self.text[..self.cursor].width()
     }
 
-    /// Puts text in; of several lines only the first, and nothing that a terminal would obey.
+    /// Inserts text: only the first line, without control characters.
     pub(crate) fn insert(&mut self, text: &str) {
         let line = text.trim_start().lines().next().unwrap_or_default();
         let plain: String = line.chars().filter(|c| !c.is_control()).collect();
@@ -38,7 +38,7 @@ impl TextInput {
         self.cursor += plain.len();
     }
 
-    /// Does what a key says; whether the text has changed.
+    /// Handles a key. Returns whether the text changed.
     pub(crate) fn handle_key(&mut self, key: KeyEvent) -> bool {
         let before = self.text.len();
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -62,7 +62,7 @@ impl TextInput {
         self.text.len() != before
     }
 
-    /// Removes what is between `from` and the cursor.
+    /// Deletes the text between `from` and the cursor.
     fn delete_back_to(&mut self, from: usize) {
         self.text.drain(from..self.cursor);
         self.cursor = from;
@@ -78,7 +78,7 @@ impl TextInput {
         self.cursor + next.map_or(0, str::len)
     }
 
-    /// Where the word before the cursor begins.
+    /// Returns the start of the word before the cursor.
     fn word_start(&self) -> usize {
         let trimmed = self.text[..self.cursor].trim_end();
         trimmed
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_go_in_and_out_as_they_are_seen() {
+    fn letters_are_inserted_and_deleted_by_grapheme() {
         let mut line = TextInput::default();
         line.insert("né 日本 👩‍👩‍👧");
         assert_eq!(line.cursor_column(), 10);

@@ -1,4 +1,4 @@
-//! Reads, searches and writes behind the screen, so that no key ever waits.
+//! Reads, searches and exports on background threads, so that no key waits.
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
@@ -24,35 +24,35 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
-/// How long a search waits for the next letter.
+/// A search starts only if no further key comes within this time.
 const SEARCH_DELAY: Duration = Duration::from_millis(40);
 
-/// Who does the work: one thread for each question.
+/// Runs each request on its own thread.
 #[derive(Clone)]
 pub(crate) struct BrowserWorker {
     store: Arc<SessionStore>,
     env: ProcessEnvironment,
     responses: Sender<WorkerResponse>,
-    /// The last search that was asked for. One that is not it any more need not begin.
+    /// Number of the latest query. Older queries are not started.
     latest_query: Arc<AtomicU64>,
-    /// Held by the search that runs.
+    /// Held by the running search.
     search_lock: Arc<Mutex<()>>,
 }
 
 impl BrowserWorker {
     pub(crate) fn new(env: &ProcessEnvironment) -> (Self, Receiver<WorkerResponse>) {
-        let (answers, receiver) = mpsc::channel();
+        let (responses, receiver) = mpsc::channel();
         let worker = Self {
             store: Arc::new(SessionStore::new(env)),
             env: env.clone(),
-            responses: answers,
+            responses,
             latest_query: Arc::default(),
             search_lock: Arc::default(),
         };
         (worker, receiver)
     }
 
-    /// Answers a question as soon as it can be.
+    /// Starts a thread for the request.
     pub(crate) fn submit(&self, ask: WorkerRequest) {
         if let WorkerRequest::Search(ticket, _) = &ask {
             self.latest_query.store(*ticket, Ordering::Relaxed);
@@ -85,12 +85,12 @@ impl BrowserWorker {
         }
     }
 
-    /// Nobody listens any more once the browser has ended.
+    /// Sends a response. Nobody receives it once the browser has ended.
     fn respond(&self, answer: WorkerResponse) {
         let _ = self.responses.send(answer);
     }
 
-    /// The sessions that are known, at once; then those that are there. Returns why some may be missing.
+    /// Sends the sessions in the index, then the list after an index update. Returns why sessions may be missing.
     fn list_sessions(&self) -> Option<String> {
         let all = |index: &Index| index.sessions(None, None);
         let known = self.store.index().and_then(|index| all(&index));
@@ -149,7 +149,7 @@ impl BrowserWorker {
         Ok(self.store.vault.session(&name.agent.parse()?, &name.id).read()?)
     }
 
-    /// Writes a session as Markdown into the working folder, in place of nothing.
+    /// Writes a session as Markdown into the working folder. Never overwrites a file.
     fn export_session(&self, name: &SessionName) -> Result<PathBuf, CommandError> {
         let mut transcript = self.read_session(name)?;
         Redactor::default().transcript(&mut transcript);
@@ -163,14 +163,14 @@ impl BrowserWorker {
     }
 }
 
-/// What a thread said when it gave up.
+/// Returns the message of a panic.
 fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or(panic.downcast_ref::<&str>().copied());
-    format!("this is a mistake in steno: {}", text.unwrap_or("no reason was given"))
+    format!("bug in steno: {}", text.unwrap_or("no message"))
 }
 
-/// A name that no file has yet.
+/// Returns a path that does not exist yet.
 fn unused_path(folder: &Path, name: &str) -> PathBuf {
     let numbered = (2..).map(|number| format!("{name}-{number}.md"));
     let mut names = std::iter::once(format!("{name}.md")).chain(numbered);

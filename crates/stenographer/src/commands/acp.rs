@@ -18,7 +18,7 @@ use crate::runnable_agent;
 /// agent becomes one of Steno's. If the store fails, recording pauses and the agent continues.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Whose sessions these are [default: what the agent calls itself].
+    /// Agent name of the sessions [default: the name that the agent reports].
     #[arg(long, value_name = "NAME")]
     agent: Option<AgentName>,
     /// The agent's command and its arguments.

@@ -1,4 +1,4 @@
-//! `steno annotate`: notes about sessions and their entries.
+//! `steno annotate`: adds, lists and removes notes on sessions and entries.
 
 use std::collections::HashMap;
 
@@ -13,22 +13,22 @@ use crate::session_store::SessionStore;
 use crate::text_table::TextTable;
 use crate::ui::Ui;
 
-/// How many characters of a note's name are shown.
+/// Characters of a note's id in lists.
 const SHORT_ID_CHARS: usize = 8;
 
-/// Note something about a session or an entry; without a text, list notes.
+/// Add a note to a session or an entry; without text, list notes.
 ///
-/// A note stands beside what is kept and changes none of it. It is shown with its session by `show`, `serve` and
-/// `export`. Words that begin with `#` are its tags. Prints the name of the note.
+/// Notes do not change the session. `show`, `serve` and `export` print them with their session. Words that begin with
+/// `#` are tags. Prints the note's id.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, or `latest`; with `:N`, entry N of it.
+    /// Session id, unique prefix or `latest`; `:N` selects entry N.
     #[arg(value_name = "ID[:N]")]
     session: Option<String>,
-    /// What to note.
+    /// Text of the note.
     #[arg(value_name = "TEXT")]
     text: Vec<String>,
-    /// Take the note of this name back.
+    /// Remove the note with this id.
     #[arg(long, value_name = "NOTE", conflicts_with_all = ["text", "tag", "json"])]
     remove: Option<String>,
     /// List only notes with this tag.
@@ -86,7 +86,7 @@ fn add_note(
     Ok(session.annotate(entry, &args.text.join(" "), &env.clock)?)
 }
 
-/// Takes back the one note whose name begins so.
+/// Removes the note with this id prefix.
 fn remove_note(
     env: &ProcessEnvironment,
     sessions: &[SessionDir],
@@ -101,10 +101,10 @@ fn remove_note(
     match found.as_slice() {
         [(session, id)] => session.remove_note(*id, &env.clock)?,
         [] => {
-            let error = CommandError::user(format!("no note of this name: {name}"));
-            return Err(error.hint("run `steno annotate` to see the notes that there are"));
+            let error = CommandError::user(format!("no such note: {name}"));
+            return Err(error.hint("run `steno annotate` to list the notes"));
         }
-        _ => return Err(CommandError::user(format!("several notes begin with: {name}"))),
+        _ => return Err(CommandError::user(format!("ambiguous note id: {name}"))),
     };
     Ok(CommandExit::Done)
 }
@@ -115,7 +115,7 @@ fn list_notes(
     args: &Args,
     sessions: &[SessionDir],
 ) -> Result<CommandExit, CommandError> {
-    let is_wanted = |note: &Note| {
+    let is_selected = |note: &Note| {
         let tag = args.tag.as_deref().map(|tag| tag.trim_start_matches('#'));
         tag.is_none_or(|tag| note.tags().any(|one| one == tag))
     };
@@ -124,15 +124,15 @@ fn list_notes(
     for session in sessions {
         let notes = session.notes()?;
         ui.report_problems(&notes.problems);
-        let wanted: Vec<&Note> = notes.all.iter().filter(|note| is_wanted(note)).collect();
-        is_empty &= wanted.is_empty();
+        let selected: Vec<&Note> = notes.all.iter().filter(|note| is_selected(note)).collect();
+        is_empty &= selected.is_empty();
         if args.json {
-            for note in wanted {
+            for note in selected {
                 serde_json::to_writer(ui.out(), &NoteRow::of(session, note))?;
                 writeln!(ui.out())?;
             }
-        } else if !wanted.is_empty() {
-            for (note, about) in wanted.iter().zip(note_subjects(session, &wanted)?) {
+        } else if !selected.is_empty() {
+            for (note, about) in selected.iter().zip(note_subjects(session, &selected)?) {
                 let at = note.at.in_zone(&env.zone).date_and_clock();
                 let name = note.id.to_string()[..SHORT_ID_CHARS].to_owned();
                 table.add_row([name, at, about, note.text.clone()]);
@@ -140,7 +140,7 @@ fn list_notes(
         }
     }
     if is_empty {
-        ui.status("nothing is noted");
+        ui.status("no notes");
     } else if !args.json {
         let text = table.render(ui.width());
         ui.listing_text(&text)?;
@@ -148,7 +148,7 @@ fn list_notes(
     Ok(CommandExit::Done)
 }
 
-/// What each note speaks of, as one would name it to `steno show`.
+/// Returns the subject of each note, in the form that `steno show` accepts.
 fn note_subjects(session: &SessionDir, notes: &[&Note]) -> Result<Vec<String>, CommandError> {
     let mut numbers = HashMap::new();
     if notes.iter().any(|note| note.entry.is_some()) {
@@ -156,9 +156,9 @@ fn note_subjects(session: &SessionDir, notes: &[&Note]) -> Result<Vec<String>, C
         numbers.extend(entries.iter().enumerate().map(|(number, entry)| (entry.entry_id, number)));
     }
     let number = |note: &&Note| note.entry.and_then(|entry| numbers.get(&entry));
-    let place = |note| match number(note) {
+    let subject = |note| match number(note) {
         Some(number) => format!("{}:{number}", session.id()),
         None => session.id().to_string(),
     };
-    Ok(notes.iter().map(place).collect())
+    Ok(notes.iter().map(subject).collect())
 }

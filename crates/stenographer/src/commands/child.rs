@@ -1,4 +1,4 @@
-//! `steno child`: becomes a program that another process of ours runs, or watches over one. Not for users.
+//! `steno child`: executes a program that another Steno process starts, or watches one. Internal.
 
 use std::ffi::OsString;
 
@@ -6,13 +6,13 @@ use steno_acp::child::{self, ChildSetup};
 
 use crate::error::{CommandError, CommandExit};
 
-/// Become a program that ends with its parent.
+/// Execute a program that ends with its parent.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// End with this process.
     #[arg(long, value_name = "PID")]
     parent: Option<i32>,
-    /// Let the program open so many files.
+    /// Let the program open up to N files.
     #[arg(long, value_name = "N")]
     open_files: Option<u64>,
     /// End this process group if standard input ends without a byte.

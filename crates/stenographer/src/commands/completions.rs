@@ -1,4 +1,4 @@
-//! `steno completions`: what a shell needs to complete our command line.
+//! `steno completions`: prints the completion script for a shell.
 
 use clap_complete::Shell;
 
@@ -18,7 +18,7 @@ pub(crate) fn run(
     mut command: clap::Command,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    // Written in one piece: a reader that goes away would be a panic in there.
+    // Buffered: `generate` panics if the reader closes the pipe.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "steno", &mut script);
     ui.out().write_all(&script)?;

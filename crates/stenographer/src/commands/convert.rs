@@ -1,4 +1,4 @@
-//! `steno convert`: from one format to another, without the store.
+//! `steno convert`: converts one format into another, without the store.
 
 use std::path::PathBuf;
 
@@ -10,19 +10,19 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_store::{PicturedTranscript, SessionPath, SessionStore};
 use crate::ui::Ui;
 
-/// Turn a transcript of one format into another.
+/// Convert a transcript from one format to another.
 ///
-/// Nothing is kept and nothing is left out, secrets included. leslie, devflow and chibi are written into a folder, the others into a file or to
-/// standard output.
+/// The store is not used. Nothing is removed, secrets included. leslie, devflow and chibi are written to a folder,
+/// other formats to a file or standard output.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// A file or folder of any known format, or a kept session.
+    /// File or folder in any known format, or a recorded session.
     #[arg(value_name = "IN")]
     input: String,
-    /// The format to write.
+    /// Format to write.
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: ExportFormat,
-    /// Where to [default: standard output].
+    /// File or folder to write [default: standard output].
     #[arg(long, short, value_name = "OUT")]
     output: Option<PathBuf>,
 }
@@ -42,8 +42,8 @@ pub(crate) fn run(
             None => SessionStore::new(env).transcript_with_pictures(&args.input)?,
         };
     ui.report_problems(&transcript.problems);
-    let (target, out) = (args.to, args.output.as_deref());
-    TranscriptExport { transcript: &transcript, pictures: &pictures, format: target, out }
+    let (format, out) = (args.to, args.output.as_deref());
+    TranscriptExport { transcript: &transcript, pictures: &pictures, format, out }
         .write_output(ui, env)?;
     Ok(CommandExit::Done)
 }

@@ -1,4 +1,4 @@
-//! `steno cost`: what was billed, added up.
+//! `steno cost`: adds up tokens and costs.
 
 mod blocks;
 mod charge_source;
@@ -18,30 +18,30 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_scope::SessionScope;
 use crate::ui::Ui;
 
-/// Add up tokens and what they cost, each API message once.
+/// Add up tokens and costs; each API message counts once.
 ///
-/// Prices come with Steno; those in `config.toml` come before them. A model without a price
-/// is named and its cost left open, never taken for nothing.
+/// Prices come with Steno; `config.toml` overrides them. A model without a price is named; its cost counts as
+/// unknown, not as zero.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// By what to add up.
+    /// Group the totals by this key.
     #[arg(long, value_enum, default_value_t = CostGrouping::Day)]
     by: CostGrouping,
     #[command(flatten)]
     scope: SessionScope,
-    /// Whose word to take for what a message cost.
+    /// Where the cost of a message comes from.
     #[arg(long, value_enum, default_value_t = CostSource::Auto)]
     mode: CostSource,
-    /// Days and times of this zone, such as Europe/Berlin, instead of the system's.
+    /// Time zone for days and times, such as Europe/Berlin [default: the system's].
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
-    /// Read the agents' own files instead of what is kept.
+    /// Read the agents' session files instead of the store.
     #[arg(long)]
     no_index: bool,
-    /// Files or folders to read instead of all places that `steno sync` knows.
+    /// Files or folders to read instead of all folders that `steno sync` knows.
     #[arg(value_name = "PATH", requires = "no_index")]
     paths: Vec<PathBuf>,
-    /// Draw the costs into this file.
+    /// Write an SVG chart to this file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Print JSON Lines.
@@ -49,46 +49,53 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// By what to add up.
+/// Key of the groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum CostGrouping {
-    /// Days.
+    /// By day.
     Day,
-    /// Weeks, by their Mondays.
+    /// By week, starting on Monday.
     Week,
-    /// Months.
+    /// By month.
     Month,
-    /// Sessions.
+    /// By session.
     Session,
-    /// Project folders.
+    /// By project folder.
     Project,
-    /// Agents.
+    /// By agent.
     Agent,
-    /// Models.
+    /// By model.
     Model,
-    /// Threads.
+    /// By thread.
     Thread,
-    /// Blocks of five hours, in which Claude's plans are limited.
+    /// By five-hour block, the period of Claude's plan limits.
     Block,
 }
 
-/// Whose word to take for what a message cost.
+/// Where the cost of a message comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum CostSource {
-    /// What the agent states, where it does; else it is calculated.
+    /// The cost that the agent reports, else the calculated one.
     Auto,
     /// Tokens times prices.
     Calculate,
-    /// What the agent states only.
+    /// Only the cost that the agent reports.
     Stated,
 }
 
-/// What is to be added up, with the cost of each.
-struct PricedCharges {
-    charges: Charges,
-    costs: Vec<Option<f64>>,
-    /// Which are asked for.
-    filter: Filter,
+/// Charges, the cost of each, and the selection.
+pub(crate) struct PricedCharges {
+    pub(crate) charges: Charges,
+    pub(crate) costs: Vec<Option<f64>>,
+    /// Selects the charges to add up.
+    pub(crate) filter: Filter,
+}
+
+/// The arguments of a report and its charges.
+struct CostReport<'a> {
+    env: &'a ProcessEnvironment,
+    args: &'a Args,
+    priced: &'a PricedCharges,
 }
 
 /// Runs the command.
@@ -111,10 +118,11 @@ pub(crate) fn run(
         charge_source::from_index(ui, &env, &args.scope)?
     };
     let costs = charges.costs(&prices, args.mode.into());
-    let accounts = PricedCharges { charges, costs, filter };
+    let priced = PricedCharges { charges, costs, filter };
+    let report = CostReport { env: &env, args, priced: &priced };
     match args.by.group_key() {
-        Some(by) => rows::print_rows(ui, &env, args, (&accounts, by))?,
-        None => blocks::print_blocks(ui, &env, args, &accounts)?,
+        Some(by) => rows::print_rows(ui, &report, by)?,
+        None => blocks::print_blocks(ui, &report)?,
     }
     Ok(exit)
 }
@@ -134,7 +142,7 @@ impl CostGrouping {
         })
     }
 
-    /// The word for it.
+    /// Noun for the key.
     fn noun(self) -> &'static str {
         self.group_key().map_or("block", By::name)
     }
@@ -150,7 +158,7 @@ impl From<CostSource> for Mode {
     }
 }
 
-/// Writes a drawing.
+/// Writes the chart to a file.
 fn write_svg(env: &ProcessEnvironment, path: &Path, text: &str) -> Result<(), CommandError> {
     let path = env.cwd.join(path);
     std::fs::write(&path, text)

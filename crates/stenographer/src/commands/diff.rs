@@ -1,4 +1,4 @@
-//! `steno diff`: two sessions side by side.
+//! `steno diff`: compares two sessions side by side.
 
 mod side_by_side;
 
@@ -15,45 +15,43 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::{Ui, count_noun};
 
-/// Lines of the same text that are shown before and after a change.
+/// Unchanged lines shown around a change.
 const CONTEXT_LINES: usize = 2;
 
-/// Columns where no terminal says how many there are.
+/// Width without a terminal.
 const DEFAULT_WIDTH: usize = 80;
 
-/// Compare two sessions: what is known of them, then what was said, side by side.
+/// Compare two sessions side by side: facts first, then entries.
 ///
-/// In the middle, | stands between what has changed, < follows what only the first session has, and > comes before what
-/// only the second one has. What is the same in both is counted, not shown.
+/// The middle column shows | between changed lines, < after lines that only the first session has, and > before lines
+/// that only the second has. Equal entries are counted, not printed.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Exit codes: 0 the same was said in both, 1 not the same, 2 something went wrong"
-)]
+#[command(after_help = "Exit codes: 0 equal, 1 different, 2 error")]
 pub(crate) struct Args {
-    /// The one session: its id, the beginning of one, `latest`, or a path.
+    /// First session: id, unique prefix, `latest`, or a path.
     #[arg(value_name = "A")]
     a: String,
-    /// The other session.
+    /// Second session.
     #[arg(value_name = "B")]
     b: String,
-    /// Whose view to show.
+    /// Output style.
     #[arg(long, value_enum, default_value_t = DiffStyle::Terminal)]
     style: DiffStyle,
-    /// Print JSON Lines: what is known, then each entry and those of its lines that differ.
+    /// Print JSON Lines: facts, then each entry with its changed lines.
     #[arg(long, conflicts_with = "style")]
     json: bool,
 }
 
-/// How the sessions are shown.
+/// Output style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum DiffStyle {
-    /// Ours.
+    /// Steno's own style.
     Terminal,
-    /// As `steno as devflow transcript diff` does.
+    /// The style of `steno as devflow transcript diff`.
     Devflow,
 }
 
-/// Runs the command. As diff(1) does, it ends with 2 when something goes wrong.
+/// Runs the command. Like diff(1), it exits with 2 on an error.
 pub(crate) fn run(
     ui: &mut Ui,
     env: &ProcessEnvironment,
@@ -76,7 +74,7 @@ pub(crate) fn run(
             writeln!(ui.out())?;
         }
     } else {
-        print_side_by_side(ui, env, (&a, &b), &steps)?;
+        print_side_by_side(ui, env, &ComparedSessions { a: &a, b: &b, steps: &steps })?;
     }
     let is_same = steps.iter().all(|step| matches!(step, Step::Same(..)));
     Ok(match is_same {
@@ -86,39 +84,49 @@ pub(crate) fn run(
     })
 }
 
+/// Two sessions and the steps from one to the other.
+struct ComparedSessions<'a> {
+    a: &'a Transcript,
+    b: &'a Transcript,
+    steps: &'a [Step],
+}
+
 fn print_side_by_side(
     ui: &mut Ui,
     env: &ProcessEnvironment,
-    (a, b): (&Transcript, &Transcript),
-    steps: &[Step],
+    compared: &ComparedSessions<'_>,
 ) -> Result<(), CommandError> {
+    let ComparedSessions { a, b, steps } = *compared;
     let width = if ui.is_terminal() { ui.width() } else { DEFAULT_WIDTH };
     let mut sides = SideBySidePrinter::new(ui, width);
     let clock = |at: Timestamp| at.in_zone(&env.zone).date_and_clock();
     for fact in facts::of(&a.session, &b.session, &clock) {
         sides.print_fact(&fact)?;
     }
-    let mut alike = 0;
+    let mut same_count = 0;
     for step in steps {
         if let Step::Same(..) = step {
-            alike += 1;
+            same_count += 1;
             continue;
         }
-        print_same_count(&mut sides, std::mem::take(&mut alike))?;
+        print_same_count(&mut sides, std::mem::take(&mut same_count))?;
         print_pair(&mut sides, &Pair::of(step, &a.entries, &b.entries))?;
     }
-    print_same_count(&mut sides, alike)
+    print_same_count(&mut sides, same_count)
 }
 
-fn print_same_count(sides: &mut SideBySidePrinter<'_>, alike: u64) -> Result<(), CommandError> {
-    match alike {
+fn print_same_count(
+    sides: &mut SideBySidePrinter<'_>,
+    same_count: u64,
+) -> Result<(), CommandError> {
+    match same_count {
         0 => Ok(()),
-        1 => sides.print_note("= 1 entry is the same"),
-        more => sides.print_note(&format!("= {more} entries are the same")),
+        1 => sides.print_note("= 1 equal entry"),
+        more => sides.print_note(&format!("= {more} equal entries")),
     }
 }
 
-/// An entry of each session, or of one.
+/// Prints a pair of entries, or one without a counterpart.
 fn print_pair(sides: &mut SideBySidePrinter<'_>, pair: &Pair<'_>) -> Result<(), CommandError> {
     let texts = pair.texts();
     let rows = rows(&texts[0], &texts[1]);
@@ -146,7 +154,7 @@ fn print_omitted_count(sides: &mut SideBySidePrinter<'_>, lines: u64) -> Result<
     if lines == 0 {
         Ok(())
     } else {
-        sides.print_aside(&format!("… {} alike", count_noun(lines, "line")))
+        sides.print_aside(&format!("… {}", count_noun(lines, "equal line")))
     }
 }
 

@@ -1,4 +1,4 @@
-//! `steno exec`: runs a program and records what it asks of models.
+//! `steno exec`: runs a program and records its API traffic.
 
 mod child;
 mod proxied;
@@ -28,45 +28,45 @@ use crate::runnable_agent;
 use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
-/// Run a program and record every model that it asks.
+/// Run a program and record its requests to model APIs.
 ///
-/// The program is told, by the variables that the SDKs of OpenAI, Anthropic, Gemini, LiteLLM and others know, to ask a
-/// gateway on this machine. Whatever passes there goes on unchanged, and is kept without keys and cookies. Servers that
-/// the variables already name stay those that are asked. Signals and the exit code are the program's own.
+/// Sets the base URL variables of the SDKs of OpenAI, Anthropic, Gemini, LiteLLM and others to a gateway on this
+/// machine. The gateway forwards everything unchanged and records it without keys and cookies. If a variable already
+/// names a server, requests still go to that server. Forwards signals and returns the program's exit code.
 ///
-/// Claude Code, Codex and OpenCode name their session in each request: unless --session or --name is given, they are
-/// recorded into that one, beside the files that they write themselves. What other agents have asked joins their own
-/// session once `steno sync` finds the same answers in it.
+/// Claude Code, Codex and OpenCode send their session id with each request: unless --session or --name is given,
+/// their traffic is recorded into that session. Traffic of other agents joins their session once `steno sync` finds
+/// the same responses in it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session to begin or to go on with: its whole id, or `latest` [default: a new one].
+    /// Session to begin or continue: its full id, or `latest` [default: a new one].
     #[arg(long, value_name = "ID")]
     session: Option<SessionId>,
-    /// Who is being recorded [default: the command's name].
+    /// Agent name of the recording [default: the program's name].
     #[arg(long, value_name = "NAME")]
     name: Option<AgentName>,
-    /// Tell subagents and forks apart: each conversation beside the first becomes a source of its own. Without it all
-    /// stands in `primary`, each prompt with its answer.
+    /// Record each further conversation (subagents, forks) as a source of its own. By default all entries have the
+    /// source `primary`.
     #[arg(long)]
     subagents: bool,
-    /// How many bytes of a request or an answer are recorded, such as `64 MiB`; of the rest, length and hash are
-    /// [default: body_limit in config.toml, else 256 MiB].
+    /// Maximum number of bytes recorded per request or response body, such as `64 MiB`; of the rest only length and
+    /// hash are recorded [default: body_limit in config.toml, else 256 MiB].
     #[arg(long, value_name = "SIZE")]
     body_limit: Option<ByteSize>,
-    /// Record through a proxy for HTTPS, instead of telling the program another address of its API.
+    /// Record through an HTTPS proxy, instead of changing the API's base URL.
     ///
-    /// For programs that cannot be told. They are told to use the proxy and to trust a certificate that is made for this
-    /// run; its key is never written. Requests to the hosts of known model APIs and of configured upstreams are recorded,
-    /// all other connections are passed on unread.
+    /// For programs without a setting for the base URL. They are set to use the proxy and to trust a certificate made
+    /// for this run; its key is never written to disk. Requests to known model APIs and configured upstreams are
+    /// recorded; all other connections are forwarded unread.
     #[arg(long)]
     proxy: bool,
-    /// With --proxy: record this host too, such as llm.example.com or *.example.com. May be given several times.
+    /// With --proxy: also record this host, such as llm.example.com or *.example.com. May be repeated.
     #[arg(long, value_name = "HOST", requires = "proxy")]
     proxy_host: Vec<String>,
-    /// Write `requests.jsonl` and `response_meta.jsonl` there too, as chibi does.
+    /// Also write chibi's `requests.jsonl` and `response_meta.jsonl` to this folder.
     #[arg(long, value_name = "DIR")]
     debug_files: Option<PathBuf>,
-    /// The program and its arguments.
+    /// Program and its arguments.
     #[arg(
         required = true,
         trailing_var_arg = true,
@@ -89,7 +89,7 @@ pub(crate) fn run(
     let (agent, session) = (args.name.as_ref(), args.session.as_ref());
     let requested = RequestedSession { agent, session, agent_flag: "--name", default_agent };
     let dir = requested.open_dir_or_new(ui, &SessionStore::new(env))?;
-    let recording = GatewaySettings {
+    let settings = GatewaySettings {
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         upstreams: plan.upstreams(&config)?,
         subagents: args.subagents,
@@ -97,14 +97,14 @@ pub(crate) fn run(
         debug_files: args.debug_files.clone(),
         forward: plan.forward_proxy(),
     };
-    // Whoever names a session or an agent wants all of it there.
+    // With an explicit session or agent, all traffic goes there.
     let is_routed = agent.is_none() && session.is_none();
     let target = RecordingTarget { dir: dir.clone(), is_routed };
-    let traffic = RecordingGateway::start(env, target, recording)?;
-    traffic.report_changes(ui);
-    let (words, variables) = plan.build_launch(args, &traffic.address());
+    let gateway = RecordingGateway::start(env, target, settings)?;
+    gateway.report_changes(ui);
+    let (words, variables) = plan.build_launch(args, &gateway.address());
     let ended = run_program(&words, variables);
-    let recorded = traffic.finish(ui, &closing_status(&ended));
+    let recorded = gateway.finish(ui, &closing_status(&ended));
     let status = ended.map_err(|error| {
         let program = args.command[0].to_string_lossy();
         CommandError::user(format!("could not run {program}: {error}"))
@@ -113,9 +113,9 @@ pub(crate) fn run(
     Ok(CommandExit::from_status(status))
 }
 
-/// Runs a program to its end, with these variables.
+/// Runs a program to its end with these variables.
 fn run_program(words: &[OsString], variables: LaunchVariables) -> io::Result<ExitStatus> {
-    // The launcher could only tell by its exit code.
+    // The launcher could report it only by its exit code.
     let is_missing = |program: &str| cfg!(unix) && !runnable_agent::is_program_installed(program);
     if words[0].to_str().is_some_and(is_missing) {
         return Err(io::Error::new(io::ErrorKind::NotFound, "no such program"));
@@ -124,17 +124,17 @@ fn run_program(words: &[OsString], variables: LaunchVariables) -> io::Result<Exi
         runnable_agent::child_launcher().map_err(|error| io::Error::other(error.error))?;
     let (mut command, group) = child::prepare_command(&launcher, words);
     command.envs(variables);
-    child::run(&launcher, (command, group))
+    child::run(&launcher, command, group)
 }
 
 /// Names and values of variables.
 type LaunchVariables = Vec<(String, OsString)>;
 
-/// How the program is led to the gateway.
+/// How the program's requests reach the gateway.
 enum LaunchPlan {
-    /// It is told another address of its API.
+    /// By another base URL.
     Address(Box<AgentRoute>),
-    /// It is told to use a proxy.
+    /// Through the forward proxy.
     Proxy(ProxiedLaunch),
 }
 
@@ -163,7 +163,7 @@ impl LaunchPlan {
         }
     }
 
-    /// The words and the variables with which the program is started.
+    /// Returns the command line and the variables of the program.
     fn build_launch(&self, args: &Args, address: &str) -> (Vec<OsString>, LaunchVariables) {
         match self {
             Self::Address(route) => (route.command(address), route.variables(address)),
@@ -179,14 +179,14 @@ impl LaunchPlan {
     }
 }
 
-/// Says where the record is, or that there is none.
+/// Reports the recorded sessions, or that there are none.
 fn report_recording(ui: &mut Ui, recorded: &RecordedTraffic, plan: &LaunchPlan) {
     for dir in &recorded.sessions {
         let (id, path) = (dir.id(), dir.path().display());
         ui.status(format_args!("recorded as {id} in {path}; see `steno show {id}`"));
     }
     if recorded.sessions.is_empty() && recorded.is_closed && !recorded.has_gap {
-        ui.warning("no request came through the gateway, so nothing was recorded");
+        ui.warning("no requests reached the gateway; nothing was recorded");
         ui.print_note(format_args!("hint: {}", plan.no_request_hint()));
     }
 }
@@ -199,7 +199,7 @@ fn closing_status(ended: &std::io::Result<ExitStatus>) -> Closing {
     }
 }
 
-/// The command's name, as far as it can be a folder's.
+/// Returns the program's name, reduced to characters that a folder name allows.
 pub(crate) fn agent_name_of_program(program: &OsString) -> AgentName {
     let stem = Path::new(program).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);

@@ -1,4 +1,4 @@
-//! `steno export`: writes kept sessions in another format, without the secrets in them where it is made to be shared.
+//! `steno export`: writes sessions in another format. Formats made for sharing are redacted.
 
 use std::path::{Path, PathBuf};
 
@@ -14,23 +14,23 @@ use crate::ui::{Ui, count_noun};
 
 /// Write sessions in another format.
 ///
-/// leslie, devflow and chibi are written into a folder, which is made if need be; the others into a file, or
-/// to standard output. What is made to be shared (html and md) is written without keys, tokens and passwords.
+/// leslie, devflow and chibi are written to a folder, which is created if needed; other formats to a file or standard
+/// output. Formats for sharing (html and md) are written without keys, tokens and passwords.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The sessions: their ids, the beginnings of those, `latest`, or paths.
+    /// Sessions: ids, unique prefixes, `latest`, or paths.
     #[arg(value_name = "ID", required_unless_present = "site")]
     sessions: Vec<String>,
-    /// The format.
+    /// Format to write.
     #[arg(long, value_enum)]
     format: ExportFormat,
-    /// Where to [default: standard output]; with several sessions, a folder.
+    /// File to write [default: standard output]; a folder for several sessions.
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// Write a page for each session, or for all that are kept, into this folder, and an index of them.
+    /// Write a page per session, and an index page, to this folder; without IDs, for all sessions.
     #[arg(long, value_name = "DIR", conflicts_with = "output")]
     site: Option<PathBuf>,
-    /// Keep secrets in what is made to be shared.
+    /// Keep secrets in html and md.
     #[arg(long)]
     no_redact: bool,
 }
@@ -42,7 +42,7 @@ pub(crate) fn run(
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
     if args.site.is_some() && args.format != ExportFormat::Html {
-        return Err(CommandError::usage("a site is made of pages").hint("use --format html"));
+        return Err(CommandError::usage("--site needs --format html").hint("add --format html"));
     }
     let mut exporting = SessionExporter { env, args, redactor: Redactor::default() };
     match &args.site {
@@ -55,7 +55,7 @@ pub(crate) fn run(
     Ok(CommandExit::Done)
 }
 
-/// Sessions on their way out.
+/// Exports sessions to files or to a site.
 struct SessionExporter<'a> {
     env: &'a ProcessEnvironment,
     args: &'a Args,
@@ -65,11 +65,11 @@ struct SessionExporter<'a> {
 impl SessionExporter<'_> {
     fn write_files(&mut self, ui: &mut Ui) -> Result<(), CommandError> {
         let store = SessionStore::new(self.env);
-        let (target, out) = (self.args.format, self.args.output.as_deref());
+        let (format, out) = (self.args.format, self.args.output.as_deref());
         for name in &self.args.sessions {
             let PicturedTranscript { transcript, pictures } =
                 self.redact_if_shared(ui, store.transcript_with_pictures(name)?);
-            let file = match (out, target.extension(), self.args.sessions.len()) {
+            let file = match (out, format.extension(), self.args.sessions.len()) {
                 (Some(dir), Some(extension), 2..) => {
                     durable::create_private_dir(dir)?;
                     Some(dir.join(format!("{}.{extension}", transcript.session.id)))
@@ -77,13 +77,12 @@ impl SessionExporter<'_> {
                 _ => out.map(Path::to_owned),
             };
             let (transcript, pictures, out) = (&transcript, &pictures, file.as_deref());
-            TranscriptExport { transcript, pictures, format: target, out }
-                .write_output(ui, self.env)?;
+            TranscriptExport { transcript, pictures, format, out }.write_output(ui, self.env)?;
         }
         Ok(())
     }
 
-    /// A page for each session, and one that lists them, newest first.
+    /// Writes a page per session and an index page, newest first.
     fn write_site(&mut self, ui: &mut Ui, dir: &Path) -> Result<(), CommandError> {
         let store = SessionStore::new(self.env);
         let named = self.args.sessions.iter().map(|name| store.find_session(name));
@@ -111,7 +110,7 @@ impl SessionExporter<'_> {
         Ok(ui.path_line(&path)?)
     }
 
-    /// A session as it may be shared.
+    /// Reports problems, and redacts the session if the format is for sharing.
     fn redact_if_shared(
         &mut self,
         ui: &mut Ui,

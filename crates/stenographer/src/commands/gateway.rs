@@ -1,4 +1,4 @@
-//! `steno gateway`: a recording proxy for whatever asks models on this machine.
+//! `steno gateway`: a recording gateway for any program on this machine.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,29 +19,29 @@ use crate::recording_session::RequestedSession;
 use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
-/// Record whatever programs ask of models through a proxy on this machine.
+/// Record requests to model APIs through a gateway on this machine.
 ///
-/// A program is recorded once its base URL is the printed address followed by the name of an upstream: `/openai/v1`,
-/// `/anthropic`, `/gemini`, or one that was given. Ends with Ctrl-C.
+/// To record a program, set its base URL to the printed address followed by the name of an upstream: `/openai/v1`,
+/// `/anthropic`, `/gemini`, or one given with --upstream. Stop with Ctrl-C.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Where to listen. An address of another network than loopback lets other machines in.
+    /// Address to listen on. With an address other than loopback, other machines can use the gateway.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:4180")]
     listen: SocketAddr,
-    /// Another upstream, or another address for one.
+    /// Add an upstream, or change the address of one.
     #[arg(long = "upstream", value_name = "NAME=URL", value_parser = parse_upstream)]
     upstreams: Vec<Upstream>,
-    /// The session to begin or to go on with: its whole id, or `latest` [default: a new one].
+    /// Session to begin or continue: its full id, or `latest` [default: a new one].
     #[arg(long, value_name = "ID")]
     session: Option<SessionId>,
-    /// Who is being recorded [default: gateway].
+    /// Agent name of the recording [default: gateway].
     #[arg(long, value_name = "NAME")]
     name: Option<AgentName>,
-    /// How many bytes of a request or an answer are recorded, such as `64 MiB`; of the rest, length and hash are
-    /// [default: body_limit in config.toml, else 256 MiB].
+    /// Maximum number of bytes recorded per request or response body, such as `64 MiB`; of the rest only length and
+    /// hash are recorded [default: body_limit in config.toml, else 256 MiB].
     #[arg(long, value_name = "SIZE")]
     body_limit: Option<ByteSize>,
-    /// Write `requests.jsonl` and `response_meta.jsonl` there too, as chibi does.
+    /// Also write chibi's `requests.jsonl` and `response_meta.jsonl` to this folder.
     #[arg(long, value_name = "DIR")]
     debug_files: Option<PathBuf>,
 }
@@ -61,7 +61,7 @@ pub(crate) fn run(
     let requested = RequestedSession { agent, session, agent_flag: "--name", default_agent };
     let dir = requested.open_dir_or_new(ui, &SessionStore::new(env))?;
     let names = join_upstream_names(&upstreams);
-    let recording = GatewaySettings {
+    let settings = GatewaySettings {
         listen: args.listen,
         upstreams,
         subagents: true,
@@ -71,20 +71,20 @@ pub(crate) fn run(
     };
     let is_routed = agent.is_none() && session.is_none();
     let target = RecordingTarget { dir: dir.clone(), is_routed };
-    let traffic = RecordingGateway::start(env, target, recording)?;
-    traffic.report_changes(ui);
-    let stop = traffic.events.0.clone();
+    let gateway = RecordingGateway::start(env, target, settings)?;
+    gateway.report_changes(ui);
+    let stop = gateway.events.0.clone();
     ctrlc::set_handler(move || drop(stop.send(GatewayEvent::Stop))).map_err(CommandError::user)?;
     if !args.listen.ip().is_loopback() {
         ui.warning("other machines can use this gateway");
     }
-    writeln!(ui.out(), "{}", traffic.address())?;
+    writeln!(ui.out(), "{}", gateway.address())?;
     ui.flush()?;
     ui.status(format_args!("recording into {}; upstreams: {names}", dir.id()));
-    while let Ok(GatewayEvent::Recording(change)) = traffic.events.1.recv() {
+    while let Ok(GatewayEvent::Recording(change)) = gateway.events.1.recv() {
         recording_gateway::report_change(ui, &change);
     }
-    let recorded = traffic.finish(ui, &Closing { status: Status::Completed, reason: None });
+    let recorded = gateway.finish(ui, &Closing { status: Status::Completed, reason: None });
     if !recorded.is_closed {
         return Ok(CommandExit::Failed);
     }
@@ -100,6 +100,6 @@ fn join_upstream_names(upstreams: &Upstreams) -> String {
 }
 
 fn parse_upstream(text: &str) -> Result<Upstream, String> {
-    let (name, address) = text.split_once('=').ok_or("write it as NAME=URL")?;
+    let (name, address) = text.split_once('=').ok_or("expected NAME=URL")?;
     Upstream::new(name, address).map_err(|error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! `steno hook`: what agents call. It lets them go on at once; a process of its own does the work.
+//! `steno hook`: the command that agents call. It returns at once; a background process does the work.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,28 +15,28 @@ use crate::hooks::session_sync::sync_session;
 use crate::process_environment::ProcessEnvironment;
 use crate::ui::Ui;
 
-/// An agent may call before it has written the last lines: the session is looked at again after these times.
+/// Delays before each sync: an agent may call the hook before it has written the last lines.
 const SYNC_DELAYS: [Duration; 3] =
     [Duration::ZERO, Duration::from_millis(300), Duration::from_millis(1500)];
 
-/// Keep the session that an agent tells of; called by agents.
+/// Sync the session that an agent reports; called by agents.
 ///
-/// Reads the JSON that agents give to hooks and keeps that session with its subagents, in the background. It always
-/// ends at once and well, and prints nothing; `steno hooks status` shows what went wrong.
+/// Reads the JSON that agents pass to hooks, and copies that session with its subagents in the background. It always
+/// exits at once with 0 and prints nothing; `steno hooks status` shows the last error.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The agent that calls.
+    /// Agent that calls the hook.
     #[arg(value_name = "AGENT")]
     agent: Option<String>,
-    /// The agent's JSON, if not on standard input; before it, another program to call with it.
+    /// The agent's JSON, if not on standard input; may be preceded by another program to call with it.
     #[arg(value_name = "JSON", trailing_var_arg = true, allow_hyphen_values = true)]
     payload: Vec<OsString>,
-    /// Do the work here and now.
+    /// Do the work in this process.
     #[arg(long, hide = true)]
     keep: bool,
 }
 
-/// Runs the command; whatever fails, the agent goes on.
+/// Runs the command. On failure the agent continues, and the error goes to the hook log.
 pub(crate) fn run(
     ui: &mut Ui,
     env: &ProcessEnvironment,
@@ -50,19 +50,19 @@ pub(crate) fn run(
     Ok(CommandExit::Done)
 }
 
-/// Starts the process that does the work. It outlives the agent, and reads the agent's input in our place.
+/// Starts the process that does the work. It outlives the agent and inherits the agent's input.
 fn start_worker(args: &Args) -> Result<(), CommandError> {
     #[cfg(unix)]
-    // Fails only for one that leads a group of its own already.
+    // Fails only if the process already leads a group.
     let _ = rustix::process::setsid();
     let mut worker = Command::new(ProcessEnvironment::program_path()?);
     worker.args(["hook", "--keep"]).args(&args.agent);
-    if let Some(told) = args.payload.last() {
-        worker.arg(told).stdin(Stdio::null());
+    if let Some(payload) = args.payload.last() {
+        worker.arg(payload).stdin(Stdio::null());
     }
     let started = spawn_detached(&mut worker);
-    if let [program, arguments @ .., told] = args.payload.as_slice() {
-        spawn_detached(Command::new(program).args(arguments).arg(told).stdin(Stdio::null()))?;
+    if let [program, arguments @ .., payload] = args.payload.as_slice() {
+        spawn_detached(Command::new(program).args(arguments).arg(payload).stdin(Stdio::null()))?;
     }
     started
 }
@@ -75,26 +75,26 @@ fn spawn_detached(command: &mut Command) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Keeps the session, and what its agent still adds within a moment.
+/// Syncs the session several times, to catch lines that the agent writes shortly after the call.
 fn sync_with_retries(ui: &Ui, env: &ProcessEnvironment, args: &Args) -> Result<(), CommandError> {
     let bytes = match args.payload.last() {
-        Some(told) => told.clone().into_encoded_bytes(),
+        Some(payload) => payload.clone().into_encoded_bytes(),
         None => read_stdin(),
     };
-    let told = HookPayload::parse(&bytes)?;
+    let payload = HookPayload::parse(&bytes)?;
     let (mut kept, mut last) = (false, Ok(()));
     for pause in SYNC_DELAYS {
         thread::sleep(pause);
-        last = sync_session(ui, env, args.agent.as_deref(), &told).map(|found| kept |= found);
+        last = sync_session(ui, env, args.agent.as_deref(), &payload).map(|found| kept |= found);
     }
     last?;
-    if kept || told.is_start { Ok(()) } else { Err(missing_session_error(&told)) }
+    if kept || payload.is_start { Ok(()) } else { Err(missing_session_error(&payload)) }
 }
 
-fn missing_session_error(told: &HookPayload) -> CommandError {
-    match (&told.transcript, &told.session) {
+fn missing_session_error(payload: &HookPayload) -> CommandError {
+    match (&payload.transcript, &payload.session) {
         (Some(path), _) => CommandError::user(format!("no session at {}", path.display())),
-        (None, Some(name)) => CommandError::user(format!("no file of session {name}")),
-        (None, None) => CommandError::user("the agent named no session"),
+        (None, Some(name)) => CommandError::user(format!("no session file for {name}")),
+        (None, None) => CommandError::user("the agent reported no session"),
     }
 }

@@ -1,4 +1,4 @@
-//! `steno hooks`: has agents call Steno, so that each session is kept as it happens.
+//! `steno hooks`: registers Steno in the settings of agents.
 
 use std::path::PathBuf;
 
@@ -14,10 +14,10 @@ use crate::process_environment::ProcessEnvironment;
 use crate::text_table::TextTable;
 use crate::ui::Ui;
 
-/// Have agents call Steno, so that each session is kept as it happens.
+/// Register Steno with agents, so that each session is recorded as it happens.
 ///
-/// Registers `steno hook` in the agents' own settings. Whatever else stands there stays as it is, comments included;
-/// the settings as they were before are kept beside them as `NAME.steno-backup`.
+/// Adds `steno hook` to the agents' own settings. All other settings and comments stay unchanged; the previous
+/// settings are saved as `NAME.steno-backup`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -26,11 +26,11 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum HooksAction {
-    /// Register Steno; without names, in every agent that is on this machine.
+    /// Register Steno; without names, with every installed agent.
     Install(AgentSelection),
-    /// Take Steno out of the settings again.
+    /// Remove Steno from the settings.
     Remove(AgentSelection),
-    /// Tell which agents call Steno, and what last went wrong.
+    /// Show which agents call Steno, and the last error.
     Status(AgentSelection),
 }
 
@@ -43,7 +43,7 @@ impl HooksAction {
 
 #[derive(Debug, clap::Args)]
 struct AgentSelection {
-    /// The agents.
+    /// Agents.
     #[arg(value_name = "AGENT", value_parser = agent_name_parser())]
     agents: Vec<String>,
     /// Print JSON Lines.
@@ -73,74 +73,74 @@ pub(crate) fn run(
     let program = program.to_str().ok_or("the path of this program is not UTF-8")?;
     let log = HookLog::new(&env.store);
     let (mut rows, mut exit) = (Vec::new(), CommandExit::Done);
-    for place in select_settings(env, &args.action) {
-        let registration = HookRegistration { agent: place.agent, program };
-        match apply_action(ui, &args.action, &place, &registration) {
+    for agent_settings in select_settings(env, &args.action) {
+        let registration = HookRegistration { agent: agent_settings.agent, program };
+        match apply_action(ui, &args.action, &agent_settings, &registration) {
             Ok(state) => rows.push(HookStatusRow {
-                agent: place.agent.name,
+                agent: agent_settings.agent.name,
                 state,
-                settings: place.file.to_string_lossy().into_owned(),
-                last_problem: log.last_error(place.agent.name),
+                settings: agent_settings.file.to_string_lossy().into_owned(),
+                last_problem: log.last_error(agent_settings.agent.name),
             }),
             Err(error) => exit = ui.report_error(&error),
         }
     }
     if rows.is_empty() && exit == CommandExit::Done {
-        ui.status("no agent that has hooks was found on this machine");
+        ui.status("no agent with hooks is installed");
         return Ok(CommandExit::Failed);
     }
     print_status_rows(ui, &rows, args.action.selection().json)?;
     Ok(exit)
 }
 
-/// An agent's settings.
+/// Settings of an agent.
 struct AgentSettings {
     agent: &'static HookedAgent,
     file: PathBuf,
-    /// Whether the agent is on this machine.
+    /// Whether the agent is installed.
     is_installed: bool,
 }
 
-/// The settings to look at. Those of an agent that is not there are changed only if it was named.
+/// Selects the settings to act on. Those of an agent that is not installed are changed only if it was named.
 fn select_settings(env: &ProcessEnvironment, action: &HooksAction) -> Vec<AgentSettings> {
     let names = action.selection();
     let is_listed = matches!(action, HooksAction::Status(_));
     let mut found = Vec::new();
-    for place in settings(&env.home, &ProcessEnvironment::variable) {
-        let agent = HOOKED_AGENTS.iter().find(|agent| agent.name == place.agent);
-        let is_named = names.agents.iter().any(|name| name == place.agent);
-        let is_there = place.path.is_dir();
-        let is_wanted = is_named || (names.agents.is_empty() && (is_there || is_listed));
+    for agent_settings in settings(&env.home, &ProcessEnvironment::variable) {
+        let agent = HOOKED_AGENTS.iter().find(|agent| agent.name == agent_settings.agent);
+        let is_named = names.agents.iter().any(|name| name == agent_settings.agent);
+        let is_installed = agent_settings.path.is_dir();
+        let is_wanted = is_named || (names.agents.is_empty() && (is_installed || is_listed));
         if let Some(agent) = agent.filter(|_| is_wanted) {
             found.push(AgentSettings {
                 agent,
-                file: place.path.join(agent.file),
-                is_installed: is_there,
+                file: agent_settings.path.join(agent.file),
+                is_installed,
             });
         }
     }
     found
 }
 
-/// Does what is asked for with one agent, and tells how it stands then.
+/// Applies the action to one agent and returns its state.
 fn apply_action(
     ui: &mut Ui,
     action: &HooksAction,
-    place: &AgentSettings,
+    agent_settings: &AgentSettings,
     registration: &HookRegistration<'_>,
 ) -> Result<HookState, CommandError> {
-    let file = HookSettingsFile::read(&place.file)?;
+    let file = HookSettingsFile::read(&agent_settings.file)?;
     match action {
         HooksAction::Install(_) => {
             if let Some(backup) = file.install(registration)? {
-                ui.status(format_args!("the settings as they were: {}", backup.display()));
+                ui.status(format_args!("previous settings saved as {}", backup.display()));
             }
         }
         HooksAction::Remove(_) => file.remove(registration)?,
-        HooksAction::Status(_) if !place.is_installed => return Ok(HookState::NotFound),
+        HooksAction::Status(_) if !agent_settings.is_installed => return Ok(HookState::NotFound),
         HooksAction::Status(_) => {}
     }
-    HookSettingsFile::read(&place.file)?.state(registration)
+    HookSettingsFile::read(&agent_settings.file)?.state(registration)
 }
 
 fn print_status_rows(ui: &mut Ui, rows: &[HookStatusRow], json: bool) -> Result<(), CommandError> {
@@ -158,7 +158,7 @@ fn print_status_rows(ui: &mut Ui, rows: &[HookStatusRow], json: bool) -> Result<
     let text = table.render(ui.width());
     ui.listing_text(&text)?;
     for problem in rows.iter().filter_map(|row| row.last_problem.as_ref()) {
-        ui.print_note(format_args!("last problem: {problem}"));
+        ui.print_note(format_args!("last error: {problem}"));
     }
     Ok(())
 }

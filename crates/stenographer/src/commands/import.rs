@@ -1,4 +1,4 @@
-//! `steno import`: keeps transcripts that other systems left in files.
+//! `steno import`: copies transcripts from files into the vault.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,10 @@ use crate::session_importer::SessionImporter;
 use crate::session_store::{SessionStore, unknown_format_error};
 use crate::ui::{Ui, count_noun};
 
-/// Keep transcripts from files or folders of any known format.
+/// Import transcripts from files or folders in any known format.
 ///
-/// Formats are told from the content. The files' bytes are kept as they are; importing again keeps only
-/// what is new. Prints the id of each session.
+/// The format is detected from the content. Original bytes are kept; importing again adds only what is new. Prints
+/// the id of each session.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Files or folders.
@@ -32,8 +32,8 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let keeper = SessionImporter::new(SessionStore::new(env).vault)?;
-    let mut import = ImportRun { ui, keeper, json: args.json, exit: CommandExit::Done };
+    let importer = SessionImporter::new(SessionStore::new(env).vault)?;
+    let mut import = ImportRun { ui, importer, json: args.json, exit: CommandExit::Done };
     for path in &args.paths {
         let path = env.cwd.join(path);
         if let Err(error) = import.import_path(&path) {
@@ -41,14 +41,14 @@ pub(crate) fn run(
             import.exit = CommandExit::Failed;
         }
     }
-    import.keeper.flush()?;
-    import.keeper.attribute_traffic(None)?;
+    import.importer.flush()?;
+    import.importer.attribute_traffic(None)?;
     Ok(import.exit)
 }
 
 struct ImportRun<'a> {
     ui: &'a mut Ui,
-    keeper: SessionImporter,
+    importer: SessionImporter,
     json: bool,
     exit: CommandExit,
 }
@@ -74,23 +74,23 @@ impl ImportRun<'_> {
     }
 
     fn import_session(&mut self, found: &Found) -> Result<(), CommandError> {
-        let kept = self.keeper.import(found)?;
-        // What is printed is acknowledged.
-        self.keeper.commit()?;
-        self.ui.report_problems(&kept.problems.into_problems());
-        let (id, agent, entries) = (kept.dir.id(), kept.dir.agent(), kept.entries);
+        let imported = self.importer.import(found)?;
+        // A printed id is an acknowledgement, so the session must be durable.
+        self.importer.commit()?;
+        self.ui.report_problems(&imported.problems.into_problems());
+        let (id, agent, entries) = (imported.dir.id(), imported.dir.agent(), imported.entries);
         if self.json {
             let path = found.bundle.root.to_string_lossy();
             let row = json!({"id": id.as_str(), "agent": agent, "entries": entries,
-                "added": kept.bytes_added, "path": path});
+                "added": imported.bytes_added, "path": path});
             writeln!(self.ui.out(), "{row}")?;
             return Ok(());
         }
         writeln!(self.ui.out(), "{id}")?;
-        let news = if kept.bytes_added == 0 {
+        let news = if imported.bytes_added == 0 {
             "nothing".to_owned()
         } else {
-            count_noun(kept.bytes_added, "byte")
+            count_noun(imported.bytes_added, "byte")
         };
         let entries = count_noun(entries, "entry");
         self.ui.status(format_args!("{agent} {id}: {entries}, {news} new"));

@@ -1,4 +1,4 @@
-//! `steno inspect`: counts what is in files, without keeping anything.
+//! `steno inspect`: counts the content of files. Writes nothing to the store.
 
 use std::path::{Path, PathBuf};
 
@@ -12,17 +12,16 @@ use crate::session_store::unknown_format_error;
 use crate::text_table::TextTable;
 use crate::ui::{Ui, count_noun};
 
-/// Count prompts, answers, tools and tokens in files of any known format.
+/// Count prompts, responses, tool calls and tokens in files of any known format.
 ///
-/// Nothing is kept. A source that holds several sessions has a row for each, and so has
-/// each file of a subagent. In the total, a message that was copied from one source into
-/// another (a fork, a resumed session) counts once.
+/// Nothing is imported. A file with several sessions has a row for each; so has each file of a subagent. In the
+/// total, a message copied from one file to another (by a fork or a resumed session) counts once.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Files or folders.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// End with a total: every message once.
+    /// End with a total that counts every message once.
     #[arg(long)]
     total: bool,
     /// Print JSON Lines.
@@ -69,7 +68,7 @@ fn print_json(ui: &mut Ui, row: &impl Serialize) -> Result<(), CommandError> {
     Ok(writeln!(ui.out())?)
 }
 
-/// What was counted so far.
+/// Rows, total and failures so far.
 #[derive(Default)]
 struct InspectionResults {
     rows: Vec<Inspection>,
@@ -78,7 +77,7 @@ struct InspectionResults {
 }
 
 impl InspectionResults {
-    /// Counts what is at a path; a session that cannot be read is a failure of its own.
+    /// Counts the sessions at a path; a session that cannot be read becomes a failure.
     fn count_path(&mut self, path: &Path) -> Result<(), CommandError> {
         let look = format::look(path)?;
         if look.found.is_empty() && look.failures.is_empty() {

@@ -1,4 +1,4 @@
-//! `steno list`: the sessions that are kept.
+//! `steno list`: lists sessions or threads.
 
 use std::path::PathBuf;
 
@@ -16,22 +16,22 @@ use crate::session_store::SessionStore;
 use crate::text_table::TextTable;
 use crate::ui::{Ui, count_noun};
 
-/// List the sessions that are kept, or the threads of a project, newest first.
+/// List recorded sessions, or the threads of a project, newest first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only those of this agent.
+    /// Only sessions of this agent.
     #[arg(long, value_name = "NAME", conflicts_with = "threads")]
     agent: Option<String>,
-    /// At most so many.
+    /// Print at most N.
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<usize>,
-    /// List recordings without entries too, such as a connection over which nothing was asked.
+    /// Include recordings without entries, such as a connection without any request.
     #[arg(long, conflicts_with = "threads")]
     empty: bool,
     /// List the threads of a project.
     #[arg(long)]
     threads: bool,
-    /// Only threads that stand so.
+    /// Only threads with this status.
     #[arg(
         long,
         value_name = "STATUS",
@@ -39,7 +39,7 @@ pub(crate) struct Args {
         value_parser = word_parser::<thread::Status>(thread::Status::WORDS)
     )]
     status: Option<thread::Status>,
-    /// The project whose threads are listed [default: as in other commands on threads].
+    /// Project of the threads [default: this folder, or the nearest above that has threads].
     #[arg(long, value_name = "DIR", requires = "threads")]
     project: Option<PathBuf>,
     /// Print JSON Lines.
@@ -54,9 +54,9 @@ pub(crate) fn run(
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
     if args.threads {
-        let place = ThreadFlags { project: args.project.clone(), json: args.json };
-        let wanted = ThreadFilter { status: args.status, limit: args.limit, place };
-        return super::thread::list::run(ui, env, &wanted);
+        let flags = ThreadFlags { project: args.project.clone(), json: args.json };
+        let filter = ThreadFilter { status: args.status, limit: args.limit, flags };
+        return super::thread::list::run(ui, env, &filter);
     }
     ProjectThreads::finish_killed_runs_near(ui, env);
     let store = SessionStore::new(env);
@@ -84,10 +84,10 @@ fn print_json(ui: &mut Ui, store: &SessionStore, args: &Args) -> Result<CommandE
     Ok(exit)
 }
 
-/// Sessions as JSON Lines. They are printed once the index has given all of them without an error.
+/// Sessions as JSON Lines. They are printed only if the index returned all of them without an error.
 #[derive(Default)]
 struct JsonListing {
-    /// Whether recordings that got nothing are listed, and how many were not.
+    /// Whether recordings without entries are listed, and how many were hidden.
     with_empty: bool,
     hidden: usize,
     lines: Vec<u8>,
@@ -117,7 +117,8 @@ impl JsonListing {
     }
 }
 
-/// Lists so many sessions although some of the newest are hidden. `list` gives a listing of the newest, and how many it hides.
+/// Lists up to `wanted` sessions although some are hidden: repeats with a larger limit until enough are left. `list`
+/// returns a listing and its number of hidden sessions.
 fn list_enough<T>(
     wanted: Option<usize>,
     mut list: impl FnMut(Option<usize>) -> Result<(T, usize), IndexError>,
@@ -140,7 +141,7 @@ fn print_list(
 ) -> Result<CommandExit, CommandError> {
     let (agent, is_terminal) = (args.agent.as_deref(), ui.is_terminal());
     let ask = |index: &Index| {
-        // A person types the beginning of an id; a pipe gets all of it.
+        // A terminal gets short ids, a pipe whole ids.
         let shown = match args.limit {
             _ if !is_terminal => usize::MAX,
             Some(limit) => distinct_length_among_newest(index, agent, limit)?,
@@ -164,7 +165,7 @@ fn print_list(
         ui.status(format_args!("{hidden} without entries not listed; use --empty to see them"));
     }
     if listing.is_empty && listing.hidden == 0 {
-        ui.status("nothing is kept yet; run `steno sync`, `steno import PATH` or `steno record`");
+        ui.status("no sessions yet; run `steno sync`, `steno import PATH` or `steno record`");
     } else if !listing.is_empty {
         let text = listing.table.render(ui.width());
         ui.transcript_text(&text)?;
@@ -172,38 +173,28 @@ fn print_list(
     Ok(exit)
 }
 
-/// A list in the making.
+/// The table of sessions.
 struct SessionTable<'a> {
     store: &'a SessionStore,
     zone: &'a TimeZone,
     this_year: i16,
-    /// How many characters of an id.
+    /// Characters shown of each id.
     id_length: usize,
     table: TextTable<6>,
     is_empty: bool,
-    /// Whether recordings that got nothing are listed, and how many were not.
+    /// Whether recordings without entries are listed, and how many were hidden.
     with_empty: bool,
     hidden: usize,
     unreadable: Vec<(SessionId, String)>,
 }
 
 impl<'a> SessionTable<'a> {
-    fn new(env: &'a ProcessEnvironment, store: &'a SessionStore, shown: usize) -> Self {
+    fn new(env: &'a ProcessEnvironment, store: &'a SessionStore, id_length: usize) -> Self {
         let this_year = env.clock.now().in_zone(&env.zone).wall().year();
         let table = TextTable::new(["STARTED", "AGENT", "STATUS", "ENTRIES", "ID", "TITLE"]);
-        let (zone, troubles) = (&env.zone, Vec::new());
+        let (zone, unreadable) = (&env.zone, Vec::new());
         let (is_empty, with_empty, hidden) = (true, false, 0);
-        Self {
-            store,
-            zone,
-            this_year,
-            id_length: shown,
-            table,
-            is_empty,
-            with_empty,
-            hidden,
-            unreadable: troubles,
-        }
+        Self { store, zone, this_year, id_length, table, is_empty, with_empty, hidden, unreadable }
     }
 
     fn add(&mut self, mut heading: Heading) {
@@ -234,7 +225,7 @@ impl<'a> SessionTable<'a> {
 }
 
 fn report_unreadable(ui: &mut Ui, id: &SessionId, reason: &str) -> CommandExit {
-    ui.warning(format_args!("session {id} cannot be read in whole: {reason}"));
+    ui.warning(format_args!("session {id} is only partly readable: {reason}"));
     CommandExit::Failed
 }
 
@@ -252,7 +243,7 @@ fn refresh_heading(store: &SessionStore, heading: &mut Heading) {
     (heading.title, heading.started) = (now.title, now.started);
 }
 
-/// A session that was being recorded when it was last looked at may have ended.
+/// Reads a running session again, as it may have ended since it was indexed.
 pub(crate) fn refresh_running_session(store: &SessionStore, session: Session) -> Session {
     if session.status != Status::Running {
         return session;
@@ -264,16 +255,16 @@ pub(crate) fn refresh_running_session(store: &SessionStore, session: Session) ->
     now.map_or(session, |transcript| transcript.session)
 }
 
-/// Day and time; of another year than this one, the whole date.
+/// Formats day and time; in another year, the date.
 pub(crate) fn format_start(at: Timestamp, this_year: i16) -> String {
     let form = if at.wall().year() == this_year { "%m-%d %H:%M" } else { "%Y-%m-%d" };
     at.wall().strftime(form).to_string()
 }
 
-/// How many characters of an id are shown at least.
+/// Minimum number of characters shown of an id.
 pub(crate) const MIN_ID_CHARS: usize = 8;
 
-/// How many characters tell the newest sessions from all others, without a look at all others.
+/// Returns the id length that distinguishes the newest sessions from all others, without reading all ids.
 fn distinct_length_among_newest(
     index: &Index,
     agent: Option<&str>,
@@ -285,7 +276,7 @@ fn distinct_length_among_newest(
     lengths.try_fold(MIN_ID_CHARS, |longest, length| Ok(longest.max(length?)))
 }
 
-/// How many characters of their ids tell the sessions apart; at least eight.
+/// Returns the id length that distinguishes all sessions, at least [`MIN_ID_CHARS`].
 fn distinct_length(sessions: Vec<(String, SessionId)>) -> usize {
     let mut ids: Vec<&str> = sessions.iter().map(|(_, id)| id.as_str()).collect();
     ids.sort_unstable();

@@ -1,4 +1,4 @@
-//! `steno record`: keeps what comes in on standard input.
+//! `steno record`: records JSON Lines from standard input.
 
 mod pretty_document;
 
@@ -20,22 +20,21 @@ use crate::recording_session::RequestedSession;
 use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
-/// Keep a running session: JSON Lines on standard input, each safe as soon as it is acknowledged.
+/// Record JSON Lines from standard input; each line is durable once acknowledged.
 ///
-/// A line may be an entry of ours, or one of weakincentives, chibi, devflow or OpenAI (chat messages, items of the
-/// Responses API, lists of either, requests and responses), or a line of an agent's own session file, as Claude Code, Codex and
-/// Gemini CLI write them: `steno show` shows such lines as it shows that file. Its shape is detected from its content, and its bytes are kept as
-/// they are; a JSON document over several lines is kept as one line. A line that cannot be read is kept too and reported,
-/// and so is, once, each field of a message that is not understood.
+/// A line may be an entry of Steno, weakincentives, chibi, devflow, Claude or OpenAI: chat messages, items of the
+/// Responses API, lists of either, requests and responses. The format is detected from the content, and the bytes are
+/// kept as they are; a JSON document over several lines is kept as one line. A line that cannot be parsed is kept too
+/// and reported; an unknown field of a message is reported once.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Who is being recorded [default: that of the session, or "unknown"].
+    /// Agent name of the recording [default: that of the session, or "unknown"].
     #[arg(long, value_name = "NAME")]
     agent: Option<AgentName>,
-    /// The session to begin or to go on with: its whole id, or `latest` [default: a new one].
+    /// Session to begin or continue: its full id, or `latest` [default: a new one].
     #[arg(long, value_name = "ID")]
     session: Option<SessionId>,
-    /// The folder that the session is about [default: the working folder].
+    /// Project folder of the session [default: the working folder].
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
     /// Print the sequence number of each entry once it is on disk; the session id goes to stderr.
@@ -58,9 +57,9 @@ pub(crate) fn run(
         ui.print_note(&id);
     }
     let mut input = BufReader::with_capacity(1 << 20, io::stdin());
-    // A session begins with its first byte: one without any would be in all lists.
+    // Without input no session is created; an empty one would appear in all lists.
     if input.fill_buf()?.is_empty() {
-        ui.warning("nothing came on standard input, so nothing was recorded");
+        ui.warning("standard input was empty; nothing was recorded");
         return Ok(CommandExit::Done);
     }
     let opening = session_opening(env, &args, &dir);
@@ -69,7 +68,7 @@ pub(crate) fn run(
     let recorder = Recorder::open(dir.clone(), &opening, env.clock.clone())?;
     if recorder.cut() > 0 {
         ui.warning(format_args!(
-            "cut off {} bytes that a killed recorder had left half written",
+            "removed {} bytes of an incomplete record that a killed recorder left",
             recorder.cut()
         ));
     }
@@ -109,9 +108,9 @@ struct StdinRecording<'a> {
     ui: &'a mut Ui,
     recorder: &'a Recorder,
     acknowledges: bool,
-    /// Numbers of entries that are in the log but not yet surely on disk.
+    /// Sequence numbers of entries that are in the log but not yet synced to disk.
     unacknowledged: Vec<u64>,
-    /// Fields of messages that were reported.
+    /// Unknown message fields that were already reported.
     reported_fields: HashSet<String>,
     exit: CommandExit,
 }
@@ -134,7 +133,7 @@ impl StdinRecording<'_> {
         Ok(self.exit)
     }
 
-    /// Keeps a line and reports what of it is not understood.
+    /// Records a line; reports parse errors and unknown fields.
     fn record_line(&mut self, line: &Line, lines: &InputLines) -> Result<(), CommandError> {
         if let Some(recorded) = self.append_line(line)? {
             match recorded.entries {
@@ -154,7 +153,7 @@ impl StdinRecording<'_> {
                 }
             }
         }
-        // One sync for all lines that have already come.
+        // One sync for all lines in the buffer.
         if !lines.get_ref().buffer().contains(&b'\n') {
             self.commit()?;
         }
@@ -176,10 +175,9 @@ impl StdinRecording<'_> {
     fn commit(&mut self) -> Result<(), CommandError> {
         self.recorder.commit()?;
         if self.acknowledges && self.acknowledge().is_err() {
-            // Whoever asked has gone; what still comes is kept all the same.
+            // The reader has closed the pipe; recording continues.
             self.acknowledges = false;
-            self.ui
-                .warning("nobody reads the acknowledgements any more; recording goes on without");
+            self.ui.warning("the reader of acknowledgements has gone; recording continues");
         }
         self.unacknowledged.clear();
         Ok(())

@@ -1,4 +1,4 @@
-//! `steno reindex`: makes the index anew from the vault.
+//! `steno reindex`: rebuilds the index from the vault.
 
 use steno_core::index::Index;
 
@@ -7,9 +7,9 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::{Ui, count_noun};
 
-/// Build the index anew from what is kept.
+/// Rebuild the index from the vault.
 ///
-/// The index only serves to find and to count; nothing is lost with it. A damaged one is built anew by itself.
+/// The index only serves searches and counts; no data is lost with it. A damaged index is rebuilt automatically.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
@@ -22,7 +22,7 @@ pub(crate) fn run(
     let index = Index::anew(&env.store, None)?;
     let store = SessionStore::new(env);
     let taken = store.update_index(ui, &index)?;
-    ui.status(format_args!("{} taken in", count_noun(taken as u64, "session")));
+    ui.status(format_args!("{} indexed", count_noun(taken as u64, "session")));
     store.query_all(ui, |_| Ok(()))?;
     Ok(CommandExit::Done)
 }

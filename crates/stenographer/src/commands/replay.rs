@@ -1,4 +1,4 @@
-//! `steno replay`: plays a session again, on the terminal, as an agent, or as the API that its agent asked.
+//! `steno replay`: replays a session on the terminal, as an agent, or as the API that the agent called.
 
 mod api;
 mod player;
@@ -18,30 +18,30 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
-/// Play a session again.
+/// Replay a session.
 ///
-/// On a terminal it has the pauses that it had: Space pauses, Enter or n steps, e jumps to the next error, t to the next
-/// tool, + and - change the speed, q ends. Elsewhere nobody waits, unless --speed is given.
+/// On a terminal it keeps the original pauses: Space pauses, Enter or n steps, e jumps to the next error, t to the
+/// next tool call, + and - change the speed, q quits. Elsewhere it prints without pauses, unless --speed is given.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, `latest`, or a path; `rehearsal` comes with Steno.
+    /// Session: id, unique prefix, `latest`, or a path; `rehearsal` is built in.
     #[arg(value_name = "ID")]
     session: String,
-    /// How many times as fast as it was [default: 1].
+    /// Speed factor [default: 1].
     #[arg(long, value_name = "X", value_parser = parse_speed)]
     speed: Option<f64>,
-    /// Wait at most so many seconds.
+    /// Longest pause in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = parse_seconds)]
     max_pause: Duration,
-    /// Begin with this entry, counted from 0 as hits of a search are.
+    /// First entry to show, counted from 0 as in search hits.
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "ReplayMode")]
     from: usize,
     #[command(flatten)]
     mode: ReplayMode,
-    /// Answer only what was asked then: fail on another prompt, or on a request whose new messages were not recorded.
+    /// Fail on a prompt or request that was not recorded.
     #[arg(long, requires = "ReplayMode")]
     strict: bool,
-    /// Where the API listens [default: a free port].
+    /// Address of the API [default: a free port].
     #[arg(
         long,
         value_name = "ADDRESS:PORT",
@@ -52,15 +52,15 @@ pub(crate) struct Args {
     listen: SocketAddr,
 }
 
-/// What it is played as, if not on the terminal.
+/// What to replay the session as, if not on the terminal.
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
 struct ReplayMode {
-    /// Be an agent that speaks the Agent Client Protocol on standard input and output, and answers as recorded.
+    /// Act as an agent that speaks the Agent Client Protocol on standard input and output.
     #[arg(long)]
     as_agent: bool,
-    /// Be the API that the session asked, as `steno exec` or `steno gateway` recorded it, with the pauses that its answers had.
-    /// Requests are told by what is new in them, then by their order. Ends with Ctrl-C.
+    /// Act as the recorded API of a session of `steno exec` or `steno gateway`, with its original pauses. Requests
+    /// are matched by their new messages, then by their order. Stop with Ctrl-C.
     #[arg(long)]
     as_api: bool,
 }
@@ -86,7 +86,7 @@ pub(crate) fn run(
     if args.from >= transcript.entries.len().max(1) {
         let last = transcript.entries.len().saturating_sub(1);
         let error = CommandError::user(format!("no such entry: {}", args.from));
-        return Err(error.hint(format!("its last entry is number {last}")));
+        return Err(error.hint(format!("the last entry is {last}")));
     }
     let pace = ReplayPace { speed: args.speed.unwrap_or(1.0), max_pause: args.max_pause };
     let is_timed = args.speed.is_some() || ui.is_interactive();
@@ -95,7 +95,7 @@ pub(crate) fn run(
     Ok(CommandExit::Done)
 }
 
-/// Answers as recorded, until nobody speaks any more.
+/// Serves recorded responses until the client closes the connection.
 fn serve_agent(transcript: &Transcript, args: &Args) -> Result<CommandExit, CommandError> {
     let is_rehearsal = args.session == REHEARSAL;
     let playing = ReplaySettings {

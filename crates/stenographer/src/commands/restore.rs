@@ -1,4 +1,4 @@
-//! `steno restore`: puts back the files that an agent wrote.
+//! `steno restore`: restores the session files that an agent wrote.
 
 use std::path::PathBuf;
 
@@ -10,32 +10,31 @@ use crate::session_store::SessionStore;
 use crate::ui::Ui;
 use crate::write_permission::WritePermission;
 
-/// Put back the files of an imported session, byte for byte, with their times and modes.
+/// Restore the files of an imported session, byte for byte, with their times and modes.
 ///
-/// They go where they stood, so that the agent's own resume works after it has purged them. Nothing is written when
+/// Files go back to their original paths, so that the agent can resume a session it has purged. Nothing is written if
 /// a file would replace other content. Prints the path of each file.
 ///
-/// Files that stood outside of the folders where the agent keeps its sessions need `--to`, or a yes at a terminal. Files that
-/// other programs run or trust, such as those in `~/.ssh`, are never written.
+/// Files outside of the agent's session folders need `--to`, or a yes at a terminal. Files that other programs run or
+/// trust, such as those in `~/.ssh`, are never written.
 ///
-/// With `--force`, what is replaced is kept beside it as `NAME.steno-backup`. A link in the place of a file is replaced by the
-/// file; what it leads to is not touched.
+/// With `--force`, replaced files are saved as `NAME.steno-backup`. A symbolic link is replaced by the file; its
+/// target is not changed.
 ///
-/// A session that was kept from a database goes back as rows: what the database lacks is inserted, after a copy of it
-/// was made beside it, and nothing else in it is changed. Where there is none, one with this session alone is made.
+/// A session from a database is restored as rows: missing rows are inserted after a backup of the database, and
+/// nothing else in it changes. If there is no database, one with only this session is created.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, or `latest`.
+    /// Session: id, unique prefix, or `latest`.
     #[arg(value_name = "ID")]
     session: String,
-    /// Put them below this folder instead.
+    /// Restore below this folder instead.
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
-    /// Replace what stands there.
+    /// Replace existing files.
     #[arg(long)]
     force: bool,
-    /// Also put back what files held before their agent rewrote them: each version beside its file, as
-    /// NAME.steno-earlier.N.
+    /// Also restore earlier contents of files that the agent rewrote, each as NAME.steno-earlier.N beside its file.
     #[arg(long)]
     earlier: bool,
 }
@@ -65,22 +64,22 @@ pub(crate) fn run(
         ui.path_line(&file.path)?;
         if let Some(backup) = &file.backup {
             let (path, backup) = (file.path.display(), backup.display());
-            ui.status(format_args!("what stood at {path} is kept as {backup}"));
+            ui.status(format_args!("saved the previous {path} as {backup}"));
         }
         if !file.written {
-            ui.status(format_args!("{} is there already", file.path.display()));
+            ui.status(format_args!("{} is up to date", file.path.display()));
         }
     }
     ui.report_problems(&session.faults()?);
     Ok(CommandExit::Done)
 }
 
-/// The failure, and what to do about it.
+/// Adds a hint to the error.
 fn add_restore_hint(error: RestoreError) -> CommandError {
     let hint = match &error {
         error if error.is_taken() => Some("use --force to replace it, or --to DIR"),
-        error if error.is_foreign() => Some("use --to DIR to put them elsewhere"),
-        error if error.is_damage() => Some("run `steno verify` to see what else is damaged"),
+        error if error.is_foreign() => Some("use --to DIR to restore to another folder"),
+        error if error.is_damage() => Some("run `steno verify` to find other damage"),
         _ => None,
     };
     let error = CommandError::user(error);

@@ -1,4 +1,4 @@
-//! `steno resume`: goes on with a session in the agent that held it, or with a thread.
+//! `steno resume`: resumes a session in its agent, or a thread.
 
 mod recall;
 mod thread;
@@ -22,24 +22,24 @@ use crate::session_store::SessionStore;
 use crate::ui::Ui;
 use crate::write_permission::WritePermission;
 
-/// Go on with a session in the agent that held it.
+/// Resume a session in its agent.
 ///
-/// Puts back those of the session's files and rows that the agent has purged, then runs the agent's own resume command in
-/// the session's folder. A folder that has moved is found by its repository, or named by `--project`. Files that are
-/// there are left as they are. What cannot be put back is told, and the agent is not started. Files that stood outside of the
-/// folders where the agent keeps its sessions are put back only after a yes at a terminal.
+/// Restores the session's files and rows that the agent has purged, then runs the agent's own resume command in the
+/// session's folder. A folder that has moved is found by its repository, or given with `--project`. Existing files
+/// are not changed. If something cannot be restored, the agent is not started. Files outside of the agent's session
+/// folders are restored only after a yes at a terminal.
 ///
-/// A thread of the project in the working folder goes on as `steno run` does: in the agent's session where the agent still
-/// has it, else in a new one that is told what was said.
+/// A thread of the project in the working folder continues as with `steno run`: in the agent's session if the agent
+/// still has it, else in a new session that gets the conversation so far.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, or `latest`; or the id of a thread.
+    /// Session id, unique prefix or `latest`; or the id of a thread.
     #[arg(value_name = "ID")]
     session: String,
-    /// What to say to the agent of a thread [default: to go on].
+    /// Prompts for the agent of a thread [default: to continue].
     #[arg(value_name = "PROMPT", conflicts_with_all = ["print", "project"])]
     prompts: Vec<String>,
-    /// The agent for a thread [default: the one that it had].
+    /// Agent for a thread [default: its previous agent].
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// Print the command and change nothing.
     #[arg(long)]
     print: bool,
-    /// The folder to go on in [default: the session's own].
+    /// Folder to continue in [default: the session's own].
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
 }
@@ -63,28 +63,39 @@ pub(crate) fn run(
         return thread::resume_thread(ui, env, args);
     }
     if !args.prompts.is_empty() {
-        let error = CommandError::usage(format!("not a thread of this folder: {}", args.session));
-        return Err(error.hint("only the agent of a thread can be given a prompt"));
+        let error = CommandError::usage(format!("not a thread of this project: {}", args.session));
+        return Err(error.hint("only threads accept a prompt"));
     }
     let session = SessionStore::new(env).find_session(&args.session)?;
-    resume_in_folder(ui, env, session, (args.project.as_deref(), args.print))
+    let request =
+        ResumeRequest { session, project: args.project.as_deref(), is_printed: args.print };
+    resume_in_folder(ui, env, request)
 }
 
-/// Goes on with a session in its own folder.
+/// Resumes a session in its own folder.
 pub(crate) fn resume_session(
     ui: &mut Ui,
     env: &ProcessEnvironment,
     session: SessionDir,
 ) -> Result<CommandExit, CommandError> {
-    resume_in_folder(ui, env, session, (None, false))
+    resume_in_folder(ui, env, ResumeRequest { session, project: None, is_printed: false })
+}
+
+/// The session to resume.
+struct ResumeRequest<'a> {
+    session: SessionDir,
+    /// Folder to continue in, if not the session's own.
+    project: Option<&'a Path>,
+    /// Whether the command is only printed.
+    is_printed: bool,
 }
 
 fn resume_in_folder(
     ui: &mut Ui,
     env: &ProcessEnvironment,
-    session: SessionDir,
-    (project, is_printed): (Option<&Path>, bool),
+    request: ResumeRequest<'_>,
 ) -> Result<CommandExit, CommandError> {
+    let ResumeRequest { session, project, is_printed } = request;
     let line = plan_and_prepare(env, session, project, |plan| {
         if is_printed {
             plan.report_missing(ui);
@@ -100,7 +111,7 @@ fn resume_in_folder(
     exec_agent(line)
 }
 
-/// Puts back what is missing of a session, and gives the command that goes on with it.
+/// Restores missing files of a session and returns the command that resumes it.
 pub(crate) fn prepare_resume(
     env: &ProcessEnvironment,
     session: SessionDir,
@@ -110,7 +121,7 @@ pub(crate) fn prepare_resume(
     Ok(line.to_string())
 }
 
-/// Does what has to be done with the plan for a session before the command that it gives can be run.
+/// Plans how to resume a session, and runs `prepare` on the plan. Returns the command.
 fn plan_and_prepare(
     env: &ProcessEnvironment,
     session: SessionDir,
@@ -136,11 +147,11 @@ fn plan_and_prepare(
 
 fn no_resume_command_error(agent: &str) -> CommandError {
     let agents: Vec<&str> = Resume::agents().collect();
-    CommandError::user(format!("this agent has no command to go on with a session: {agent}"))
-        .hint(format!("these have: {}", agents.join(", ")))
+    CommandError::user(format!("{agent} has no command to resume a session"))
+        .hint(format!("agents with such a command: {}", agents.join(", ")))
 }
 
-/// A session and the folder to go on in.
+/// A session and the folder to resume it in.
 struct ResumePlan<'a> {
     env: &'a ProcessEnvironment,
     session: SessionDir,
@@ -153,9 +164,10 @@ impl ResumePlan<'_> {
         let id = transcript.session.native_id.as_deref().unwrap_or(self.session.id().as_str());
         let file = self.find_target(&self.session.bundle()?.root)?;
         let program = self.resume.program;
-        let arguments = self.resume.arguments(id, &file).ok_or_else(|| {
-            CommandError::user(format!("not a name that {program} gives to a session: {id:?}"))
-        })?;
+        let arguments = self
+            .resume
+            .arguments(id, &file)
+            .ok_or_else(|| CommandError::user(format!("not a session id of {program}: {id:?}")))?;
         Ok(ResumeCommand { folder: self.moved.to.to_owned(), program, arguments })
     }
 
@@ -163,11 +175,11 @@ impl ResumePlan<'_> {
         self.resume.place(file, self.moved).map_err(|error| {
             let hint = match &error {
                 PlaceError::New { .. } => format!("start `{}` there once", self.resume.program),
-                PlaceError::Own { from, .. } if from.is_dir() => "leave --project out".to_owned(),
+                PlaceError::Own { from, .. } if from.is_dir() => "leave out --project".to_owned(),
                 PlaceError::Own { from, .. } => {
                     let [to, from] =
                         [self.moved.to, from].map(|path| quote_for_shell(&path.to_string_lossy()));
-                    format!("make a link where the folder was: ln -s {to} {from}")
+                    format!("link the old path: ln -s {to} {from}")
                 }
                 PlaceError::Elsewhere(_) => return CommandError::user(error),
             };
@@ -175,7 +187,7 @@ impl ResumePlan<'_> {
         })
     }
 
-    /// The session's files that are not where the agent would look for them.
+    /// Returns the session's files that are missing where the agent expects them.
     fn find_missing_files(&self) -> Result<Vec<(Original, PathBuf)>, CommandError> {
         if self.session.is_only_told()? {
             return Err(RestoreError::OnlyTold.into());
@@ -188,7 +200,7 @@ impl ResumePlan<'_> {
             }
             if target != file.path && file.has_changed()? {
                 let path = file.path.display();
-                let message = format!("the agent's file has changed since it was kept: {path}");
+                let message = format!("the agent's file has changed since the last sync: {path}");
                 return Err(CommandError::user(message).hint("run `steno sync` first"));
             }
             missing.push((file, target));
@@ -196,21 +208,21 @@ impl ResumePlan<'_> {
         Ok(missing)
     }
 
-    /// The error for what cannot be put back.
+    /// Adds a hint to the error of a file that cannot be restored.
     fn add_sync_hint(&self, error: RestoreError) -> CommandError {
         let id = self.session.id();
         let hint = error.is_taken().then(|| {
-            format!("run `steno sync` first, or `steno restore {id} --force` to have it as it was")
+            format!("run `steno sync` first, or `steno restore {id} --force` to replace it")
         });
         hint.into_iter().fold(CommandError::user(error), CommandError::hint)
     }
 
-    /// Tells what would have to be put back, and what of it could not be.
+    /// Reports the files that would have to be restored, or why they cannot be.
     fn report_missing(&self, ui: &mut Ui) {
         match self.find_missing_files() {
             Ok(missing) => {
                 for (_, target) in missing {
-                    ui.print_note(format_args!("{} has to be put back first", target.display()));
+                    ui.print_note(format_args!("would restore {}", target.display()));
                 }
             }
             Err(error) => {
@@ -228,13 +240,13 @@ impl ResumePlan<'_> {
         permission.check_targets(ui, &targets)?;
         for (file, target) in missing {
             file.put_at(&target).map_err(|error| self.add_sync_hint(error))?;
-            ui.status(format_args!("{} was put back", target.display()));
+            ui.status(format_args!("restored {}", target.display()));
         }
         Ok(())
     }
 }
 
-/// A program with its arguments and the folder to run it in.
+/// A program with its arguments and working folder.
 struct ResumeCommand {
     folder: PathBuf,
     program: &'static str,
@@ -248,7 +260,7 @@ impl std::fmt::Display for ResumeCommand {
     }
 }
 
-/// Text as one word of a shell.
+/// Quotes text as one shell word.
 fn quote_for_shell(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:@%+,".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -257,7 +269,7 @@ fn quote_for_shell(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Becomes the agent, where that can be done; else waits for it.
+/// Replaces this process with the agent; on other systems than Unix, waits for it.
 fn exec_agent(line: ResumeCommand) -> Result<CommandExit, CommandError> {
     let mut command = Command::new(line.program);
     command.args(&line.arguments).current_dir(&line.folder).env("PWD", &line.folder);
@@ -289,7 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_reach_a_shell_as_they_are() {
+    fn words_are_quoted_for_a_shell() {
         assert_eq!(quote_for_shell("/a/b-c_1.x"), "/a/b-c_1.x");
         assert_eq!(quote_for_shell("/a b"), "'/a b'");
         assert_eq!(quote_for_shell("it's $HOME"), r"'it'\''s $HOME'");

@@ -1,4 +1,4 @@
-//! `steno run`: runs an agent on a task, in a thread of work, and records the session.
+//! `steno run`: runs an agent on a task in a thread, and records the session.
 
 pub(crate) mod conversation;
 mod report;
@@ -20,18 +20,19 @@ use crate::ui::Ui;
 
 /// Run an agent on a task and record the session.
 ///
-/// The agent is told of its thread: the assets of the thread and of those that it refers to, as paths, and what waits for it.
-/// Each byte that is said is kept. The thread gets a transcript of each prompt when its turn has ended, and a status when the
-/// agent has; what a kill leaves unfinished, the next command on threads finishes. One process works in a thread at a time.
-/// Ctrl-C cancels the turn; a second one ends the agent. `steno resume THREAD` goes on. An agent that says nothing for two
-/// minutes while its session is opened is ended; `[run] answer_timeout` in `config.toml` sets other seconds.
+/// The agent gets the context of its thread: the paths of its assets and of those of referenced threads, and waiting
+/// messages. All bytes are recorded. The thread gets a transcript of each prompt at the end of its turn, and a status
+/// at the end of the run; after a kill, the next command on threads completes both. Only one process can work in a
+/// thread at a time. Ctrl-C cancels the turn; a second Ctrl-C ends the agent. `steno resume THREAD` continues. An
+/// agent that does not respond within two minutes while its session opens is ended; `[run] answer_timeout` in
+/// `config.toml` sets another number of seconds.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What to do; `-` reads it from standard input. Further ones follow in the same session.
+    /// Task for the agent; `-` reads standard input. Further prompts follow in the same session.
     #[arg(value_name = "PROMPT", required = true)]
     prompts: Vec<String>,
-    /// The agent: claude, codex, gemini, opencode, qwen, copilot, rehearsal, one of `config.toml`, or a command [default: the
-    /// first that is installed].
+    /// Agent: claude, codex, gemini, opencode, qwen, copilot, rehearsal, one from `config.toml`, or a command
+    /// [default: the first that is installed].
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// Work in this thread [default: a new one].
@@ -40,47 +41,47 @@ pub(crate) struct Args {
     /// Work in a new thread of this objective [default: a new one].
     #[arg(long, value_name = "ID", conflicts_with = "thread")]
     objective: Option<String>,
-    /// Have the thread refer to another; may be given several times.
+    /// Add a reference to another thread; may be repeated.
     #[arg(long = "ref", value_name = "THREAD")]
     references: Vec<String>,
     #[command(flatten)]
     options: RunOptions,
 }
 
-/// How an agent is run.
+/// Options of a run.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RunOptions {
-    /// The mode to work in, such as plan; one that the agent has.
+    /// Mode of the agent, such as plan.
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<String>,
-    /// Who decides what the agent may do [default: ask on a terminal, else deny].
+    /// Who decides on the agent's permission requests [default: ask on a terminal, else deny].
     #[arg(long, value_enum, value_name = "WHO")]
     pub(crate) permission: Option<PermissionMode>,
-    /// Let the agent ask its model directly: what it asks is then known only from its own account.
+    /// Do not record API traffic: the agent calls its model directly.
     #[arg(long)]
     pub(crate) no_gateway: bool,
     /// Wait while another process works in the thread, instead of failing.
     #[arg(long)]
     pub(crate) wait: bool,
-    /// Print JSON Lines: each thing as the agent tells it, and what came of it.
+    /// Print JSON Lines: each event, and the result.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Who decides what an agent may do.
+/// Who decides on permission requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum PermissionMode {
-    /// You are asked.
+    /// Ask the user.
     Ask,
-    /// It may do everything.
+    /// Allow everything.
     Allow,
-    /// It may do nothing that it has to ask for.
+    /// Deny everything that needs permission.
     Deny,
 }
 
 impl RunOptions {
-    /// Who decides, if nobody says: a person where one is there.
-    pub(crate) fn policy(&self, ui: &Ui) -> PermissionPolicy {
+    /// Returns the permission policy. By default a terminal asks, and everything else denies.
+    pub(crate) fn policy(&self, ui: &Ui) -> Policy {
         match self.permission {
             Some(PermissionMode::Ask) => Policy::Ask,
             Some(PermissionMode::Allow) => Policy::Allow,
@@ -102,14 +103,14 @@ pub(crate) fn run(
     let prompts = read_prompts(&args.prompts)?;
     let work = ThreadWork::begin(ui, env, args, &prompts[0])?;
     if agent.is_rehearsal() && args.agent.is_none() {
-        ui.print_note("no agent is installed: this is a rehearsal, in which no model is asked");
+        ui.print_note("no agent is installed; running a rehearsal without a model");
     }
     let settings = config.run_settings()?;
     let conversation = AgentConversation { env, agent, work, options: &args.options, settings };
     conversation.run(ui, prompts, None)
 }
 
-/// The prompts; one of them may come from standard input.
+/// Reads the prompts; `-` reads standard input.
 fn read_prompts(given: &[String]) -> Result<Vec<String>, CommandError> {
     let mut prompts = given.to_vec();
     for prompt in prompts.iter_mut().filter(|prompt| *prompt == "-") {

@@ -1,4 +1,4 @@
-//! `steno search`: finds what was said in any session.
+//! `steno search`: searches the text of all sessions.
 
 use steno_core::entry;
 use steno_core::index::mark::{Line, Shown};
@@ -12,25 +12,25 @@ use crate::session_scope::SessionScope;
 use crate::session_store::SessionStore;
 use crate::ui::{Ui, escape_control};
 
-/// Find what was said, thought, run or answered in any session.
+/// Search messages, thoughts, tool calls and results of all sessions.
 ///
-/// All words must stand in the text; "a phrase" in this order, -word must not, begin* may go on, one OR the other
-/// will do, and /regex/ (or /regex/i in any case) is looked for in every text. Words are found in snake_case,
-/// camelCase and paths. `steno show HIT` opens a hit.
+/// All words must match; "a phrase" matches in order, -word excludes, begin* matches a prefix, one OR other matches
+/// either, and /regex/ (or /regex/i to ignore case) matches every text. Words match inside snake_case, camelCase and
+/// paths. `steno show HIT` opens a hit.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What to look for; quote it for the shell if it has -word, "a phrase" or * in it.
+    /// Query; quote it for the shell if it contains -word, "a phrase" or *.
     #[arg(required = true, value_name = "QUERY")]
     query: Vec<String>,
     #[command(flatten)]
     filter: SearchFilter,
-    /// Which hits come first.
+    /// Order of the hits.
     #[arg(long, value_enum, default_value_t = HitOrder::Relevance)]
     sort: HitOrder,
-    /// At most so many hits.
+    /// Print at most N hits.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
     limit: usize,
-    /// Lines to show before and after each that matches.
+    /// Lines to print before and after each match.
     #[arg(short = 'C', long, value_name = "N", default_value_t = 0)]
     context: usize,
     /// Print JSON Lines.
@@ -38,28 +38,28 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Which entries are asked.
+/// Filter of a search.
 #[derive(Debug, clap::Args)]
 struct SearchFilter {
     #[command(flatten)]
     scope: SessionScope,
-    /// Only entries of this role: system, user, assistant, tool.
+    /// Only entries with this role: system, user, assistant, tool.
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
     /// Only calls and results of this tool.
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
-    /// Only errors and tools that failed.
+    /// Only errors and failed tool calls.
     #[arg(long)]
     errors: bool,
 }
 
-/// Which hits come first.
+/// Order of hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum HitOrder {
-    /// The best, where newer is better.
+    /// Best match first; newer entries rank higher.
     Relevance,
-    /// The newest.
+    /// Newest first.
     Time,
 }
 
@@ -89,13 +89,14 @@ pub(crate) fn run(
             if at > 0 {
                 writeln!(ui.out())?;
             }
-            print_hit(ui, env, &index, (hit, &lines))?;
+            print_hit_heading(ui, env, &index, hit)?;
+            lines.iter().try_for_each(|line| print_line(ui, line))?;
         }
     }
     Ok(if hits.is_empty() { CommandExit::Failed } else { CommandExit::Done })
 }
 
-/// Words that the shell took apart are put together; what it kept together is a phrase only if it says so.
+/// Parses the query. Words that the shell split are joined; quotes within mark a phrase.
 fn parse_query(words: &[String]) -> Result<Query, CommandError> {
     let query = Query::parse(&words.join(" "));
     query.map_err(|error| {
@@ -120,12 +121,12 @@ impl SearchFilter {
     }
 }
 
-/// A hit for a person: where it is and who said it, then its lines.
-fn print_hit(
+/// Prints location and speaker of a hit.
+fn print_hit_heading(
     ui: &mut Ui,
     env: &ProcessEnvironment,
     index: &Index,
-    (hit, lines): (&Hit, &[Line]),
+    hit: &Hit,
 ) -> Result<(), CommandError> {
     let name =
         if ui.is_terminal() { short_session_id(index, hit)? } else { hit.session.to_string() };
@@ -142,14 +143,10 @@ fn print_hit(
     if hit.copies > 0 {
         words.push(format!("(and {} more)", hit.copies));
     }
-    ui.listing_text(&format!("{}\n", words.join(" ")))?;
-    for line in lines {
-        print_line(ui, line)?;
-    }
-    Ok(())
+    Ok(ui.listing_text(&format!("{}\n", words.join(" ")))?)
 }
 
-/// The line, with what matches in bold where a person looks.
+/// Prints a line; on a terminal with matches in bold.
 fn print_line(ui: &mut Ui, line: &Line) -> Result<(), CommandError> {
     if !ui.is_styled() {
         return Ok(ui.listing_text(&format!("  {}\n", line.text))?);
@@ -165,7 +162,7 @@ fn print_line(ui: &mut Ui, line: &Line) -> Result<(), CommandError> {
     Ok(writeln!(ui.out(), "{text}")?)
 }
 
-/// As much of a session's id as tells it from all others, at least eight characters.
+/// Returns the shortest unique prefix of a session's id, at least [`MIN_ID_CHARS`] characters.
 fn short_session_id(index: &Index, hit: &Hit) -> Result<String, CommandError> {
     let id = hit.session.as_str();
     let length = index.distinct_length(&hit.session)?.max(MIN_ID_CHARS).min(id.len());

@@ -1,4 +1,4 @@
-//! `steno serve`: the local page.
+//! `steno serve`: serves the local web page.
 
 mod launch;
 
@@ -15,25 +15,25 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
-/// The port that is tried first where none is named.
+/// Port to try first.
 const DEFAULT_PORT: u16 = 7473;
 
 /// Read, search and replay sessions in the browser.
 ///
-/// The page is for this machine only, and for whoever has the address that is printed: it holds a token. Nothing is
-/// loaded from anywhere else. It goes on until Ctrl-C.
+/// By default only this machine can connect; the printed address contains a token that grants access. The page
+/// loads nothing from other hosts. Stop with Ctrl-C.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The port [default: 7473, or any that is free].
+    /// Port [default: 7473, or a free one].
     #[arg(long, value_name = "N")]
     port: Option<u16>,
-    /// Listen at this address of the machine, so that others can reach it who have the token.
+    /// Listen on this address, so that other machines with the token can connect.
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     host: IpAddr,
     /// Open the page in the browser.
     #[arg(long)]
     open: bool,
-    /// Let the page change nothing: no session can be made ready to go on with, and nothing be noted.
+    /// Allow no changes: no notes, and no restoring of files to resume a session.
     #[arg(long)]
     read_only: bool,
 }
@@ -49,7 +49,7 @@ pub(crate) fn run(
     writeln!(ui.out(), "{url}")?;
     ui.flush()?;
     if !args.host.is_loopback() {
-        ui.warning("who has this address and can reach this machine can read all sessions");
+        ui.warning("anyone with this address who can reach this machine can read all sessions");
     }
     if args.open
         && let Err(error) = launch::open_page(&mut server)
@@ -80,19 +80,19 @@ fn bind_server(env: &ProcessEnvironment, args: &Args) -> Result<Server, CommandE
     }
 }
 
-/// The error for an address that could not be had, with what would help.
+/// Adds a hint to the error of an address that cannot be used.
 fn add_bind_hint(error: WebError) -> CommandError {
     let hint = match &error {
         WebError::Listen { reason, .. } if is_port_taken(reason) => {
-            Some("leave --port out to have a free one")
+            Some("leave out --port to use a free one")
         }
-        WebError::Listen { .. } => Some("leave --host out to listen on this machine only"),
+        WebError::Listen { .. } => Some("leave out --host to listen on this machine only"),
         _ => None,
     };
     hint.into_iter().fold(CommandError::user(error), CommandError::hint)
 }
 
-/// Whether it is the port that cannot be had.
+/// Returns whether the port is the cause.
 fn is_port_taken(reason: &io::Error) -> bool {
     matches!(reason.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied)
 }

@@ -1,4 +1,4 @@
-//! `steno show`: a session on the terminal.
+//! `steno show`: prints a session.
 
 use std::collections::BTreeSet;
 
@@ -18,10 +18,10 @@ use crate::ui::Ui;
 
 pub(crate) mod terminal;
 
-/// Show what was said in a session.
+/// Print a session.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, `latest`, or a path; with `:N`, what is around a hit.
+    /// Session id, unique prefix, `latest`, or a path; `:N` selects the entries around hit N.
     #[arg(value_name = "ID")]
     session: String,
     /// Only the last N entries.
@@ -30,24 +30,23 @@ pub(crate) struct Args {
     /// Only the first N entries.
     #[arg(long, value_name = "N")]
     first: Option<usize>,
-    /// Entries to show before and after a hit.
+    /// Entries before and after a hit.
     #[arg(short = 'C', long, value_name = "N", default_value_t = 3)]
     context: usize,
-    /// Only entries of this role: system, user, assistant, tool.
+    /// Only entries with this role: system, user, assistant, tool.
     #[arg(long, value_name = "ROLE")]
     only: Option<String>,
-    /// Show what was recorded between the agent and its models or its editor, instead of what the agent wrote down:
+    /// Show what was recorded between the agent and its models or its editor, instead of the agent's own files:
     /// instructions, every request, and calls such as those for a title.
     #[arg(long)]
     wire: bool,
-    /// Print each recorded request to a model and its answer as JSON Lines: with the schemas of tools, headers and
-    /// bodies as they were sent.
+    /// Print each recorded request to a model and its response as JSON Lines, with tool schemas, headers and bodies.
     #[arg(long, conflicts_with_all = ["wire", "summary", "style", "json", "last", "first", "only"])]
     requests: bool,
-    /// One line per entry.
+    /// Print one line per entry.
     #[arg(long)]
     summary: bool,
-    /// Whose view to show.
+    /// Output style.
     #[arg(long, value_enum, default_value_t = ShowStyle::Terminal)]
     style: ShowStyle,
     /// Print the entries as JSON Lines.
@@ -55,18 +54,18 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// How a session is shown.
+/// Output style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ShowStyle {
-    /// Ours.
+    /// Steno's own style.
     Terminal,
-    /// `format_transcript`.
+    /// The style of weakincentives' `format_transcript`.
     Weakincentives,
-    /// The viewer's.
+    /// The style of devflow's viewer.
     Devflow,
-    /// Its text files.
+    /// The style of leslie's transcripts.
     Leslie,
-    /// `-g`.
+    /// The style of `chibi -g`.
     Chibi,
 }
 
@@ -78,7 +77,7 @@ pub(crate) fn run(
 ) -> Result<CommandExit, CommandError> {
     if args.summary && !matches!(args.style, ShowStyle::Terminal | ShowStyle::Devflow) {
         let error = CommandError::usage("this style has no summary");
-        return Err(error.hint("leave --summary out, or use --style terminal or devflow"));
+        return Err(error.hint("leave out --summary, or use --style terminal or devflow"));
     }
     let store = SessionStore::new(env);
     let (name, number) = match parse_hit(&args.session) {
@@ -107,27 +106,27 @@ pub(crate) fn run(
         }
         return Ok(CommandExit::Done);
     }
-    let text = render_style(&transcript, &noted, (env, args), ui.width());
+    let text = render_style(&transcript, &noted, &RenderOptions { env, args, width: ui.width() });
     ui.transcript_text(&text)?;
     Ok(CommandExit::Done)
 }
 
-/// What was recorded of a session on the wire.
+/// Reads the recorded traffic of a session.
 fn read_recorded(store: &SessionStore, name: &str) -> Result<Transcript, CommandError> {
     Ok(find_recorded_session(store, name)?.read_recorded()?)
 }
 
-/// The session of this name, of which something was recorded.
+/// Finds a session with recorded traffic.
 fn find_recorded_session(store: &SessionStore, name: &str) -> Result<SessionDir, CommandError> {
     let session = store.find_session(name)?;
     if !session.is_recorded()? {
-        let error = CommandError::user(format!("nothing was recorded on the wire: {name}"));
-        return Err(error.hint("it was kept from the agent's own files only"));
+        let error = CommandError::user(format!("no recorded traffic in session {name}"));
+        return Err(error.hint("it comes from the agent's session files only"));
     }
     Ok(session)
 }
 
-/// Prints the requests that were recorded, each as it ends.
+/// Prints the recorded exchanges in the order in which they ended.
 fn print_requests(
     ui: &mut Ui,
     store: &SessionStore,
@@ -142,18 +141,18 @@ fn print_requests(
     })?;
     failure.map_or(Ok(()), Err)?;
     if count == 0 {
-        ui.status("no request to a model was recorded");
+        ui.status("no requests recorded");
     }
     Ok(CommandExit::Done)
 }
 
-/// A hit of `steno search`: the session, and the number of the entry in it.
+/// Splits a hit of `steno search` into session and entry number.
 pub(crate) fn parse_hit(name: &str) -> Option<(&str, usize)> {
     let (session, number) = name.rsplit_once(':')?;
     Some((session, number.parse().ok()?))
 }
 
-/// Leaves the entry of a hit, and some before and after it.
+/// Keeps the entry of a hit and its neighbours.
 fn keep_around_hit(
     entries: &mut Vec<Entry>,
     number: usize,
@@ -167,10 +166,10 @@ fn keep_around_hit(
     Ok(())
 }
 
-/// The error for a number that a session of so many entries does not have.
+/// Returns the error for an entry number beyond the end.
 pub(crate) fn no_such_entry_error(name: &str, entries: usize) -> CommandError {
     let error = CommandError::user(format!("no such entry: {name}"));
-    error.hint(format!("its last entry is number {}", entries.saturating_sub(1)))
+    error.hint(format!("the last entry is {}", entries.saturating_sub(1)))
 }
 
 fn select_entries(entries: &mut Vec<Entry>, args: &Args) -> Result<(), CommandError> {
@@ -200,12 +199,15 @@ fn unknown_role_error(name: &str, entries: &[Entry]) -> CommandError {
     error.hint(format!("the roles are: {}", names.join(", ")))
 }
 
-fn render_style(
-    transcript: &Transcript,
-    noted: &[Note],
-    (env, args): (&ProcessEnvironment, &Args),
+/// What decides how a session is rendered.
+struct RenderOptions<'a> {
+    env: &'a ProcessEnvironment,
+    args: &'a Args,
     width: usize,
-) -> String {
+}
+
+fn render_style(transcript: &Transcript, noted: &[Note], options: &RenderOptions<'_>) -> String {
+    let RenderOptions { env, args, width } = *options;
     match (args.style, args.summary) {
         (ShowStyle::Terminal, false) => terminal::render_session(transcript, noted, &env.zone),
         (ShowStyle::Terminal, true) => terminal::render_summary(transcript, &env.zone, width),

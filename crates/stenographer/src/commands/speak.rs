@@ -1,4 +1,4 @@
-//! `steno as`: the command lines of the systems whose formats we speak.
+//! `steno as`: the command lines of the systems that Steno is compatible with.
 
 use clap::Subcommand;
 

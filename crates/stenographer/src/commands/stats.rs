@@ -1,4 +1,4 @@
-//! `steno stats`: all that is kept, on one page.
+//! `steno stats`: prints an overview of all sessions.
 
 mod days;
 
@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use steno_core::cost::charge::{Charges, Mode};
 use steno_core::cost::report::{By, Group, Row, Sum};
-use steno_core::index::{Activity, Filter, Index};
+use steno_core::index::{Activity, Index};
 
 use self::days::ActiveDays;
+use super::cost::PricedCharges;
 use crate::amount::{bar, cost, curve, rounded, short};
 use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
@@ -20,15 +21,15 @@ use crate::text_table::fit_columns;
 use crate::ui::{Ui, count_noun};
 use steno_core::view::answer::cost::unpriced;
 
-/// Show how much was said and done, when, with which models and tools, and what it cost.
+/// Show activity, models, tools and costs of all sessions.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     scope: SessionScope,
-    /// Days and times of this zone, such as Europe/Berlin, instead of the system's.
+    /// Time zone for days and times, such as Europe/Berlin [default: the system's].
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
-    /// At most so many of each kind.
+    /// Print at most N of each kind.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 5)]
     limit: usize,
     /// Print JSON.
@@ -36,7 +37,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// All that is shown.
+/// Everything on the page.
 struct StatsOverview {
     charges: Charges,
     total: Sum,
@@ -61,12 +62,12 @@ pub(crate) fn run(
     let ask = |index: &Index| Ok((index.charges(&filter)?, index.activity(&filter)?));
     let (_, (charges, activity)) = store.query_all(ui, ask)?;
     let costs = charges.costs(&prices, Mode::Auto);
-    let overview = StatsOverview::new(&env, &filter, (charges, costs), activity);
+    let overview = StatsOverview::new(&env, PricedCharges { charges, costs, filter }, activity);
     if args.json {
         serde_json::to_writer(ui.out(), &overview.to_json(args.limit))?;
         writeln!(ui.out())?;
     } else if overview.activity.sessions.is_empty() {
-        ui.status("nothing is kept yet; run `steno sync`");
+        ui.status("no sessions yet; run `steno sync`");
     } else {
         let text = overview.render_page(ui, args.limit);
         ui.listing_text(&text)?;
@@ -75,16 +76,12 @@ pub(crate) fn run(
 }
 
 impl StatsOverview {
-    fn new(
-        env: &ProcessEnvironment,
-        filter: &Filter,
-        (charges, costs): (Charges, Vec<Option<f64>>),
-        activity: Activity,
-    ) -> Self {
-        let wanted: Vec<usize> = charges.select(filter).collect();
-        let total = charges.total(&costs, &wanted);
+    fn new(env: &ProcessEnvironment, priced: PricedCharges, activity: Activity) -> Self {
+        let PricedCharges { charges, costs, filter } = priced;
+        let selected: Vec<usize> = charges.select(&filter).collect();
+        let total = charges.total(&costs, &selected);
         let group = Group { by: By::Model, zone: &env.zone };
-        let mut models = charges.rows(&costs, &wanted, &group);
+        let mut models = charges.rows(&costs, &selected, &group);
         models.retain(|row| !row.sum.tokens().is_empty());
         let days = ActiveDays::new(env, &activity.quarters);
         let named = |name: fn(&steno_core::index::Counted) -> Option<String>| {
@@ -180,7 +177,7 @@ impl StatsOverview {
             return String::new();
         };
         let mut text = format!(
-            "{} from {first} to {last}, {} in a row now, {} at most\n",
+            "{} from {first} to {last}, current streak {}, longest {}\n",
             count_noun(self.days.day_count(), "active day"),
             self.days.current_streak(),
             self.days.longest_streak(),
@@ -201,7 +198,7 @@ impl StatsOverview {
     }
 }
 
-/// The most used of one kind, with bars where a person looks.
+/// Renders the top entries of one list, with bars on a terminal.
 fn render_list(ui: &Ui, heading: &str, all: &[(String, String, f64)]) -> String {
     let top = all.iter().map(|(_, _, weight)| *weight).fold(0.0, f64::max);
     let mut text = format!("\n{heading}\n");

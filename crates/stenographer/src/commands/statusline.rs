@@ -1,4 +1,4 @@
-//! `steno statusline`: one line for the status line of an agent. Whatever happens, there is a line.
+//! `steno statusline`: prints one line for the status line of an agent. On any error it still prints a line.
 
 mod payload;
 
@@ -18,26 +18,26 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
-/// Print one line for an agent's status line: model, costs, pace and context.
+/// Print one line for an agent's status line: model, costs, rate and context.
 ///
-/// Reads what the agent tells on standard input, and adds what is kept. For Claude Code, put
-/// {"statusLine": {"type": "command", "command": "steno statusline"}} into its settings.
+/// Reads the agent's JSON on standard input, and adds costs from the index. For Claude Code, add {"statusLine":
+/// {"type": "command", "command": "steno statusline"}} to its settings.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
-/// How much an agent can tell at most.
+/// Limit of the input in bytes.
 const MAX_INPUT_BYTES: u64 = 1 << 20;
 
-/// Whose plans are limited to blocks of five hours.
+/// The agent with five-hour plan limits.
 const CLAUDE_AGENT: &str = "claude-code";
 
-/// What is kept, added up.
+/// Costs from the index.
 struct IndexedCosts {
-    /// What the session cost, if any of it is kept.
+    /// Cost of the session, if it is in the index.
     session: Option<f64>,
-    /// What all sessions cost since midnight.
+    /// Cost of all sessions since midnight.
     today: f64,
-    /// The block that is open.
+    /// The open block.
     block: Option<Block>,
 }
 
@@ -50,31 +50,31 @@ pub(crate) fn run(
     let mut input = Vec::new();
     let stdin = io::stdin();
     if !stdin.is_terminal() {
-        // What cannot be read was not told.
+        // Input that cannot be read counts as empty.
         let _ = stdin.lock().take(MAX_INPUT_BYTES).read_to_end(&mut input);
     }
-    let told = StatuslinePayload::parse(&input);
-    let kept = IndexedCosts::from_index(env, &told);
-    writeln!(ui.out(), "{}", format_line(env, &told, kept.as_ref()))?;
+    let payload = StatuslinePayload::parse(&input);
+    let kept = IndexedCosts::from_index(env, &payload);
+    writeln!(ui.out(), "{}", format_line(env, &payload, kept.as_ref()))?;
     Ok(CommandExit::Done)
 }
 
 impl IndexedCosts {
-    /// What the index has; it is neither made nor brought up to date for a line that must come at once.
-    fn from_index(env: &ProcessEnvironment, told: &StatuslinePayload) -> Option<Self> {
+    /// Reads the index. It is neither created nor updated, since the line must be printed at once.
+    fn from_index(env: &ProcessEnvironment, payload: &StatuslinePayload) -> Option<Self> {
         if !env.store.join("index.db").exists() {
             return None;
         }
-        // One that is built anew knows nothing yet.
+        // An index under rebuild has no data yet.
         let index = SessionStore::new(env).index().ok().filter(|index| index.healed().is_none())?;
         let charges = index.charges(&Filter::default()).ok()?;
         let prices = Config::load(env).and_then(|config| config.prices());
         let costs = charges.costs(&prices.unwrap_or_else(|_| Prices::bundled()), Mode::Auto);
         let sum = |filter: &Filter| {
-            let wanted: Vec<usize> = charges.select(filter).collect();
-            charges.total(&costs, &wanted).cost().unwrap_or(0.0)
+            let selected: Vec<usize> = charges.select(filter).collect();
+            charges.total(&costs, &selected).cost().unwrap_or(0.0)
         };
-        let session = told.session.as_ref().filter(|id| has_session(&charges, id));
+        let session = payload.session.as_ref().filter(|id| has_session(&charges, id));
         let session = session.and_then(|id| id.parse().ok());
         let session = session.map(|id| Filter { session: Some(id), ..Filter::default() });
         let today = Filter { since: start_of_today(env), ..Filter::default() };
@@ -90,27 +90,28 @@ impl IndexedCosts {
         })
     }
 
-    /// What today and the open block cost, and how fast that goes on.
-    fn cost_parts(&self, env: &ProcessEnvironment, told: &StatuslinePayload) -> Vec<String> {
+    /// Formats the costs of today and of the open block, and the rate.
+    fn cost_parts(&self, env: &ProcessEnvironment, payload: &StatuslinePayload) -> Vec<String> {
         let now = now_in_milliseconds(env);
         let midnight = start_of_today(env).map_or(now, |at| at.instant().as_millisecond());
-        let today = self.today + self.unrecorded_cost(told, now, midnight);
+        let today = self.today + self.unrecorded_cost(payload, now, midnight);
         let mut words = vec![format!("{} today", dollars(today))];
         let Some(block) = &self.block else { return words };
-        let cost = block.sum.cost().unwrap_or(0.0) + self.unrecorded_cost(told, now, block.start);
-        let left = ((told.resets_at.unwrap_or(block.end) - now) / 60_000).max(0);
+        let cost =
+            block.sum.cost().unwrap_or(0.0) + self.unrecorded_cost(payload, now, block.start);
+        let left = ((payload.resets_at.unwrap_or(block.end) - now) / 60_000).max(0);
         words.push(format!("{} block, {}h {:02}m left", dollars(cost), left / 60, left % 60));
         let pace = block.burn().and_then(|burn| burn.cost_per_hour);
         words.extend(pace.map(|pace| format!("{}/h", dollars(pace))));
         words
     }
 
-    /// What the session cost that is not kept yet, if it cost that since `begin`.
-    fn unrecorded_cost(&self, told: &StatuslinePayload, now: i64, begin: i64) -> f64 {
-        let Some(all) = told.cost else { return 0.0 };
+    /// Returns the cost of the session since `begin` that is not in the index yet.
+    fn unrecorded_cost(&self, payload: &StatuslinePayload, now: i64, begin: i64) -> f64 {
+        let Some(all) = payload.cost else { return 0.0 };
         match self.session {
             Some(kept) => (all - kept).max(0.0),
-            None if told.duration.is_some_and(|duration| now - duration >= begin) => all,
+            None if payload.duration.is_some_and(|duration| now - duration >= begin) => all,
             None => 0.0,
         }
     }
@@ -118,21 +119,21 @@ impl IndexedCosts {
 
 fn format_line(
     env: &ProcessEnvironment,
-    told: &StatuslinePayload,
+    payload: &StatuslinePayload,
     kept: Option<&IndexedCosts>,
 ) -> String {
-    let mut words: Vec<String> = told.model.iter().cloned().collect();
-    let session = told.cost.or(kept.and_then(|kept| kept.session));
+    let mut words: Vec<String> = payload.model.iter().cloned().collect();
+    let session = payload.cost.or(kept.and_then(|kept| kept.session));
     words.extend(session.map(|cost| format!("{} session", dollars(cost))));
     if let Some(kept) = kept {
-        words.extend(kept.cost_parts(env, told));
+        words.extend(kept.cost_parts(env, payload));
     }
-    words.extend(told.limit_percent.map(|percent| format!("{percent:.0}% of limit")));
-    let context = told.context_usage();
+    words.extend(payload.limit_percent.map(|percent| format!("{percent:.0}% of limit")));
+    let context = payload.context_usage();
     words.extend(
         context.map(|(percent, window)| format!("{percent:.0}% of {} context", short(window))),
     );
-    if words.is_empty() { "nothing is kept yet".to_owned() } else { words.join(" · ") }
+    if words.is_empty() { "no sessions yet".to_owned() } else { words.join(" · ") }
 }
 
 fn has_session(charges: &Charges, session: &str) -> bool {
@@ -143,7 +144,7 @@ fn now_in_milliseconds(env: &ProcessEnvironment) -> i64 {
     env.clock.now().instant().as_millisecond()
 }
 
-/// When today began, on the user's clock.
+/// Returns the start of today in the user's time zone.
 fn start_of_today(env: &ProcessEnvironment) -> Option<steno_core::Timestamp> {
     let today = env.zone.to_datetime(env.clock.now().instant()).date();
     let begin = today.to_datetime(Time::midnight());

@@ -1,4 +1,4 @@
-//! `steno sync`: keeps what every agent has left on this machine.
+//! `steno sync`: copies the sessions of all agents on this machine into the vault.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,29 +11,29 @@ use crate::session_syncer::{self, AgentSyncRow, SessionSyncer, SyncResult, exist
 use crate::text_table::TextTable;
 use crate::ui::Ui;
 
-/// How many records that could not be read are told of for each agent.
+/// Maximum number of problems printed per agent.
 const MAX_PROBLEMS: usize = 5;
 
-/// Keep every session that agents have left on this machine.
+/// Copy the sessions of all agents on this machine into the store.
 ///
-/// Looks where each agent keeps its sessions, or at the paths that are named, and keeps what is new. What has not
-/// changed since the last time is not even opened. Of a database, the rows of each session are kept. Aider and Crush
-/// keep theirs in project folders: those are looked at that sessions in repositories, or Crush's own list, tell of.
+/// Reads each agent's session folder, or the given paths, and copies what is new. Files that have not changed since
+/// the last sync are not opened. Of a database, the rows of each session are copied. Aider and Crush keep sessions in
+/// project folders; these are found through the projects of other sessions and Crush's own list.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Look here instead of where agents keep their sessions.
+    /// Read these paths instead of the agents' session folders.
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Only this agent's; may be given several times.
+    /// Only this agent; may be repeated.
     #[arg(long, value_name = "NAME", value_parser = session_syncer::agent_name_parser())]
     agent: Vec<String>,
-    /// Tell what would be kept, and keep nothing.
+    /// Print what would be copied, and copy nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Only keep: the next search brings what is new into the index.
+    /// Do not update the index; the next search does.
     #[arg(long)]
     no_index: bool,
-    /// Print JSON Lines, one per agent; tell of every record that could not be read.
+    /// Print JSON Lines, one per agent, and report every unreadable record.
     #[arg(long)]
     json: bool,
 }
@@ -44,28 +44,28 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let mut sync = SessionSyncer::new(ui, env)?;
-    sync.dry_run = args.dry_run;
+    let mut syncer = SessionSyncer::new(ui, env)?;
+    syncer.dry_run = args.dry_run;
     if args.no_index {
-        sync.disable_index();
+        syncer.disable_index();
     }
     let mut looked_at = BTreeSet::new();
-    // What is kept tells of projects in which other agents may have left something.
+    // New sessions may name projects in which other agents have sessions, so a second pass follows.
     for _ in 0..2 {
         for path in existing_roots(env, &args.paths, &args.agent) {
             if !looked_at.insert(path.clone()) {
                 continue;
             }
-            sync.sync_root(&path, &args.agent)?;
+            syncer.sync_root(&path, &args.agent)?;
             if !args.dry_run {
-                sync.seen.save()?;
+                syncer.seen.save()?;
             }
         }
     }
-    sync.progress.finish();
-    let SyncResult { failures, rows } = sync.finish();
+    syncer.progress.finish();
+    let SyncResult { failures, rows } = syncer.finish();
     if !args.dry_run && !args.no_index {
-        // What an earlier run left behind, or kept before there was an index.
+        // Indexes sessions that an earlier run has not indexed.
         SessionStore::new(env).query(ui, |_| Ok(()))?;
     }
     if !args.dry_run {
@@ -79,12 +79,13 @@ pub(crate) fn run(
     Ok(if failures.is_empty() { CommandExit::Done } else { CommandExit::Failed })
 }
 
-/// Tells where records could not be read. Their bytes are kept, so that is no failure.
+/// Reports records that cannot be parsed. Their bytes are kept, so this is not a failure.
 fn report_problems(ui: &mut Ui, row: &AgentSyncRow, args: &Args) {
-    let (told, more) = row.problem_list.first(if args.json { usize::MAX } else { MAX_PROBLEMS });
-    told.iter().for_each(|problem| ui.warning(problem));
+    let (reported, more) =
+        row.problem_list.first(if args.json { usize::MAX } else { MAX_PROBLEMS });
+    reported.iter().for_each(|problem| ui.warning(problem));
     if more > 0 {
-        ui.warning(format_args!("and {more} more of {}", row.agent));
+        ui.warning(format_args!("{more} more problems of {}", row.agent));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The commands on a project's threads, one module each.
+//! Commands on a project's threads, one module each.
 
 mod artifacts;
 mod context;
@@ -59,7 +59,7 @@ pub(crate) fn run(
     }
 }
 
-/// Prints one JSON object on a line of its own.
+/// Prints one JSON object and a newline.
 fn json_line(ui: &mut Ui, value: &impl Serialize) -> Result<CommandExit, CommandError> {
     serde_json::to_writer(ui.out(), value)?;
     writeln!(ui.out())?;

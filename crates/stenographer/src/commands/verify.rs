@@ -1,4 +1,4 @@
-//! `steno verify`: checks every byte that is kept.
+//! `steno verify`: checks every byte of the vault.
 
 use serde_json::json;
 use steno_core::vault::verify::{JournalHead, Report};
@@ -8,22 +8,22 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::{Ui, count_noun};
 
-/// Check that everything kept is there and unchanged.
+/// Check that everything in the vault is present and unchanged.
 ///
-/// Names the file and the byte of anything that was changed, is missing, is older than it was or was added, and exits
-/// with 1 then. What an interrupted write left behind is no damage: nothing acknowledged is lost.
+/// Prints file and byte offset of anything that was changed, removed, rolled back or added, and exits with 1 then.
+/// Remains of an interrupted write are not damage: nothing acknowledged is lost.
 ///
-/// The vault's journal lists every kept file, so deleted and rolled back files are found. A copy of the whole store from
-/// an earlier day is consistent in itself: write down the value of `--head` elsewhere, and check it with `--since`.
+/// The vault's journal lists every file, so deleted and rolled back files are found. An old copy of the whole store
+/// is consistent in itself: to detect it, note the value of `--head` elsewhere, and check it with `--since`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Print a short value that stands for everything kept so far, to be written down elsewhere.
+    /// Print a short value for the current state of the vault, to note elsewhere.
     #[arg(long, conflicts_with_all = ["since", "json"])]
     head: bool,
-    /// Also prove that nothing that was kept when HEAD was printed is gone or changed.
+    /// Also check that nothing present when HEAD was printed has been removed or changed.
     #[arg(long, value_name = "HEAD")]
     since: Option<JournalHead>,
-    /// Print what is wrong as JSON Lines: path, offset, reason.
+    /// Print damage as JSON Lines: path, offset, reason.
     #[arg(long)]
     json: bool,
 }
@@ -37,7 +37,8 @@ pub(crate) fn run(
     let store = SessionStore::new(env);
     if args.head {
         let head = store.vault.journal_head()?.ok_or_else(|| {
-            CommandError::user("the store has no journal yet").hint("run `steno sync` to begin one")
+            CommandError::user("the store has no journal yet")
+                .hint("run `steno sync` to create one")
         })?;
         writeln!(ui.out(), "{head}")?;
         return Ok(CommandExit::Done);
@@ -75,17 +76,17 @@ fn print_summary(ui: &mut Ui, report: &Report) {
     }
     for path in &report.replaced {
         let path = path.display();
-        ui.status(format_args!("{path}: found damaged before, and kept anew from its source"));
+        ui.status(format_args!("{path}: was damaged, and was copied again from its source"));
     }
     if report.is_journal_restarted {
-        ui.print_note("the journal was lost once and begun anew; what it listed before is unknown");
+        ui.print_note("the journal was lost once and restarted; its earlier entries are unknown");
     }
     let (sessions, files) =
         (count_noun(report.sessions, "session"), count_noun(report.files, "file"));
     let checked = format!("{sessions}, {files}, {}", count_noun(report.bytes, "byte"));
     let places = count_noun(report.damage.len() as u64, "place");
     match report.damage.len() {
-        0 => ui.status(format_args!("{checked}: all as it was written")),
-        _ => ui.status(format_args!("{checked}: damaged in {places}")),
+        0 => ui.status(format_args!("{checked}: no damage")),
+        _ => ui.status(format_args!("{checked}: damage in {places}")),
     }
 }

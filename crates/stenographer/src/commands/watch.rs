@@ -1,4 +1,4 @@
-//! `steno watch`: keeps what agents write while they write it.
+//! `steno watch`: copies sessions while agents write them.
 
 mod events;
 mod pending;
@@ -15,22 +15,22 @@ use crate::ui::Ui;
 
 use watch_loop::WatchLoop;
 
-/// Keep every session while agents write it.
+/// Copy sessions while agents write them.
 ///
-/// Keeps what is new as `steno sync` does, then goes on: a session is kept again once its files have been quiet for a
-/// moment, and every few seconds while they grow. Folders that agents make later are found. Ends with Ctrl-C.
+/// Syncs like `steno sync`, then continues: a session is copied again once its files have been quiet for a moment,
+/// and every few seconds while they grow. New session folders are found. Stop with Ctrl-C.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Watch this instead of where agents keep their sessions; it need not be there yet.
+    /// Watch these paths instead of the agents' session folders; they need not exist yet.
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Only this agent's; may be given several times.
+    /// Only this agent; may be repeated.
     #[arg(long, value_name = "NAME", value_parser = session_syncer::agent_name_parser())]
     agent: Vec<String>,
-    /// How many milliseconds a file must be quiet before it is kept.
+    /// Milliseconds that a file must be quiet before it is copied.
     #[arg(long, value_name = "MS", default_value_t = 500)]
     debounce: u64,
-    /// Print JSON Lines: `ready`, then one `kept` for each session that has grown, and `stopped`.
+    /// Print JSON Lines: `ready`, then `kept` for each session that has grown, and `stopped`.
     #[arg(long)]
     json: bool,
 }

@@ -1,5 +1,4 @@
-//! `[agents]` and `[run]`: which agents there are, and how they are run. Those that come with Steno stand in a file of
-//! the same form.
+//! `[agents]` and `[run]`: the agents and how to run them. The built-in agents are in a file of the same format.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,31 +11,31 @@ use crate::error::CommandError;
 
 const BUILT_IN_AGENTS: &str = include_str!("agents.toml");
 
-/// An agent by its name.
+/// Settings of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AgentSetting {
     pub(crate) name: String,
-    /// The program and its arguments.
+    /// Program and arguments.
     pub(crate) command: Vec<String>,
-    /// How to get it.
+    /// Command that installs it.
     pub(crate) install: Option<String>,
-    /// The names by which `steno exec` recognizes it.
+    /// Program names that `steno exec` recognizes.
     pub(crate) programs: Vec<String>,
-    /// How it is told to use the gateway.
+    /// How it gets the URL of the gateway.
     pub(crate) base_url: BaseUrlMethod,
 }
 
-/// How long an agent may say nothing while a session is opened: one that `npx` installs first takes a minute.
+/// Default timeout for opening a session: an agent that `npx` first installs takes a minute.
 const DEFAULT_ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How agents are run.
+/// Settings of `steno run`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RunSettings {
-    /// The agent that is meant where none is named.
+    /// Default agent.
     pub(crate) agent: Option<String>,
-    /// When an agent is told of its thread again.
-    pub(crate) limits: ContextLimits,
-    /// How long an agent may say nothing while a session is opened.
+    /// When the agent gets the thread's context again.
+    pub(crate) limits: Limits,
+    /// Timeout for opening a session.
     pub(crate) answer_timeout: Duration,
 }
 
@@ -47,13 +46,13 @@ impl Default for RunSettings {
 }
 
 impl Config {
-    /// The agents that the user has set, then those that come with Steno.
+    /// Returns the user's agents, then the built-in ones.
     pub(crate) fn agents(&self) -> Result<Vec<AgentSetting>, CommandError> {
         let shipped =
             Config { path: PathBuf::from("agents.toml"), text: BUILT_IN_AGENTS.to_owned() };
         let mut agents = self.parse_agents().map_err(|error| {
             error.hint(
-                "an agent is its command: [agents.NAME] command = [\"program\", \"argument\"]",
+                "define an agent by its command: [agents.NAME] command = [\"program\", \"argument\"]",
             )
         })?;
         for agent in shipped.parse_agents()? {
@@ -64,7 +63,7 @@ impl Config {
         Ok(agents)
     }
 
-    /// How agents are run.
+    /// Returns the settings of `[run]`.
     pub(crate) fn run_settings(&self) -> Result<RunSettings, CommandError> {
         let settings = self.parse_toml()?;
         let mut run = RunSettings::default();
@@ -146,7 +145,7 @@ impl Config {
     }
 }
 
-/// The words of a list; none if it is not one.
+/// Parses a list of words; `None` if it is not one.
 fn parse_words(item: &Item) -> Option<Vec<String>> {
     item.as_array()?.iter().map(|word| Some(word.as_str()?.to_owned())).collect()
 }
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn errors_name_the_line() {
         let wrong = |text: &str| config(text).agents().unwrap_err().error.to_string();
         assert_eq!(
             wrong("[agents.x]\ncommand = \"y\"\n"),

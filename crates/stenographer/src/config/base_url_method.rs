@@ -1,19 +1,19 @@
-//! The setting `base_url` of `[agents]`: how an agent is given the URL of the gateway. [`crate::agent_route`] applies it.
+//! The setting `base_url` of `[agents]`: how an agent gets the URL of the gateway. [`crate::agent_route`] applies it.
 
-/// How `steno exec` gives an agent the base URL of its API.
+/// How an agent gets the base URL of its API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BaseUrlMethod {
-    /// By the variables that SDKs read.
+    /// The variables that SDKs read.
     Variables,
-    /// By Claude Code's `--settings`, where its settings files name a server; else by variables.
+    /// Claude Code's `--settings` if its settings files name a server, else variables.
     ClaudeSettings,
-    /// By Codex's `-c`, and by `CODEX_CONFIG` for its adapter.
+    /// Codex's `-c`, and `CODEX_CONFIG` for its adapter.
     CodexConfig,
-    /// By `OPENCODE_CONFIG_CONTENT` for the providers that OpenCode's settings name; else by variables.
+    /// `OPENCODE_CONFIG_CONTENT` for the providers in OpenCode's settings, else variables.
     OpenCodeConfig,
-    /// By variables, after looking into Qwen Code's settings for the server.
+    /// Variables, with the server from Qwen Code's settings as upstream.
     QwenSettings,
-    /// Not at all: only `--proxy` records it.
+    /// None: only `--proxy` records it.
     None,
 }
 
@@ -27,12 +27,12 @@ const METHOD_NAMES: [(&str, BaseUrlMethod); 6] = [
 ];
 
 impl BaseUrlMethod {
-    /// The method of a name in a settings file.
+    /// Parses a name in a settings file.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         METHOD_NAMES.iter().find(|(known, _)| *known == name).map(|(_, method)| *method)
     }
 
-    /// All names.
+    /// Returns all names.
     pub(crate) fn names() -> Vec<&'static str> {
         METHOD_NAMES.iter().map(|(name, _)| *name).collect()
     }

@@ -1,4 +1,4 @@
-//! Codex's `notify`: one program, as a list of arguments. What stood there before is called by our hook.
+//! Codex's `notify`: one program as a list of arguments. Our hook calls the program that was there before.
 
 use toml_edit::{Array, DocumentMut, Item, RawString, Value};
 
@@ -6,10 +6,10 @@ use super::{SettingsRefusal, is_steno};
 
 const NOTIFY_KEY: &str = "notify";
 
-/// The arguments after our program; what follows the last one is the program that stood there before.
+/// Arguments after our program; a previous program follows the last one.
 const HOOK_ARGUMENTS: [&str; 3] = ["hook", "codex", "--"];
 
-/// The program that is called, if it is Steno.
+/// Returns the program, if it is Steno.
 pub(super) fn find_calls(text: &str) -> Result<Vec<(String, String)>, SettingsRefusal> {
     let settings = parse_settings(text)?;
     let program =
@@ -18,7 +18,7 @@ pub(super) fn find_calls(text: &str) -> Result<Vec<(String, String)>, SettingsRe
     Ok(program.map(|program| (NOTIFY_KEY.to_owned(), program.to_owned())).into_iter().collect())
 }
 
-/// The settings with `program` called first.
+/// Adds `program` as the first call.
 pub(super) fn add_notify(text: &str, program: &str) -> Result<String, SettingsRefusal> {
     let mut settings = parse_settings(text)?;
     let before = notify_list(&settings)?.cloned().filter(|list| !list.is_empty());
@@ -37,7 +37,7 @@ pub(super) fn add_notify(text: &str, program: &str) -> Result<String, SettingsRe
     Ok(restore_line_ends(text, &settings.to_string()))
 }
 
-/// The settings with what stood there before Steno.
+/// Restores the program that was there before Steno.
 pub(super) fn remove_notify(text: &str) -> Result<String, SettingsRefusal> {
     let mut settings = parse_settings(text)?;
     let Some(mut called) = notify_list(&settings)?.filter(|list| is_steno_call(list)).cloned()
@@ -66,7 +66,7 @@ pub(super) fn remove_notify(text: &str) -> Result<String, SettingsRefusal> {
     Ok(restore_line_ends(text, &settings.to_string()))
 }
 
-/// Gives each line the end that it had before, which the parser does not keep; a new one ends as the first does.
+/// Restores each line's original line end, which the parser drops; new lines get that of the first.
 fn restore_line_ends(before: &str, after: &str) -> String {
     let old: Vec<(&str, &str)> = before.split_inclusive('\n').map(split_line_end).collect();
     let usual = old.first().map_or("\n", |(_, end)| *end);
@@ -78,14 +78,14 @@ fn restore_line_ends(before: &str, after: &str) -> String {
         let same = old[next..].iter().position(|(old, _)| *old == line);
         next += same.map_or(0, |at| at + 1);
         let end = same.map_or(if end.is_empty() { end } else { usual }, |_| old[next - 1].1);
-        // Only the last line may have no end.
+        // Only the last line may have no line end.
         let end = if end.is_empty() && lines.peek().is_some() { usual } else { end };
         text.extend([line, end]);
     }
     text
 }
 
-/// A line, and how it ends.
+/// Splits a line and its line end.
 fn split_line_end(line: &str) -> (&str, &str) {
     line.split_at(line.trim_end_matches(['\r', '\n']).len())
 }
@@ -106,7 +106,7 @@ fn notify_list(settings: &DocumentMut) -> Result<Option<&Array>, SettingsRefusal
     let texts = item.as_array().filter(|list| list.iter().all(Value::is_str));
     texts.map(Some).ok_or_else(|| SettingsRefusal {
         line: 1,
-        reason: format!("`{NOTIFY_KEY}` should be a list of texts"),
+        reason: format!("`{NOTIFY_KEY}` should be a list of strings"),
     })
 }
 

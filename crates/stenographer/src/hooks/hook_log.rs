@@ -1,4 +1,4 @@
-//! `hook.log`: what went wrong in hooks, which may tell nobody else. It stays small.
+//! `hook.log`: errors of hooks, which must not print anything. Limited in size.
 
 use std::error::Error;
 use std::fs;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use steno_core::Timestamp;
 use steno_core::durable;
 
-/// The log is cut to half of this when it is longer.
+/// A longer log is cut to half of this.
 const MAX_LOG_BYTES: usize = 64 << 10;
 
-/// The longest line.
+/// Limit of a line in characters.
 const MAX_LINE_CHARS: usize = 2000;
 
-/// Where hooks tell what went wrong.
+/// The log of hook errors.
 #[derive(Debug)]
 pub(crate) struct HookLog(PathBuf);
 
@@ -22,7 +22,7 @@ impl HookLog {
         Self(store.join("hook.log"))
     }
 
-    /// Notes a failure with its causes; one that cannot be noted is lost.
+    /// Appends an error with its causes; a failure to write is ignored.
     pub(crate) fn append_error(&self, at: Timestamp, agent: &str, error: &(dyn Error + 'static)) {
         let mut text = format!("{at} {agent}: {error}");
         let mut source = error.source();
@@ -40,7 +40,7 @@ impl HookLog {
         let _ = durable::append_lines(&self.0, format!("{line}\n").as_bytes());
     }
 
-    /// The last failure of an agent's hook: when, and what.
+    /// Returns the last error of an agent's hook.
     pub(crate) fn last_error(&self, agent: &str) -> Option<String> {
         let text = String::from_utf8_lossy(&fs::read(&self.0).ok()?).into_owned();
         let of_agent = |line: &&str| {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_log_stays_small_and_tells_the_last_of_each_agent() {
+    fn the_log_stays_small_and_has_the_last_error_of_each_agent() {
         let dir = tempfile::tempdir().unwrap();
         let log = HookLog::new(dir.path());
         let at: Timestamp = "2026-01-05T09:15:32Z".parse().unwrap();

@@ -1,11 +1,11 @@
-//! Hooks in settings of JSON with comments. Only the text of our own entries is touched.
+//! Hooks in JSON settings with comments. Edits only the text of our own entries.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 
 use super::{HookRegistration, HookShape, SettingsRefusal};
 
-/// The events at which Steno is called, and by which command.
+/// Returns the events at which Steno is called, with the command.
 pub(super) fn find_calls(
     text: &str,
     registration: &HookRegistration<'_>,
@@ -21,7 +21,7 @@ pub(super) fn find_calls(
     Ok(calls)
 }
 
-/// The settings with Steno at each event.
+/// Adds Steno to each event.
 pub(super) fn add_hooks(
     text: &str,
     registration: &HookRegistration<'_>,
@@ -44,7 +44,7 @@ pub(super) fn add_hooks(
     Ok(format!("{root}{end}"))
 }
 
-/// The settings without Steno, and without the lists that are empty then.
+/// Removes Steno, and the lists that become empty.
 pub(super) fn remove_hooks(
     text: &str,
     registration: &HookRegistration<'_>,
@@ -80,7 +80,7 @@ fn is_empty(property: &CstObjectProp) -> bool {
 struct JsonHookEntry {
     command: String,
     node: CstNode,
-    /// The list in which it stands, and the group that has the list.
+    /// The list that contains it, and the group of the list.
     group: Option<(CstArray, CstNode)>,
 }
 
@@ -115,7 +115,7 @@ fn event_properties(root: &CstRootNode) -> Vec<CstObjectProp> {
     hooks.map(|hooks| hooks.properties()).unwrap_or_default()
 }
 
-/// What is added to the list of an event.
+/// Creates the entry for an event's list.
 fn new_entry(registration: &HookRegistration<'_>) -> CstInputValue {
     let text = |text: &str| CstInputValue::String(text.to_owned());
     let kind = || ("type".to_owned(), text("command"));
@@ -130,7 +130,7 @@ fn new_entry(registration: &HookRegistration<'_>) -> CstInputValue {
     }
 }
 
-/// Reads settings as the agents do: comments and trailing commas are fine, nothing else beyond JSON.
+/// Parses settings like the agents do: comments and trailing commas are allowed, no other extension of JSON.
 fn parse_settings(text: &str) -> Result<CstRootNode, SettingsRefusal> {
     let options = ParseOptions {
         allow_comments: true,

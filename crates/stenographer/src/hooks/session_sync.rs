@@ -1,4 +1,4 @@
-//! Copies one session that an agent names into the vault, with its subagents.
+//! Copies the session that an agent's hook names into the vault, with its subagents.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_syncer::{self, SessionSyncer, resolve_links};
 use crate::ui::Ui;
 
-/// Keeps the session of an agent that has ended; whether there is one.
+/// Syncs a session by its name. Returns whether it exists.
 pub(crate) fn sync_named_session(
     ui: &Ui,
     env: &ProcessEnvironment,
@@ -22,74 +22,74 @@ pub(crate) fn sync_named_session(
     sync_session(ui, env, Some(agent), &HookPayload::for_session(session))
 }
 
-/// Keeps what is new by now; whether there is a session at all.
+/// Syncs the session in a hook's payload. Returns whether it exists.
 pub(crate) fn sync_session(
     ui: &Ui,
     env: &ProcessEnvironment,
     agent: Option<&str>,
-    told: &HookPayload,
+    payload: &HookPayload,
 ) -> Result<bool, CommandError> {
-    let files = find_session_files(env, agent, told)?;
+    let files = find_session_files(env, agent, payload)?;
     if files.is_empty() {
         return Ok(false);
     }
-    // One hook at a time, so that the next one finds what this one has seen.
+    // Hooks run one at a time, so that the next one sees the files that this one has synced.
     let path = env.store.join("hook.lock");
     durable::create_private_dir(&env.store)?;
     let lock =
         durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
     lock.lock().on("lock", &path)?;
-    let places: Vec<_> =
+    let folders: Vec<_> =
         session_syncer::session_roots(env, &[], &[]).into_iter().map(resolve_links).collect();
-    sync_files(SessionSyncer::new(ui, env)?, told, &files, &places)
+    sync_files(SessionSyncer::new(ui, env)?, payload, &files, &folders)
 }
 
-/// The files of the session: the one that was named, or else the transcripts that have its name.
+/// Finds the files of the session: the named transcript, or those with the session's name.
 fn find_session_files(
     env: &ProcessEnvironment,
     agent: Option<&str>,
-    told: &HookPayload,
+    payload: &HookPayload,
 ) -> Result<Vec<PathBuf>, CommandError> {
-    if let Some(path) = &told.transcript {
+    if let Some(path) = &payload.transcript {
         return Ok(if path.is_file() { vec![resolve_links(path.clone())] } else { Vec::new() });
     }
     let mut files = Vec::new();
     for place in places(&env.home, &ProcessEnvironment::variable) {
-        if agent == Some(place.agent) && told.session.is_some() && place.path.is_dir() {
+        if agent == Some(place.agent) && payload.session.is_some() && place.path.is_dir() {
             files.extend(format::files(&resolve_links(place.path))?);
         }
     }
-    files.retain(|file| told.is_named_in(file) && is_transcript(file));
+    files.retain(|file| payload.is_named_in(file) && is_transcript(file));
     Ok(files)
 }
 
-/// Whether a file may be a transcript by its name: agents leave locks and notes under the same names.
+/// Returns whether a file name is that of a transcript: agents have lock files and notes with the same stem.
 fn is_transcript(file: &Path) -> bool {
     let name = file.to_string_lossy();
     name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")
 }
 
-/// Keeps what is new of the session and its subagents; whether there is a session in the files.
+/// Syncs the session and its subagents. Returns whether the files contain a session.
 fn sync_files(
     mut sync: SessionSyncer,
-    told: &HookPayload,
+    payload: &HookPayload,
     files: &[PathBuf],
-    places: &[PathBuf],
+    folders: &[PathBuf],
 ) -> Result<bool, CommandError> {
     let mut known: Vec<PathBuf> = Vec::new();
     for file in files {
         if !known.contains(file) {
-            known.extend(sync.sync_sessions_of(file, places)?);
+            known.extend(sync.sync_sessions_of(file, folders)?);
         }
-        // Codex tells of no subagents, but keeps them beside.
-        if told.is_codex_turn {
+        // Codex names no subagents, but stores them beside the session.
+        if payload.is_codex_turn {
             sync.sync_folder(durable::parent(file))?;
         }
     }
-    // Most agents keep subagents with their session; to others they are sessions of their own.
-    let subagent = told.subagent.clone().filter(|path| path.is_file()).map(resolve_links);
+    // Most agents store subagents with their session; for others they are sessions of their own.
+    let subagent = payload.subagent.clone().filter(|path| path.is_file()).map(resolve_links);
     if let Some(file) = subagent.filter(|file| !known.is_empty() && !known.contains(file)) {
-        sync.sync_sessions_of(&file, places)?;
+        sync.sync_sessions_of(&file, folders)?;
     }
     sync.failures.pop().map_or(Ok(!known.is_empty()), Err)
 }

@@ -1,7 +1,7 @@
-//! An agent's settings on disk: changed all at once, with a backup beside them, through links.
+//! An agent's settings file: written atomically, with a backup, through symbolic links.
 //!
-//! The backup has the file as it was before Steno came. When nothing else has changed since, removing Steno puts
-//! exactly these bytes back.
+//! The backup has the file before Steno was registered. If nothing else has changed since, removing Steno restores
+//! exactly these bytes.
 
 use std::fs;
 use std::io::{self, Write};
@@ -13,17 +13,17 @@ use steno_core::durable::{self, FileError, OnPath};
 use super::{HookRegistration, HookState, SettingsRefusal};
 use crate::error::CommandError;
 
-/// A file of settings, there or not.
+/// A settings file, which may not exist.
 #[derive(Debug)]
 pub(crate) struct HookSettingsFile {
-    /// Where it stands, links followed.
+    /// Path with links resolved.
     path: PathBuf,
-    /// Its text; nothing where there is no file.
+    /// Text; `None` if the file does not exist.
     text: Option<String>,
 }
 
 impl HookSettingsFile {
-    /// Reads it; a link that leads nowhere is an error, so that it is never replaced by a file.
+    /// Reads the file. A dangling link is an error, so that it is never replaced by a file.
     pub(crate) fn read(path: &Path) -> Result<Self, CommandError> {
         if fs::symlink_metadata(path).is_err() {
             return Ok(Self { path: path.to_owned(), text: None });
@@ -33,7 +33,7 @@ impl HookSettingsFile {
         Ok(Self { path, text: Some(text) })
     }
 
-    /// Whether the agent calls Steno.
+    /// Returns whether the agent calls Steno.
     pub(crate) fn state(
         &self,
         registration: &HookRegistration<'_>,
@@ -41,7 +41,7 @@ impl HookSettingsFile {
         registration.state(self.text()).map_err(|refusal| self.explain_refusal(refusal))
     }
 
-    /// Registers Steno. Gives the backup that was made, if one was needed.
+    /// Registers Steno. Returns the backup, if one was made.
     pub(crate) fn install(
         &self,
         registration: &HookRegistration<'_>,
@@ -52,13 +52,13 @@ impl HookSettingsFile {
         }
         let text =
             registration.add_to(self.text()).map_err(|refusal| self.explain_refusal(refusal))?;
-        // An outdated registration has its backup already.
+        // An outdated registration already has its backup.
         let backup = if state == HookState::NotInstalled { self.back_up()? } else { None };
         self.write(&text)?;
         Ok(backup)
     }
 
-    /// Takes Steno out again; the file is as it was before if nothing else has changed since.
+    /// Removes Steno. Restores the original file if nothing else has changed since.
     pub(crate) fn remove(&self, registration: &HookRegistration<'_>) -> Result<(), CommandError> {
         if self.state(registration)? == HookState::NotInstalled {
             return Ok(());
@@ -87,17 +87,17 @@ impl HookSettingsFile {
     }
 
     fn explain_refusal(&self, refusal: SettingsRefusal) -> CommandError {
-        let place = format!("{}:{}", self.path.display(), refusal.line);
-        let error = CommandError::user(format!("{place}: {}", refusal.reason));
-        error.hint("nothing was changed; set the file right and try again")
+        let location = format!("{}:{}", self.path.display(), refusal.line);
+        let error = CommandError::user(format!("{location}: {}", refusal.reason));
+        error.hint("nothing was changed; fix the file and try again")
     }
 
-    /// Keeps the file as it is, if there is one.
+    /// Backs up the file, if it exists.
     fn back_up(&self) -> Result<Option<PathBuf>, FileError> {
         self.text.as_ref().map(|_| backup::back_up(&self.path)).transpose()
     }
 
-    /// Replaces the file, unless somebody else has changed it meanwhile. It keeps its mode.
+    /// Replaces the file, unless another program changed it meanwhile. Keeps its mode.
     fn write(&self, text: &str) -> Result<(), CommandError> {
         let now = match fs::read(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -105,7 +105,7 @@ impl HookSettingsFile {
         };
         if now.as_deref() != self.text.as_deref().map(str::as_bytes) {
             let path = self.path.display();
-            return Err(CommandError::user(format!("somebody else has just changed {path}")));
+            return Err(CommandError::user(format!("another program has just changed {path}")));
         }
         durable::create_private_dir(durable::parent(&self.path))?;
         let mode = fs::metadata(&self.path).map(|file| file.permissions());

@@ -43,7 +43,7 @@ fn a_new_file_has_only_our_hooks() {
     assert_eq!(codex, "notify = [\"/opt/my tools/steno\", \"hook\", \"codex\"]\n");
 }
 
-/// Settings with comments, after our hooks were added.
+/// Settings with comments, after adding our hooks.
 const WITH_HOOKS: &str = r#"{
   // mine
   "model": "opus", /* why */
@@ -161,7 +161,7 @@ fn lines_end_as_they_did() {
 }
 
 #[test]
-fn the_state_tells_another_program_from_ours() {
+fn the_state_distinguishes_another_program() {
     for agent in &HOOKED_AGENTS {
         let now = HookRegistration { agent, program: "/new/steno" };
         let text = HookRegistration { agent, program: "/old it's/steno" }.add_to("").unwrap();
@@ -181,5 +181,5 @@ fn settings_that_cannot_be_read_are_refused_with_their_line() {
     assert_eq!(refused("qwen", "{\"hooks\": 1}").reason, "`hooks` should be an object");
     assert_eq!(refused("gemini", "{\"hooks\": {\"SessionEnd\": 1}}").line, 1);
     assert_eq!(refused("codex", "a = 1\nb = \n").line, 2);
-    assert_eq!(refused("codex", "notify = \"x\"").reason, "`notify` should be a list of texts");
+    assert_eq!(refused("codex", "notify = \"x\"").reason, "`notify` should be a list of strings");
 }

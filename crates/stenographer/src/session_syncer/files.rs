@@ -1,4 +1,4 @@
-//! What the files of sessions tell from outside: where they stand, how they end, when they changed.
+//! Facts about session files without parsing them: paths, stamps, modification times.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,12 +11,12 @@ use steno_core::{Bundle, Source};
 
 use crate::seen_files::FileStamp;
 
-/// The files on disk in which a session stands.
+/// Returns the files on disk that contain a session.
 pub(super) fn session_files(bundle: &Bundle) -> Vec<Source> {
     bundle.shared_file().map_or_else(|| bundle.files().to_vec(), |file| vec![file])
 }
 
-/// The name under which a session of a database is known.
+/// Returns the name of a database session in the list of seen files.
 pub(super) fn database_session_name(bundle: &Bundle) -> PathBuf {
     let mut name = bundle.root.clone().into_os_string();
     name.push("#");
@@ -24,7 +24,7 @@ pub(super) fn database_session_name(bundle: &Bundle) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The rows of a session in place of a file's size and time.
+/// Returns the hash of a session's rows as a stamp.
 pub(super) fn fingerprint_stamp(print: &Fingerprint) -> FileStamp {
     let half = |at: usize| {
         let mut bytes = [0; 8];
@@ -34,27 +34,27 @@ pub(super) fn fingerprint_stamp(print: &Fingerprint) -> FileStamp {
     (u64::from_le_bytes(half(0)), i64::from_le_bytes(half(8)))
 }
 
-/// Whether a file only tells users of a database where to look in its log; it changes when anybody reads.
+/// Returns whether a file is the shared memory of a database, which every reader changes.
 pub(super) fn is_shared_memory(file: &Path) -> bool {
     file.as_os_str().as_encoded_bytes().ends_with(b"-shm")
 }
 
-/// Whether a source is the database of a session, or the log of that.
+/// Returns whether a file is the database of a session, or its write-ahead log.
 pub(super) fn is_part_of_database(bundle: &Bundle, source: &Source) -> bool {
     let database = bundle.sources.first().map(Source::path);
     database.is_some_and(|path| source.path() == path || source.path() == write_ahead_log(path))
 }
 
-/// What a database that is such a file would not have taken in yet.
+/// Returns the path of a database's write-ahead log.
 pub(crate) fn write_ahead_log(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push("-wal");
     PathBuf::from(name)
 }
 
-/// The parts of a tree to look at for changed files: the folders in it that hold them.
+/// Returns the folders below a root that contain changed files.
 ///
-/// Where files stand in the root itself, all of it is looked at: a session may have files there and in folders beside.
+/// If the root itself contains files, returns the root: a session may have files there and in subfolders.
 pub(super) fn folders_to_read<'a>(
     root: &Path,
     changed: impl Iterator<Item = &'a PathBuf>,
@@ -62,7 +62,7 @@ pub(super) fn folders_to_read<'a>(
     let part = |file: &'a PathBuf| file.strip_prefix(root).ok()?.components().next();
     let parts: BTreeSet<_> =
         changed.map(|file| part(file).map_or(root.to_owned(), |part| root.join(part))).collect();
-    // A log alone tells nothing.
+    // A write-ahead log alone contains no session.
     let database = root.to_str().and_then(|root| root.strip_suffix("-wal")).map(PathBuf::from);
     let database = database.filter(|database| database.is_file());
     let root = database.as_deref().unwrap_or(root);
@@ -75,7 +75,7 @@ fn is_file(item: &fs::DirEntry) -> bool {
     item.file_type().is_ok_and(|kind| kind.is_file())
 }
 
-/// When a session's files were last changed.
+/// Returns the last modification time of a session's files.
 pub(crate) fn last_modified(found: &Found) -> Option<SystemTime> {
     found.bundle.sources.iter().filter_map(|source| source.modified()).max()
 }

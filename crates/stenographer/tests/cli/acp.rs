@@ -1,4 +1,4 @@
-//! `steno acp`.
+//! Tests of `steno acp`.
 
 mod draft;
 mod killed;
@@ -13,7 +13,7 @@ use steno_core::agent::acp::wire::{Side, Wire};
 
 use crate::harness::{Dice, Home};
 
-/// Answers as an agent does; `$1` is what it calls itself.
+/// An agent that answers; `$1` is its name.
 const AGENT: &str = r#"
 say() { printf '%s\n' "$1"; }
 update() { say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess-0001","update":'"$1"'}}'; }
@@ -73,7 +73,7 @@ impl Editor {
         Pid::from_raw(self.steno.id() as i32).unwrap()
     }
 
-    /// A whole turn.
+    /// Runs a whole turn.
     fn converse(&mut self) {
         self.ask(INITIALIZE);
         self.ask(NEW);
@@ -83,7 +83,7 @@ impl Editor {
         while !self.heard().contains("stopReason") {}
     }
 
-    /// Closes the agent's input, and gives the exit code.
+    /// Closes the agent's input and returns the exit code.
     fn leave(mut self) -> Option<i32> {
         drop(self.input);
         self.steno.wait().unwrap().code()
@@ -102,7 +102,7 @@ fn wait_until(mut what: impl FnMut() -> bool) {
     }
 }
 
-/// All lines of both sides that are kept of a session.
+/// Returns all recorded lines of one side of a session.
 fn kept(home: &Home, side: Side) -> Vec<u8> {
     let mut bytes = Vec::new();
     for session in home.vault().sessions().unwrap() {
@@ -127,7 +127,7 @@ fn kept(home: &Home, side: Side) -> Vec<u8> {
     bytes
 }
 
-/// All lines that have an end: a kill may leave one without.
+/// Returns the complete lines: a kill may leave an incomplete one.
 fn whole_lines(bytes: &[u8]) -> &[u8] {
     &bytes[..memchr::memrchr(b'\n', bytes).map_or(0, |at| at + 1)]
 }
@@ -150,16 +150,16 @@ fn a_conversation_is_taken_down_and_nothing_else_changes() {
     assert!(client.contains(PROMPT) && !client.contains("sekret"), "{client}");
 }
 
-/// The entries that were shown, which are those of [`Editor::converse`].
+/// Checks that the shown entries are those of [`Editor::converse`].
 fn assert_conversation(shown: &str, output: &str) -> Vec<serde_json::Value> {
     let entries: Vec<serde_json::Value> =
         shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let told: Vec<_> = entries
+    let printed: Vec<_> = entries
         .iter()
         .map(|entry| (entry["kind"].as_str().unwrap(), entry["content"].as_str().unwrap()))
         .collect();
     assert_eq!(
-        told,
+        printed,
         [
             ("text", "what is here?"),
             ("thinking", "Let me see"),
@@ -172,7 +172,7 @@ fn assert_conversation(shown: &str, output: &str) -> Vec<serde_json::Value> {
     entries
 }
 
-/// Lines that no parser would pass on as they are.
+/// Lines that a parser would not forward unchanged.
 fn hostile() -> Vec<Vec<u8>> {
     let long = [b"{\"long\":\"".as_slice(), &vec![b'x'; 5 << 20], b"\"}\n"].concat();
     let mut lines: Vec<Vec<u8>> = [
@@ -206,10 +206,10 @@ fn hostile() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn hostile_lines_go_through_byte_by_byte_and_are_kept() {
+fn hostile_lines_are_forwarded_and_recorded_byte_by_byte() {
     let home = Home::new();
     let lines = hostile().concat();
-    // `cat` says what it hears, so each line goes both ways.
+    // `cat` echoes, so each line goes both ways.
     let mut steno = home.command(&["acp", "--agent", "cat", "--", "cat"]);
     let mut steno = steno.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = steno.stdin.take().unwrap();
@@ -223,7 +223,7 @@ fn hostile_lines_go_through_byte_by_byte_and_are_kept() {
     for side in [Side::Client, Side::Agent] {
         let mut kept = kept(&home, side);
         let mut sent = lines.clone();
-        // Each session has its lines in a log of its own.
+        // Each session has its own log.
         for bytes in [&mut kept, &mut sent] {
             let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
             lines.sort_unstable();
@@ -281,7 +281,7 @@ fn one_that_is_killed_by_a_signal_looks_so() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_agent_does_not_outlive_us_and_what_it_said_is_kept() {
+fn an_agent_ends_with_steno_and_its_messages_are_recorded() {
     let home = Home::new();
     let script = format!("echo $$ >&2; {AGENT}");
     let mut editor = Editor::start(home.command(&["acp", "--", "sh", "-c", &script, "sh", "toy"]));
@@ -300,11 +300,11 @@ fn an_agent_does_not_outlive_us_and_what_it_said_is_kept() {
 }
 
 #[test]
-fn an_editor_that_is_killed_takes_the_agent_along_and_what_was_said_is_kept() {
+fn a_killed_editor_ends_the_agent_and_all_messages_are_recorded() {
     for signal in [Signal::KILL, Signal::TERM] {
         let home = Home::new();
         home.file("lines", [INITIALIZE, NEW, PROMPT, ALLOW].join("\n") + "\n");
-        // An editor that says all that it has to say, and then waits.
+        // An editor that writes everything and then waits.
         let mut editor = home.program("sh", &["-c", "cat lines; exec sleep 60"]);
         let mut editor = editor.stdout(Stdio::piped()).spawn().unwrap();
         let mut steno = agent(&home, "toy");
@@ -350,7 +350,7 @@ fn a_broken_store_does_not_disturb_the_agent() {
 #[test]
 fn a_full_store_does_not_disturb_the_agent() {
     let home = Home::new();
-    // No file may grow beyond this, as on a full disk.
+    // The file size limit acts like a full disk.
     let script =
         format!("ulimit -f 2048; trap '' XFSZ; exec {} acp -- cat", env!("CARGO_BIN_EXE_steno"));
     let steno = home.program("sh", &["-c", &script]);
@@ -402,7 +402,7 @@ fn what_the_agent_wrote_itself_is_joined() {
     let sequences: Vec<_> = entries.iter().map(|entry| entry["sequence"].as_u64()).collect();
     assert_eq!(sequences, (0..6).map(Some).collect::<Vec<_>>());
     wait_until(|| {
-        // Nothing is listed while the process that keeps it still has it in hand.
+        // A session is listed only after its recorder has released it.
         let listed = home.steno(&["list", "--json"]).ok();
         let row: serde_json::Value = serde_json::from_str(&listed).unwrap_or_default();
         row["entries"] == 6 && row["tokens"]["input"] == 7

@@ -1,4 +1,4 @@
-//! `steno annotate`, and where notes show.
+//! Tests of `steno annotate`, and of the output of notes.
 
 use serde_json::Value;
 
@@ -18,18 +18,19 @@ fn notes_are_written_listed_and_taken_back() {
     let kept = std::fs::read(home.path().join("store/vault/a/s/record.jsonl.zst")).unwrap();
     let first = home.steno(&["annotate", "s", "worth", "a", "#look"]).ok();
     home.steno(&["annotate", "s:1", "is this #true?"]).ok();
-    let told = home.steno(&["annotate"]).ok();
-    let rows: Vec<Vec<&str>> = told.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(rows[0], ["NOTE", "AT", "ABOUT", "TEXT"], "{told}");
-    assert_eq!(rows[1][0], &first.trim()[..8], "{told}");
-    assert_eq!((rows[1][3], rows[2][3]), ("s", "s:1"), "{told}");
+    let printed = home.steno(&["annotate"]).ok();
+    let rows: Vec<Vec<&str>> =
+        printed.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["NOTE", "AT", "ABOUT", "TEXT"], "{printed}");
+    assert_eq!(rows[1][0], &first.trim()[..8], "{printed}");
+    assert_eq!((rows[1][3], rows[2][3]), ("s", "s:1"), "{printed}");
     let json = home.steno(&["annotate", "s", "--json", "--tag", "true"]).ok();
     let note: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&note["text"], &note["tags"][0]), (&"is this #true?".into(), &"true".into()));
     home.steno(&["annotate", "--remove", first.trim()]).ok();
     assert_eq!(home.steno(&["annotate"]).ok().lines().count(), 2);
     let again = home.steno(&["annotate", "--remove", first.trim()]);
-    assert!(again.code == 1 && again.stderr.contains("no note of this name"), "{again}");
+    assert!(again.code == 1 && again.stderr.contains("no such note"), "{again}");
     let now = std::fs::read(home.path().join("store/vault/a/s/record.jsonl.zst")).unwrap();
     assert_eq!(now, kept);
     home.steno(&["verify"]).ok();
@@ -55,10 +56,10 @@ fn notes_show_wherever_the_session_does() {
 }
 
 #[test]
-fn an_entry_that_is_not_there_is_told() {
+fn a_missing_entry_is_reported() {
     let home = noted();
     let output = home.steno(&["annotate", "s:2", "x"]);
-    assert!(output.code == 1 && output.stderr.contains("its last entry is number 1"), "{output}");
+    assert!(output.code == 1 && output.stderr.contains("the last entry is 1"), "{output}");
     let output = home.steno(&["annotate", "other", "x"]);
-    assert!(output.code == 1 && output.stderr.contains("no session of this name"), "{output}");
+    assert!(output.code == 1 && output.stderr.contains("no such session"), "{output}");
 }

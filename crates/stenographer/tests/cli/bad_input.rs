@@ -1,8 +1,8 @@
-//! What is wrong with the input is said with its place, ends with 1, and costs nothing that was kept.
+//! Errors in the input: reported with their location, exit code 1, and nothing recorded is lost.
 
 use crate::harness::{Home, Output};
 
-/// Records `input` into a session that already holds one entry, and checks that nothing else is lost.
+/// Records `input` into a session that already has one entry, and checks that nothing else is lost.
 fn record(home: &Home, input: &[u8]) -> Output {
     let args = ["record", "--agent", "test", "--session", "s", "--ack"];
     assert_eq!(home.steno_with(&args, b"{\"role\":\"user\",\"content\":\"before\"}\n").ok(), "0\n");
@@ -13,7 +13,7 @@ fn record(home: &Home, input: &[u8]) -> Output {
     output
 }
 
-/// A bad line between two good ones: the good ones are acknowledged, the bad one is reported.
+/// Records a bad line between two good ones: the good ones are acknowledged, the bad one is reported.
 #[track_caller]
 fn between_good_lines(bad: &[u8], reason: &str) {
     let home = Home::new();
@@ -100,14 +100,14 @@ fn a_store_that_cannot_be_written() {
 fn a_read_only_store() {
     let home = Home::new();
     let mut command = home.command(&["record"]);
-    // Nobody, not even root, can make a folder there.
+    // No user, not even root, can create a folder there.
     command.env("STENO_HOME", "/proc/steno");
     let output = home.finish(command, b"{\"role\":\"user\",\"content\":\"x\"}\n");
     assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output}");
     assert!(output.stderr.starts_with("error: could not create folder /proc/steno"), "{output}");
 }
 
-/// A shell limits the size of files; the write that would pass it fails as on a full disk.
+/// A shell limits the file size; a write beyond the limit fails as on a full disk.
 #[cfg(unix)]
 #[test]
 fn a_disk_that_fills_up() {
@@ -130,7 +130,7 @@ fn a_disk_that_fills_up() {
 }
 
 #[test]
-fn a_path_that_is_not_there() {
+fn a_missing_path() {
     let home = Home::new();
     insta::assert_snapshot!(home.steno(&["import", "nowhere"]), @r"
     --- stderr
@@ -140,8 +140,8 @@ fn a_path_that_is_not_there() {
     ");
     insta::assert_snapshot!(home.steno(&["show", "nowhere"]), @r"
     --- stderr
-    error: no session or file of this name: nowhere
-    hint: run `steno list` to see the sessions that are kept, `steno sync` to keep new ones
+    error: no such session or file: nowhere
+    hint: run `steno list` to list sessions, `steno sync` to copy new ones
     --- exit 1
     ");
 }
@@ -152,8 +152,8 @@ fn a_file_of_no_known_format() {
     home.file("notes.txt", "just notes\n");
     insta::assert_snapshot!(home.steno(&["convert", "notes.txt", "--to", "json"]), @r"
     --- stderr
-    error: no transcript of a known format at: $HOME/notes.txt
-    hint: run `steno inspect PATH` on the folder above it to see what is recognised
+    error: no known transcript format in $HOME/notes.txt
+    hint: run `steno inspect PATH` on its parent folder to see what is recognized
     --- exit 1
     ");
 }
@@ -166,7 +166,7 @@ fn a_log_without_messages_is_no_unknown_format() {
         insta::allow_duplicates! {
             insta::assert_snapshot!(home.steno(&[command, "sessions"]), @r"
             --- stderr
-            error: no messages at: $HOME/sessions
+            error: no messages in $HOME/sessions
             --- exit 1
             ");
         }
@@ -184,7 +184,7 @@ fn ids_that_would_leave_the_store() {
     assert!(!home.path().join("store").exists());
 }
 
-/// A prompt as Claude Code keeps it.
+/// A prompt as Claude Code writes it.
 fn prompt(id: &str) -> String {
     let text = r#"{"type":"user","uuid":"ID","sessionId":"s","timestamp":"2026-01-01T00:00:00Z","cwd":"/w","version":"2.1.0","message":{"role":"user","content":"hi"}}"#;
     text.replace("ID", id) + "\n"
@@ -234,7 +234,7 @@ fn noise_is_counted_and_its_beginning_is_shown() {
 }
 
 #[test]
-fn a_large_document_that_is_cut_off_is_kept() {
+fn a_large_incomplete_document_is_recorded() {
     let home = Home::new();
     let start = r#"{"sessionId":"s","projectHash":"h","startTime":"2026-01-01T00:00:00.000Z","lastUpdated":"2026-01-01T00:00:00.000Z","messages":["#;
     let reason = "session-1.json: not JSON: cut off at byte 209715200";
@@ -244,7 +244,7 @@ fn a_large_document_that_is_cut_off_is_kept() {
 }
 
 #[test]
-fn a_context_that_is_too_large_to_be_read_is_kept() {
+fn a_context_too_large_to_parse_is_imported() {
     let home = Home::new();
     let start = r#"{"id":"6f0c9e2a-0000-4000-8000-000000000001","timestamp":1,"from":"u","to":"task","content":"hi","entry_type":"message"}"#;
     let path = large(&home, "task/context.jsonl", &format!("{start}\n"));
@@ -265,7 +265,7 @@ fn a_context_that_is_too_large_to_be_read_is_kept() {
     assert_eq!(std::fs::metadata(&path).unwrap().len(), 200 << 20);
 }
 
-/// A file of 200 MiB that has nothing but its beginning.
+/// Creates a file of 200 MiB with only its start filled.
 fn large(home: &Home, name: &str, start: &str) -> String {
     let path = home.file(name, start);
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();

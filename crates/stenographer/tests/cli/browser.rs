@@ -1,4 +1,4 @@
-//! `steno` with no arguments, in a real terminal.
+//! Tests of `steno` without arguments, in a real terminal.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -120,7 +120,7 @@ fn a_session_is_read_and_unfolded() {
 }
 
 #[test]
-fn a_hit_is_opened_where_it_stands_and_errors_are_jumped_to() {
+fn a_hit_is_opened_at_its_entry_and_errors_are_jumped_to() {
     let home = synced(5);
     let mut terminal = Terminal::browser(&home);
     terminal.press("soneedle4x");
@@ -158,7 +158,7 @@ fn a_hit_is_opened_where_it_stands_and_errors_are_jumped_to() {
     terminal.shows(&["no further error"]);
     terminal.press("c");
     terminal.shows(&["no further compaction"]);
-    // One step back at a time.
+    // Each key goes one step back.
     terminal.press(ESCAPE);
     terminal.shows(&["1 hit"]);
     terminal.press(ESCAPE);
@@ -168,11 +168,11 @@ fn a_hit_is_opened_where_it_stands_and_errors_are_jumped_to() {
 }
 
 #[test]
-fn a_regular_expression_is_searched_as_it_is_typed() {
+fn a_regular_expression_is_searched_while_it_is_typed() {
     let home = synced(3);
     let mut terminal = Terminal::browser(&home);
     terminal.press("s/tneedle[12]x");
-    terminal.shows(&["nothing was found"]);
+    terminal.shows(&["no match"]);
     terminal.press("/");
     terminal.shows(&["2 hits", "maybe tneedle1x helps", "maybe tneedle2x helps"]);
     terminal.press("\x03");
@@ -210,13 +210,13 @@ fn a_session_is_written_with_one_key() {
 }
 
 #[test]
-fn a_session_goes_on_in_its_agent_with_one_key() {
+fn a_session_is_resumed_in_its_agent_with_one_key() {
     let home = synced(1);
     let mut terminal = Terminal::browser(&home);
     terminal.shows(&["1 session"]);
     terminal.press("r");
-    // Its folder was never there.
-    terminal.shows(&["the session's folder is gone: /code/project0", "1 session"]);
+    // Its folder never existed.
+    terminal.shows(&["the session's folder no longer exists: /code/project0", "1 session"]);
     terminal.press("q");
     assert_eq!(terminal.ends(), Some(0));
 
@@ -287,11 +287,11 @@ fn an_empty_store_names_the_way_to_fill_it() {
     let home = Home::new();
     let mut terminal = Terminal::browser(&home);
     assert_eq!(terminal.ends(), Some(0));
-    terminal.shows(&["nothing is kept yet; `steno sync` keeps"]);
+    terminal.shows(&["no sessions yet; run `steno sync`"]);
 }
 
 #[test]
-fn where_nobody_looks_the_commands_are_told() {
+fn without_a_terminal_the_help_is_printed() {
     let output = synced(1).steno(&[]);
     assert_eq!(output.code, 2, "{output}");
     assert_eq!(output.stdout, "");

@@ -1,4 +1,4 @@
-//! `steno as chibi`, run as a program on folders of its own.
+//! Tests of `steno as chibi` on folders of its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,14 +30,14 @@ impl Home {
         self.0.command(&args).env("STENO_NOW", "2026-01-05T09:15:32Z").output().unwrap()
     }
 
-    /// What a run that must succeed prints.
+    /// Runs a command that must succeed, and returns its output.
     fn shows(&self, args: &[&str]) -> String {
         let output = self.chibi(args);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The exit code and messages of a run that must fail.
+    /// Runs a command that must fail, and returns its exit code and messages.
     fn fails(&self, args: &[&str]) -> (Option<i32>, String) {
         let output = self.chibi(args);
         assert_eq!(output.stdout, b"");
@@ -93,7 +93,7 @@ fn the_current_context_is_where_chibi_notes_it() {
 }
 
 #[test]
-fn wrong_numbers_and_names_are_told() {
+fn wrong_numbers_and_names_are_reported() {
     let home = Home::new();
     assert_eq!(home.fails(&["-g", "abc"]), (Some(2), "error: Invalid number: abc\n".to_owned()));
     let expected = (Some(2), "error: Invalid number: x\n".to_owned());
@@ -106,7 +106,7 @@ fn wrong_numbers_and_names_are_told() {
     assert!(message.starts_with("error: not a context name"), "{message}");
     let (code, message) = home.fails(&["--dir", "/nonexistent", "-g", "1"]);
     assert_eq!(code, Some(1));
-    assert!(message.contains("hint: there are no contexts in /nonexistent"), "{message}");
+    assert!(message.contains("hint: no contexts in /nonexistent"), "{message}");
     assert_eq!(home.fails(&[]).0, Some(2));
     assert_eq!(home.fails(&["-g", "1", "-G", "default", "1"]).0, Some(2));
 }

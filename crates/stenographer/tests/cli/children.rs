@@ -1,5 +1,5 @@
-//! Programs that `steno exec`, `steno acp` and `steno run` start: they end with us, have the limits that we began with, and we
-//! end by the signal that ends them.
+//! Child processes of `steno exec`, `steno acp` and `steno run`: they end with steno, keep the original limits, and
+//! steno dies from the signal that ended them.
 
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -18,11 +18,11 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A program that has a child which ignores the end of its input, and notes the ids of both.
+/// A program with a child process that ignores the end of its input; writes the ids of both to `pids`.
 const FAMILY: &str = "sh -c 'trap \"\" HUP; echo $$ >> pids; while :; do sleep 0.05; done' & \
     echo $$ >> pids; while :; do sleep 0.05; done";
 
-/// Starts a command in a group of its own, as a shell does, and waits for the ids of the program and its child.
+/// Starts a command in its own process group, like a shell, and waits for the ids of the program and its child.
 fn start(home: &Home, mut command: Command) -> (Child, Vec<Pid>) {
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     let steno = command.spawn().unwrap();
@@ -32,7 +32,7 @@ fn start(home: &Home, mut command: Command) -> (Child, Vec<Pid>) {
     (steno, pids.lines().map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()).collect())
 }
 
-/// Whether a process is there, and not only waits to be noticed.
+/// Returns whether a process exists and is not a zombie.
 pub(crate) fn is_alive(pid: Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
     match stat {
@@ -70,7 +70,7 @@ fn killed_exec_acp_and_run_leave_no_orphans() {
 }
 
 #[test]
-fn what_a_program_leaves_running_goes_on_after_it_has_ended() {
+fn background_processes_of_a_program_survive_its_end() {
     for words in [["exec", "--"], ["acp", "--"]] {
         let home = Home::new();
         let script = "(exec </dev/null >/dev/null 2>&1; echo go >> left; while :; do sleep 0.05; done) & \
@@ -108,7 +108,7 @@ fn a_program_that_a_signal_ends_ends_us_by_the_same() {
 fn the_limit_of_open_files_is_raised_but_not_for_programs() {
     let home = Home::new();
     let steno = env!("CARGO_BIN_EXE_steno");
-    // The program looks at its own limit and at that of the process that waits for it.
+    // The program prints its own limit, and that of its parent.
     let look = "ulimit -Sn; grep 'open files' /proc/$PPID/limits | awk '{print $4, $5}'";
     for command in ["exec", "acp"] {
         let script = format!("ulimit -Sn 256; exec {steno} {command} -- sh -c \"$LOOK\"");
@@ -118,7 +118,7 @@ fn the_limit_of_open_files_is_raised_but_not_for_programs() {
         let lines: Vec<&str> = ran.stdout.lines().collect();
         assert_eq!(lines[0], "256", "{ran}");
         let (soft, hard) = lines[1].split_once(' ').unwrap();
-        // `acp` opens few files, so it keeps the limit that it has.
+        // `acp` opens few files, so it keeps its limit.
         assert_eq!(soft == hard, command == "exec", "{ran}");
     }
 }

@@ -1,4 +1,4 @@
-//! `steno cost`, `steno stats`, `steno statusline`, and the prices that a user sets.
+//! Tests of `steno cost`, `steno stats`, `steno statusline`, and of prices in the settings.
 
 use std::fs;
 
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use crate::harness::{Home, Output};
 
-/// What one message of a session says: its time, its id, its model, and millions of output tokens.
+/// A message: its time, id, model, and millions of output tokens.
 type Message = (&'static str, &'static str, &'static str, u64);
 
 const FIRST: &str = "11111111-2fa1-41d2-883f-0016d3cca427";
 const SECOND: &str = "22222222-2fa1-41d2-883f-0016d3cca427";
 
-/// A session of Claude Code.
+/// Writes a session of Claude Code.
 fn claude(home: &Home, id: &str, project: &str, messages: &[Message]) {
     let line = |(time, message, model, millions): &Message| {
         format!(
@@ -30,7 +30,7 @@ fn claude(home: &Home, id: &str, project: &str, messages: &[Message]) {
     home.file(&format!(".claude/projects/{name}/{id}.jsonl"), text);
 }
 
-/// A session of Pi, which states what each message cost.
+/// Writes a session of Pi, which reports the cost of each message.
 fn pi(home: &Home, model: &str, cost: f64) {
     let text = format!(
         "{{\"type\":\"session\",\"version\":3,\"id\":\"pi-one\",\"timestamp\":\"2026-01-04T08:00:00.000Z\",\
@@ -45,7 +45,7 @@ fn pi(home: &Home, model: &str, cost: f64) {
 const OPUS: &str = "claude-opus-4-5-20251101";
 const HAIKU: &str = "claude-haiku-4-5-20251001";
 
-/// Two sessions of which the second begins with a copy of the first's message.
+/// Two sessions; the second starts with a copy of a message of the first.
 fn home() -> Home {
     let home = Home::new();
     let shared: Message = ("2026-01-02T23:30:00.000Z", "a", OPUS, 2);
@@ -85,7 +85,7 @@ fn each_message_is_billed_once_and_what_has_no_price_is_named() {
     2026-01-05      6            0           0   5.00M  $20.00+?
     total           9            0           0   7.00M  $70.00+?
     --- stderr
-    no price is known of: secret (`config.toml` can state one)
+    no price for secret; set one in config.toml
     --- exit 0
     ");
     insta::assert_snapshot!(home.steno(&["cost", "--json", "--since", "2026-01-05"]), @r#"
@@ -99,7 +99,7 @@ fn each_message_is_billed_once_and_what_has_no_price_is_named() {
     22222222-2fa1-41d2-883f-0016d3cca427      3            0           0   1.00M         ?
     total                                     9            0           0   7.00M  $70.00+?
     --- stderr
-    no price is known of: secret (`config.toml` can state one)
+    no price for secret; set one in config.toml
     --- exit 0
     ");
 }
@@ -132,7 +132,7 @@ fn filters_choose_what_is_added_up() {
     assert_eq!(total(&["--agent", "codex"]), "total: 0, 0.0, 0");
     assert_eq!(total(&["--thread", "x"]), "total: 0, 0.0, 0");
     assert_eq!(total(&["--until", "2026-01-02"]), "total: 2, 50.000015, 1");
-    // Not whole quarters of an hour: those are counted message by message.
+    // Not a multiple of a quarter of an hour: counted message by message.
     assert_eq!(total(&["--since", "2026-01-05T08:31"]), "total: 1, null, 1");
     let minutes = ["--since", "2026-01-02T23:29", "--until", "2026-01-05T08:31"];
     assert_eq!(total(&minutes), "total: 6, 70.000018, 1");
@@ -153,7 +153,7 @@ fn days_are_those_of_the_zone() {
 }
 
 #[test]
-fn files_tell_the_same_without_a_store() {
+fn files_give_the_same_costs_without_a_store() {
     let (home, bare) = (synced(), home());
     for group in ["day", "model", "agent", "block"] {
         assert_eq!(by(&home, group, &[]), by(&bare, group, &["--no-index"]), "{group}");
@@ -166,22 +166,22 @@ fn files_tell_the_same_without_a_store() {
     assert_eq!(latest, ["\"secret\": 1, null, 1", "total: 1, null, 1"]);
     insta::assert_snapshot!(bare.steno(&["cost", "--no-index", "--session", "x"]), @"
     --- stderr
-    error: no session of this name: x
+    error: no such session: x
     --- exit 1
     ");
     insta::assert_snapshot!(bare.steno(&["cost", "--no-index", "nowhere"]), @"
     --- stderr
     error: could not open $HOME/nowhere
     caused by: No such file or directory (os error 2)
-    nothing was billed
+    no charges
     --- exit 1
     ");
     assert_eq!(bare.steno(&["cost", "somewhere"]).code, 2);
 }
 
-/// The files are not part of the repository: `STENO_FIXTURES` names their folder.
+/// The files are not in the repository: `STENO_FIXTURES` is their folder.
 #[test]
-fn files_of_all_agents_tell_the_same_without_a_store() {
+fn files_of_all_agents_give_the_same_costs_without_a_store() {
     let Some(fixtures) = std::env::var_os("STENO_FIXTURES") else {
         eprintln!("STENO_FIXTURES is not set: nothing is compared");
         return;
@@ -280,9 +280,9 @@ fn prices_can_be_set() {
 }
 
 #[test]
-fn what_is_wrong_in_the_settings_is_told_with_its_line() {
+fn errors_in_the_settings_are_reported_with_their_line() {
     let home = synced();
-    let told = |text: &str| {
+    let payload = |text: &str| {
         home.file("store/config.toml", text);
         let output = home.steno(&["cost"]);
         assert_eq!(output.code, 1, "{output}");
@@ -296,9 +296,9 @@ fn what_is_wrong_in_the_settings_is_told_with_its_line() {
         "[aliases]\nx = 1",
         "\n\n[prices",
     ];
-    insta::assert_snapshot!(wrong.map(told).join("\n"), @"
+    insta::assert_snapshot!(wrong.map(payload).join("\n"), @"
     error: $HOME/store/config.toml:1: prices is not a table
-    error: $HOME/store/config.toml:2: input and output of x are both needed
+    error: $HOME/store/config.toml:2: x needs both input and output
     error: $HOME/store/config.toml:3: output is not a price in dollars
     error: $HOME/store/config.toml:4: unknown price cache; one of: input, output, cache_read, cache_write_5m, cache_write_1h
     error: $HOME/store/config.toml:2: the alias x is not a model's name
@@ -313,7 +313,7 @@ fn stats_show_all_on_one_page() {
     2 sessions, 4 entries, 0 prompts
     tokens: 9 in, 0 cache written, 0 cache read, 7.00M out
     cost: $70.00+?
-    2 active days from 2026-01-02 to 2026-01-05, 1 in a row now, 1 at most
+    2 active days from 2026-01-02 to 2026-01-05, current streak 1, longest 1
     busiest day: 2026-01-02 (2 entries)
     busiest hour: 23:00
 
@@ -335,11 +335,11 @@ fn stats_show_all_on_one_page() {
     --- exit 0
     "#);
     let unknown = Home::new().steno(&["stats", "--agent", "nope"]);
-    assert!(unknown.stderr.contains("no session of this agent is kept: nope"), "{unknown}");
+    assert!(unknown.stderr.contains("no sessions of agent nope"), "{unknown}");
     assert_eq!(unknown.code, 1);
     insta::assert_snapshot!(Home::new().steno(&["stats"]), @"
     --- stderr
-    nothing is kept yet; run `steno sync`
+    no sessions yet; run `steno sync`
     --- exit 0
     ");
 }
@@ -368,8 +368,8 @@ fn absurd_counts_are_no_reason_to_fail() {
     status(&home, "");
 }
 
-/// What Claude Code tells its status line.
-fn told(session: &str, cost: f64, minutes: u64, more: &str) -> String {
+/// JSON that Claude Code passes to its status line.
+fn payload(session: &str, cost: f64, minutes: u64, more: &str) -> String {
     format!(
         "{{\"hook_event_name\":\"Status\",\"session_id\":\"{session}\",\"cwd\":\"/code/one\",\
          \"model\":{{\"id\":\"{OPUS}\",\"display_name\":\"Opus 4.5\"}},\"version\":\"2.1.0\",\
@@ -378,7 +378,7 @@ fn told(session: &str, cost: f64, minutes: u64, more: &str) -> String {
     )
 }
 
-/// The line for what is told, and which must always come.
+/// Returns the status line, which must always be printed.
 fn status(home: &Home, input: &str) -> String {
     let output = home.steno_with(&["statusline"], input.as_bytes());
     assert_eq!((output.stderr.as_str(), output.stdout.lines().count()), ("", 1), "{output}");
@@ -386,19 +386,19 @@ fn status(home: &Home, input: &str) -> String {
 }
 
 #[test]
-fn the_status_line_adds_what_is_kept_to_what_is_told() {
+fn the_status_line_combines_the_index_and_the_payload() {
     let home = synced();
     let window = ",\"context_window\":{\"context_window_size\":200000,\"used_percentage\":22}";
     let limits =
         ",\"rate_limits\":{\"five_hour\":{\"used_percentage\":41.7,\"resets_at\":1767609000}}";
     let lines = [
-        // All but half a dollar of the session is kept.
-        status(&home, &told(FIRST, 70.500_018, 10, window)),
-        status(&home, &told(FIRST, 70.500_018, 10, limits)),
-        // What is not kept counts from when it began.
-        status(&home, &told("new", 3.0, 10, "")),
-        status(&home, &told("new", 3.0, 60, "")),
-        status(&home, &told("new", 3.0, 60 * 24, "")),
+        // All but half a dollar of the session is in the index.
+        status(&home, &payload(FIRST, 70.500_018, 10, window)),
+        status(&home, &payload(FIRST, 70.500_018, 10, limits)),
+        // A session that is not in the index counts from its start.
+        status(&home, &payload("new", 3.0, 10, "")),
+        status(&home, &payload("new", 3.0, 60, "")),
+        status(&home, &payload("new", 3.0, 60 * 24, "")),
         status(&home, ""),
         status(&home, "{\"model\":\"o\\u001b[2Jx\",\"cost\":[]}"),
     ];
@@ -416,15 +416,15 @@ fn the_status_line_adds_what_is_kept_to_what_is_told() {
 #[test]
 fn the_status_line_comes_without_a_store_and_with_broken_settings() {
     let home = Home::new();
-    assert_eq!(status(&home, &told("new", 3.0, 10, "")), "Opus 4.5 · $3.00 session");
-    assert_eq!(status(&home, ""), "nothing is kept yet");
+    assert_eq!(status(&home, &payload("new", 3.0, 10, "")), "Opus 4.5 · $3.00 session");
+    assert_eq!(status(&home, ""), "no sessions yet");
     assert!(!home.path().join("store").exists());
     let home = synced();
     home.file("store/config.toml", "[prices");
     assert_eq!(status(&home, ""), "$20.00 today · $20.00 block, 3h 44m left · $30.00/h");
     fs::remove_file(home.path().join("store/index.db-wal")).unwrap();
     home.file("store/index.db", "no database at all");
-    assert_eq!(status(&home, ""), "nothing is kept yet");
+    assert_eq!(status(&home, ""), "no sessions yet");
 }
 
 #[test]
@@ -439,6 +439,6 @@ fn the_status_line_reads_the_context_at_the_end_of_the_transcript() {
     let text = [answer(9_000, false), answer(49_000, false), answer(99_000, true)].concat();
     let path = home.file("transcript.jsonl", format!("{text}{{\"type\":\"user\"}}\n{{\"torn"));
     let path = format!(",\"transcript_path\":{:?}", path.to_str().unwrap());
-    let line = status(&home, &told(FIRST, 1.0, 10, &path));
+    let line = status(&home, &payload(FIRST, 1.0, 10, &path));
     assert_eq!(line, "Opus 4.5 · $1.00 session · 25% of 200k context");
 }

@@ -1,4 +1,4 @@
-//! Recorders that are really killed: whatever was acknowledged is there afterwards, once and in order.
+//! Killed recorders: every acknowledged entry exists afterwards, once and in order.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -50,7 +50,7 @@ fn recorder(home: &Home, id: &SessionId) -> Child {
         .unwrap()
 }
 
-/// Feeds a recorder until it is killed; gives how many entries it acknowledged.
+/// Feeds a recorder until it is killed. Returns the number of acknowledged entries.
 fn killed_after(mut child: Child, life: u64, delay: Duration) -> u64 {
     let mut stdin = child.stdin.take().unwrap();
     let stdout = BufReader::new(child.stdout.take().unwrap());
@@ -64,7 +64,7 @@ fn killed_after(mut child: Child, life: u64, delay: Duration) -> u64 {
         }
     });
     let acks = std::thread::spawn(move || {
-        // A killed process may leave half a number; only whole lines are acknowledgements.
+        // A killed process may leave an incomplete number; only whole lines are acknowledgements.
         let lines = stdout.split(b'\n').map_while(Result::ok);
         lines.filter(|line| line.iter().all(u8::is_ascii_digit) && !line.is_empty()).count() as u64
     });
@@ -75,7 +75,7 @@ fn killed_after(mut child: Child, life: u64, delay: Duration) -> u64 {
     acks.join().unwrap()
 }
 
-/// Every life's entries are there from its first line on, without a gap, at least as many as it acknowledged.
+/// Checks that the entries of each recorder exist without a gap, at least as many as it acknowledged.
 fn check(dir: &SessionDir, lives: &[u64]) {
     if !dir.exists() {
         assert!(lives.iter().all(|acks| *acks == 0));
@@ -97,7 +97,7 @@ fn check(dir: &SessionDir, lives: &[u64]) {
         counts[life] += 1;
     }
     for (life, acks) in lives.iter().enumerate() {
-        // The last acknowledgement may have been cut short in the pipe, so there may be more, never fewer.
+        // The last acknowledgement may be cut off in the pipe, so there may be more entries, never fewer.
         assert!(
             counts[life] as u64 >= *acks,
             "life {life}: {acks} acknowledged, {} kept",

@@ -1,5 +1,5 @@
-//! A file that ends anywhere is kept with its last byte, and so is whatever it grows to: `sync`, `restore`, `show` and the
-//! index agree at every step. Runs over the samples of all readers, and over real sessions where there are some.
+//! A file cut at any byte is imported completely, and so is each growth: `sync`, `restore`, `show` and the index
+//! agree at every step. Runs on the samples of all readers, and on real sessions if there are any.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use crate::harness::Home;
 
-/// Steps at which a file is looked at while it grows.
+/// Number of steps in which a file grows.
 const STEPS: usize = 3;
-/// Real files beyond this size take too long.
+/// Larger real files take too long.
 const MAX_SIZE: u64 = 200_000;
 
-/// Numbers that look random and are the same each time.
+/// Deterministic pseudo-random numbers.
 struct Random(u64);
 
 impl Random {
@@ -22,7 +22,7 @@ impl Random {
     }
 }
 
-/// The files of a sample, each begun by a line `@@ NAME`, or one file without such a line.
+/// Splits a sample into files at lines `@@ NAME`; without such a line it is one file.
 fn files_of(sample: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let bytes = fs::read(sample).unwrap();
     let Some(rest) = bytes.strip_prefix(b"@@ ") else { return Vec::new() };
@@ -43,7 +43,7 @@ fn is_database(bytes: &[u8]) -> bool {
     bytes.starts_with(b"SQLite format 3")
 }
 
-/// The contents of all files below a folder.
+/// Returns the contents of all files below a folder.
 fn contents(folder: &Path) -> BTreeSet<Vec<u8>> {
     let mut found = BTreeSet::new();
     let mut folders = vec![folder.to_owned()];
@@ -80,7 +80,7 @@ fn grow(name: &str, files: &[(PathBuf, Vec<u8>)], target: usize, random: &mut Ra
     }
 }
 
-/// Syncs, compares what the commands say, purges the files and puts them back.
+/// Syncs, compares the output of the commands, then purges and restores the files.
 fn check_step(what: &str, home: &Home) {
     let before = contents(&home.path().join("agent"));
     let synced = home.steno(&["sync", "agent", "--json"]);
@@ -103,7 +103,7 @@ fn check_step(what: &str, home: &Home) {
     if sessions == kept.len() as u64 {
         assert_eq!(printed, shown, "{what}: printed and shown");
     }
-    // Files that no reader knows are not kept.
+    // Files without a reader are not imported.
     for source in kept.iter().flat_map(|dir| dir.bundle().unwrap().sources) {
         if let Ok(now) = fs::read(source.path()) {
             assert!(is_database(&now) || restored.contains(&now), "{what}: {}", source.name());

@@ -1,4 +1,4 @@
-//! Sessions of which several stand in one file: `sync`, `show` and `restore` of databases and logs.
+//! Several sessions in one file: `sync`, `show` and `restore` of databases and logs.
 
 use std::fs;
 use std::io::Read;
@@ -53,7 +53,7 @@ fn sync(home: &Home) -> Output {
     home.finish(home.command(&["sync", "--json"]), b"")
 }
 
-/// How many sessions `sync` has looked at.
+/// Returns the number of sessions that `sync` imported.
 fn synced(home: &Home) -> Option<u64> {
     let row = sync(home).ok();
     let row: serde_json::Value = serde_json::from_str(row.lines().next()?).unwrap();
@@ -72,7 +72,7 @@ fn titles(connection: &Connection) -> Vec<String> {
 }
 
 #[test]
-fn rows_are_kept_as_they_come_and_go() {
+fn rows_are_copied_as_they_come_and_go() {
     let home = Home::new();
     let connection = opencode(&home);
     assert_eq!(synced(&home), Some(2));
@@ -96,7 +96,7 @@ fn rows_are_kept_as_they_come_and_go() {
     home.steno(&["verify"]).ok();
 }
 
-/// What a sealed file holds.
+/// Returns the content of a sealed file.
 fn unsealed(path: &Path) -> String {
     let mut text = String::new();
     Sealed::open(path).unwrap().reader(0).read_to_string(&mut text).unwrap();
@@ -133,12 +133,12 @@ fn a_database_that_is_gone_is_made_anew() {
     let accounts: i64 = connection.query_row(accounts, [], |row| row.get(0)).unwrap();
     assert_eq!((migrations, accounts), (1, 0), "the tables are there, the secrets are not");
     drop(connection);
-    // The second goes into what the first has made.
+    // The second session goes into the database that the first restore created.
     home.steno(&["restore", "ses_2", "--to", "copy"]).ok();
     home.steno(&["restore", "ses_1", "--to", "copy"]).ok();
     let copy = Connection::open(home.path().join("copy/opencode.db")).unwrap();
     assert_eq!(titles(&copy), ["One", "Two"]);
-    // Nothing of this is news.
+    // None of this is new.
     assert_eq!(sync(&home).stdout, "");
 }
 
@@ -154,7 +154,7 @@ fn rows_go_back_into_a_database_that_is_used() {
     let folder = home.path().join(".local/share/opencode");
     assert!(folder.join("opencode.db.before-restore-1.zst").is_file());
     let there = home.steno(&["restore", "ses_1"]);
-    assert!(there.stderr.contains("is there already"), "{there}");
+    assert!(there.stderr.contains("is up to date"), "{there}");
     assert!(!folder.join("opencode.db.before-restore-2.zst").exists());
     connection.execute_batch("UPDATE session SET title = 'Other' WHERE id = 'ses_1'").unwrap();
     insta::assert_snapshot!(home.steno(&["restore", "ses_1"]), @"
@@ -167,8 +167,8 @@ fn rows_go_back_into_a_database_that_is_used() {
     assert_eq!(titles(&connection), ["One", "Two"]);
     connection.execute_batch("DROP TABLE part").unwrap();
     let refused = home.steno(&["restore", "ses_1", "--force"]);
-    assert!(refused.stderr.contains("the database has no such table or column: part"));
-    // Neither the copies nor the way back are new sessions.
+    assert!(refused.stderr.contains("no table or column of this name in the database: part"));
+    // Neither the copies nor the restored rows are new sessions.
     connection.execute_batch("DROP TABLE message").unwrap();
     sync(&home);
     assert_eq!(home.steno(&["list", "--json"]).ok().lines().count(), 2);
@@ -180,7 +180,7 @@ fn rows_of_another_session_are_not_replaced_by_force() {
     let connection = opencode(&home);
     synced(&home);
     connection.execute_batch("DELETE FROM session WHERE id = 'ses_1'").unwrap();
-    // The agent gave the name to a message of another session.
+    // The agent used the id for a message of another session.
     connection
         .execute_batch(
             "PRAGMA foreign_keys = off; UPDATE message SET id = 'msg_1' WHERE id = 'msg_2'",
@@ -188,8 +188,8 @@ fn rows_of_another_session_are_not_replaced_by_force() {
         .unwrap();
     insta::assert_snapshot!(home.steno(&["restore", "ses_1", "--force"]), @"
     --- stderr
-    error: could not restore the rows into $HOME/.local/share/opencode/opencode.db: the row belongs to another session: message msg_1
-    hint: use --to DIR to put them elsewhere
+    error: the rows cannot be put back into $HOME/.local/share/opencode/opencode.db: a row of another session is there: message msg_1
+    hint: use --to DIR to restore to another folder
     --- exit 1
     ");
     assert_eq!(titles(&connection), ["Two"]);
@@ -224,7 +224,7 @@ fn sizes(home: &Home, session: &str) -> u64 {
 }
 
 #[test]
-fn a_file_with_several_sessions_is_kept_once() {
+fn a_file_with_several_sessions_is_stored_once() {
     let home = Home::new();
     let calls = call(1, "t1") + &call(2, "t2") + &call(3, "t1");
     let file: PathBuf = home.file("logs/calls.jsonl", &calls);
@@ -259,10 +259,10 @@ fn a_log_that_is_rotated_costs_no_session() {
         answers.collect()
     };
     sync(&[call(1, "t1"), call(2, "t2"), call(3, "t3")]);
-    // The session that holds the file for all goes on, and one that only points to it.
+    // The session that holds the shared file grows, and one that only refers to it.
     sync(&[call(4, "t1"), call(5, "t3")]);
     assert_eq!(["t1", "t2", "t3"].map(said), [vec!["1", "4"], vec!["2"], vec!["3", "5"]]);
-    // Now the one that holds it is not among them.
+    // Now the holder is not among them.
     sync(&[call(6, "t2"), call(7, "t3")]);
     sync(&[call(6, "t2"), call(7, "t3"), call(8, "t3")]);
     let all = [vec!["1", "4"], vec!["2", "6"], vec!["3", "5", "7", "8"]];
@@ -276,7 +276,7 @@ fn a_log_that_is_rotated_costs_no_session() {
 }
 
 #[test]
-fn a_tree_of_files_is_kept_with_its_name() {
+fn a_tree_of_files_is_copied_with_its_name() {
     let home = Home::new();
     let base = ".local/share/opencode/storage";
     for n in 1..3 {

@@ -1,4 +1,4 @@
-//! `steno as devflow`, end to end.
+//! Tests of `steno as devflow`, end to end.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -11,12 +11,12 @@ use steno_core::{Clock, Timestamp};
 
 use crate::harness::Home;
 
-/// A folder with a `.devflow` in it, and a clock that stands still.
+/// A folder with a `.devflow`, and a fixed clock.
 struct Project {
     home: Home,
 }
 
-/// What a command printed.
+/// Output of a command.
 struct Printed {
     code: i32,
     out: String,
@@ -167,7 +167,7 @@ fn export_and_diff_print_whole_runs() {
 }
 
 #[test]
-fn search_finds_what_was_said() {
+fn search_finds_turns() {
     let project = Project::filled();
     let search = |args: &[&str]| project.run(&[&["transcript", "search"], args].concat());
     assert_eq!(
@@ -279,7 +279,7 @@ fn artifacts_are_listed_shown_and_exported() {
     let exported = fs::read_to_string(project.path().join("out/spec.md")).unwrap();
     assert_eq!(exported.len(), 21_000);
     let again = run(&["export", TICKET, "spec.md", "-o", "out/spec.md"]);
-    assert!(again.err.starts_with("error: there is a file already: "), "{}", again.err);
+    assert!(again.err.starts_with("error: file exists: "), "{}", again.err);
     let missing = run(&["view", TICKET, "nope.md"]);
     assert_eq!(missing.err, format!("error: artifact not found: nope.md of {TICKET}\n"));
     assert_eq!(run(&["list", MANUAL]).done(), "No artifacts found.\n");
@@ -314,7 +314,7 @@ fn one_archive_can_be_deleted() {
 }
 
 #[test]
-fn unknown_runs_are_told_with_a_hint() {
+fn unknown_runs_are_reported_with_a_hint() {
     let project = Project::filled();
     let view = |id: &str| project.run(&["transcript", "view", id]);
     let near = view("tk421");

@@ -1,4 +1,4 @@
-//! `steno diff`.
+//! Tests of `steno diff`.
 
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ pub(crate) fn two_sessions() -> Home {
 }
 
 #[test]
-fn sessions_stand_side_by_side() {
+fn sessions_are_printed_side_by_side() {
     let output = two_sessions().steno(&["diff", "first", "second"]).to_string();
     insta::assert_snapshot!(output.replace('\x1b', "(escape)"), @"
     session  first                              | second
@@ -39,7 +39,7 @@ fn sessions_stand_side_by_side() {
     status   completed                            completed
     entries  5                                    5
 
-    = 1 entry is the same
+    = 1 equal entry
 
     1 assistant                            | 1 assistant
     Looking at the code of the login form. | Looking at the code of the logout
@@ -47,13 +47,13 @@ fn sessions_stand_side_by_side() {
     It is long.                              It is long.
 
     2 tool result Read                     | 2 tool result Read
-    … 2 lines alike
+    … 2 equal lines
         two();                                   two();
         three();                                 three();
         four();                            |     quatre();
         five();                                  five();
         six();                                   six();
-    … 1 line alike
+    … 1 equal line
 
     3 assistant                            <
     Nothing like what comes next.          <
@@ -61,27 +61,27 @@ fn sessions_stand_side_by_side() {
                                            > 3 assistant
                                            > 日本語, and (escape)[31mred
 
-    = 1 entry is the same
+    = 1 equal entry
     --- exit 1
     ");
 }
 
 #[test]
-fn the_same_was_said() {
+fn equal_sessions_exit_with_zero() {
     let home = two_sessions();
     home.file("copy.jsonl", FIRST);
     let output = home.steno(&["diff", "first", "copy.jsonl"]);
     assert_eq!(output.code, 0, "{output}");
-    assert!(output.stdout.ends_with("\n= 5 entries are the same\n"), "{output}");
+    assert!(output.stdout.ends_with("\n= 5 equal entries\n"), "{output}");
 }
 
 #[test]
-fn trouble_is_told_apart_from_a_difference() {
+fn an_error_exits_differently_from_a_difference() {
     let home = two_sessions();
     insta::assert_snapshot!(home.steno(&["diff", "first", "third"]), @"
     --- stderr
-    error: no session or file of this name: third
-    hint: run `steno list` to see the sessions that are kept, `steno sync` to keep new ones
+    error: no such session or file: third
+    hint: run `steno list` to list sessions, `steno sync` to copy new ones
     --- exit 2
     ");
     home.file("torn.jsonl", format!("{FIRST}{{\"role\":"));

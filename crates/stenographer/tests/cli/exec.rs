@@ -1,4 +1,4 @@
-//! `steno exec`, and the same agent again with `steno replay --as-api`.
+//! Tests of `steno exec`, and of the same agent with `steno replay --as-api`.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use crate::gateway::{Server, is_kept, said};
 use crate::harness::Home;
-use crate::model::{Asked, Model, Reply, body, post};
+use crate::model::{Model, ModelRequest, Reply, body, post};
 
 const KEY: &str = "sk-test-0123456789abcdef";
 
-/// What the agent writes down: every message that it has seen.
+/// File in which the agent notes every message it receives.
 const NOTES: &str = "notes.json";
 
-/// An agent that asks, calls a tool, and asks again; other tests run it as a program of its own.
+/// An agent that sends a prompt, calls a tool, and sends the result; other tests run it as a program.
 #[test]
 #[ignore = "is run by other tests, as an agent"]
 fn agent() {
@@ -37,14 +37,14 @@ fn agent() {
     std::process::exit(7);
 }
 
-/// How this test's program is run as the agent.
+/// Returns the command that runs this test binary as the agent.
 fn agent_command() -> Vec<String> {
     let program = std::env::current_exe().unwrap().to_string_lossy().into_owned();
     vec![program, "--exact".into(), "exec::agent".into(), "--ignored".into(), "--nocapture".into()]
 }
 
-/// Answers with a call of a tool, and then with what the tool said.
-fn counting(asked: &Asked, reply: &mut Reply<'_>) {
+/// Answers with a tool call, then with the tool's result.
+fn counting(asked: &ModelRequest, reply: &mut Reply<'_>) {
     let messages = asked.json()["messages"].as_array().unwrap().clone();
     let last = messages.last().unwrap();
     let message = if last["role"] == "tool" {
@@ -69,7 +69,7 @@ fn exec(home: &Home, flags: &[&str], command: &[String]) -> Command {
     home.command(&args)
 }
 
-/// Records the agent once; gives what it noted.
+/// Records the agent once and returns its notes.
 fn recorded(home: &Home, flags: &[&str]) -> String {
     let model = Model::start(counting);
     let mut command = exec(home, flags, &agent_command());
@@ -103,7 +103,7 @@ fn an_agent_is_recorded_and_run_again_without_its_model() {
     for flags in [&["replay", "s", "--as-api"][..], &["replay", "s", "--as-api", "--strict"]] {
         std::fs::remove_file(home.path().join(NOTES)).unwrap();
         let replay = Server::start(home.command(flags));
-        // The model is gone; recording the replay tells the same conversation again.
+        // The model has ended; recording the replay gives the same conversation.
         let mut command =
             exec(&home, &["--session", flags[flags.len() - 1].trim_matches('-')], &agent_command());
         command.env("OPENAI_BASE_URL", format!("{}/v1", replay.url));
@@ -132,7 +132,7 @@ fn what_is_not_in_the_record_gets_the_vendors_error() {
     assert_eq!(body(&anthropic)["error"]["type"], "not_found_error");
     assert!(ask(&strict, chat, "Count").starts_with("HTTP/1.1 200 "));
     assert!(ask(&strict, chat, "Count").starts_with("HTTP/1.1 404 "), "each answer is given once");
-    // Otherwise what comes next in order will do, and an answer may be given again.
+    // Otherwise the next response in order is used, and a response may be used again.
     let lenient = Server::start(home.command(&["replay", "s", "--as-api"]));
     assert!(ask(&lenient, chat, "Something else").contains("Let me see."));
     assert!(ask(&lenient, chat, "Count").contains("Let me see."));
@@ -213,7 +213,7 @@ fn subagents_have_sources_of_their_own_if_asked_for() {
             std::thread::sleep(Duration::from_millis(300));
             reply.json("200 OK", &json!({"object": "chat.completion", "choices": []}));
         });
-        // Two that ask at the same time, with nothing but a shell.
+        // Two parallel requests, from a plain shell.
         let script = r#"
             host=${OPENAI_BASE_URL#http://}; port=${host#*:}; path=/${port#*/}; port=${port%%/*}
             ask() {
@@ -228,8 +228,8 @@ fn subagents_have_sources_of_their_own_if_asked_for() {
         exec.env("OPENAI_BASE_URL", format!("{}/v1", model.url()));
         let output = home.finish(exec, b"");
         assert_eq!(output.code, 0, "{output}");
-        let told = said(&home, "s");
-        let users: Vec<_> = told.iter().filter(|line| line.contains(" user: ")).collect();
+        let printed = said(&home, "s");
+        let users: Vec<_> = printed.iter().filter(|line| line.contains(" user: ")).collect();
         assert_eq!(
             users,
             [&format!("{} user: One", sources[0]), &format!("{} user: Two", sources[1])]
@@ -256,7 +256,7 @@ fn the_child_gets_its_variables_and_keeps_its_own_servers() {
     assert_eq!(value("GOOGLE_GEMINI_BASE_URL"), "http://HOST/gemini");
     assert_eq!(value("AZURE_OPENAI_ENDPOINT"), "http://HOST/azure");
     assert_eq!(value("NO_PROXY"), "corp.example,000.0.0.0,localhost");
-    let warning = "warning: no request came through the gateway, so nothing was recorded\nhint: ";
+    let warning = "warning: no requests reached the gateway; nothing was recorded\nhint: ";
     assert!(output.stderr.starts_with(warning), "{output}");
 }
 

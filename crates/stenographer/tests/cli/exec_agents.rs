@@ -1,4 +1,4 @@
-//! How `steno exec` tells each agent to send its requests to the gateway.
+//! Tests how `steno exec` routes each agent to the gateway.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, Output};
 
-/// Prints its arguments and the variables that agents read, one to a line.
+/// Prints its arguments and the variables that agents read, one per line.
 const SCRIPT: &str = r#"#!/bin/sh
 for word in "$@"; do echo "argument $word"; done
 for name in OPENAI_BASE_URL ANTHROPIC_BASE_URL CODE_ASSIST_ENDPOINT CODEX_CONFIG OPENCODE_CONFIG_CONTENT; do
@@ -14,7 +14,7 @@ for name in OPENAI_BASE_URL ANTHROPIC_BASE_URL CODE_ASSIST_ENDPOINT CODEX_CONFIG
 done
 "#;
 
-/// Runs a program of a name below `steno exec`; the gateway's address reads as `GATEWAY`.
+/// Runs a program with this name under `steno exec`; the gateway's address becomes `GATEWAY`.
 fn exec(home: &Home, words: &[&str], variables: &[(&str, &str)]) -> Output {
     let program = home.file(&format!("bin/{}", words[0]), SCRIPT);
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -42,23 +42,23 @@ fn variable<'a>(output: &'a Output, name: &str) -> &'a str {
 #[test]
 fn codex_gets_a_setting_that_wins_over_its_file() {
     let home = Home::new();
-    let told = exec(&home, &["codex", "exec", "Hi"], &[]);
-    assert_eq!(arguments(&told), ["-c", "openai_base_url=\"GATEWAY/openai/v1\"", "exec", "Hi"]);
-    assert_eq!(variable(&told, "CODEX_CONFIG"), r#"{"openai_base_url":"GATEWAY/openai/v1"}"#);
+    let launched = exec(&home, &["codex", "exec", "Hi"], &[]);
+    assert_eq!(arguments(&launched), ["-c", "openai_base_url=\"GATEWAY/openai/v1\"", "exec", "Hi"]);
+    assert_eq!(variable(&launched, "CODEX_CONFIG"), r#"{"openai_base_url":"GATEWAY/openai/v1"}"#);
 
     home.file(".codex/auth.json", r#"{"auth_mode":"chatgpt","tokens":{"access_token":"x"}}"#);
-    let told = exec(&home, &["codex"], &[]);
+    let launched = exec(&home, &["codex"], &[]);
     let chatgpt = "openai_base_url=\"GATEWAY/chatgpt/backend-api/codex\"";
-    assert_eq!(arguments(&told), ["-c", chatgpt]);
-    let told = exec(&home, &["codex"], &[("CODEX_API_KEY", "x")]);
-    assert_eq!(arguments(&told), ["-c", "openai_base_url=\"GATEWAY/openai/v1\""]);
+    assert_eq!(arguments(&launched), ["-c", chatgpt]);
+    let launched = exec(&home, &["codex"], &[("CODEX_API_KEY", "x")]);
+    assert_eq!(arguments(&launched), ["-c", "openai_base_url=\"GATEWAY/openai/v1\""]);
 
     let settings =
         "model_provider = \"own\"\n[model_providers.own]\nbase_url = \"http://llm.example/a/v1\"\n";
     home.file(".codex/config.toml", settings);
-    let told = exec(&home, &["codex"], &[]);
+    let launched = exec(&home, &["codex"], &[]);
     let own = "model_providers.own.base_url=\"GATEWAY/openai-2/a/v1\"";
-    assert_eq!(arguments(&told), ["-c", own]);
+    assert_eq!(arguments(&launched), ["-c", own]);
 }
 
 #[test]
@@ -66,14 +66,14 @@ fn a_flag_of_the_user_is_replaced_and_its_server_asked() {
     let home = Home::new();
     let words =
         ["codex", "exec", "-c", "openai_base_url='https://llm.example/v1'", "-c", "model=m"];
-    let told = exec(&home, &words, &[]);
+    let launched = exec(&home, &words, &[]);
     let replaced = "openai_base_url=\"GATEWAY/openai-2/v1\"";
-    assert_eq!(arguments(&told), ["exec", "-c", replaced, "-c", "model=m"]);
-    // What follows `--` is a prompt.
-    let told = exec(&home, &["codex", "exec", "--", "-c", "openai_base_url=x"], &[]);
-    assert_eq!(arguments(&told)[..3], ["-c", "openai_base_url=\"GATEWAY/openai/v1\"", "exec"]);
-    assert_eq!(arguments(&told)[3..], ["--", "-c", "openai_base_url=x"]);
-    for (given, told) in [
+    assert_eq!(arguments(&launched), ["exec", "-c", replaced, "-c", "model=m"]);
+    // Text after `--` is a prompt.
+    let launched = exec(&home, &["codex", "exec", "--", "-c", "openai_base_url=x"], &[]);
+    assert_eq!(arguments(&launched)[..3], ["-c", "openai_base_url=\"GATEWAY/openai/v1\"", "exec"]);
+    assert_eq!(arguments(&launched)[3..], ["--", "-c", "openai_base_url=x"]);
+    for (given, launched) in [
         (
             vec!["--openai-base-url", "https://q.example/v1"],
             vec!["--openai-base-url", "GATEWAY/qwen/v1"],
@@ -81,16 +81,16 @@ fn a_flag_of_the_user_is_replaced_and_its_server_asked() {
         (vec!["--openai-base-url=https://q.example/v1"], vec!["--openai-base-url=GATEWAY/qwen/v1"]),
     ] {
         let words = [vec!["qwen"], given].concat();
-        assert_eq!(arguments(&exec(&home, &words, &[])), told);
+        assert_eq!(arguments(&exec(&home, &words, &[])), launched);
     }
 }
 
 #[test]
 fn codex_for_editors_reads_a_variable() {
     let home = Home::new();
-    let told = exec(&home, &["codex-acp"], &[("CODEX_CONFIG", r#"{"model":"m"}"#)]);
-    assert!(arguments(&told).is_empty(), "{told}");
-    let config: Value = serde_json::from_str(variable(&told, "CODEX_CONFIG")).unwrap();
+    let launched = exec(&home, &["codex-acp"], &[("CODEX_CONFIG", r#"{"model":"m"}"#)]);
+    assert!(arguments(&launched).is_empty(), "{launched}");
+    let config: Value = serde_json::from_str(variable(&launched, "CODEX_CONFIG")).unwrap();
     assert_eq!(config, json!({"model": "m", "openai_base_url": "GATEWAY/openai/v1"}));
 }
 
@@ -104,27 +104,28 @@ fn providers_of_opencode_keep_their_servers() {
     );
     let variables =
         [("OWN", "http://llm.example"), ("OPENCODE_CONFIG_CONTENT", r#"{"model":"own/m"}"#)];
-    let told = exec(&home, &["opencode", "run", "Hi"], &variables);
-    let content: Value = serde_json::from_str(variable(&told, "OPENCODE_CONFIG_CONTENT")).unwrap();
+    let launched = exec(&home, &["opencode", "run", "Hi"], &variables);
+    let content: Value =
+        serde_json::from_str(variable(&launched, "OPENCODE_CONFIG_CONTENT")).unwrap();
     let options = |address: &str| json!({"options": {"baseURL": address}});
     let providers = json!({"own": options("GATEWAY/own/v1"),
         "opencode": options("GATEWAY/opencode/zen/v1"),
         "openrouter": options("GATEWAY/openrouter/api/v1")});
     assert_eq!(content, json!({"model": "own/m", "provider": providers}));
-    assert_eq!(arguments(&told), ["run", "Hi"]);
+    assert_eq!(arguments(&launched), ["run", "Hi"]);
 }
 
 #[test]
 fn settings_that_win_over_variables_are_overridden() {
     let home = Home::new();
-    let told = exec(&home, &["claude", "-p", "Hi"], &[]);
-    assert_eq!(arguments(&told), ["-p", "Hi"]);
-    assert_eq!(variable(&told, "ANTHROPIC_BASE_URL"), "GATEWAY/anthropic");
-    assert_eq!(variable(&told, "CODE_ASSIST_ENDPOINT"), "GATEWAY/code-assist");
+    let launched = exec(&home, &["claude", "-p", "Hi"], &[]);
+    assert_eq!(arguments(&launched), ["-p", "Hi"]);
+    assert_eq!(variable(&launched, "ANTHROPIC_BASE_URL"), "GATEWAY/anthropic");
+    assert_eq!(variable(&launched, "CODE_ASSIST_ENDPOINT"), "GATEWAY/code-assist");
     home.file(".claude/settings.json", r#"{"env":{"ANTHROPIC_BASE_URL":"https://llm.example/a"}}"#);
-    let told = exec(&home, &["claude", "-p", "Hi"], &[]);
+    let launched = exec(&home, &["claude", "-p", "Hi"], &[]);
     let settings = r#"{"env":{"ANTHROPIC_BASE_URL":"GATEWAY/anthropic-2/a"}}"#;
-    assert_eq!(arguments(&told), ["--settings", settings, "-p", "Hi"]);
+    assert_eq!(arguments(&launched), ["--settings", settings, "-p", "Hi"]);
 }
 
 #[test]
@@ -149,11 +150,11 @@ fn a_program_from_which_nothing_came_is_explained() {
     let home = Home::new();
     let hint = |program: &str| exec(&home, &[program], &[]).stderr;
     insta::assert_snapshot!(hint("tool"), @r"
-    warning: no request came through the gateway, so nothing was recorded
+    warning: no requests reached the gateway; nothing was recorded
     hint: the program may not read OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL: give it one of these as its API address, or record it with `steno exec --proxy`
     ");
     insta::assert_snapshot!(hint("copilot"), @r"
-    warning: no request came through the gateway, so nothing was recorded
-    hint: copilot takes no other address for its API; record it with `steno exec --proxy`
+    warning: no requests reached the gateway; nothing was recorded
+    hint: copilot accepts no other API address; record it with `steno exec --proxy`
     ");
 }

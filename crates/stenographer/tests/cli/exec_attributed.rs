@@ -1,13 +1,13 @@
-//! What `steno exec` records of an agent that names no session joins the session in which the same answers stand.
+//! Traffic of an agent without session ids joins the session with the same responses.
 
 use serde_json::{Value, json};
 use steno_core::Clock;
 
 use crate::harness::Home;
-use crate::model::{Asked, Model, Reply, body, post};
+use crate::model::{Model, ModelRequest, Reply, body, post};
 
-/// An agent as Gemini CLI is one: for each of its sessions it asks for an answer and for a title, and writes down only
-/// the answer. Other tests run it as a program of its own.
+/// An agent like Gemini CLI: for each session it requests a response and a title, and writes only the response to its
+/// file. Other tests run it as a program.
 #[test]
 #[ignore = "is run by other tests, as an agent"]
 fn agent() {
@@ -47,7 +47,7 @@ fn write_down(session: &str, prompt: &str, answer: &Value) {
     std::fs::write(folder.join(format!("session-{session}.jsonl")), text).unwrap();
 }
 
-fn answering(asked: &Asked, reply: &mut Reply<'_>) {
+fn answering(asked: &ModelRequest, reply: &mut Reply<'_>) {
     let asked = asked.json();
     let prompt = asked["contents"][0]["parts"][0]["text"].as_str().unwrap();
     let (text, output) = match prompt.strip_prefix("Count the herons of ") {
@@ -63,7 +63,7 @@ fn answering(asked: &Asked, reply: &mut Reply<'_>) {
     );
 }
 
-/// Runs the agent, and gives the id that its recording was announced with.
+/// Runs the agent and returns the id of its recording.
 fn exec(home: &Home, sessions: &str, syncs_itself: bool) -> String {
     let model = Model::start(answering);
     let program = std::env::current_exe().unwrap().to_string_lossy().into_owned();
@@ -80,7 +80,7 @@ fn exec(home: &Home, sessions: &str, syncs_itself: bool) -> String {
     announced.split(' ').next().unwrap().to_owned()
 }
 
-/// The agent and title of each session that has entries, and the tokens that were billed.
+/// Returns agent and title of each session with entries, and the billed tokens.
 fn account(home: &Home) -> (Vec<String>, u64) {
     let lines = |args: &[&str]| -> Vec<Value> {
         let printed = home.steno(args).ok();
@@ -120,14 +120,14 @@ fn traffic_without_a_name_joins_the_session_of_the_same_answers() {
     assert_eq!((prompt, &requests[1]["status"]), (&json!("Give it a title"), &json!(200)));
     assert_eq!(requests[1]["answer"]["usageMetadata"]["candidatesTokenCount"], 2);
     home.steno(&["verify"]).ok();
-    // Nothing more is moved the next time.
+    // The next run moves nothing more.
     exec(&home, "s2", false);
     home.steno(&["sync"]).ok();
     assert_eq!(account(&home), (vec![title("s1"), title("s2")], 18));
 }
 
 #[test]
-fn a_session_that_was_kept_before_the_recording_ended_gets_its_traffic() {
+fn a_session_synced_before_the_recording_ended_gets_its_traffic() {
     let home = Home::new();
     exec(&home, "s1", true);
     let expected = (vec!["\"gemini\" \"Count the herons of s1\"".to_owned()], 9);

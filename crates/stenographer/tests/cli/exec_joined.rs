@@ -1,14 +1,14 @@
-//! What `steno exec` records of an agent that names its session joins what the agent writes down itself.
+//! Traffic of an agent with session ids joins the session files of that agent.
 
 use serde_json::{Value, json};
 
 use crate::harness::Home;
-use crate::model::{Asked, Model, Reply, body, post};
+use crate::model::{Model, ModelRequest, Reply, body, post};
 
 const SESSION: &str = "47285798-90b0-4dfa-9151-58a1950ad6ca";
 
-/// An agent as Claude Code is one: it asks for an answer and for a title, and writes the answer down. Other tests run it
-/// as a program of its own.
+/// An agent like Claude Code: it requests a response and a title, and writes the response to its file. Other tests
+/// run it as a program.
 #[test]
 #[ignore = "is run by other tests, as an agent"]
 fn agent() {
@@ -38,8 +38,8 @@ fn agent() {
     std::fs::write(folder.join(format!("{SESSION}.jsonl")), own.join("\n") + "\n").unwrap();
 }
 
-/// Answers each question with a message of its own.
-fn answering(asked: &Asked, reply: &mut Reply<'_>) {
+/// Answers each request with its own message.
+fn answering(asked: &ModelRequest, reply: &mut Reply<'_>) {
     let is_title = asked.json()["system"] == "Write a title.";
     let (id, text, output) = if is_title {
         ("msg_01Title000000000000000", "Herons", 2)
@@ -66,7 +66,7 @@ fn exec(home: &Home) {
     assert!(output.stderr.contains(&format!("recorded as {SESSION}")), "{output}");
 }
 
-/// The sessions that are listed, the entries that are shown, and the tokens that were billed.
+/// Returns the listed sessions, the shown entries, and the billed tokens.
 fn account(home: &Home) -> (Vec<String>, Vec<String>, u64) {
     let lines = |args: &[&str]| -> Vec<Value> {
         let printed = home.steno(args).ok();
@@ -99,7 +99,7 @@ fn traffic_and_files_are_one_session_in_every_order() {
     assert_eq!(account(&exec_first), expected);
 
     exec(&sync_first);
-    // As if the files had been kept before: the recording alone is removed with the store.
+    // As if the files had been synced first: only the recording is removed with the store.
     std::fs::remove_dir_all(sync_first.path().join("store")).unwrap();
     sync_first.steno(&["sync"]).ok();
     exec(&sync_first);

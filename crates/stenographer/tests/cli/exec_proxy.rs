@@ -1,4 +1,4 @@
-//! `steno exec --proxy`: programs that are recorded without being told another address of their API.
+//! Tests of `steno exec --proxy`, which records programs without changing their API address.
 
 use std::io::{BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -23,7 +23,7 @@ fn completion(text: &str) -> Value {
         {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]})
 }
 
-/// A server that speaks TLS with a certificate of its own; gives its port and certificate.
+/// Starts a TLS server with its own certificate. Returns its port and certificate.
 fn tls_server(
     serve: impl Fn(&mut StreamOwned<ServerConnection, TcpStream>) + Send + 'static,
 ) -> (u16, String) {
@@ -42,7 +42,7 @@ fn tls_server(
     (port, own.cert.pem())
 }
 
-/// Answers one question with "Three.".
+/// Answers one request with "Three.".
 fn model(stream: &mut StreamOwned<ServerConnection, TcpStream>) {
     let head = read_head(stream);
     let length = head
@@ -64,7 +64,7 @@ fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set"))
 }
 
-/// A tunnel through the proxy that the environment names.
+/// Opens a tunnel through the proxy in the environment.
 fn tunnel(target: &str) -> TcpStream {
     let proxy = variable("HTTPS_PROXY");
     let mut stream = TcpStream::connect(proxy.strip_prefix("http://").unwrap()).unwrap();
@@ -75,7 +75,7 @@ fn tunnel(target: &str) -> TcpStream {
     stream
 }
 
-/// What a program that reads the environment trusts.
+/// Returns the trust settings of a program that reads the environment.
 fn client_config() -> ClientConfig {
     let mut trusted = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(variable("SSL_CERT_FILE")).unwrap() {
@@ -90,8 +90,8 @@ fn tls(target: &str) -> StreamOwned<ClientConnection, TcpStream> {
     StreamOwned::new(connection, tunnel(target))
 }
 
-/// A program as curl is one: it knows proxies and certificates from its environment, and nothing of gateways. Other tests
-/// run it.
+/// A program like curl: it takes proxies and certificates from its environment, and knows no gateway. Other tests run
+/// it.
 #[test]
 #[ignore = "is run by other tests, as a program"]
 fn program() {
@@ -156,7 +156,7 @@ fn conversation() -> Vec<Step> {
     steps
 }
 
-/// Runs the program below `steno exec --proxy`.
+/// Runs the program under `steno exec --proxy`.
 fn exec(home: &Home, flags: &[&str], variables: &[(&str, &str)]) -> Output {
     let program = std::env::current_exe().unwrap().to_string_lossy().into_owned();
     let mut args = vec!["exec", "--proxy", "--session", "s", "--name", "program"];
@@ -171,7 +171,7 @@ fn exec(home: &Home, flags: &[&str], variables: &[(&str, &str)]) -> Output {
 const SAID: [&str; 2] = ["primary user: Count", "primary assistant: Three."];
 
 #[test]
-fn requests_over_tls_to_a_recorded_host_are_kept() {
+fn requests_over_tls_to_a_recorded_host_are_recorded() {
     for way in ["tls", "http2"] {
         let home = Home::new();
         let (port, certificate) = tls_server(model);
@@ -196,7 +196,7 @@ fn other_hosts_are_passed_on_unread() {
     let home = Home::new();
     let (port, certificate) = tls_server(model);
     let target = format!("localhost:{port}");
-    // The program trusts the server's own certificate, which the bundle holds as well.
+    // The program trusts the server's own certificate, which the bundle contains too.
     let trusted = home.file("own.pem", &certificate);
     let variables = [
         ("TARGET", target.as_str()),
@@ -208,12 +208,12 @@ fn other_hosts_are_passed_on_unread() {
     assert!(output.stdout.contains("certificates 1\n"), "{output}");
     assert!(output.stdout.contains(&completion("Three.").to_string()), "{output}");
     assert!(!is_kept(&home, "Three."));
-    let hint = format!("record one with --proxy-host HOST: {target}");
+    let hint = format!("hint: not recorded: {target}; use --proxy-host HOST");
     assert!(output.stderr.contains(&hint), "{output}");
 }
 
 #[test]
-fn websockets_in_a_tunnel_are_kept() {
+fn websockets_in_a_tunnel_are_recorded() {
     let home = Home::new();
     let (port, certificate) = tls_server(|stream| {
         let head = read_head(stream);
@@ -240,7 +240,7 @@ fn websockets_in_a_tunnel_are_kept() {
 }
 
 #[test]
-fn plain_requests_are_kept_where_the_host_is_an_upstream() {
+fn plain_requests_to_an_upstream_are_recorded() {
     let model = Model::start(|_, reply| reply.json("200 OK", &completion("Three.")));
     let target = model.address.to_string();
     for is_configured in [true, false] {
@@ -251,7 +251,7 @@ fn plain_requests_are_kept_where_the_host_is_an_upstream() {
                 format!("[upstreams]\nlocal = \"{}/v1\"\n", model.url()),
             );
         }
-        // An exception would lead past the proxy.
+        // An exception would bypass the proxy.
         let variables = [("TARGET", target.as_str()), ("WAY", "plain"), ("NO_PROXY", "127.0.0.1")];
         let output = exec(&home, &[], &variables);
         assert_eq!(output.code, 0, "{output}");
@@ -267,7 +267,7 @@ fn plain_requests_are_kept_where_the_host_is_an_upstream() {
 }
 
 #[test]
-fn only_the_program_is_told_of_the_proxy() {
+fn only_the_program_gets_the_proxy_settings() {
     let home = Home::new();
     home.file("store/config.toml", "[proxy]\nhosts = [\"llm.example\"]\n");
     let mut command = home.command(&["exec", "--proxy", "-q", "--", "env"]);
@@ -299,7 +299,7 @@ fn only_the_program_is_told_of_the_proxy() {
         assert_eq!(value(name), file);
     }
     assert!(!output.stdout.contains("OPENAI_BASE_URL"), "{output}");
-    // What was made for the run is gone with it.
+    // The files of the run are removed with it.
     assert!(!std::path::Path::new(file).exists());
 }
 
@@ -355,7 +355,7 @@ fn the_users_proxy_is_used_or_refused() {
     variables[3].1 = "socks5://127.0.0.1:1";
     let refused = exec(&home, &[], &variables);
     assert_eq!(refused.code, 1, "{refused}");
-    assert!(refused.stderr.contains("HTTPS_PROXY names a proxy that cannot be used"), "{refused}");
+    assert!(refused.stderr.contains("unsupported proxy in HTTPS_PROXY"), "{refused}");
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! Sessions written to be shared: pages, sites, trajectories, and the secrets that are left out.
+//! Sessions exported for sharing: pages, sites, trajectories, and redaction.
 
 use crate::harness::Home;
 
 const KEY: [&str; 2] = ["ghp_", "abcdefghijklmnopqrstuvwxyz0123456789"];
 
-/// A home with a session in which somebody told a secret.
+/// A home with a session that contains a secret.
 fn home() -> Home {
     let home = Home::new();
     let chat = format!(
@@ -77,7 +77,7 @@ fn several_sessions_become_files_or_a_site() {
 }
 
 #[test]
-fn pictures_stand_in_the_page() {
+fn pictures_are_embedded_in_the_page() {
     let home = Home::new();
     let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     let line = format!(

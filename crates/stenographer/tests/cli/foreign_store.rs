@@ -1,4 +1,4 @@
-//! A store that says where its files go: `restore` and `resume` do not write just anywhere.
+//! A store with arbitrary target paths: `restore` and `resume` do not write everywhere.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ const ID: &str = "1b4e28ba-2fa1-41d2-883f-0016d3cca427";
 const LINE: &str = r#"{"type":"user","uuid":"u1","parentUuid":null,"isSidechain":false,"cwd":"$P","sessionId":"1b4e28ba-2fa1-41d2-883f-0016d3cca427","version":"2.1.0","timestamp":"2026-01-05T09:15:31.000Z","message":{"role":"user","content":"prompt"}}
 "#;
 
-/// A home whose store keeps a session from this file, which is gone since; its project is the folder `work`.
+/// A home with a session imported from this file, which no longer exists; its project is the folder `work`.
 fn kept_from(file: &str) -> (Home, PathBuf) {
     let home = Home::new();
     let project = home.path().join("work");
@@ -20,7 +20,7 @@ fn kept_from(file: &str) -> (Home, PathBuf) {
     (home, path)
 }
 
-/// Resumes the session; an agent that is started prints its arguments.
+/// Resumes the session; the fake agent prints its arguments.
 fn resume(home: &Home) -> Output {
     use std::os::unix::fs::PermissionsExt;
     let program = home.file("bin/claude", "#!/bin/sh\necho started $*\n");
@@ -47,14 +47,14 @@ fn what_other_programs_trust_is_never_written() {
         let (home, path) = kept_from(file);
         for refused in [home.steno(&["restore", ID]), resume(&home)] {
             assert_eq!(refused.code, 1, "{file}: {refused}");
-            assert!(refused.stderr.contains("other programs run or trust this file"), "{refused}");
+            assert!(refused.stderr.contains("other programs run or trust"), "{refused}");
             assert!(!refused.stdout.contains("started"), "{refused}");
             assert!(!path.exists(), "{file}");
         }
         let folder = path.parent().unwrap().to_str().unwrap();
         let refused = home.steno(&["restore", ID, "--to", folder]);
         assert!(refused.stderr.contains("other programs run or trust"), "{refused}");
-        // A person cannot allow it either.
+        // Confirmation does not allow it either.
         let steno = env!("CARGO_BIN_EXE_steno");
         let mut terminal = crate::terminal::Terminal::run(&home, steno, &["restore", ID], &[]);
         terminal.press("y\n");
@@ -68,13 +68,13 @@ fn files_from_elsewhere_need_a_folder_or_a_yes() {
     let (home, path) = kept_from("mine/s.jsonl");
     insta::assert_snapshot!(home.steno(&["restore", ID]), @"
     --- stderr
-    error: not in a folder where claude-code keeps sessions: $HOME/mine/s.jsonl
+    error: not in a session folder of claude-code: $HOME/mine/s.jsonl
     hint: use `steno restore 1b4e28ba-2fa1-41d2-883f-0016d3cca427 --to DIR`, or confirm it at a terminal
     --- exit 1
     ");
     insta::assert_snapshot!(resume(&home), @"
     --- stderr
-    error: not in a folder where claude-code keeps sessions: $HOME/mine/s.jsonl
+    error: not in a session folder of claude-code: $HOME/mine/s.jsonl
     hint: use `steno restore 1b4e28ba-2fa1-41d2-883f-0016d3cca427 --to DIR`, or confirm it at a terminal
     --- exit 1
     ");
@@ -100,7 +100,7 @@ fn the_agents_own_folders_need_no_question() {
     let resumed = resume(&home);
     assert!(resumed.stdout.contains("started --resume"), "{resumed}");
     assert!(path.is_file());
-    // They may be reached by a link.
+    // The folder may be a link.
     fs::rename(home.path().join(".claude"), home.path().join("claude")).unwrap();
     std::os::unix::fs::symlink("claude", home.path().join(".claude")).unwrap();
     fs::remove_file(&path).unwrap();
@@ -111,7 +111,7 @@ fn the_agents_own_folders_need_no_question() {
 #[test]
 fn links_in_the_agents_folders_do_not_lead_out() {
     let (home, path) = kept_from(".claude/projects/-p/s.jsonl");
-    for (target, reason) in [("elsewhere", "keeps sessions"), (".ssh", "run or trust")] {
+    for (target, reason) in [("elsewhere", "not in a session folder"), (".ssh", "run or trust")] {
         let target = home.path().join(target);
         fs::create_dir(&target).unwrap();
         let _ = fs::remove_file(path.parent().unwrap());

@@ -1,4 +1,5 @@
-//! A store that is full, read-only or no folder: whoever is recorded continues, and so does the recording once it can.
+//! A store that is full, read-only or not a folder: the recorded program continues, and recording resumes once it
+//! can.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,13 +13,13 @@ use serde_json::{Value, json};
 use crate::harness::{Home, Output};
 use crate::model::{Model, post};
 
-/// A file system of its own for the store. It goes with the test.
+/// A separate file system for the store; unmounted after the test.
 struct SmallDisk {
     path: PathBuf,
 }
 
 impl SmallDisk {
-    /// Mounts one; none where the system does not let us, which is printed.
+    /// Mounts it; `None` if the system does not allow it, with a message.
     fn mount(home: &Home) -> Option<Self> {
         let path = home.path().join("store");
         std::fs::create_dir(&path).unwrap();
@@ -35,7 +36,7 @@ impl SmallDisk {
         self.path.join("ballast")
     }
 
-    /// Leaves no room at all.
+    /// Fills all space.
     fn fill(&self) {
         let mut ballast = File::create(self.ballast()).unwrap();
         let block = [0; 4096];
@@ -68,7 +69,7 @@ fn wait_for(log: &Path, text: &str) {
     }
 }
 
-/// A model that says back how long what was asked is.
+/// A model that answers with the length of the request.
 fn model() -> Model {
     Model::start(|asked, reply| {
         let asked = asked.json()["messages"][0]["content"].as_str().unwrap().to_owned();
@@ -83,9 +84,9 @@ fn model() -> Model {
     })
 }
 
-/// Asks for an answer, which must come.
+/// Sends a request; the response must come.
 fn ask(base: &str, word: &str) {
-    // No room that is left in a block holds this.
+    // Larger than any remaining space in a block.
     let text = format!("{word} {}", "x".repeat(20_000));
     let request = json!({"model": "m", "messages": [{"role": "user", "content": text}]});
     let url = format!("{base}/openai/v1/chat/completions");
@@ -93,8 +94,8 @@ fn ask(base: &str, word: &str) {
     assert!(answer.contains(&format!("Answer to {word}")), "{answer}");
 }
 
-/// What a session says: the kind and the first 30 letters of each entry.
-fn told(home: &Home, id: &str) -> Vec<String> {
+/// Returns the kind and the first 30 characters of each entry of a session.
+fn entry_starts(home: &Home, id: &str) -> Vec<String> {
     let shown = home.steno(&["show", id, "--json"]).ok();
     let entries = shown.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     entries
@@ -133,7 +134,7 @@ impl RunningGateway {
         Self { child, base: base.trim_end().to_owned(), log }
     }
 
-    /// Ends it as Ctrl-C does; gives what it logged and its exit code.
+    /// Stops it like Ctrl-C. Returns its log and exit code.
     fn stop(mut self) -> (String, Option<i32>) {
         let pid = Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
@@ -166,8 +167,8 @@ fn a_gateway_records_again_once_there_is_room() {
     assert_eq!(code, Some(0), "{log}");
     assert_eq!(log.matches("recording paused").count(), 1, "{log}");
     assert_eq!(log.matches("recording resumed").count(), 1, "{log}");
-    let told = told(&home, "s");
-    let kinds: Vec<_> = told.iter().map(|line| line.trim_end_matches('x')).collect();
+    let starts = entry_starts(&home, "s");
+    let kinds: Vec<_> = starts.iter().map(|line| line.trim_end_matches('x')).collect();
     let expected = [
         "text: One ",
         "text: Answer to One",
@@ -175,8 +176,11 @@ fn a_gateway_records_again_once_there_is_room() {
         "text: Four ",
         "text: Answer to Four",
     ];
-    assert_eq!(kinds.len(), expected.len(), "{told:?}");
-    assert!(kinds.iter().zip(expected).all(|(told, start)| told.starts_with(start)), "{told:?}");
+    assert_eq!(kinds.len(), expected.len(), "{starts:?}");
+    assert!(
+        kinds.iter().zip(expected).all(|(starts, start)| starts.starts_with(start)),
+        "{starts:?}"
+    );
     let notice = notice(&home, "s");
     assert!(notice.ends_with(": No space left on device; 2 exchanges not recorded"), "{notice}");
     let row: Value = serde_json::from_str(home.steno(&["list", "--json"]).ok().trim()).unwrap();
@@ -185,7 +189,7 @@ fn a_gateway_records_again_once_there_is_room() {
 }
 
 #[test]
-fn an_answer_of_which_a_part_is_missing_says_so() {
+fn an_incomplete_response_is_reported() {
     let (home, (got, goes_on)) = (Home::new(), std::sync::mpsc::channel::<()>());
     let goes_on = std::sync::Mutex::new(goes_on);
     let Some(disk) = SmallDisk::mount(&home) else { return };
@@ -220,13 +224,13 @@ fn an_answer_of_which_a_part_is_missing_says_so() {
     assert!(answer.whole().contains("[DONE]"));
     let (log, code) = gateway.stop();
     assert_eq!(code, Some(0), "{log}");
-    let told = told(&home, "s");
-    assert_eq!((told[0].as_str(), told[2].as_str()), ("text: Hi", "text: Good "), "{told:?}");
-    assert!(told[1].starts_with("notice: recording paused"), "{told:?}");
-    assert!(told[3].starts_with("error: recording paused: the rest"), "{told:?}");
+    let starts = entry_starts(&home, "s");
+    assert_eq!((starts[0].as_str(), starts[2].as_str()), ("text: Hi", "text: Good "), "{starts:?}");
+    assert!(starts[1].starts_with("notice: recording paused"), "{starts:?}");
+    assert!(starts[3].starts_with("error: recording paused: the rest"), "{starts:?}");
 }
 
-/// Asks the gateway once, with nothing but a shell, and ends with a code of its own.
+/// Sends one request to the gateway from a plain shell, and exits with its own code.
 const ASKING: &str = r#"
     host=${OPENAI_BASE_URL#http://}; port=${host#*:}; path=/${port#*/}; port=${port%%/*}
     body='{"model":"m","messages":[{"role":"user","content":"Hi there"}]}'
@@ -297,13 +301,13 @@ fn a_gateway_that_starts_without_a_store_records_once_it_has_one() {
     ask(&gateway.base, "Two");
     let (log, code) = gateway.stop();
     assert_eq!((code, log.matches("warning: ").count()), (Some(0), 1), "{log}");
-    let told = told(&home, "s");
-    assert_eq!(told.len(), 3, "{told:?}");
-    assert!(told[0].starts_with("notice: recording paused"), "{told:?}");
-    assert_eq!(told[2], "text: Answer to Two");
+    let starts = entry_starts(&home, "s");
+    assert_eq!(starts.len(), 3, "{starts:?}");
+    assert!(starts[0].starts_with("notice: recording paused"), "{starts:?}");
+    assert_eq!(starts[2], "text: Answer to Two");
 }
 
-/// No file of the recorder may grow beyond a limit, as on a full disk; then it may.
+/// The recorder's file size is limited as on a full disk; then the limit is lifted.
 #[test]
 fn an_agent_is_recorded_again_once_there_is_room() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! `steno gateway`: what passes is unchanged, and what was passed is kept.
+//! Tests of `steno gateway`: traffic passes unchanged, and is recorded.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -12,7 +12,7 @@ use crate::model::{Model, body, post, send};
 
 const KEY: &str = "sk-test-0123456789abcdef";
 
-/// A `steno` that listens; it is killed when the test ends.
+/// A listening `steno`; it is killed when the test ends.
 pub(crate) struct Server {
     pub(crate) child: Child,
     pub(crate) url: String,
@@ -31,7 +31,7 @@ impl Server {
         self.url.strip_prefix("http://").unwrap()
     }
 
-    /// Ends it as Ctrl-C does.
+    /// Stops it like Ctrl-C.
     #[cfg(unix)]
     pub(crate) fn stop(mut self) {
         let pid = rustix::process::Pid::from_child(&self.child);
@@ -74,7 +74,7 @@ fn chunk(text: &str) -> String {
     format!("data: {chunk}\n\n")
 }
 
-/// What a session says, one entry to a line.
+/// Returns the entries of a session, one per line.
 pub(crate) fn said(home: &Home, id: &str) -> Vec<String> {
     let shown = home.steno(&["show", id, "--json"]).ok();
     let entries = shown.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -91,13 +91,13 @@ pub(crate) fn said(home: &Home, id: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether some bytes stand in any file below the store.
+/// Returns whether a file in the store contains some bytes.
 pub(crate) fn is_kept(home: &Home, text: &str) -> bool {
-    // What a file held that is gone by now stands in another: all are looked at again.
+    // Content of a file that was just replaced is in another one: read all again.
     std::iter::repeat_with(|| is_in_files(home, text)).find_map(Result::ok).unwrap()
 }
 
-/// An error if a file is gone when it is opened.
+/// Returns an error if a file disappears before it is opened.
 fn is_in_files(home: &Home, text: &str) -> std::io::Result<bool> {
     let holds = |bytes: &[u8]| bytes.windows(text.len()).any(|window| window == text.as_bytes());
     for file in steno_core::format::files(&home.path().join("store")).unwrap() {
@@ -114,8 +114,8 @@ fn is_in_files(home: &Home, text: &str) -> std::io::Result<bool> {
 }
 
 #[test]
-fn every_byte_passes_as_it_is_and_at_once() {
-    // The model goes on only when the client has what was sent before: whatever is held back would wait for ever.
+fn every_byte_is_forwarded_unchanged_and_at_once() {
+    // The model continues only after the client has the previous chunk, so any buffering would block forever.
     let (got, goes_on) = mpsc::channel();
     let goes_on = Mutex::new(goes_on);
     let model = Model::start(move |_, reply| {
@@ -144,7 +144,7 @@ fn every_byte_passes_as_it_is_and_at_once() {
     let [direct, passed] = answers.map(|raw| String::from_utf8(raw).unwrap());
     let lines = |text: &str| {
         let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
-        // Between the gateway and its client, the connection is its own.
+        // The connection header is per hop.
         lines.retain(|line| line != "connection: close" && line != "Connection: close");
         let end = lines.iter().position(String::is_empty).unwrap();
         lines[1..end].sort();
@@ -160,7 +160,7 @@ fn every_byte_passes_as_it_is_and_at_once() {
 }
 
 #[test]
-fn errors_pass_as_they_are_and_are_told() {
+fn errors_are_forwarded_unchanged_and_recorded() {
     let refused = json!({"error": {"message": "slow down", "type": "requests", "code": null}});
     let model = Model::start(move |_, reply| reply.json("429 Too Many Requests", &refused));
     let home = Home::new();
@@ -177,7 +177,7 @@ fn errors_pass_as_they_are_and_are_told() {
 }
 
 #[test]
-fn an_upstream_that_is_not_there_is_told_in_the_vendors_words() {
+fn a_missing_upstream_is_reported_in_the_vendors_format() {
     let model = Model::start(|_, _| {});
     let home = Home::new();
     let nobody = "nobody=http://127.0.0.1:1";
@@ -200,12 +200,12 @@ fn an_upstream_that_is_not_there_is_told_in_the_vendors_words() {
     let contents = json!({"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]});
     let gemini = ask_for("/nobody/v1beta/models/m:generateContent", &contents);
     assert_eq!(gemini["error"]["status"], "UNAVAILABLE");
-    let told = said(&home, "s");
-    assert!(told[1].contains("Connection refused"), "{told:?}");
+    let printed = said(&home, "s");
+    assert!(printed[1].contains("Connection refused"), "{printed:?}");
 }
 
 #[test]
-fn a_stream_that_upstream_cuts_is_cut_for_the_client_and_kept_with_its_error() {
+fn a_stream_cut_by_the_upstream_is_cut_for_the_client_and_recorded_with_its_error() {
     let model = Model::start(|_, reply| {
         reply.begin();
         reply.chunk(&chunk("Half"));
@@ -216,13 +216,16 @@ fn a_stream_that_upstream_cuts_is_cut_for_the_client_and_kept_with_its_error() {
     let answer =
         post(&format!("{}/v1/chat/completions", gateway.url), &headers, &ask("Hi")).whole();
     assert!(answer.contains("Half") && !answer.contains("0\r\n\r\n"), "{answer}");
-    let told = said(&home, "s");
-    assert_eq!(told[..2], ["primary user: Hi", "primary assistant: Half"]);
-    assert!(told[2].starts_with("primary system: ") && told[2].contains("EOF"), "{told:?}");
+    let printed = said(&home, "s");
+    assert_eq!(printed[..2], ["primary user: Hi", "primary assistant: Half"]);
+    assert!(
+        printed[2].starts_with("primary system: ") && printed[2].contains("EOF"),
+        "{printed:?}"
+    );
 }
 
 #[test]
-fn a_client_that_goes_away_is_told() {
+fn a_client_that_disconnects_is_recorded() {
     let (gone, left) = mpsc::channel::<()>();
     let left = Mutex::new(left);
     let model = Model::start(move |_, reply| {
@@ -246,8 +249,8 @@ fn a_client_that_goes_away_is_told() {
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    let told = said(&home, "s");
-    assert_eq!(told[2], "primary system: the client closed the connection");
+    let printed = said(&home, "s");
+    assert_eq!(printed[2], "primary system: the client closed the connection");
 }
 
 #[test]
@@ -267,9 +270,9 @@ fn killed_in_mid_stream_keeps_all_that_was_passed_on() {
     gateway.child.kill().unwrap();
     gateway.child.wait().unwrap();
     let whole: String = (0..CHUNKS).map(|n| format!("<{n}>")).collect();
-    let told = said(&home, "s");
-    assert_eq!(told[1], format!("primary assistant: {whole}"));
-    assert_eq!(told[2], "primary system: the recording ended in the middle of it");
+    let printed = said(&home, "s");
+    assert_eq!(printed[1], format!("primary assistant: {whole}"));
+    assert_eq!(printed[2], "primary system: the recording ended in the middle of it");
     home.steno(&["verify"]).ok();
 }
 
@@ -340,10 +343,10 @@ fn a_request_cannot_choose_its_upstream_nor_a_place_on_disk() {
 }
 
 #[test]
-fn keys_and_cookies_are_passed_on_and_kept_nowhere() {
+fn keys_and_cookies_are_forwarded_and_never_stored() {
     let model = Model::start(|_, reply| {
         reply.begin();
-        // A server that repeats the key must not bring it into the record.
+        // A server that echoes the key must not bring it into the recording.
         reply.chunk(&chunk(&format!("your key is {KEY}")));
         reply.chunk("data: [DONE]\n\n");
         reply.end();
@@ -399,7 +402,7 @@ fn said_status(home: &Home) -> String {
 }
 
 #[test]
-fn the_configuration_names_upstreams_and_a_path_without_one_is_told() {
+fn the_configuration_adds_upstreams_and_a_path_without_one_is_an_error() {
     let model =
         Model::start(|_, reply| reply.json("200 OK", &json!({"object": "list", "data": []})));
     let home = Home::new();
@@ -427,7 +430,7 @@ fn the_configuration_names_upstreams_and_a_path_without_one_is_told() {
     let wrong = home.steno(&["gateway", "--listen", "127.0.0.1:0"]);
     insta::assert_snapshot!(wrong, @r"
     --- stderr
-    error: $HOME/store/config.toml:2: an upstream is not an address
+    error: $HOME/store/config.toml:2: an upstream is not a URL
     --- exit 1
     ");
 }

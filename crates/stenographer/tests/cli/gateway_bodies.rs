@@ -1,4 +1,4 @@
-//! Bodies of every kind through `steno gateway`: passed on as they are, recorded without secrets, and replayed.
+//! Bodies of every kind through `steno gateway`: forwarded unchanged, recorded without secrets, and replayed.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::model::{Model, body, post, send};
 
 const KEY: &str = "q7Rz0vXw93LkTn5Yb2Hd8Fg1";
 
-/// Posts a body of a type; gives the answer.
+/// Posts a body with a content type. Returns the response.
 fn post_body(server: &Server, path: &str, content_type: &str, body: &[u8]) -> String {
     let host = server.url.strip_prefix("http://").unwrap();
     let head = format!(
@@ -18,7 +18,7 @@ fn post_body(server: &Server, path: &str, content_type: &str, body: &[u8]) -> St
     send(host, [head.as_bytes(), body].concat()).whole()
 }
 
-/// A form of parts: a key, and a file of bytes that are no text.
+/// A multipart form: a key, and a binary file.
 fn parts(boundary: &str, file: &[u8]) -> Vec<u8> {
     let head = format!(
         "--{boundary}\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nbatch\r\n\
@@ -35,7 +35,7 @@ fn multipart(boundary: &str) -> String {
     format!("multipart/form-data; boundary={boundary}")
 }
 
-/// A gateway that keeps few bytes of a body.
+/// A gateway with a small body limit.
 fn frugal_gateway(home: &Home, model: &Model, limit: &str) -> Server {
     let upstream = format!("openai={}", model.url());
     let args = ["gateway", "--listen", "127.0.0.1:0", "--session", "s", "--upstream", &upstream];
@@ -78,7 +78,7 @@ fn uploads_and_forms_are_recorded_without_their_secrets_and_replayed() {
         said(&home, "s"),
         [described, format!("primary assistant: [file file-{}]", upload.len())]
     );
-    // Another boundary, which a client makes up each time, asks the same.
+    // A client makes up a new boundary each time; the request is still the same.
     let replay = Server::start(home.command(&["replay", "s", "--as-api", "--strict"]));
     let again = [
         ("/v1/files", multipart("another-boundary"), parts("another-boundary", &file)),
@@ -92,7 +92,7 @@ fn uploads_and_forms_are_recorded_without_their_secrets_and_replayed() {
 }
 
 #[test]
-fn what_is_beyond_the_limit_is_told_with_its_length_and_hash() {
+fn the_part_beyond_the_limit_is_recorded_as_length_and_hash() {
     let model = Model::start(|_, reply| {
         let large = "x".repeat(3000);
         reply.raw(format!("HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n{large}").as_bytes());
@@ -106,7 +106,7 @@ fn what_is_beyond_the_limit_is_told_with_its_length_and_hash() {
     assert!(asked.line.starts_with("POST /v1/blob "), "{}", asked.line);
     assert_eq!(asked.body, upload, "so does the model");
     gateway.stop();
-    let told = |what: &str, length: usize, hash: blake3::Hash| {
+    let printed = |what: &str, length: usize, hash: blake3::Hash| {
         format!(
             "primary system: {} of the {length} bytes of the {what} were not kept; all of them have the BLAKE3 hash {hash}",
             length - 1000
@@ -116,8 +116,8 @@ fn what_is_beyond_the_limit_is_told_with_its_length_and_hash() {
     assert_eq!(
         said(&home, "s"),
         [
-            told("request", upload.len(), blake3::hash(&upload)),
-            told("answer", 3000, blake3::hash(answer.as_bytes()))
+            printed("request", upload.len(), blake3::hash(&upload)),
+            printed("answer", 3000, blake3::hash(answer.as_bytes()))
         ]
     );
     let replay = Server::start(home.command(&["replay", "s", "--as-api", "--strict"]));
@@ -182,7 +182,7 @@ fn a_client_that_closes_after_the_last_event_has_a_whole_answer() {
         reply.begin();
         reply.chunk("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"}}]}\n\n");
         reply.chunk("data: [DONE]\n\n");
-        // Nothing ends the body as long as the client is there.
+        // Nothing ends the body while the client is connected.
         std::thread::sleep(std::time::Duration::from_secs(60));
     });
     let home = Home::new();
@@ -236,12 +236,12 @@ fn a_client_that_tries_again_is_recorded_once_with_its_attempts() {
 }
 
 #[test]
-fn a_limit_that_is_none_is_told() {
+fn an_invalid_limit_is_reported() {
     let home = Home::new();
     home.file("store/config.toml", "[gateway]\nbody_limit = \"much\"\n");
     insta::assert_snapshot!(home.steno(&["gateway", "--listen", "127.0.0.1:0"]), @r"
     --- stderr
-    error: $HOME/store/config.toml:2: not a number of bytes such as 64 MiB or 500000
+    error: $HOME/store/config.toml:2: not a size in bytes, such as 64 MiB or 500000
     --- exit 1
     ");
     home.file("store/config.toml", "[gateway]\nlimit = 5\n");

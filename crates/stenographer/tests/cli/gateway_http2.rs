@@ -1,4 +1,4 @@
-//! HTTP/2: clients that begin with it, and upstreams that offer it.
+//! HTTP/2 from clients and from upstreams.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ fn completion(text: &str) -> Value {
         {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]})
 }
 
-/// Asks over a connection that speaks HTTP/2; gives status, a header and the body.
+/// Sends a request over HTTP/2. Returns status, a header and the body.
 pub(crate) async fn ask_http2<S>(
     stream: S,
     uri: &str,
@@ -84,8 +84,8 @@ fn a_client_may_begin_with_http2() {
     assert_eq!(said(&home, "s"), ["primary user: Count", "primary assistant: Three."]);
 }
 
-/// An upstream that speaks nothing but HTTP/2 over TLS, and answers once `together` requests wait at once. It takes no
-/// more than a hundred on one connection. Gives its port and certificate.
+/// An upstream that speaks only HTTP/2 over TLS, and answers once `together` requests wait at once. It allows a
+/// hundred streams per connection. Returns its port and certificate.
 pub(crate) fn http2_upstream(runtime: &Runtime, together: usize) -> (u16, String) {
     let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).unwrap();
@@ -134,7 +134,7 @@ pub(crate) fn http2_upstream(runtime: &Runtime, together: usize) -> (u16, String
     (port, own.cert.pem())
 }
 
-/// A gateway to an upstream that speaks TLS.
+/// A gateway to a TLS upstream.
 fn gateway(home: &Home, port: u16, certificate: &str) -> Server {
     let upstream = format!("openai=https://localhost:{port}");
     let args =

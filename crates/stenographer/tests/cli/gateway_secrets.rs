@@ -1,4 +1,4 @@
-//! Which values the gateway leaves out of the record, and that it leaves everything else as it is.
+//! Which values the gateway removes from the recording, and that it keeps everything else.
 
 use std::io::Write;
 
@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use crate::gateway::{Server, gateway, is_kept, said};
 use crate::harness::Home;
-use crate::model::{Asked, Model, Reply, post, post_bytes};
+use crate::model::{Model, ModelRequest, Reply, post, post_bytes};
 
-/// Where a request holds a value.
+/// Where a request contains a value.
 const PLACES: [&str; 14] = [
     "authorization",
     "proxy-authorization",
@@ -28,10 +28,10 @@ const PLACES: [&str; 14] = [
     "compressed body",
 ];
 
-/// How the server repeats it.
+/// How the server echoes it.
 const ECHOES: [&str; 6] = ["plain", "split", "escaped", "gzip", "zstd", "split gzip"];
 
-/// A request in which a value has a place, with the header that says how to repeat it.
+/// Sends a request with the value at a place, and a header that selects the echo.
 fn request(gateway: &Server, place: &str, echo: &str, value: &str) {
     let mut headers = vec![
         ("x-echo-form".to_owned(), echo.to_owned()),
@@ -71,8 +71,8 @@ fn request(gateway: &Server, place: &str, echo: &str, value: &str) {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
-/// Repeats the value that a request names, in the form that it asks for.
-fn repeat(asked: &Asked, reply: &mut Reply<'_>) {
+/// Echoes the value in the requested form.
+fn repeat(asked: &ModelRequest, reply: &mut Reply<'_>) {
     let reversed = BASE64.decode(asked.header("x-echo").unwrap()).unwrap();
     let value: String = String::from_utf8(reversed).unwrap().chars().rev().collect();
     let form = asked.header("x-echo-form").unwrap();
@@ -105,7 +105,7 @@ fn repeat(asked: &Asked, reply: &mut Reply<'_>) {
     reply.end();
 }
 
-/// A random-looking value that is different for each number.
+/// Returns a random-looking value for each number.
 fn key(number: usize) -> String {
     let hash = blake3::hash(&number.to_le_bytes());
     let text = BASE64.encode(hash.as_bytes());
@@ -158,7 +158,7 @@ fn placeholders_and_ordinary_words_stay_in_every_place() {
     let gateway = gateway(&home, &model);
     let mut sent = Vec::new();
     for (number, place) in PLACES.iter().cycle().take(70).enumerate() {
-        // What basic authentication holds is never only a word.
+        // The value of basic authentication is never a single word.
         if *place != "basic" {
             let (echo, word) = (ECHOES[number % ECHOES.len()], words[number % words.len()]);
             request(&gateway, place, echo, word);
@@ -181,7 +181,7 @@ fn placeholders_and_ordinary_words_stay_in_every_place() {
 }
 
 #[test]
-fn names_of_headers_do_not_change_what_is_said() {
+fn names_of_headers_do_not_change_the_messages() {
     let model = Model::start(|_, reply| {
         let choice = json!({"index": 0, "finish_reason": "stop",
             "message": {"role": "assistant", "content": "Is there anything else?"}});

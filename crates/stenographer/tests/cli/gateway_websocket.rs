@@ -1,4 +1,4 @@
-//! WebSockets through the gateway: frames pass as they are, and what they say is kept.
+//! WebSockets through the gateway: frames pass unchanged, and messages are recorded.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use crate::harness::Home;
 
 const KEY: &str = "sk-test-0123456789abcdef";
 
-/// A frame of a text; those of clients are masked.
+/// Encodes a text frame; client frames are masked.
 pub(crate) fn frame(first: u8, is_masked: bool, payload: &[u8]) -> Vec<u8> {
     let mask = if is_masked { [7, 11, 13, 17] } else { [0; 4] };
     let bit = if is_masked { 0x80 } else { 0 };
@@ -60,7 +60,7 @@ pub(crate) enum Step {
     Upstream(Vec<u8>),
 }
 
-/// An upstream that takes one connection and plays its side; gives the head of the request and whatever came.
+/// An upstream that accepts one connection and plays its side. Returns the request's header and all received bytes.
 fn upstream(extensions: &'static str, steps: Vec<Step>) -> (u16, Receiver<(String, Vec<u8>)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -95,7 +95,7 @@ fn gateway(home: &Home, port: u16) -> Server {
     Server::start(home.command(&args))
 }
 
-/// Opens a connection at a path of the gateway; gives the head of the answer.
+/// Opens a connection at a path of the gateway. Returns the response's header.
 pub(crate) fn open(stream: &mut (impl Read + Write), host: &str, path: &str) -> String {
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Extensions: permessage-deflate\r\nAuthorization: Bearer {KEY}\r\n\r\n"
@@ -104,7 +104,7 @@ pub(crate) fn open(stream: &mut (impl Read + Write), host: &str, path: &str) -> 
     read_head(stream)
 }
 
-/// Plays the client's side; each byte of upstream's must come as it was sent.
+/// Plays the client's side; each byte of the upstream must arrive unchanged.
 pub(crate) fn play(stream: &mut (impl Read + Write), steps: &[Step]) {
     for step in steps {
         match step {
@@ -134,7 +134,7 @@ fn client_bytes(steps: &[Step]) -> Vec<u8> {
     bytes.flatten().collect()
 }
 
-/// Holds a conversation through the gateway; gives the head that upstream saw.
+/// Plays a conversation through the gateway. Returns the header that the upstream received.
 fn converse(home: &Home, path: &str, extensions: &'static str, steps: &[Step]) -> String {
     let (port, came) = upstream(extensions, copied(steps));
     let gateway = gateway(home, port);
@@ -153,7 +153,7 @@ fn converse(home: &Home, path: &str, extensions: &'static str, steps: &[Step]) -
     head
 }
 
-/// The events of a response that says one thing.
+/// Returns the events of a response with one text.
 pub(crate) fn response(id: &str, text: &str) -> Vec<Value> {
     let item = json!({"type": "message", "id": format!("msg_{id}"), "role": "assistant",
         "status": "completed", "content": [{"type": "output_text", "text": text}]});
@@ -237,12 +237,12 @@ fn compressed_messages_are_read_and_pass_compressed() {
     }
     let agreed = "Sec-WebSocket-Extensions: permessage-deflate\r\n";
     converse(&home, "/v1/responses", agreed, &steps);
-    let told = said(&home, "s");
-    assert_eq!(told[1..3], ["primary user: Count herons", "primary assistant: Three."]);
+    let printed = said(&home, "s");
+    assert_eq!(printed[1..3], ["primary user: Count herons", "primary assistant: Three."]);
 }
 
 #[test]
-fn a_message_is_kept_before_it_is_passed_on() {
+fn a_message_is_recorded_before_it_is_forwarded() {
     let home = Home::new();
     let events = response("resp_1", "Seven bitterns, precisely.");
     let steps = vec![
@@ -251,7 +251,7 @@ fn a_message_is_kept_before_it_is_passed_on() {
         Step::Upstream(answered(&events[1])),
         Step::Upstream(answered(&events[2])),
     ];
-    // Upstream waits for more: the connection stays open until the test has looked.
+    // The upstream waits for more, so the connection stays open during the checks.
     let waiting = [copied(&steps), vec![Step::Client(vec![0])]].concat_steps();
     let (port, _came) = upstream("", waiting);
     let gateway = gateway(&home, port);
@@ -262,10 +262,10 @@ fn a_message_is_kept_before_it_is_passed_on() {
     assert!(is_kept(&home, "Count bitterns"));
     assert!(is_kept(&home, "Seven bitterns, precisely."));
     drop(gateway);
-    // It was killed: what came of the answer is told, with its error.
-    let told = said(&home, "s");
-    assert_eq!(told[2], "primary assistant: Seven bitterns, precisely.", "{told:?}");
-    assert!(told[3].starts_with("primary system: "), "{told:?}");
+    // After the kill, the received part of the response is shown with its error.
+    let printed = said(&home, "s");
+    assert_eq!(printed[2], "primary assistant: Seven bitterns, precisely.", "{printed:?}");
+    assert!(printed[3].starts_with("primary system: "), "{printed:?}");
 }
 
 trait ConcatSteps {
@@ -279,20 +279,20 @@ impl ConcatSteps for [Vec<Step>; 2] {
 }
 
 #[test]
-fn an_answer_that_upstream_cuts_is_told_with_its_error() {
+fn a_response_cut_by_the_upstream_is_shown_with_its_error() {
     let home = Home::new();
     let events = response("resp_1", "Three, I th");
     let mut steps = vec![Step::Client(sent(&create("Count herons", None)))];
     steps.extend(from_upstream(&events[..3]));
     converse(&home, "/v1/responses", "", &steps);
-    let told = said(&home, "s");
-    assert_eq!(told[2], "primary assistant: Three, I th");
-    assert_eq!(told[3], "primary system: upstream closed the connection");
-    assert_eq!(told.len(), 4);
+    let printed = said(&home, "s");
+    assert_eq!(printed[2], "primary assistant: Three, I th");
+    assert_eq!(printed[3], "primary system: upstream closed the connection");
+    assert_eq!(printed.len(), 4);
 }
 
 #[test]
-fn errors_of_the_server_are_told() {
+fn errors_of_the_server_are_recorded() {
     let home = Home::new();
     let error = json!({"type": "error", "status": 400,
         "error": {"type": "invalid_request_error", "message": "No such model"}});
@@ -330,7 +330,7 @@ fn realtime_events_become_entries_without_their_sound() {
             json!({"type": "response.output_item.added", "output_index": 0,
             "item": {"id": "item_2", "type": "function_call", "name": "count", "call_id": "call_1", "arguments": ""}}),
         ),
-        // Transcripts come when they come.
+        // Transcripts arrive in any order.
         (
             false,
             json!({"type": "conversation.item.input_audio_transcription.completed", "item_id": "item_1",

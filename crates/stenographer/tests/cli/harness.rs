@@ -1,4 +1,4 @@
-//! A home folder of its own for each test, and output that shows itself as a snapshot.
+//! A separate home folder for each test, and output that can be compared with a snapshot.
 
 use std::fmt;
 use std::io::Write;
@@ -8,12 +8,12 @@ use std::process::{Command, Stdio};
 use steno_core::vault::Vault;
 use tempfile::TempDir;
 
-/// A machine with nothing on it.
+/// An empty machine.
 pub(crate) struct Home {
     dir: TempDir,
 }
 
-/// What a command printed and how it ended.
+/// Output and exit code of a command.
 pub(crate) struct Output {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -33,7 +33,7 @@ impl Home {
         Vault::new(self.path().join("store/vault"))
     }
 
-    /// A file in the home folder.
+    /// Writes a file in the home folder.
     pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -45,7 +45,7 @@ impl Home {
         self.program(env!("CARGO_BIN_EXE_steno"), args)
     }
 
-    /// Any program, in the home folder and with nothing else in its environment.
+    /// Returns a command for any program, in the home folder and with an empty environment.
     pub(crate) fn program(&self, program: &str, args: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(args).current_dir(self.path()).env_clear();
@@ -54,7 +54,7 @@ impl Home {
         command
     }
 
-    /// Runs `steno` with nothing on its standard input, at a fixed time.
+    /// Runs `steno` with empty standard input, at a fixed time.
     pub(crate) fn steno(&self, args: &[&str]) -> Output {
         self.steno_with(args, b"")
     }
@@ -97,7 +97,7 @@ impl Home {
 }
 
 impl Output {
-    /// The output of a command that must have ended well.
+    /// Returns the output of a command that must have succeeded.
     #[track_caller]
     pub(crate) fn ok(self) -> String {
         assert_eq!(self.code, 0, "{self}");
@@ -115,7 +115,7 @@ impl fmt::Display for Output {
     }
 }
 
-/// Numbers that look random but are the same in each run.
+/// Deterministic pseudo-random numbers.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {

@@ -1,4 +1,4 @@
-//! `steno hooks` and `steno hook`.
+//! Tests of `steno hooks` and `steno hook`.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -27,7 +27,7 @@ const JSONC: &str = "{\n\t// mine\n\t\"model\": \"opus\", /* why */\n\t\"version
     \"hooks\": {\"Stop\": []},\n}\n";
 const TOML: &str = "# mine\nmodel = 'o3' # best\n\n[tui]\nnotifications = true # yes\n";
 
-/// Does something until it gives something, for at most a minute.
+/// Repeats `look` until it returns something, for at most a minute.
 fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     for _ in 0..600 {
         if let Some(found) = look() {
@@ -47,7 +47,7 @@ fn states(home: &Home, args: &[&str]) -> Vec<(String, String)> {
     rows.lines().map(row).collect()
 }
 
-/// All files below the home folder, the store left out.
+/// Returns all files below the home folder except the store.
 fn tree(home: &Home) -> Vec<(String, Vec<u8>)> {
     let files = steno_core::format::files(home.path()).unwrap();
     let name = |path: &Path| path.strip_prefix(home.path()).unwrap().to_string_lossy().into_owned();
@@ -106,7 +106,7 @@ fn what_the_user_changed_meanwhile_stays() {
         text.contains("haiku") && text.contains("// mine") && !text.contains("steno"),
         "{text}"
     );
-    // The backup is of no use any more, but it is the user's: the next one stands beside it.
+    // The backup is obsolete, but it belongs to the user: the next one gets another name.
     states(&home, &["install", "claude-code"]);
     let backup = path.with_file_name("settings.json.steno-backup");
     assert_eq!(fs::read_to_string(&backup).unwrap(), JSONC);
@@ -147,7 +147,7 @@ fn settings_that_cannot_be_read_are_left_alone() {
 }
 
 #[test]
-fn the_program_may_stand_in_a_folder_with_spaces() {
+fn the_program_may_be_in_a_folder_with_spaces() {
     let home = Home::new();
     let old = home.path().join("my old's/bin/steno");
     fs::create_dir_all(old.parent().unwrap()).unwrap();
@@ -159,9 +159,9 @@ fn the_program_may_stand_in_a_folder_with_spaces() {
     let text = fs::read_to_string(home.path().join(".cursor/hooks.json")).unwrap();
     let settings: Value = serde_json::from_str(&text).unwrap();
     let path = home.file("p/1b4e28ba.jsonl", cursor());
-    let told = json!({"conversation_id": ID, "transcript_path": path}).to_string();
+    let printed = json!({"conversation_id": ID, "transcript_path": path}).to_string();
     let shell = settings["hooks"]["stop"][0]["command"].as_str().unwrap().to_owned();
-    let output = home.finish(home.program("sh", &["-c", &shell]), told.as_bytes());
+    let output = home.finish(home.program("sh", &["-c", &shell]), printed.as_bytes());
     assert_eq!((output.stdout.as_str(), output.code), ("", 0));
     wait_for(|| home.vault().sessions().unwrap().pop());
     assert_eq!(states(&home, &["install", "cursor"])[0].1, "installed");
@@ -225,7 +225,7 @@ fn copilot() -> String {
 }
 
 #[test]
-fn each_agents_session_is_kept_when_it_calls() {
+fn each_agents_session_is_copied_when_its_hook_runs() {
     let codex_file = format!(".codex/sessions/2026/01/05/rollout-2026-01-05T09-15-32-{ID}.jsonl");
     let cursor_file = format!(".cursor/projects/p/agent-transcripts/{ID}/{ID}.jsonl");
     let cases = [
@@ -239,23 +239,23 @@ fn each_agents_session_is_kept_when_it_calls() {
     for (agent, file, content, name) in cases {
         let home = Home::new();
         let path = home.file(&file, content);
-        // Not everything that has the session's name is a session.
+        // Not every file with the session's id is a session.
         home.file(&format!("{}/locks/{ID}.lock", path.parent().unwrap().display()), "");
-        let mut told = json!({name: ID, "hook_event_name": "Stop"});
+        let mut printed = json!({name: ID, "hook_event_name": "Stop"});
         if !["codex", "copilot", "cursor"].contains(&agent) {
-            told["transcript_path"] = path.to_str().into();
+            printed["transcript_path"] = path.to_str().into();
         }
-        let told = told.to_string();
+        let printed = printed.to_string();
         let output = match agent {
-            "codex" => home.steno(&["hook", agent, &told]),
-            _ => home.steno_with(&["hook", agent], told.as_bytes()),
+            "codex" => home.steno(&["hook", agent, &printed]),
+            _ => home.steno_with(&["hook", agent], printed.as_bytes()),
         };
         assert_eq!(output.to_string(), "--- exit 0", "{agent}");
         let session = wait_for(|| home.vault().sessions().unwrap().pop());
         assert_eq!(session.agent(), agent);
         assert_eq!(home.vault().sessions().unwrap().len(), 1, "{agent}");
         wait_for(|| home.steno(&["show", ID, "--json"]).stdout.contains("hello").then_some(()));
-        // `sync` finds that nothing is left to do.
+        // `sync` finds nothing left to do.
         wait_for(|| home.path().join("store/seen.json").exists().then_some(()));
         let synced = home.finish(home.command(&["sync"]), b"");
         assert_eq!(synced.to_string(), "--- stderr\nnothing new\n--- exit 0", "{agent}");
@@ -263,19 +263,20 @@ fn each_agents_session_is_kept_when_it_calls() {
 }
 
 #[test]
-fn subagents_are_kept_with_their_session_or_beside_it() {
+fn subagents_are_copied_with_their_session_or_beside_it() {
     let home = Home::new();
     let main = home.file(&format!(".claude/projects/-p/{ID}.jsonl"), claude());
     let side = claude().replace("false", "true").replace("\"uuid\"", "\"agentId\":\"a1\",\"uuid\"");
     let side = home.file(&format!(".claude/projects/-p/{ID}/subagents/agent-a1.jsonl"), side);
-    let told = json!({"session_id": ID, "transcript_path": main, "agent_transcript_path": side,
+    let printed = json!({"session_id": ID, "transcript_path": main, "agent_transcript_path": side,
         "hook_event_name": "SubagentStop"});
-    let told = told.to_string();
+    let printed = printed.to_string();
     let calls: Vec<_> = (0..4)
         .map(|_| {
             let mut command = home.command(&["hook", "claude-code"]);
             let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-            std::io::Write::write_all(&mut child.stdin.take().unwrap(), told.as_bytes()).unwrap();
+            std::io::Write::write_all(&mut child.stdin.take().unwrap(), printed.as_bytes())
+                .unwrap();
             child
         })
         .collect();
@@ -293,7 +294,7 @@ fn subagents_are_kept_with_their_session_or_beside_it() {
 }
 
 #[test]
-fn whatever_comes_the_agent_goes_on() {
+fn a_hook_never_fails_for_any_input() {
     let long = "x".repeat(100_000);
     let missing = json!({"session_id": ID, "transcript_path": "/nowhere/x.jsonl"}).to_string();
     let unknown = json!({"session_id": ID, "transcript_path": "/etc/passwd"}).to_string();
@@ -304,7 +305,7 @@ fn whatever_comes_the_agent_goes_on() {
         let output = home.steno_with(&["hook", "claude-code"], input);
         assert_eq!(output.to_string(), "--- exit 0");
         let status = || home.steno(&["hooks", "status", "claude-code"]).stderr;
-        let status = wait_for(|| Some(status()).filter(|status| status.contains("last problem")));
+        let status = wait_for(|| Some(status()).filter(|status| status.contains("last error")));
         assert!(status.contains("2026-01-05T09:15:32.5Z claude-code: "), "{status}");
     }
     let home = Home::new();
@@ -312,7 +313,7 @@ fn whatever_comes_the_agent_goes_on() {
         assert_eq!(home.steno_with(args, b"").to_string(), "--- exit 0");
     }
     wait_for(|| home.path().join("store/hook.log").exists().then_some(()));
-    // Where there can be no store, there is nobody to tell.
+    // Without a store the error cannot be logged.
     let mut nowhere = home.command(&["hook", "claude-code"]);
     nowhere.env("STENO_HOME", "/proc/none");
     assert_eq!(home.finish(nowhere, b"{}").to_string(), "--- exit 0");
@@ -325,12 +326,12 @@ fn whatever_comes_the_agent_goes_on() {
 fn an_agent_that_never_closes_its_end_is_not_waited_for() {
     let home = Home::new();
     let path = home.file(&format!(".claude/projects/-p/{ID}.jsonl"), claude());
-    let told = json!({"session_id": ID, "transcript_path": path}).to_string();
+    let printed = json!({"session_id": ID, "transcript_path": path}).to_string();
     let mut command = home.command(&["hook", "claude-code"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     assert!(child.wait().unwrap().success());
-    std::io::Write::write_all(&mut stdin, told.as_bytes()).unwrap();
+    std::io::Write::write_all(&mut stdin, printed.as_bytes()).unwrap();
     wait_for(|| home.vault().sessions().unwrap().pop());
     drop(stdin);
 }
@@ -349,13 +350,13 @@ fn a_program_that_codex_called_before_is_still_called() {
     let list = text.trim().strip_prefix("notify = ").unwrap();
     let list: Vec<String> = serde_json::from_str(list).unwrap();
     home.file(&format!(".codex/sessions/2026/01/05/rollout-1-{ID}.jsonl"), codex(ID));
-    let told = json!({"thread-id": ID}).to_string();
+    let printed = json!({"thread-id": ID}).to_string();
     let arguments: Vec<&str> =
-        list[1..].iter().map(String::as_str).chain([told.as_str()]).collect();
+        list[1..].iter().map(String::as_str).chain([printed.as_str()]).collect();
     let called: Command = home.program(&list[0], &arguments);
     assert_eq!(home.finish(called, b"").to_string(), "--- exit 0");
     let beeps = wait_for(|| fs::read_to_string(home.path().join("beeps")).ok());
-    assert_eq!(beeps, format!("--loud\n{told}\n"));
+    assert_eq!(beeps, format!("--loud\n{printed}\n"));
     wait_for(|| home.vault().sessions().unwrap().pop());
     states(&home, &["remove"]);
     assert_eq!(fs::read_to_string(&settings).unwrap(), before);
@@ -365,8 +366,8 @@ fn a_program_that_codex_called_before_is_still_called() {
 fn a_program_that_is_gone_costs_no_session() {
     let home = Home::new();
     home.file(&format!(".codex/sessions/2026/01/05/rollout-1-{ID}.jsonl"), codex(ID));
-    let told = json!({"thread-id": ID}).to_string();
-    let output = home.steno(&["hook", "codex", "--", "/nowhere/beep", &told]);
+    let printed = json!({"thread-id": ID}).to_string();
+    let output = home.steno(&["hook", "codex", "--", "/nowhere/beep", &printed]);
     assert_eq!(output.to_string(), "--- exit 0");
     let session = wait_for(|| home.vault().sessions().unwrap().pop());
     assert_eq!(session.agent(), "codex");

@@ -1,4 +1,4 @@
-//! Text from transcripts that tries to drive a terminal, in the output of each family of commands.
+//! Transcript text with terminal control sequences, in the output of each family of commands.
 
 use std::fs;
 
@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::harness::Home;
 
-/// Clears the screen in two ways, turns text around, and deletes.
+/// Clears the screen in two ways, reorders text, and deletes.
 const HOSTILE: &str = "evil\u{1b}[2J\u{9b}2J\u{202e}\u{2066}\u{61c}\u{7f}\u{8}end";
 const ID: &str = "1b4e28ba-2fa1-41d2-883f-0016d3cca427";
 
-/// A home with a synced session whose texts and names are hostile.
+/// A home with a synced session with hostile texts and names.
 fn synced() -> Home {
     let home = Home::new();
     let record = serde_json::json!({

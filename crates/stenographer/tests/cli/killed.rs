@@ -1,4 +1,4 @@
-//! A `sync` that is really killed: the next one goes on, and what is kept is whole.
+//! A killed `sync`: the next one continues, and the vault is complete.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -12,7 +12,7 @@ use crate::harness::{Dice, Home};
 const KILLS: u64 = 20;
 const SESSIONS: u64 = 60;
 
-/// The files of one session: its own, and those of a subagent and of a result where it has them.
+/// Returns the files of one session: its own, and some of a subagent and a tool result.
 fn session(home: &Home, n: u64) -> Vec<PathBuf> {
     let id = format!("{n:08x}-0000-4000-8000-000000000000");
     let folder = home.path().join(format!(".claude/projects/-p{}", n % 7));
@@ -24,7 +24,7 @@ fn session(home: &Home, n: u64) -> Vec<PathBuf> {
     files
 }
 
-/// Adds some lines to each file of a session.
+/// Appends lines to each file of a session.
 fn grow(files: &[PathBuf], n: u64, dice: &mut Dice) {
     for (at, path) in files.iter().enumerate() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -41,13 +41,13 @@ fn grow(files: &[PathBuf], n: u64, dice: &mut Dice) {
     }
 }
 
-/// Every file below a folder, with its content.
+/// Returns every file below a folder with its content.
 fn contents(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = steno_core::format::files(root).unwrap();
     files.into_iter().map(|file| (file.clone(), fs::read(file).unwrap())).collect()
 }
 
-/// Starts `sync` and kills it after a while; whether it was still at work.
+/// Starts `sync` and kills it after a delay. Returns whether it was still running.
 fn killed_after(home: &Home, delay: Duration) -> bool {
     let mut command = home.command(&["sync"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -57,7 +57,7 @@ fn killed_after(home: &Home, delay: Duration) -> bool {
 }
 
 #[test]
-fn killed_in_the_middle_of_sync_the_next_run_goes_on() {
+fn after_a_killed_sync_the_next_run_continues() {
     let home = Home::new();
     let mut dice = Dice(0x5eed_0002);
     let mut killed = 0;

@@ -1,4 +1,4 @@
-//! The program called by the name `leslie`, as scripts and agents call it.
+//! Tests of the program under the name `leslie`, as scripts and agents call it.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -16,12 +16,12 @@ mod sequences;
 mod stores;
 mod workers;
 
-/// A project folder, and a link called `leslie`.
+/// A project folder, and a link named `leslie`.
 struct Project {
     home: harness::Home,
 }
 
-/// What a call answered.
+/// Response of a call.
 struct Answer {
     envelope: Value,
     stderr: String,
@@ -45,7 +45,7 @@ impl Project {
         fs::read_to_string(self.path(path)).unwrap()
     }
 
-    /// What stands in one of the stores.
+    /// Returns the content of one of the stores.
     fn store(&self, name: &str) -> Value {
         serde_json::from_str(&self.text(&format!(".leslie/{name}.json"))).unwrap()
     }
@@ -53,7 +53,7 @@ impl Project {
     fn run(&self, args: &[&str], input: &str) -> harness::Output {
         let program = self.path("bin/leslie");
         let mut command = self.home.program(program.to_str().unwrap(), args);
-        // No agent of this machine shall be set to work.
+        // No agent on this machine must be started.
         command.env("PATH", self.path("bin"));
         self.home.finish(command, input.as_bytes())
     }
@@ -68,7 +68,7 @@ impl Project {
         Answer { envelope, stderr: output.stderr, code: output.code }
     }
 
-    /// The data of a call that must succeed.
+    /// Returns the data of a call that must succeed.
     #[track_caller]
     fn data(&self, args: &[&str]) -> Value {
         let answer = self.call(args);
@@ -77,7 +77,7 @@ impl Project {
         answer.envelope["data"].clone()
     }
 
-    /// Code and message of a call that must fail.
+    /// Returns code and message of a call that must fail.
     #[track_caller]
     fn error(&self, args: &[&str]) -> (String, String) {
         let Answer { envelope, code, .. } = self.call(args);

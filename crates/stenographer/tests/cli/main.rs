@@ -1,4 +1,4 @@
-//! The program from outside: each command run as a person would, in a home of its own.
+//! End-to-end tests: each command runs as a process, in a home of its own.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,19 +1,19 @@
-//! A scripted model on loopback, and a client that sees every byte.
+//! A scripted model on loopback, and a client that records every byte.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ModelRequest {
     pub(crate) line: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
 
-impl Asked {
+impl ModelRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
@@ -24,13 +24,13 @@ impl Asked {
     }
 }
 
-/// The connection on which an answer is given.
+/// The connection for a response.
 pub(crate) struct Reply<'a> {
     stream: &'a mut TcpStream,
 }
 
 impl Reply<'_> {
-    /// A whole answer.
+    /// Sends a whole response.
     pub(crate) fn json(&mut self, status: &str, body: &serde_json::Value) {
         let body = body.to_string();
         let head = format!(
@@ -40,40 +40,42 @@ impl Reply<'_> {
         self.raw((head + &body).as_bytes());
     }
 
-    /// The head of a stream.
+    /// Sends the header of a stream.
     pub(crate) fn begin(&mut self) {
         self.raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nX-Odd-CASE: yes\r\nSet-Cookie: id=cookie-secret-1\r\nTransfer-Encoding: chunked\r\n\r\n");
     }
 
-    /// One chunk of it.
+    /// Sends one chunk.
     pub(crate) fn chunk(&mut self, data: &str) {
         self.raw(format!("{:X}\r\n{data}\r\n", data.len()).as_bytes());
     }
 
-    /// Its end.
+    /// Sends the last chunk.
     pub(crate) fn end(&mut self) {
         self.raw(b"0\r\n\r\n");
     }
 
-    /// Bytes as they are.
+    /// Sends raw bytes.
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
-        // The client may have gone.
+        // The client may have closed the connection.
         let _ = self.stream.write_all(bytes);
         let _ = self.stream.flush();
     }
 }
 
-/// What a model answers.
-type Script = dyn Fn(&Asked, &mut Reply<'_>) + Send + Sync;
+/// Script of a model's responses.
+type Script = dyn Fn(&ModelRequest, &mut Reply<'_>) + Send + Sync;
 
-/// A server that does what it is told; it ends with the test's process.
+/// A scripted server; it ends with the test process.
 pub(crate) struct Model {
     pub(crate) address: SocketAddr,
-    pub(crate) asked: Arc<Mutex<Vec<Asked>>>,
+    pub(crate) asked: Arc<Mutex<Vec<ModelRequest>>>,
 }
 
 impl Model {
-    pub(crate) fn start(script: impl Fn(&Asked, &mut Reply<'_>) + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(
+        script: impl Fn(&ModelRequest, &mut Reply<'_>) + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (script, asked): (Arc<Script>, _) = (Arc::new(script), Arc::default());
@@ -92,8 +94,8 @@ impl Model {
     }
 }
 
-/// Answers one request, and closes: whatever is kept open longer shows nothing new.
-fn serve(mut stream: TcpStream, script: &Arc<Script>, asked: &Mutex<Vec<Asked>>) {
+/// Answers one request and closes the connection.
+fn serve(mut stream: TcpStream, script: &Arc<Script>, asked: &Mutex<Vec<ModelRequest>>) {
     stream.set_nodelay(true).unwrap();
     let mut input = BufReader::new(stream.try_clone().unwrap());
     while let Some(request) = read_request(&mut input) {
@@ -105,7 +107,7 @@ fn serve(mut stream: TcpStream, script: &Arc<Script>, asked: &Mutex<Vec<Asked>>)
     }
 }
 
-fn read_request(input: &mut impl BufRead) -> Option<Asked> {
+fn read_request(input: &mut impl BufRead) -> Option<ModelRequest> {
     let mut line = String::new();
     input.read_line(&mut line).ok().filter(|count| *count > 0)?;
     let mut headers = Vec::new();
@@ -115,7 +117,7 @@ fn read_request(input: &mut impl BufRead) -> Option<Asked> {
         let Some((name, value)) = header.trim_end().split_once(": ") else { break };
         headers.push((name.to_owned(), value.to_owned()));
     }
-    let mut asked = Asked { line: line.trim_end().to_owned(), headers, body: Vec::new() };
+    let mut asked = ModelRequest { line: line.trim_end().to_owned(), headers, body: Vec::new() };
     if asked.header("transfer-encoding").is_some() {
         asked.body = read_chunks(input)?;
         return Some(asked);
@@ -126,7 +128,7 @@ fn read_request(input: &mut impl BufRead) -> Option<Asked> {
     Some(asked)
 }
 
-/// A body of chunks, with whatever follows it.
+/// Reads a chunked body and its trailer.
 fn read_chunks(input: &mut impl BufRead) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     loop {
@@ -148,15 +150,15 @@ fn read_chunks(input: &mut impl BufRead) -> Option<Vec<u8>> {
     Some(body)
 }
 
-/// An answer while it is being read.
+/// A response that is being read.
 pub(crate) struct Answer {
     stream: TcpStream,
-    /// All that has come so far, as it came.
+    /// All bytes received so far.
     pub(crate) raw: Vec<u8>,
 }
 
 impl Answer {
-    /// Reads until some text has come.
+    /// Reads until a text has arrived.
     pub(crate) fn until(&mut self, text: &str) {
         let mut buffer = [0; 4096];
         while !self.text().contains(text) {
@@ -166,7 +168,7 @@ impl Answer {
         }
     }
 
-    /// Reads all that comes.
+    /// Reads to the end.
     pub(crate) fn whole(mut self) -> String {
         let _ = self.stream.read_to_end(&mut self.raw);
         self.text()
@@ -183,7 +185,7 @@ pub(crate) fn post(url: &str, headers: &[(&str, &str)], body: &serde_json::Value
     post_bytes(host, path, headers, body.to_string().as_bytes())
 }
 
-/// Posts bytes that are JSON, compressed or not.
+/// Posts bytes, compressed or not.
 pub(crate) fn post_bytes(host: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
     let named = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
     let mut head = format!("POST /{path} HTTP/1.1\r\n");
@@ -197,14 +199,14 @@ pub(crate) fn post_bytes(host: &str, path: &str, headers: &[(&str, &str)], body:
     send(host, [head.as_bytes(), body].concat())
 }
 
-/// Sends bytes as they are.
+/// Sends raw bytes.
 pub(crate) fn send(host: &str, bytes: impl AsRef<[u8]>) -> Answer {
     let mut stream = TcpStream::connect(host).unwrap();
     stream.write_all(bytes.as_ref()).unwrap();
     Answer { stream, raw: Vec::new() }
 }
 
-/// The JSON body of a whole answer.
+/// Parses the JSON body of a response.
 pub(crate) fn body(answer: &str) -> serde_json::Value {
     serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
 }

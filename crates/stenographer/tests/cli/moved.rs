@@ -1,4 +1,4 @@
-//! Sessions whose files were moved or copied: each is kept and counted once, as long as it is one.
+//! Sessions with moved or copied files: each is stored and counted once.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ const ID: &str = "1b4e28ba-2fa1-41d2-883f-0016d3cca427";
 const OLD: &str = ".claude/projects/-p/1b4e28ba-2fa1-41d2-883f-0016d3cca427.jsonl";
 const NEW: &str = ".config/claude/projects/-p/1b4e28ba-2fa1-41d2-883f-0016d3cca427.jsonl";
 
-/// An answer that took ten tokens.
+/// A response of ten tokens.
 fn answer(n: u32) -> String {
     format!(
         "{{\"type\":\"assistant\",\"uuid\":\"u{n}\",\"parentUuid\":null,\"isSidechain\":false,\"cwd\":\"/p\",\
@@ -32,7 +32,7 @@ fn sync(home: &Home) {
     home.steno(&["verify"]).ok();
 }
 
-/// The input tokens of every kept session, smallest first.
+/// Returns the input tokens of every session, smallest first.
 fn tokens(home: &Home) -> Vec<u64> {
     let listed = home.steno(&["list", "--json"]).ok();
     let rows = listed.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
@@ -49,7 +49,7 @@ fn rename(home: &Home, from: &str, to: &str) {
 }
 
 #[test]
-fn a_folder_that_moved_goes_on_with_what_is_kept() {
+fn a_moved_folder_continues_its_sessions() {
     let home = Home::new();
     home.file(OLD, answers(&[1, 2]));
     let agent = OLD.replace(".jsonl", "/subagents/agent-a1.jsonl");
@@ -61,13 +61,13 @@ fn a_folder_that_moved_goes_on_with_what_is_kept() {
     fs::write(home.path().join(NEW), answers(&[1, 2, 3])).unwrap();
     sync(&home);
     assert_eq!(tokens(&home), [40]);
-    // It comes back where it stood last.
+    // It is restored to its last path.
     fs::remove_dir_all(home.path().join(".config")).unwrap();
     home.steno(&["restore", "1b4e"]).ok();
     assert_eq!(fs::read_to_string(home.path().join(NEW)).unwrap(), answers(&[1, 2, 3]));
     assert!(home.path().join(agent.replace(".claude", ".config/claude")).is_file());
     assert!(!home.path().join(".claude").exists());
-    // And may go back to where it was.
+    // It may also move back.
     rename(&home, ".config/claude", ".claude");
     sync(&home);
     fs::remove_dir_all(home.path().join(".claude")).unwrap();
@@ -120,7 +120,7 @@ fn what_only_has_the_same_name_is_a_session_of_its_own() {
 }
 
 #[test]
-fn without_what_was_seen_nothing_is_kept_twice() {
+fn without_the_list_of_seen_files_nothing_is_stored_twice() {
     let home = Home::new();
     home.file(OLD, answers(&[1, 2]));
     sync(&home);
@@ -136,7 +136,7 @@ fn without_what_was_seen_nothing_is_kept_twice() {
 }
 
 #[test]
-fn a_database_that_moved_goes_on_with_what_is_kept() {
+fn a_moved_database_continues_its_sessions() {
     let home = Home::new();
     let old = home.file(".local/share/opencode/opencode.db", "");
     let connection = Connection::open(&old).unwrap();
@@ -154,7 +154,7 @@ fn a_database_that_moved_goes_on_with_what_is_kept() {
     drop(connection);
     say(&old, 1);
     sync(&home);
-    // A copy from before, and the database itself elsewhere and changed.
+    // An older copy, and the database itself moved and changed.
     let copy = home.path().join("copy.db");
     fs::copy(&old, &copy).unwrap();
     say(&old, 2);
@@ -171,13 +171,13 @@ fn a_database_that_moved_goes_on_with_what_is_kept() {
     restore.env("OPENCODE_DB", &new);
     home.finish(restore, b"").ok();
     assert!(new.is_file() && !old.exists());
-    // The copy has gone on by itself.
+    // The copy has diverged.
     say(&copy, 4);
     home.steno(&["import", "copy.db"]).ok();
     assert_eq!(tokens(&home), [20, 30]);
 }
 
-/// The parts of a rollout of Codex.
+/// Parts of a Codex rollout.
 const CODEX: [&str; 2] = [
     r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"session_meta","payload":{"id":"1b4e28ba-2fa1-41d2-883f-0016d3cca427","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/p","cli_version":"0.140.0"}}
 "#,
@@ -200,7 +200,7 @@ fn a_rollout_that_was_archived_and_compressed_stays_one_session() {
     home.file(&format!("{archived}.zst"), &packed);
     sync(&home);
     assert_eq!(tokens(&home), [10]);
-    // Codex unpacks what it goes on with.
+    // Codex decompresses a rollout that it resumes.
     fs::remove_dir_all(home.path().join(".codex")).unwrap();
     home.file(ROLLOUT, CODEX.concat());
     sync(&home);
@@ -212,7 +212,7 @@ fn a_rollout_that_was_archived_and_compressed_stays_one_session() {
 }
 
 #[test]
-fn a_title_that_stands_elsewhere_is_kept() {
+fn a_title_from_another_file_is_stored() {
     let home = Home::new();
     home.file(ROLLOUT, CODEX[0]);
     let line = |id: &str, title: &str| format!("{{\"id\":\"{id}\",\"thread_name\":\"{title}\"}}\n");
@@ -225,7 +225,7 @@ fn a_title_that_stands_elsewhere_is_kept() {
     let excerpt = home.path().join("store/vault/codex").join(ID).join("session_index.jsonl.zst");
     let kept = zstd::decode_all(fs::File::open(excerpt).unwrap()).unwrap();
     assert_eq!(String::from_utf8(kept).unwrap(), line(ID, "Birds") + &line(ID, "Water birds"));
-    // The index is not the session's own: it is neither made nor changed.
+    // The index does not belong to the session: it is neither created nor changed.
     home.steno(&["restore", ID]).ok();
     assert!(!index.exists() && home.path().join(ROLLOUT).is_file());
     home.file(ROLLOUT, CODEX.concat());
@@ -233,7 +233,7 @@ fn a_title_that_stands_elsewhere_is_kept() {
     assert!(home.steno(&["list", "--json"]).ok().contains("Water birds"));
 }
 
-/// Adds an answer that took ten tokens.
+/// Adds a response of ten tokens.
 fn say(database: &Path, n: u32) {
     let connection = Connection::open(database).unwrap();
     let data = r#"{"role":"assistant","time":{"created":1000},"tokens":{"input":10,"output":1,"reasoning":0,"cache":{"read":0,"write":0}}}"#;

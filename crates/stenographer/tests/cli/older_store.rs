@@ -1,4 +1,4 @@
-//! A store that version 0.1 wrote: it is read as it is, and the first command that writes begins its journal.
+//! A store of version 0.1: it is read unchanged, and the first command that writes creates its journal.
 
 use std::fs;
 use std::path::Path;
@@ -55,7 +55,7 @@ fn it_is_read_without_being_changed() {
 }
 
 #[test]
-fn its_files_grow_in_the_new_format_and_nothing_is_kept_twice() {
+fn its_files_grow_in_the_new_format_and_nothing_is_stored_twice() {
     let home = older_store();
     let session = format!(".claude/projects/-p/{ID}.jsonl");
     for count in [3, 4] {
@@ -88,7 +88,7 @@ fn what_was_missing_before_stays_missing() {
 }
 
 #[test]
-fn an_aider_history_that_was_kept_as_one_session_counts_once() {
+fn an_aider_history_stored_as_one_session_counts_once() {
     let chat = |hour: u32, cost: &str| {
         format!(
             "\n# aider chat started at 2026-01-01 0{hour}:00:00\n\n#### Fix it  \n\nDone.\n\n\

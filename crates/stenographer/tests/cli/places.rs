@@ -1,4 +1,4 @@
-//! Where `steno sync` looks: in project folders, and in databases that stand among other files.
+//! Where `steno sync` finds sessions: in project folders, and in databases among other files.
 
 use std::fs;
 

@@ -9,24 +9,24 @@ use crate::harness::{Home, Output};
 use crate::search::{id, session, synced};
 use crate::terminal::Terminal;
 
-/// Makes the store read-only, in a mount namespace of its own.
+/// Makes the store read-only, in a mount namespace.
 const READ_ONLY: &str = "mount --bind store store && mount -o remount,bind,ro store";
 
-/// Puts the store on a file system without any space left, in a mount namespace of its own.
+/// Moves the store to a full file system, in a mount namespace.
 const FULL: &str = "cp -a store copy && mount -t tmpfs -o size=8m none store && cp -a copy/. store && \
                     rm -r copy && { cat /dev/zero > store/filler 2>/dev/null || true; }";
 
-/// Makes the store read-only by its modes, which stop any user but root.
+/// Makes the store read-only by its modes, which stop every user but root.
 const MODES: &str = "chmod -R a-w store && ! touch store/probe 2>/dev/null && \
                      { \"$@\"; code=$?; chmod -R u+w store; exit $code; }";
 
-/// A way to run programs that cannot write to the store.
+/// A way to run programs without write access to the store.
 struct Confinement {
     words: Vec<String>,
 }
 
 impl Confinement {
-    /// The first way that this machine allows; says so where there is none.
+    /// Returns the first way that this machine allows; prints a message if there is none.
     fn find(home: &Home, script: &str) -> Option<Self> {
         let script_and_program = format!("{script} && exec \"$@\"");
         let mut ways = vec![
@@ -47,7 +47,7 @@ impl Confinement {
         Some(Self { words: found?.into_iter().map(str::to_owned).collect() })
     }
 
-    /// The words of a command line that runs `steno`, after its first.
+    /// Returns the arguments of a command line that runs `steno`.
     fn arguments<'a>(&'a self, args: &[&'a str]) -> Vec<&'a str> {
         let words = self.words[1..].iter().map(String::as_str);
         words.chain([env!("CARGO_BIN_EXE_steno")]).chain(args.iter().copied()).collect()
@@ -64,7 +64,7 @@ impl Confinement {
     }
 }
 
-/// Everything that reads the store.
+/// All commands that read the store.
 fn reading_commands() -> Vec<Vec<String>> {
     let lines = [
         "list",
@@ -85,7 +85,7 @@ fn reading_commands() -> Vec<Vec<String>> {
     commands
 }
 
-/// Compares what each command prints with what it prints where it can write; `notice` is what stderr must hold.
+/// Compares the output of each command with its output with write access; stderr must contain `notice`.
 #[track_caller]
 fn assert_same_answers(home: &Home, expected: &[Output], notice: &str) {
     let Some(confined) = Confinement::find(home, READ_ONLY) else { return };
@@ -110,7 +110,7 @@ fn answers(home: &Home) -> Vec<Output> {
     reading_commands().iter().map(run).collect()
 }
 
-/// Keeps one more session, and leaves the index as it is.
+/// Imports one more session without updating the index.
 fn keep_without_index(home: &Home) {
     home.file(&format!(".claude/projects/-work-project0/{}.jsonl", id(7)), session(7));
     home.steno(&["sync", "--no-index"]).ok();
@@ -121,7 +121,7 @@ fn all_commands_read_a_read_only_store() {
     let home = synced(3);
     let expected = answers(&home);
     assert_same_answers(&home, &expected, "");
-    // As a copy of the store may be: the log is there, the memory that processes share is not.
+    // Like a copy of a store: the write-ahead log exists, the shared memory does not.
     fs::remove_file(home.path().join("store/index.db-shm")).unwrap();
     assert_same_answers(&home, &expected, "");
     for name in ["index.db", "index.db-wal", "index.lock"] {
@@ -131,7 +131,7 @@ fn all_commands_read_a_read_only_store() {
 }
 
 #[test]
-fn an_index_that_cannot_catch_up_says_what_it_lacks() {
+fn an_index_that_cannot_be_updated_reports_what_is_missing() {
     let home = synced(3);
     keep_without_index(&home);
     for (script, reason) in [(READ_ONLY, "the store is read-only"), (FULL, "the disk is full")] {
@@ -145,7 +145,7 @@ fn an_index_that_cannot_catch_up_says_what_it_lacks() {
         assert!(output.stderr.contains("\nhint: "), "{output}");
         let output = confined.steno(&home, &["search", "/pneed.e1x/"]);
         assert_eq!(output.code, 0, "{output}");
-        // A session is read from the vault, which has it.
+        // The session is read from the vault.
         let output = confined.steno(&home, &["show", &id(7)]);
         assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output}");
     }
@@ -201,7 +201,7 @@ fn the_page_reads_a_read_only_store() {
         stream.read_to_string(&mut answer).unwrap();
         answer
     };
-    // The second time the page knows that the store cannot be written.
+    // At the second request the page knows that the store is read-only.
     let pages = ["/", "/search?q=pneedle1x", "/search?q=/pneed.e1x/", "/cost", "/"].map(get);
     server.kill().unwrap();
     server.wait().unwrap();

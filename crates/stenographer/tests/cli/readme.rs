@@ -1,4 +1,4 @@
-//! The README's examples, run as they stand there.
+//! Runs the examples of the README.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ const README: &str = include_str!("../../../../README.md");
 const NOT_RUN: [&str; 2] = ["cargo install", "bash scripts/check"];
 
 #[test]
-fn every_example_prints_what_the_readme_says() {
+fn every_example_of_the_readme_prints_its_output() {
     let home = Home::new();
     let bin = home.path().join("bin");
     fs::create_dir(&bin).unwrap();
@@ -37,12 +37,12 @@ fn every_example_prints_what_the_readme_says() {
     assert!(count >= 8, "only {count} examples were found");
 }
 
-/// What the README says that a command prints.
+/// Returns the output of a command in the README.
 fn printed_by(wanted: &str) -> String {
     examples().into_iter().find(|(command, _)| command == wanted).unwrap().1
 }
 
-/// Each command of the README with what follows it.
+/// Returns each command of the README with its output.
 fn examples() -> Vec<(String, String)> {
     let mut examples: Vec<(String, String)> = Vec::new();
     for block in README.split("```console\n").skip(1) {
@@ -60,7 +60,8 @@ fn examples() -> Vec<(String, String)> {
     examples
 }
 
-/// Whether the lines are alike; `...` stands for anything, and how many bytes it is depends on the folder's name.
+/// Returns whether the lines match; `...` matches anything, and byte counts are ignored as they depend on the
+/// folder's name.
 fn matches(got: &str, expected: &str) -> bool {
     let (got, expected) = (without_sizes(got), without_sizes(expected));
     let same = |(got, expected): (&str, &str)| match expected.split_once("...") {

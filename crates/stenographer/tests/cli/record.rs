@@ -1,4 +1,4 @@
-//! `steno record`.
+//! Tests of `steno record`.
 
 use steno_core::Status;
 
@@ -42,7 +42,7 @@ fn sources_are_numbered_apart() {
 }
 
 #[test]
-fn agent_and_project_are_kept() {
+fn agent_and_project_are_recorded() {
     let home = Home::new();
     home.steno_with(&["record", "--agent", "mine", "--session", "s", "--project", "work"], TWO)
         .ok();
@@ -61,7 +61,7 @@ fn agent_and_project_are_kept() {
 }
 
 #[test]
-fn unknown_shapes_and_fields_are_kept() {
+fn unknown_shapes_and_fields_are_recorded() {
     let home = Home::new();
     let lines = "{\"strange\":{\"deep\":[1.50]}}\n{\"role\":\"user\",\"content\":\"x\",\"mood\":\"good\"}\n";
     home.steno_with(&["record", "--session", "s"], lines.as_bytes()).ok();
@@ -77,7 +77,7 @@ fn an_empty_input_makes_no_session() {
     assert_eq!((recorded.code, recorded.stdout.as_str()), (0, ""), "{recorded}");
     assert!(recorded.stderr.contains("nothing was recorded"), "{recorded}");
     assert_eq!(home.vault().sessions().unwrap().len(), 0);
-    // A session that is there stays as it is.
+    // An existing session stays unchanged.
     home.steno_with(&["record", "--session", "s"], b"{\"role\":\"user\",\"content\":\"hi\"}\n")
         .ok();
     home.steno_with(&["record", "--session", "s"], b"");
@@ -104,7 +104,7 @@ fn streamed_messages_are_billed_once() {
 }
 
 #[test]
-fn recording_goes_on_when_nobody_reads_the_acknowledgements() {
+fn recording_continues_without_a_reader_of_acknowledgements() {
     let home = Home::new();
     let steno = env!("CARGO_BIN_EXE_steno");
     let entry = "{\"role\":\"user\",\"content\":\"x\"}";
@@ -113,7 +113,7 @@ fn recording_goes_on_when_nobody_reads_the_acknowledgements() {
     );
     let output = home.finish(home.program("sh", &["-c", &script]), b"");
     assert_eq!(output.stdout, "0\n");
-    assert!(output.stderr.contains("recording goes on without"), "{output}");
+    assert!(output.stderr.contains("recording continues"), "{output}");
     assert_eq!(home.steno(&["show", "s", "--json"]).ok().lines().count(), 5);
 }
 
@@ -122,7 +122,7 @@ fn latest_is_the_session_that_began_last() {
     let home = Home::new();
     insta::assert_snapshot!(home.steno_with(&["record", "--session", "latest"], TWO), @"
     --- stderr
-    error: nothing is kept yet
+    error: no sessions yet
     hint: run `steno sync`, `steno import PATH` or `steno record`
     --- exit 1
     ");

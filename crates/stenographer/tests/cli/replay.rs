@@ -1,4 +1,4 @@
-//! `steno replay`, on a terminal and as an agent.
+//! Tests of `steno replay`, on a terminal and as an agent.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -9,7 +9,7 @@ use crate::harness::Home;
 use crate::run::end;
 use crate::terminal::Terminal;
 
-/// An agent that sends all that an agent can send, then what its script says of it.
+/// An agent that sends every kind of update, then what its script contains.
 const RICH: &str = r#"
 say() { printf '%s\n' "$1"; }
 update() { say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"rich-0001","update":'"$1"'}}'; }
@@ -44,7 +44,7 @@ esac
 done
 "#;
 
-/// The entries of a session, without ids and times.
+/// Returns the entries of a session, without ids and times.
 fn entries(home: &Home, session: &str) -> Vec<Value> {
     let shown = home.steno(&["show", session, "--json"]).ok();
     let mut entries: Vec<Value> =
@@ -66,7 +66,7 @@ fn entries(home: &Home, session: &str) -> Vec<Value> {
     entries
 }
 
-/// What `steno replay ID --as-agent` is called as an agent.
+/// Returns the agent command for `steno replay ID --as-agent`.
 fn as_agent(session: &str, more: &str) -> String {
     format!("{} replay {session} --as-agent {more}", env!("CARGO_BIN_EXE_steno"))
 }
@@ -121,7 +121,7 @@ fn a_session_that_was_run_is_the_same_when_its_replay_is_run() {
         assert_eq!(one, other);
     }
     assert_eq!(recorded.len(), again.len());
-    // And what was played can be played.
+    // A replayed session can be replayed too.
     assert_eq!(entries(&home, &run(&as_agent(&second, "--strict"))), again);
 }
 
@@ -148,7 +148,7 @@ fn a_strict_replay_fails_on_another_prompt() {
     assert_eq!(home.steno(&["replay", "rich-0001", "--as-agent", "--from", "1"]).code, 2);
 }
 
-/// A session of another agent, as it wrote it down.
+/// A session in another agent's format.
 const CLAUDE: &str = concat!(
     r#"{"type":"user","uuid":"u0","sessionId":"0000-claude","cwd":"/w","timestamp":"2026-01-05T09:15:30.000Z","message":{"role":"user","content":"what is here?"}}"#,
     "\n",
@@ -171,13 +171,13 @@ fn any_session_can_be_an_agent() {
     let mut ask = |id: u64, method: &str, params: Value| {
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         writeln!(input, "{request}").unwrap();
-        let mut told = Vec::new();
+        let mut printed = Vec::new();
         loop {
             let line: Value = serde_json::from_str(&output.next().unwrap().unwrap()).unwrap();
             if line["id"] == id {
-                return (told, line["result"].clone());
+                return (printed, line["result"].clone());
             }
-            told.push(line["params"]["update"].clone());
+            printed.push(line["params"]["update"].clone());
         }
     };
     let (_, greeting) = ask(0, "initialize", json!({ "protocolVersion": 1 }));
@@ -186,15 +186,15 @@ fn any_session_can_be_an_agent() {
     assert_eq!(session["models"]["currentModelId"], "m");
     let prompt = json!([{ "type": "text", "text": "hm?" }]);
     let params = json!({ "sessionId": session["sessionId"], "prompt": prompt });
-    let (told, result) = ask(2, "session/prompt", params);
-    let kinds: Vec<_> = told.iter().map(|it| it["sessionUpdate"].as_str().unwrap()).collect();
+    let (printed, result) = ask(2, "session/prompt", params);
+    let kinds: Vec<_> = printed.iter().map(|it| it["sessionUpdate"].as_str().unwrap()).collect();
     assert_eq!(
         kinds,
         ["agent_message_chunk", "tool_call", "tool_call_update", "agent_message_chunk"]
     );
-    assert_eq!((&told[1]["title"], &told[1]["kind"]), (&"Bash ls".into(), &"execute".into()));
-    assert_eq!(told[2]["status"], "failed");
-    assert_ne!(told[0]["messageId"], told[3]["messageId"], "they would run together");
+    assert_eq!((&printed[1]["title"], &printed[1]["kind"]), (&"Bash ls".into(), &"execute".into()));
+    assert_eq!(printed[2]["status"], "failed");
+    assert_ne!(printed[0]["messageId"], printed[3]["messageId"], "they would run together");
     assert_eq!(
         (&result["stopReason"], &result["usage"]["outputTokens"]),
         (&"end_turn".into(), &9.into())
@@ -204,7 +204,7 @@ fn any_session_can_be_an_agent() {
 }
 
 #[test]
-fn a_session_is_played_where_nobody_waits() {
+fn a_session_is_replayed_without_pauses_outside_a_terminal() {
     let home = Home::new();
     home.file("claude.jsonl", CLAUDE);
     let played = home.steno(&["replay", "claude.jsonl", "--from", "2"]).ok();
@@ -225,7 +225,7 @@ fn a_session_is_played_where_nobody_waits() {
     "#);
     let none = home.steno(&["replay", "claude.jsonl", "--from", "9"]);
     assert_eq!(none.code, 1);
-    assert!(none.stderr.contains("its last entry is number 4"), "{none}");
+    assert!(none.stderr.contains("the last entry is 4"), "{none}");
     assert_eq!(home.steno(&["replay", "claude.jsonl", "--speed", "0"]).code, 2);
     let quick = home.steno(&["replay", "claude.jsonl", "--speed", "1000", "--max-pause", "0.01"]);
     assert!(quick.ok().contains("One file."));

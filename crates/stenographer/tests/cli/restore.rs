@@ -1,4 +1,4 @@
-//! `steno restore`.
+//! Tests of `steno restore`.
 
 use std::fs;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::time::{Duration, SystemTime};
 
 use crate::harness::Home;
 
-/// The folder of the imported run: not one where an agent keeps its sessions, so it has to be named.
+/// Folder of the imported run: not a session folder of an agent, so `--to` is needed.
 const RUN: &str = "out/runs/2026-01-05-mine-s";
 
-/// An imported run, whose files were changed long ago.
+/// An imported run with old modification times.
 fn imported() -> (Home, SystemTime) {
     let home = Home::new();
     let line = b"{\"role\":\"user\",\"content\":\"hello\"}\n";
@@ -59,7 +59,7 @@ fn other_content_is_not_replaced_unless_forced() {
     $HOME/out/runs/2026-01-05-mine-s/metadata.json
     $HOME/out/runs/2026-01-05-mine-s/transcript.json
     --- stderr
-    what stood at $HOME/out/runs/2026-01-05-mine-s/transcript.json is kept as $HOME/out/runs/2026-01-05-mine-s/transcript.json.steno-backup
+    saved the previous $HOME/out/runs/2026-01-05-mine-s/transcript.json as $HOME/out/runs/2026-01-05-mine-s/transcript.json.steno-backup
     --- exit 0
     ");
     assert_ne!(fs::read(&path).unwrap(), b"mine");
@@ -116,7 +116,7 @@ fn what_a_killed_run_left_is_removed() {
 }
 
 #[test]
-fn a_damaged_header_does_not_say_where_files_go() {
+fn a_damaged_header_does_not_decide_target_paths() {
     let (home, _) = imported();
     let folder = home.path().join("store/vault/devflow/2026-01-05-mine-s");
     let kept = folder.join("metadata.json.zst");
@@ -128,8 +128,8 @@ fn a_damaged_header_does_not_say_where_files_go() {
     insta::assert_snapshot!(home.steno(&["restore", "2026"]), @"
     --- stderr
     error: could not read $HOME/store/vault/devflow/2026-01-05-mine-s/metadata.json.zst
-    caused by: its header was changed
-    hint: run `steno verify` to see what else is damaged
+    caused by: its header is not as it was written
+    hint: run `steno verify` to find other damage
     --- exit 1
     ");
     assert!(!home.path().join("out").exists());
@@ -194,7 +194,7 @@ fn links_are_replaced_and_never_followed() {
     }
     let backup = path.with_file_name("transcript.json.steno-backup.1");
     assert_eq!(fs::read_link(backup).unwrap(), Path::new("nowhere"));
-    // Neither is a folder, nor anything else.
+    // Nor are a folder and other kinds of files replaced.
     fs::create_dir(&path).unwrap();
     let refused = home.steno(&["restore", "2026", "--force", "--to", RUN]);
     assert!(refused.stderr.contains("not a file: "), "{refused}");

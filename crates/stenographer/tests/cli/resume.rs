@@ -1,4 +1,4 @@
-//! `steno resume`, with programs that tell how they were called in the place of agents.
+//! Tests of `steno resume`, with fake agents that print their arguments.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -34,7 +34,7 @@ const GOOSE: &str = r#"{"working_dir":"$P","description":"Fix","message_count":1
 {"role":"user","created":1770000000,"content":[{"type":"text","text":"Fix it"}]}
 "#;
 
-/// An agent's file, what is in it, and how the agent is called to go on.
+/// A session file of each agent, its content, and the agent's resume command.
 const AGENTS: [(&str, &str, &str); 12] = [
     (".claude/projects/$NAME/$ID.jsonl", CLAUDE, "claude --resume $ID"),
     (".codex/sessions/2026/01/01/rollout-2026-01-01T00-00-00-$ID.jsonl", CODEX, "codex resume $ID"),
@@ -58,7 +58,7 @@ const AGENTS: [(&str, &str, &str); 12] = [
     (".local/share/goose/sessions/$ID.jsonl", GOOSE, "goose session --resume --session-id $ID"),
 ];
 
-/// A home folder with a project in it, and programs of every agent's name.
+/// A home folder with a project, and programs with every agent's name.
 struct Machine {
     home: Home,
 }
@@ -76,12 +76,12 @@ impl Machine {
         Self { home }
     }
 
-    /// The project's folder, as agents see it.
+    /// Returns the project's folder as agents see it.
     fn project(&self) -> String {
         self.home.path().join("code/birds").canonicalize().unwrap().display().to_string()
     }
 
-    /// Writes what an agent would, and keeps it.
+    /// Writes a session file and syncs it.
     fn keep(&self, file: &str, content: &str) -> String {
         let project = self.project();
         let name = file.replace("$NAME", &project.replace(['/', '.'], "-")).replace("$ID", ID);
@@ -93,7 +93,7 @@ impl Machine {
         name
     }
 
-    /// Makes a repository of the project.
+    /// Creates a repository in the project.
     fn repository(&self, folder: &str, remote: &str) {
         let config = format!("[remote \"origin\"]\n\turl = {remote}\n");
         self.home.file(&format!("{folder}/.git/config"), config);
@@ -114,7 +114,7 @@ impl Machine {
 }
 
 #[test]
-fn every_agent_goes_on_with_files_that_it_had_purged() {
+fn every_agent_resumes_with_files_that_it_had_purged() {
     for (file, content, command) in AGENTS {
         let machine = Machine::new();
         let name = machine.keep(file, content);
@@ -136,7 +136,7 @@ fn printing_changes_nothing() {
     fs::remove_file(machine.home.path().join(&name)).unwrap();
     let output = machine.resume(&["1b4e", "--print"]);
     assert_eq!(output.stdout, format!("cd $HOME/code/birds && claude --resume {ID}\n"));
-    assert_eq!(output.stderr.trim(), format!("$HOME/{name} has to be put back first"));
+    assert_eq!(output.stderr.trim(), format!("would restore $HOME/{name}"));
     assert!(!machine.home.path().join(&name).exists());
     fs::create_dir(machine.home.path().join("a b")).unwrap();
     let output = machine.resume(&["1b4e", "--print", "--project", "a b"]);
@@ -150,10 +150,10 @@ fn a_file_that_has_grown_is_left_alone() {
     let path = machine.home.file(&name, "more than was kept");
     assert_eq!(machine.resume(&[ID]).stderr, "");
     assert_eq!(fs::read(path).unwrap(), b"more than was kept");
-    // In another folder it would have to be written as it was, which is not as it is.
+    // In another folder the stored version would be written, which is not the current one.
     fs::create_dir(machine.home.path().join("elsewhere")).unwrap();
     let output = machine.resume(&[ID, "--project", "elsewhere"]);
-    assert!(output.stderr.contains("has changed since it was kept"), "{output}");
+    assert!(output.stderr.contains("has changed since the last sync"), "{output}");
     assert!(output.stderr.contains("hint: run `steno sync` first"), "{output}");
 }
 
@@ -179,7 +179,7 @@ fn a_project_that_moved_is_found_by_its_repository() {
     let output = machine.resume(&[ID]);
     insta::assert_snapshot!(output, @"
     --- stderr
-    error: the session's folder is gone: $HOME/code/birds
+    error: the session's folder no longer exists: $HOME/code/birds
     hint: use --project with one of: $HOME/code/clone, $HOME/code/water/birds
     --- exit 1
     ");
@@ -208,10 +208,10 @@ fn a_session_that_went_on_elsewhere_stays_one() {
         );
         machine.home.steno(&["import", ".claude"]).ok();
         assert_eq!(list(&machine.home), [ID]);
-        // All of it comes back, and only there.
+        // All of it is restored, and only there.
         fs::remove_dir_all(machine.home.path().join(".claude")).unwrap();
         let output = machine.resume(&[ID, "--print"]);
-        assert_eq!(output.stderr.trim(), format!("$HOME/{moved} has to be put back first"));
+        assert_eq!(output.stderr.trim(), format!("would restore $HOME/{moved}"));
         machine.home.steno(&["restore", ID]).ok();
         let lines = fs::read_to_string(machine.home.path().join(&moved)).unwrap();
         assert_eq!(lines.lines().count(), if place == "water" { 2 } else { 3 });
@@ -229,8 +229,8 @@ fn what_the_agent_noted_of_the_repository_will_do() {
     fs::remove_dir_all(machine.home.path().join("code/ducks")).unwrap();
     insta::assert_snapshot!(machine.resume(&[ID]), @"
     --- stderr
-    error: the session's folder is gone: $HOME/code/birds
-    hint: its repository (x.org/birds/count) is nowhere in what is known: 1 folder
+    error: the session's folder no longer exists: $HOME/code/birds
+    hint: its repository (x.org/birds/count) was not found in 1 folder
     hint: use --project DIR if it has moved
     --- exit 1
     ");
@@ -243,8 +243,8 @@ fn a_folder_can_be_named() {
     machine.move_project("far/away");
     insta::assert_snapshot!(machine.resume(&[ID]), @"
     --- stderr
-    error: the session's folder is gone: $HOME/code/birds
-    hint: its repository is not known; use --project DIR if it has moved
+    error: the session's folder no longer exists: $HOME/code/birds
+    hint: its repository is unknown; use --project DIR if it has moved
     --- exit 1
     ");
     let output = machine.resume(&[ID, "--project", "far/away"]);
@@ -263,7 +263,7 @@ fn a_folder_can_be_named() {
 }
 
 #[test]
-fn agents_that_would_not_find_their_files_say_so() {
+fn a_folder_in_which_an_agent_would_not_find_its_files_is_an_error() {
     let machine = Machine::new();
     machine.keep(AGENTS[2].0, GEMINI);
     let there = machine.home.path().join("code/new");
@@ -284,31 +284,31 @@ fn agents_that_would_not_find_their_files_say_so() {
     fs::create_dir(machine.home.path().join("code/new")).unwrap();
     insta::assert_snapshot!(machine.resume(&[ID, "--project", "code/new"]), @"
     --- stderr
-    error: droid can resume the session only in its original folder: $HOME/code/birds
-    hint: leave --project out
+    error: droid goes on with the session only in the folder that it was held in: $HOME/code/birds
+    hint: leave out --project
     --- exit 1
     ");
     fs::remove_dir(machine.home.path().join("code/birds")).unwrap();
     let output = machine.resume(&[ID, "--project", "code/new"]);
-    let link = "hint: make a link where the folder was: ln -s $HOME/code/new $HOME/code/birds";
+    let link = "hint: link the old path: ln -s $HOME/code/new $HOME/code/birds";
     assert!(output.stderr.contains(link), "{output}");
 }
 
 #[test]
-fn what_cannot_be_resumed_says_why() {
+fn sessions_that_cannot_be_resumed_are_explained() {
     let machine = Machine::new();
     insta::assert_snapshot!(machine.resume(&["nothing"]), @"
     --- stderr
-    error: no session of this name: nothing
-    hint: run `steno list` to see the sessions that are kept, `steno sync` to keep new ones
+    error: no such session: nothing
+    hint: run `steno list` to list sessions, `steno sync` to copy new ones
     --- exit 1
     ");
     let line = b"{\"role\":\"user\",\"content\":\"hello\"}\n";
     machine.home.steno_with(&["record", "--agent", "mine", "--session", "s"], line).ok();
     insta::assert_snapshot!(machine.resume(&["s"]), @"
     --- stderr
-    error: this agent has no command to go on with a session: mine
-    hint: these have: claude-code, codex, gemini, qwen, copilot, amp, pi, droid, kimi, aider, opencode, goose, crush, cursor
+    error: mine has no command to resume a session
+    hint: agents with such a command: claude-code, codex, gemini, qwen, copilot, amp, pi, droid, kimi, aider, opencode, goose, crush, cursor
     --- exit 1
     ");
     machine.home.steno_with(&["record", "--agent", "codex", "--session", "r"], line).ok();
@@ -330,12 +330,12 @@ fn what_cannot_be_resumed_says_why() {
     let id = list(&machine.home).into_iter().find(|id| id.contains("yolo")).unwrap();
     insta::assert_snapshot!(machine.resume(&["--print", "--", &id]), @r#"
     --- stderr
-    error: not a name that codex gives to a session: "--yolo"
+    error: not a session id of codex: "--yolo"
     --- exit 1
     "#);
 }
 
-/// The ids of all kept sessions.
+/// Returns the ids of all sessions.
 fn list(home: &Home) -> Vec<String> {
     let listed = home.steno(&["list", "--json"]).ok();
     let rows = listed.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
@@ -353,7 +353,7 @@ fn a_folder_inside_of_a_repository_moves_with_it() {
     assert!(Path::new(&machine.home.path().join("store/projects.json")).is_file());
 }
 
-/// A session in a database whose rows the agent has purged.
+/// A database session with purged rows.
 fn in_database(machine: &Machine) -> Connection {
     let file = machine.home.file(".local/share/opencode/opencode.db", "");
     let connection = Connection::open(file).unwrap();
@@ -382,11 +382,11 @@ fn rows_that_were_purged_are_put_back() {
     let connection = in_database(&machine);
     let output = machine.resume(&["ses_1", "--print"]);
     let database = "$HOME/.local/share/opencode/opencode.db";
-    assert_eq!(output.stderr.trim(), format!("{database} has to be put back first"));
+    assert_eq!(output.stderr.trim(), format!("would restore {database}"));
     let output = machine.resume(&["ses_1"]);
     assert_eq!(output.stdout, "$HOME/code/birds: opencode --session ses_1\n", "{output}");
-    assert_eq!(output.stderr.trim(), format!("{database} was put back"));
-    // What has only changed is the agent's.
+    assert_eq!(output.stderr.trim(), format!("restored {database}"));
+    // A mere change belongs to the agent.
     connection.execute_batch("UPDATE session SET title = 'Later'").unwrap();
     assert_eq!(machine.resume(&["ses_1"]).stderr, "");
 }
@@ -398,8 +398,8 @@ fn no_agent_is_started_when_rows_cannot_be_put_back() {
     connection.execute_batch("UPDATE session SET title = 'Later'").unwrap();
     insta::assert_snapshot!(machine.resume(&["ses_1"]), @"
     --- stderr
-    error: could not restore the rows into $HOME/.local/share/opencode/opencode.db: missing rows: 1, changed rows: 1
-    hint: run `steno sync` first, or `steno restore ses_1 --force` to have it as it was
+    error: the rows cannot be put back into $HOME/.local/share/opencode/opencode.db: of its rows 1 are missing and 1 have changed
+    hint: run `steno sync` first, or `steno restore ses_1 --force` to replace it
     --- exit 1
     ");
     let output = machine.resume(&["ses_1", "--print"]);
@@ -413,7 +413,7 @@ fn no_agent_is_started_when_rows_cannot_be_put_back() {
 }
 
 #[test]
-fn no_agent_is_started_when_a_kept_file_is_damaged() {
+fn no_agent_is_started_when_a_stored_file_is_damaged() {
     let machine = Machine::new();
     let name = machine.keep(AGENTS[0].0, CLAUDE);
     fs::remove_file(machine.home.path().join(&name)).unwrap();

@@ -1,4 +1,4 @@
-//! `steno run`, and `steno resume` of a thread.
+//! Tests of `steno run`, and of `steno resume` with a thread.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::harness::{Home, Output};
 
-/// An agent that appends each prompt to `heard` and does what a word in the prompt asks for.
+/// An agent that appends each prompt to `heard` and obeys a word in the prompt.
 pub(crate) const AGENT: &str = r#"#!/bin/sh
 say() { printf '%s\n' "$1"; }
 update() { say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess-0001","update":'"$1"'}}'; }
@@ -55,8 +55,8 @@ die end
 case "$KILL" in 0*) (sleep "$KILL"; kill -9 $PPID) > /dev/null 2>&1 &;; esac
 "#;
 
-/// An agent that says where it would ask models, and ends.
-const TELLING: &str = "#!/bin/sh\necho \"${OPENAI_BASE_URL:-nowhere}\" > told\n";
+/// An agent that writes its API address to a file, and ends.
+const TELLING: &str = "#!/bin/sh\necho \"${OPENAI_BASE_URL:-nowhere}\" > printed\n";
 
 #[test]
 fn an_agent_is_led_to_the_gateway_unless_that_is_unwanted() {
@@ -65,9 +65,9 @@ fn an_agent_is_led_to_the_gateway_unless_that_is_unwanted() {
         home.file("telling.sh", TELLING);
         let args = [&["run", "--agent", "sh telling.sh"], flags, &["Hi"]].concat();
         home.steno(&args);
-        let told = fs::read_to_string(home.path().join("told")).unwrap();
-        let address = told.trim().strip_prefix("http://127.0.0.1:");
-        assert_eq!(address.is_some_and(|rest| rest.ends_with("/openai/v1")), is_led, "{told}");
+        let printed = fs::read_to_string(home.path().join("printed")).unwrap();
+        let address = printed.trim().strip_prefix("http://127.0.0.1:");
+        assert_eq!(address.is_some_and(|rest| rest.ends_with("/openai/v1")), is_led, "{printed}");
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn run(home: &Home, args: &[&str]) -> Output {
     home.finish(home.command(&all), b"")
 }
 
-/// What the agent was told, prompt by prompt.
+/// Returns the prompts that the agent received.
 fn heard(home: &Home) -> Vec<String> {
     let lines = fs::read_to_string(home.path().join("heard")).unwrap_or_default();
     let text = |line: &str| {
@@ -93,7 +93,7 @@ fn heard(home: &Home) -> Vec<String> {
     lines.lines().map(text).collect()
 }
 
-/// The last line of a run with `--json`.
+/// Parses the last line of a run with `--json`.
 pub(crate) fn end(output: &str) -> Value {
     let end: Value = serde_json::from_str(output.lines().last().unwrap()).unwrap();
     assert_eq!(end["event"], "end");
@@ -158,7 +158,7 @@ fn a_task_leaves_a_transcript_a_status_and_a_record() {
 }
 
 #[test]
-fn what_is_said_can_be_read_as_it_comes() {
+fn events_are_printed_as_they_come() {
     let home = home();
     let output = run(&home, &["--permission", "allow", "Look"]);
     assert_eq!(output.stdout, "One file.\n");
@@ -169,14 +169,14 @@ fn what_is_said_can_be_read_as_it_comes() {
 }
 
 #[test]
-fn nothing_is_permitted_that_nobody_permits() {
+fn nothing_is_allowed_without_permission() {
     let home = home();
     assert_eq!(run(&home, &["Look"]).ok(), "I may not.\n");
-    // With the question on standard error, the answer comes from standard input.
+    // The question goes to standard error, the answer comes from standard input.
     let args = ["run", "--agent", "sh agent.sh", "--permission", "ask", "Look"];
     let asked = home.finish(home.command(&args), b"maybe\n1\n");
     assert_eq!(asked.stdout, "One file.\n", "{asked}");
-    assert_eq!(asked.stderr.matches("May it? ls\n  1 Yes\n  2 No\n").count(), 2, "{asked}");
+    assert_eq!(asked.stderr.matches("Allow ls?\n  1 Yes\n  2 No\n").count(), 2, "{asked}");
     assert_eq!(home.finish(home.command(&args), b"n\n").stdout, "I may not.\n");
 }
 
@@ -186,9 +186,9 @@ fn without_an_agent_there_is_a_rehearsal() {
     let mut command = home.command(&["run", "Set the greeting right"]);
     command.env("PATH", "/nowhere");
     let output = home.finish(command, b"");
-    assert!(output.stderr.starts_with("no agent is installed: this is a rehearsal"), "{output}");
+    assert!(output.stderr.starts_with("no agent is installed; running a rehearsal"), "{output}");
     assert!(output.stdout.contains("This is a rehearsal"), "{output}");
-    // Nobody has permitted the edit.
+    // The edit was not permitted.
     assert!(output.stdout.contains("so it still says \"Helo, world\"."), "{output}");
     assert!(!output.stdout.contains("It says \"Hello, world\" now."), "{output}");
     let allowed = home.steno(&["run", "--agent", "rehearsal", "--permission", "allow", "Go"]);
@@ -206,13 +206,16 @@ fn without_an_agent_there_is_a_rehearsal() {
 }
 
 #[test]
-fn what_an_agent_complained_of_is_told() {
+fn the_agents_error_output_is_shown() {
     let home = Home::new();
     let script = "echo 'error: no such model' >&2; echo 'For more, try --help.' >&2; exit 2";
     home.file("broken.sh", script);
     let failed = home.steno(&["run", "--agent", "sh broken.sh", "Look"]);
     assert_eq!(failed.code, 1);
-    assert!(failed.stderr.ends_with("hint: it last said: error: no such model\n"), "{failed}");
+    assert!(
+        failed.stderr.ends_with("hint: the agent's last output: error: no such model\n"),
+        "{failed}"
+    );
 }
 
 #[test]
@@ -232,7 +235,7 @@ fn agents_come_from_the_settings_too() {
 }
 
 #[test]
-fn a_thread_goes_on_with_what_waits_for_it() {
+fn a_resumed_thread_gets_its_waiting_messages() {
     let home = home();
     let first = end(&run(&home, &["--permission", "allow", "--json", "One"]).ok());
     let (id, objective) = (first["thread"].as_str().unwrap(), first["objective"].as_str().unwrap());
@@ -258,8 +261,8 @@ fn a_thread_goes_on_with_what_waits_for_it() {
     let other = run(&home, &["--json", "--objective", objective, "--ref", id, "Three"]);
     let other = end(&other.ok());
     assert_eq!(other["objective"], objective);
-    let told = &self::heard(&home)[3];
-    assert!(told.contains(&format!("<ref thread=\"{id}\">")), "{told}");
+    let printed = &self::heard(&home)[3];
+    assert!(printed.contains(&format!("<ref thread=\"{id}\">")), "{printed}");
     assert_eq!(run(&home, &["--thread", "thread-none", "x"]).code, 1);
     assert_eq!(run(&home, &["--thread", id, "--objective", objective, "x"]).code, 2);
     assert_eq!(run(&home, &[" "]).code, 2);
@@ -269,13 +272,13 @@ fn a_thread_goes_on_with_what_waits_for_it() {
 fn the_context_comes_again_when_it_may_be_lost() {
     let home = home();
     end(&run(&home, &["--json", "full", "two", "three"]).ok());
-    let told: Vec<bool> = heard(&home).iter().map(|it| it.contains("<thread_context")).collect();
-    assert_eq!(told, [true, true, false]);
+    let printed: Vec<bool> = heard(&home).iter().map(|it| it.contains("<thread_context")).collect();
+    assert_eq!(printed, [true, true, false]);
     let home = self::home();
     home.file("store/config.toml", "[run]\ncontext_rounds = 2\n");
     let end = end(&run(&home, &["--json", "1", "2", "3", "4"]).ok());
-    let told: Vec<bool> = heard(&home).iter().map(|it| it.contains("<thread_context")).collect();
-    assert_eq!(told, [true, false, true, false]);
+    let printed: Vec<bool> = heard(&home).iter().map(|it| it.contains("<thread_context")).collect();
+    assert_eq!(printed, [true, false, true, false]);
     assert_eq!(transcripts(&home, end["thread"].as_str().unwrap()).len(), 4);
 }
 
@@ -304,26 +307,29 @@ fn one_that_did_not_finish_stays_open() {
 }
 
 #[test]
-fn a_crash_of_the_agent_leaves_a_thread_that_goes_on() {
+fn a_thread_continues_after_a_crash_of_its_agent() {
     let home = home();
     let crashed = run(&home, &["--json", "crash now"]);
     assert_eq!(crashed.code, 1);
     assert!(crashed.stderr.contains("error: the agent ended before it answered session/prompt"));
-    assert!(crashed.stderr.contains("hint: it last said: out of order"), "{crashed}");
+    assert!(crashed.stderr.contains("hint: the agent's last output: out of order"), "{crashed}");
     let id = end(&crashed.stdout)["thread"].as_str().unwrap().to_owned();
     assert_eq!(thread(&home, &id)["status"], "suspended");
     let text = fs::read_to_string(&transcripts(&home, &id)[0]).unwrap();
     assert!(text.contains("Going down."), "{text}");
     assert!(home.steno(&["list", "--json"]).ok().contains("\"status\":\"failed\""));
-    // It offers no session of its own, so a new one is told what was said.
+    // It cannot load a session, so a new one gets the conversation so far.
     let mut resumed = home.command(&["resume", &id, "--permission", "allow", "--json"]);
     resumed.env("SESSION", "sess-0002");
     let end = end(&home.finish(resumed, b"").ok());
     assert_eq!((&end["status"], &end["session"]), (&"completed".into(), &"sess-0002".into()));
-    let told = heard(&home).pop().unwrap();
-    assert!(told.starts_with("<thread_context"), "{told}");
-    assert!(told.contains("\ncrash now\n") && told.contains("assistant:\nGoing down.\n"), "{told}");
-    assert!(told.ends_with("</thread_conversation>\n\nGo on where you stopped."), "{told}");
+    let printed = heard(&home).pop().unwrap();
+    assert!(printed.starts_with("<thread_context"), "{printed}");
+    assert!(
+        printed.contains("\ncrash now\n") && printed.contains("assistant:\nGoing down.\n"),
+        "{printed}"
+    );
+    assert!(printed.ends_with("</thread_conversation>\n\nGo on where you stopped."), "{printed}");
     let names = transcripts(&home, &id);
     let is_named = |end: &str| names.iter().any(|name| name.to_str().unwrap().ends_with(end));
     assert!(is_named("-Go-on-where-you-stopped.txt") && is_named("-crash-now.txt"), "{names:?}");
@@ -331,7 +337,7 @@ fn a_crash_of_the_agent_leaves_a_thread_that_goes_on() {
 }
 
 #[test]
-fn steno_can_be_killed_and_the_thread_goes_on_in_its_session() {
+fn a_thread_continues_in_its_session_after_steno_was_killed() {
     let home = home();
     let mut child = home.command(&["run", "--agent", "sh agent.sh", "--json", "wait here"]);
     child.env("LOADS", "true").stdout(Stdio::null()).stderr(Stdio::null());
@@ -352,12 +358,15 @@ fn steno_can_be_killed_and_the_thread_goes_on_in_its_session() {
     let mut resumed = home.command(&["resume", &id, "--permission", "allow", "--json", "And now?"]);
     resumed.env("LOADS", "true");
     let output = home.finish(resumed, b"");
-    assert!(!output.stdout.contains("what it said before"), "what is told again is not shown");
+    assert!(!output.stdout.contains("what it said before"), "repeated messages are not shown");
     let end = end(&output.ok());
     assert_eq!((&end["session"], &end["status"]), (&"sess-0001".into(), &"completed".into()));
-    let told = heard(&home).pop().unwrap();
-    assert!(told.starts_with("<thread_context") && told.ends_with("\n\nAnd now?"), "{told}");
-    assert!(!told.contains("thread_conversation"), "{told}");
+    let printed = heard(&home).pop().unwrap();
+    assert!(
+        printed.starts_with("<thread_context") && printed.ends_with("\n\nAnd now?"),
+        "{printed}"
+    );
+    assert!(!printed.contains("thread_conversation"), "{printed}");
     let names = transcripts(&home, &id);
     assert_eq!(names.len(), 2, "{names:?}");
     let torn =
@@ -387,7 +396,7 @@ fn ctrl_c_cancels_the_turn_and_keeps_the_record() {
     assert!(fs::read_to_string(path).unwrap().contains("Stop Reason: cancelled\n"));
 }
 
-/// An agent that answers nothing but `initialize`, and that only with the word "half"; it notes what it is asked.
+/// An agent that answers only `initialize`, and only with the word "half"; it records its requests.
 const SILENT: &str = r#"
 trap '' INT
 while read -r line; do
@@ -407,8 +416,9 @@ fn an_agent_that_never_answers_is_reported_and_then_an_error() {
         home.file("store/config.toml", "[run]\nanswer_timeout = 1\n");
         let agent = format!("sh silent.sh {word}");
         let ran = home.finish(home.command(&["run", "--agent", &agent, "look"]), b"");
-        let waiting = format!("still waiting for {agent} to answer {method}; Ctrl-C stops\n");
-        let error = format!("error: the agent did not answer {method} within 1 s\n");
+        let waiting =
+            format!("still waiting for {agent} to answer {method}; press Ctrl-C to stop\n");
+        let error = format!("error: the agent has not answered {method} within 1 s\n");
         assert!(ran.stderr.contains(&waiting), "{ran}");
         assert!(ran.stderr.contains(&error), "{ran}");
         assert!(ran.stderr.contains("answer_timeout"), "{ran}");
@@ -449,7 +459,7 @@ echo go >> waiting; while :; do sleep 0.1; done
     let mut child = home.command(&["run", "--agent", "sh deaf.sh", "--json", "-"]);
     child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = child.spawn().unwrap();
-    // More than a pipe holds.
+    // More than a pipe buffer holds.
     let prompt = "word ".repeat(100_000);
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), prompt.as_bytes()).unwrap();
     wait_for(home.path().join("waiting"));
@@ -468,7 +478,7 @@ echo go >> waiting; while :; do sleep 0.1; done
 }
 
 #[test]
-fn what_another_session_says_is_kept_but_not_shown_as_the_answer() {
+fn messages_of_another_session_are_recorded_but_not_shown() {
     let home = home();
     let agent = r#"
 say() { printf '%s\n' "$1"; }

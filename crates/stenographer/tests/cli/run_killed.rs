@@ -1,5 +1,5 @@
-//! `steno run`, killed at every step: the stores open again and agree, nothing that was kept is lost, and the thread
-//! goes on.
+//! `steno run` killed at every step: the stores open again and agree, nothing recorded is lost, and the thread can
+//! continue.
 
 use std::fs;
 use std::process::Stdio;
@@ -10,7 +10,7 @@ use steno_core::thread::{IdSource, Status, ThreadStore};
 use crate::harness::Home;
 use crate::run::{end, home};
 
-/// What the agent was just told or has just said when it kills us; or seconds after it has ended.
+/// The message at which the agent kills steno; or seconds after the agent has ended.
 const STEPS: [&str; 15] = [
     "initialize",
     "new",
@@ -60,7 +60,7 @@ fn every_step_of_a_run_can_be_the_last() {
     }
 }
 
-/// The thread that is there, after making sure that both stores say the same of it.
+/// Returns the only thread, after checking that both stores agree on it.
 fn only_thread(home: &Home) -> (String, Status) {
     let store = ThreadStore::new(home.path(), Clock::system(), IdSource::random());
     assert_eq!(store.problems().unwrap(), []);

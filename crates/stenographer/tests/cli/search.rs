@@ -1,4 +1,4 @@
-//! `steno search`, `steno reindex` and `steno show HIT`.
+//! Tests of `steno search`, `steno reindex` and `steno show HIT`.
 
 use std::fs;
 use std::process::{Child, Stdio};
@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use crate::harness::{Dice, Home, Output};
 
-/// What one session of the tree is called.
+/// Returns the id of a session of the tree.
 pub(crate) fn id(session: usize) -> String {
     format!("{session:08}-2fa1-41d2-883f-0016d3cca427")
 }
 
-/// A session of Claude Code with a needle in its prompt, its thought, its tool's input and its tool's output.
+/// A Claude Code session with a needle in its prompt, its thought, its tool input and its tool output.
 pub(crate) fn session(at: usize) -> String {
     let head = |kind: &str, second: usize| {
         format!(
@@ -51,7 +51,7 @@ fn tree(home: &Home, sessions: std::ops::Range<usize>) {
     }
 }
 
-/// A home with some sessions that are kept.
+/// A home with some synced sessions.
 pub(crate) fn synced(sessions: usize) -> Home {
     let home = Home::new();
     tree(&home, 0..sessions);
@@ -59,7 +59,7 @@ pub(crate) fn synced(sessions: usize) -> Home {
     home
 }
 
-/// Every needle of every session must be found exactly where it was planted.
+/// Checks that every needle is found exactly at its location.
 #[track_caller]
 fn all_found(home: &Home, sessions: usize) {
     for at in 0..sessions {
@@ -81,7 +81,7 @@ fn hits(output: &Output) -> Vec<String> {
     rows.map(name).collect()
 }
 
-/// The hits of a search with these flags, as `session:entry`.
+/// Returns the hits of a search with these flags, as `session:entry`.
 fn found(home: &Home, args: &[&str]) -> Vec<String> {
     let mut found = hits(&home.steno(&[&["search", "--json", "-n", "100"], args].concat()));
     found.sort();
@@ -94,7 +94,7 @@ fn every_needle_is_found_after_sync_and_after_reindex() {
     all_found(&home, 6);
     insta::assert_snapshot!(home.steno(&["reindex"]), @"
     --- stderr
-    6 sessions taken in
+    6 sessions indexed
     --- exit 0
     ");
     all_found(&home, 6);
@@ -104,7 +104,7 @@ fn every_needle_is_found_after_sync_and_after_reindex() {
 }
 
 #[test]
-fn what_is_kept_without_the_index_is_taken_in_by_the_next_search() {
+fn sessions_synced_without_the_index_are_indexed_by_the_next_search() {
     let home = Home::new();
     tree(&home, 0..3);
     let output = home.steno(&["sync", "--no-index", "--json"]);
@@ -143,7 +143,7 @@ fn a_hit_is_shown_with_its_lines_and_can_be_opened() {
     insta::assert_snapshot!(home.steno(&["show", "00000001:9"]), @r#"
     --- stderr
     error: no such entry: 00000001:9
-    hint: its last entry is number 3
+    hint: the last entry is 3
     --- exit 1
     "#);
     insta::assert_snapshot!(home.steno(&["search", "oneedle1x", "--json"]), @r#"
@@ -195,8 +195,8 @@ fn each_flag_narrows() {
     assert_eq!(found(&home, &[needles]).len(), 24);
     insta::assert_snapshot!(home.steno(&["search", needles, "--agent", "codex"]), @"
     --- stderr
-    error: no session of this agent is kept: codex
-    hint: there are sessions of: claude-code
+    error: no sessions of agent codex
+    hint: agents with sessions: claude-code
     --- exit 1
     ");
     assert_eq!(found(&home, &[needles, "--agent", "claude-code"]).len(), 24);
@@ -246,21 +246,18 @@ fn what_is_recorded_now_is_found_now() {
 }
 
 #[test]
-fn an_index_that_is_damaged_heals_itself_and_says_so() {
+fn a_damaged_index_is_rebuilt_with_a_message() {
     let home = synced(2);
     let path = home.path().join("store/index.db");
-    // All of a small index still stands in its log.
+    // All of a small index is still in its write-ahead log.
     fs::remove_file(home.path().join("store/index.db-wal")).unwrap();
     fs::write(&path, "no database".repeat(500)).unwrap();
     let output = home.steno(&["search", "pneedle1x", "--json"]);
-    assert_eq!(
-        (output.stderr.as_str(), output.code),
-        ("the index was damaged and is built anew\n", 0)
-    );
+    assert_eq!((output.stderr.as_str(), output.code), ("the index is damaged; rebuilding it\n", 0));
     all_found(&home, 2);
 }
 
-/// Starts a program whose output nobody reads.
+/// Starts a program and ignores its output.
 fn start(home: &Home, args: &[&str]) -> Child {
     let mut command = home.command(args);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
@@ -279,7 +276,7 @@ fn a_kill_while_indexing_loses_nothing() {
         thread::sleep(Duration::from_millis(dice.below(120)));
         child.kill().unwrap();
         child.wait().unwrap();
-        // Whatever is kept must be found.
+        // Every session in the vault must be found.
         for dir in home.vault().sessions().unwrap().iter().filter(|dir| !dir.is_empty().unwrap()) {
             let at: usize = dir.id().as_str()[..8].parse().unwrap();
             let entries = dir.read().unwrap().entries.len();

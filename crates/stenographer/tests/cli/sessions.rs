@@ -1,4 +1,4 @@
-//! `steno list`, `show`, `export`, `convert` and `import`.
+//! Tests of `steno list`, `show`, `export`, `convert` and `import`.
 
 use crate::harness::Home;
 
@@ -34,8 +34,8 @@ fn list_on_a_terminal_and_as_json() {
     "#);
     insta::assert_snapshot!(home.steno(&["list", "--agent", "other", "--json"]), @"
     --- stderr
-    error: no session of this agent is kept: other
-    hint: there are sessions of: mine
+    error: no sessions of agent other
+    hint: agents with sessions: mine
     --- exit 1
     ");
     assert_eq!(home.steno(&["list", "-n", "0", "--json"]).ok(), "");
@@ -45,7 +45,7 @@ fn list_on_a_terminal_and_as_json() {
 fn list_of_nothing() {
     insta::assert_snapshot!(Home::new().steno(&["list"]), @"
     --- stderr
-    nothing is kept yet; run `steno sync`, `steno import PATH` or `steno record`
+    no sessions yet; run `steno sync`, `steno import PATH` or `steno record`
     --- exit 0
     ");
 }
@@ -229,7 +229,7 @@ fn show_in_the_styles_of_others() {
 }
 
 #[test]
-fn a_role_that_nobody_has_is_told() {
+fn an_unused_role_is_reported() {
     insta::assert_snapshot!(chat().steno(&["show", "chat-1", "--only", "bogus"]), @"
     --- stderr
     error: no such role: bogus
@@ -244,7 +244,7 @@ fn prefixes_must_be_unique() {
     home.steno_with(&["record", "--agent", "mine", "--session", "chat-2"], CHAT.as_bytes()).ok();
     insta::assert_snapshot!(home.steno(&["show", "chat"]), @"
     --- stderr
-    error: several sessions begin with: chat
+    error: ambiguous session id: chat
     hint: one of:
       chat-1 (mine)
       chat-2 (mine)
@@ -265,7 +265,7 @@ fn every_format_is_exported_imported_and_converted_back() {
         let mut lines = Vec::new();
         for line in home.steno(&["show", name, "--json"]).ok().lines() {
             let entry: serde_json::Value = serde_json::from_str(line).unwrap();
-            // devflow and chibi hold a call's arguments once, as what was said or as what was meant.
+            // devflow and chibi store a call's arguments once, as text or as a value.
             let said =
                 if entry["kind"] == "tool_call" { &entry["tool_input"] } else { &entry["content"] };
             lines.push((entry["role"].clone(), entry["kind"].clone(), said.clone()));
@@ -300,8 +300,8 @@ fn leslie_is_exported_as_text_files() {
     ");
     insta::assert_snapshot!(home.steno(&["export", "chat-1", "--format", "leslie"]), @"
     --- stderr
-    error: this format is written into a folder
-    hint: name it with -o DIR
+    error: this format needs an output folder
+    hint: use -o DIR
     --- exit 2
     ");
 }
@@ -368,7 +368,7 @@ fn a_file_with_the_name_of_our_own_record_is_imported() {
 }
 
 #[test]
-fn a_rewritten_source_is_shown_as_it_is_now() {
+fn a_rewritten_file_is_shown_in_its_current_version() {
     let home = chat();
     home.steno(&["export", "chat-1", "--format", "devflow", "-o", "out"]).ok();
     let id = home.steno(&["import", "out"]).ok();
@@ -391,13 +391,13 @@ fn a_damaged_session_does_not_hide_the_others() {
     home.file(sealed, "");
     assert!(home.steno(&["show", "latest"]).stdout.contains("Read the file"));
     assert_eq!(home.steno(&["list", "--json"]).stdout.lines().count(), 2);
-    // The source is whole, so importing it again heals the session.
+    // The source is intact, so importing it again repairs the session.
     home.steno(&["import", "out"]).ok();
     home.steno(&["show", "2026", "--json"]).ok();
 }
 
 #[test]
-fn what_was_said_with_a_call_is_in_every_format() {
+fn text_beside_a_tool_call_is_in_every_format() {
     let home = Home::new();
     let line = r#"{"role":"assistant","content":"I'll read it.","tool_name":"Read","tool_call_id":"t","tool_input":{"path":"a"}}"#;
     let failed = r#"{"role":"tool","content":"no such file","tool_call_id":"t","metadata":{"is_error":true}}"#;
@@ -464,11 +464,11 @@ fn called_by_another_systems_name_it_speaks_that_systems_commands() {
 #[test]
 fn recordings_that_got_nothing_are_not_listed() {
     let home = Home::new();
-    // No request comes through these gateways.
+    // No request reaches these gateways.
     home.steno(&["exec", "--", "true"]).ok();
     home.steno(&["exec", "--name", "named", "--", "true"]).ok();
     assert_eq!(home.vault().sessions().unwrap().len(), 0);
-    // A connection over which nothing is asked is recorded, because something was said.
+    // A connection without a request is recorded, because it has messages.
     let hello = "{\"id\":0,\"method\":\"initialize\",\"params\":{}}\n";
     let agent = "read -r line; echo '{\"id\":0,\"result\":{\"protocolVersion\":1}}'";
     let connect = || home.steno_with(&["acp", "--", "sh", "-c", agent], hello.as_bytes()).ok();
@@ -482,7 +482,7 @@ fn recordings_that_got_nothing_are_not_listed() {
     home.steno_with(&["record", "--session", "s"], b"{\"role\":\"user\",\"content\":\"hi\"}\n")
         .ok();
     connect();
-    // Two hidden ones do not use up the limit, and the latest is one that has something.
+    // Hidden recordings do not count towards the limit, and `latest` is one with entries.
     let listed = home.steno(&["list", "--json", "-n", "1"]).ok();
     assert!(listed.contains("\"id\":\"s\""), "{listed}");
     assert!(home.steno(&["show", "latest"]).ok().contains("hi"));

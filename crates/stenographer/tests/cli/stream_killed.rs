@@ -1,5 +1,5 @@
-//! `steno gateway`, `exec` and `run`, killed in the middle of an answer: what their clients have received is in the vault.
-//! `scripts/kills` does the same more often; `acp` has a test of its own.
+//! `steno gateway`, `exec` and `run` killed in the middle of a response: everything that their clients received is in
+//! the vault. `scripts/kills` does the same more often; `acp` has its own test.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use crate::children::is_alive;
 use crate::gateway::Server;
 use crate::harness::{Dice, Home};
-use crate::model::{Asked, Model, Reply};
+use crate::model::{Model, ModelRequest, Reply};
 
 const KILLS: usize = 8;
 
-/// Where the client notes what it receives, and its id.
+/// File in which the client writes its id and what it receives.
 const RECEIVED: &str = "received";
 const CLIENT_ID: &str = "client.pid";
 
@@ -33,7 +33,7 @@ impl CountingModel {
     fn start() -> Self {
         let is_over = Arc::<AtomicBool>::default();
         let over = Arc::clone(&is_over);
-        let model = Model::start(move |_: &Asked, reply: &mut Reply<'_>| {
+        let model = Model::start(move |_: &ModelRequest, reply: &mut Reply<'_>| {
             reply.begin();
             for number in 0_u64.. {
                 if over.load(Ordering::Acquire) {
@@ -55,14 +55,14 @@ impl Drop for CountingModel {
     }
 }
 
-/// How many numbers, from 0 on, were received in events that have an end.
+/// Counts the numbers, from 0 on, in complete received events.
 fn count_received(bytes: &[u8]) -> usize {
     let text = String::from_utf8_lossy(bytes);
     let whole = text.rfind("\n\n").map_or("", |end| &text[..end]);
     (0..).take_while(|number| whole.contains(&format!("\"content\":\"{number} \""))).count()
 }
 
-/// How many numbers, from 0 on, the only session's answer has.
+/// Counts the numbers, from 0 on, in the response of the only session.
 fn count_kept(home: &Home) -> usize {
     home.steno(&["verify"]).ok();
     let shown = home.steno(&["show", "latest", "--json"]).ok();
@@ -77,7 +77,7 @@ fn count_kept(home: &Home) -> usize {
         .count()
 }
 
-/// Asks the model behind `base` for an answer without end.
+/// Requests an endless response from the model behind `base`.
 fn ask(base: &str) -> TcpStream {
     let (host, path) = base.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let body = json!({"model": "m", "stream": true,
@@ -110,14 +110,14 @@ fn a_killed_gateway_has_recorded_what_its_client_received() {
             received.extend_from_slice(&buffer[..count]);
         }
         gateway.child.kill().unwrap();
-        // The connection may be reset before all that was sent is read.
+        // The connection may be reset before everything is read.
         let _ = answer.read_to_end(&mut received);
         let (received, kept) = (count_received(&received), count_kept(&home));
         assert!(received > 0 && kept >= received, "kill {kill}: {received} received, {kept} kept");
     }
 }
 
-/// A client that notes every byte; another test has it run by `steno exec`.
+/// A client that records every byte; another test runs it with `steno exec`.
 #[test]
 #[ignore = "is run by another test, as a client"]
 fn client() {
@@ -195,7 +195,7 @@ fn a_killed_run_has_recorded_what_it_showed() {
         output.read_to_end(&mut shown).unwrap();
         let shown = String::from_utf8(shown).unwrap();
         let shown = shown.lines().filter(|line| line.contains("agent_message_chunk"));
-        // The last line may be cut.
+        // The last line may be incomplete.
         let shown = shown.filter(|line| line.ends_with("}}")).count();
         let kept = count_kept(&home);
         assert!(shown > 0 && kept >= shown, "kill {kill}: {shown} shown, {kept} kept");

@@ -1,4 +1,4 @@
-//! `steno sync`.
+//! Tests of `steno sync`.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ fn line(n: u32) -> String {
     )
 }
 
-/// Runs `sync` at the machine's own time: files that were just written may still grow.
+/// Runs `sync` with the system clock: files that were just written may still grow.
 fn sync(home: &Home, args: &[&str]) -> Output {
     home.finish(home.command(&[&["sync"], args].concat()), b"")
 }
@@ -25,7 +25,7 @@ fn prompts(home: &Home) -> usize {
 }
 
 #[test]
-fn what_is_new_is_kept_and_nothing_else_is_read() {
+fn new_files_are_copied_and_no_others_are_read() {
     let home = Home::new();
     home.file(SESSION, line(1));
     insta::assert_snapshot!(sync(&home, &["--dry-run"]), @"
@@ -59,7 +59,7 @@ fn what_is_new_is_kept_and_nothing_else_is_read() {
 }
 
 #[test]
-fn a_damaged_header_is_told_and_the_source_kept_anew() {
+fn a_damaged_header_is_reported_and_the_file_copied_again() {
     let home = Home::new();
     home.file(SESSION, line(1));
     sync(&home, &[]).ok();
@@ -70,12 +70,12 @@ fn a_damaged_header_is_told_and_the_source_kept_anew() {
     bytes[at] = b'q';
     fs::write(&kept, bytes).unwrap();
     home.file(SESSION, line(1) + &line(2));
-    let told = sync(&home, &[]);
-    assert!(told.stderr.contains("its header was changed"), "{told}");
-    assert!(told.ok().lines().nth(1).unwrap().ends_with('1'));
+    let printed = sync(&home, &[]);
+    assert!(printed.stderr.contains("its header is not as it was written"), "{printed}");
+    assert!(printed.ok().lines().nth(1).unwrap().ends_with('1'));
     assert_eq!(prompts(&home), 2);
     home.file(SESSION, line(1) + &line(2) + &line(3));
-    assert!(!sync(&home, &[]).stderr.contains("header"), "it is told once");
+    assert!(!sync(&home, &[]).stderr.contains("header"), "it is reported once");
     assert_eq!(prompts(&home), 3);
 }
 
@@ -141,7 +141,7 @@ fn nothing_is_forgotten_between_runs() {
     home.file(SESSION, line(1) + line(2).trim_end());
     sync(&home, &[]).ok();
     assert_eq!(prompts(&home), 2, "a last line without its newline is kept at once");
-    // What one run leaves out is there for the next.
+    // Sessions that one run does not index are indexed by the next.
     home.file(&SESSION.replace("1b4e", "2b4e"), line(1).replace("1b4e", "2b4e"));
     assert_eq!(sync(&home, &["--agent", "codex", ".claude"]).stdout, "");
     assert!(sync(&home, &[".claude/projects/../projects"]).stdout.contains("claude-code"));
@@ -152,7 +152,7 @@ fn nothing_is_forgotten_between_runs() {
 }
 
 #[test]
-fn a_session_that_the_vault_has_lost_is_kept_again() {
+fn a_session_lost_from_the_vault_is_copied_again() {
     let home = Home::new();
     home.file(SESSION, line(1));
     home.file(&SESSION.replace("1b4e", "2b4e"), line(1).replace("1b4e", "2b4e"));
@@ -170,7 +170,7 @@ fn a_session_that_the_vault_has_lost_is_kept_again() {
 }
 
 #[test]
-fn what_other_readers_have_seen_is_read_again_and_not_kept_twice() {
+fn files_seen_by_other_readers_are_read_again_and_not_stored_twice() {
     let home = Home::new();
     home.file(SESSION, line(1));
     sync(&home, &[]).ok();
@@ -184,20 +184,20 @@ fn what_other_readers_have_seen_is_read_again_and_not_kept_twice() {
 }
 
 #[test]
-fn records_that_cannot_be_read_are_told_of_with_their_places() {
+fn unreadable_records_are_reported_with_their_locations() {
     let home = Home::new();
     home.file(SESSION, line(1) + &"{\"type\":\n".repeat(7) + &line(2));
-    let told = sync(&home, &[]);
-    assert_eq!(told.code, 0, "their bytes are kept: {told}");
-    let lines: Vec<&str> = told.stderr.lines().collect();
-    assert_eq!(lines.len(), 6, "{told}");
+    let printed = sync(&home, &[]);
+    assert_eq!(printed.code, 0, "their bytes are kept: {printed}");
+    let lines: Vec<&str> = printed.stderr.lines().collect();
+    assert_eq!(lines.len(), 6, "{printed}");
     let first = format!("warning: $HOME/{SESSION}:2: not JSON: ");
-    assert!(lines[0].starts_with(&first), "{told}");
-    assert_eq!(lines[5], "warning: and 2 more of claude-code");
+    assert!(lines[0].starts_with(&first), "{printed}");
+    assert_eq!(lines[5], "warning: 2 more problems of claude-code");
     fs::remove_dir_all(home.path().join("store")).unwrap();
-    let told = sync(&home, &["--json"]);
-    assert_eq!(told.stderr.lines().count(), 7, "{told}");
-    assert!(told.stdout.contains("\"problems\":7"), "{told}");
+    let printed = sync(&home, &["--json"]);
+    assert_eq!(printed.stderr.lines().count(), 7, "{printed}");
+    assert!(printed.stdout.contains("\"problems\":7"), "{printed}");
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_project_folder_by_itself_is_read_as_part_of_its_place() {
 }
 
 #[test]
-fn what_changes_beside_a_session_is_kept_with_it() {
+fn files_beside_a_session_are_copied_with_it() {
     let home = Home::new();
     let session = "{\"type\":\"session_start\",\"id\":\"s1\",\"title\":\"t\",\"cwd\":\"/p\"}\n";
     home.file(".factory/sessions/s1.jsonl", session);
@@ -250,19 +250,21 @@ fn an_agent_that_is_not_known_is_refused() {
 const HISTORY: &str = ".claude/history.jsonl";
 
 /// A line of Claude Code's history.
-fn told(session: &str, text: &str) -> String {
+fn history_line(session: &str, text: &str) -> String {
     let line = serde_json::json!({"display": text, "pastedContents": {}, "project": "/p",
         "timestamp": 1767603600000_u64, "sessionId": session});
     format!("{line}\n")
 }
 
 #[test]
-fn prompts_of_a_purged_session_are_kept_from_the_history() {
+fn prompts_of_a_purged_session_are_read_from_the_history() {
     let home = Home::new();
     let (live, gone) =
         ("1b4e28ba-2fa1-41d2-883f-0016d3cca427", "9b4e28ba-2fa1-41d2-883f-0016d3cca427");
     home.file(SESSION, line(1));
-    let history = told(gone, "Fix the nest") + &told(live, "prompt 1") + &told(gone, "/clear");
+    let history = history_line(gone, "Fix the nest")
+        + &history_line(live, "prompt 1")
+        + &history_line(gone, "/clear");
     home.file(HISTORY, &history);
     sync(&home, &[]).ok();
     assert_eq!(home.steno(&["list", "--json"]).stdout.lines().count(), 2);
@@ -272,34 +274,34 @@ fn prompts_of_a_purged_session_are_kept_from_the_history() {
     assert_eq!(sync(&home, &[]).stdout, "", "nothing new");
     let refused = home.steno(&["restore", "9b4e"]);
     assert!(refused.stderr.contains("only the agent's history"), "{refused}");
-    home.file(HISTORY, history + &told(gone, "Go on") + &told(live, "prompt 2"));
+    home.file(HISTORY, history + &history_line(gone, "Go on") + &history_line(live, "prompt 2"));
     let row = sync(&home, &["--json"]).ok();
     assert!(row.contains("\"sessions\":1,\"entries\":3"), "{row}");
     home.steno(&["verify"]).ok();
 }
 
 #[test]
-fn the_file_of_a_session_counts_more_than_what_the_history_tells() {
+fn the_file_of_a_session_takes_precedence_over_the_history() {
     let home = Home::new();
     let id = "1b4e28ba-2fa1-41d2-883f-0016d3cca427";
     home.file(".claude/projects/-p/memory/x.md", "");
-    home.file(HISTORY, told(id, "prompt 1"));
+    home.file(HISTORY, history_line(id, "prompt 1"));
     sync(&home, &[]).ok();
     assert_eq!(prompts(&home), 1);
-    // A file that comes back.
+    // The file is created again.
     home.file(SESSION, line(1) + &line(2));
     sync(&home, &[]).ok();
     assert_eq!(prompts(&home), 2, "from the file alone");
     assert_eq!(home.steno(&["list", "--json"]).stdout.lines().count(), 1);
-    // One that was kept before it was purged.
+    // A session that was synced before it was purged.
     fs::remove_file(home.path().join(SESSION)).unwrap();
-    home.file(HISTORY, told(id, "prompt 1") + &told(id, "prompt 2"));
+    home.file(HISTORY, history_line(id, "prompt 1") + &history_line(id, "prompt 2"));
     assert_eq!(sync(&home, &[]).stdout, "", "all of it is kept");
     assert_eq!(prompts(&home), 2);
     home.steno(&["restore", id]).ok();
     assert_eq!(fs::read_to_string(home.path().join(SESSION)).unwrap(), line(1) + &line(2));
     home.steno(&["verify"]).ok();
-    // And without what was seen.
+    // The same without the list of seen files.
     fs::remove_file(home.path().join("store/seen.json")).unwrap();
     sync(&home, &[]).ok();
     assert_eq!(home.steno(&["list", "--json"]).stdout.lines().count(), 1);
@@ -322,7 +324,7 @@ fn a_subagent_that_is_found_first_joins_its_session() {
         sync(&home, &[]).ok();
         assert_eq!(home.steno(&["list", "--json"]).ok().lines().count(), 1);
         assert_eq!(prompts(&home), 3);
-        // What is left behind when the session's own file is removed takes nothing away.
+        // Files left after the session's own file is removed take nothing away.
         fs::remove_file(home.path().join(SESSION)).unwrap();
         home.file(flat, side(3) + &side(4));
         sync(&home, &[]).ok();

@@ -1,4 +1,4 @@
-//! A real terminal: the program runs in it, keys are pressed, and the screen is looked at.
+//! A real terminal: runs the program, presses keys, and checks the screen.
 
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
@@ -14,8 +14,8 @@ use vt100::Parser;
 
 use crate::harness::Home;
 
-/// How long the screen may take to show what is waited for; far more than it ever does.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout for the screen; far longer than needed.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A terminal with a program in it.
 pub(crate) struct Terminal {
@@ -48,7 +48,7 @@ impl Terminal {
         let screen = Arc::clone(&parser);
         let reader = thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // The end of the program ends the reading.
+            // The program's end ends the reading.
             while let Ok(count @ 1..) = output.read(&mut bytes) {
                 screen.lock().unwrap().process(&bytes[..count]);
             }
@@ -57,7 +57,7 @@ impl Terminal {
         Self { pty, child, reader: Some(reader), parser, home }
     }
 
-    /// Runs `steno` with no arguments.
+    /// Runs `steno` without arguments.
     pub(crate) fn browser(home: &Home) -> Self {
         Self::run(home, env!("CARGO_BIN_EXE_steno"), &[], &[])
     }
@@ -67,25 +67,25 @@ impl Terminal {
         self.pty.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Makes the window larger or smaller.
+    /// Resizes the window.
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
         self.parser.lock().unwrap().screen_mut().set_size(size(rows), size(columns));
         self.pty.resize(Size::new(rows, columns)).unwrap();
     }
 
-    /// Waits until all of `texts` stand on the screen; gives the screen.
+    /// Waits until the screen shows all `texts`. Returns the screen.
     #[track_caller]
     pub(crate) fn shows(&self, texts: &[&str]) -> String {
         self.until(|screen| texts.iter().all(|text| screen.contains(text)), texts)
     }
 
-    /// Waits until a text is gone from the screen.
+    /// Waits until a text has disappeared from the screen.
     #[track_caller]
     pub(crate) fn hides(&self, text: &str) {
         self.until(|screen| !screen.contains(text), &["not", text]);
     }
 
-    /// The same as `shows` once nothing changes any more: a picture may come in parts.
+    /// Like `shows`, once the screen no longer changes: a frame may arrive in parts.
     #[track_caller]
     pub(crate) fn rests_at(&self, texts: &[&str]) -> String {
         loop {
@@ -99,7 +99,7 @@ impl Terminal {
 
     #[track_caller]
     fn until(&self, is_there: impl Fn(&str) -> bool, wanted: &[&str]) -> String {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let screen = self.screen();
             if is_there(&screen) {
@@ -110,7 +110,7 @@ impl Terminal {
         }
     }
 
-    /// The screen as text.
+    /// Returns the screen as text.
     pub(crate) fn screen(&self) -> String {
         let parser = self.parser.lock().unwrap();
         let columns = parser.screen().size().1.get();
@@ -118,7 +118,7 @@ impl Terminal {
         rows.collect::<Vec<_>>().join("\n").replace(&self.home, "$HOME")
     }
 
-    /// What holds of the emulated terminal itself.
+    /// Inspects the emulated terminal.
     pub(crate) fn look<T>(&self, look: impl Fn(&vt100::Screen) -> T) -> T {
         look(self.parser.lock().unwrap().screen())
     }
@@ -127,7 +127,7 @@ impl Terminal {
         self.child.id()
     }
 
-    /// Waits for the program's end and for all that it wrote; gives its exit code.
+    /// Waits for the program's end and all its output. Returns its exit code.
     pub(crate) fn ends(&mut self) -> Option<i32> {
         let code = self.child.wait().unwrap().code();
         self.reader.take().unwrap().join().unwrap();
@@ -137,7 +137,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // One that has ended already need not be stopped.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,5 +1,5 @@
-//! Threads outlive their runs: whatever is killed, sleeps, crashes, spawns or refuses, each unit has its transcript once, and
-//! the next command on threads finishes what was left.
+//! Threads survive their runs: after a kill, a crash or a refusal each unit has exactly one transcript, and the next
+//! command on threads finishes the rest.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ mod killed;
 mod recalled;
 mod units;
 
-/// An agent that appends each prompt to `heard` and does what the last word of the prompt asks for.
+/// An agent that appends each prompt to `heard` and obeys the last word of the prompt.
 const AGENT: &str = r#"#!/bin/sh
 say() { printf '%s\n' "$1"; }
 update() { say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"'"$session"'","update":'"$1"'}}'; }
@@ -59,7 +59,7 @@ esac
 done
 "#;
 
-/// A project in which that agent works.
+/// A project with that agent.
 struct Project {
     home: Home,
 }
@@ -83,14 +83,14 @@ impl Project {
         self.steno(&[&["run", "--agent", "sh agent.sh", "--json"], args].concat())
     }
 
-    /// A run that goes on in the background.
+    /// Starts a run in the background.
     fn start(&self, args: &[&str]) -> Child {
         let mut command =
             self.command(&[&["run", "--agent", "sh agent.sh", "--json"], args].concat());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
-    /// What the agent was told, prompt by prompt. A line that is still being written does not count.
+    /// Returns the prompts that the agent received. An incomplete line does not count.
     fn heard(&self) -> Vec<String> {
         let lines = fs::read_to_string(self.home.path().join("heard")).unwrap_or_default();
         let text = |line: &str| {
@@ -100,7 +100,7 @@ impl Project {
         lines.lines().filter_map(text).collect()
     }
 
-    /// The thread as the store has it, without a command that would finish something.
+    /// Reads the thread from the store, without a command that would finish a run.
     fn stored_thread(&self) -> Value {
         let path = self.home.path().join(".leslie/thread_relations.json");
         let relations: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
@@ -111,7 +111,7 @@ impl Project {
         self.stored_thread()["id"].as_str().unwrap().to_owned()
     }
 
-    /// The transcripts of a thread by their names.
+    /// Returns the transcripts of a thread by name.
     fn transcripts(&self, thread: &str) -> BTreeMap<String, String> {
         let folder = self.home.path().join(".leslie/threads").join(thread);
         let files = fs::read_dir(folder.join(".meta/transcripts")).unwrap();
@@ -123,7 +123,7 @@ impl Project {
         paths.map(named).collect()
     }
 
-    /// The only transcript whose name ends so.
+    /// Returns the only transcript with this name suffix.
     #[track_caller]
     fn transcript(&self, thread: &str, end: &str) -> String {
         let all = self.transcripts(thread);

@@ -1,4 +1,4 @@
-//! The commands on threads, run in a project of their own.
+//! Tests of the commands on threads, in a project of their own.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::harness::{Home, Output};
 mod begin;
 mod killed;
 
-/// A project with an objective and two threads, the second a child of the first.
+/// A project with an objective and two threads; the second is a child of the first.
 struct Project {
     home: Home,
     objective: String,
@@ -41,7 +41,7 @@ impl Project {
         serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"))
     }
 
-    /// What a command that must fail tells.
+    /// Runs a command that must fail, and returns its messages.
     fn fails(&self, args: &[&str]) -> String {
         let output = self.steno(args);
         assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output}");
@@ -56,7 +56,7 @@ impl Project {
         fs::read_to_string(self.home.path().join(path)).unwrap()
     }
 
-    /// The text with this project's ids named by what they are.
+    /// Replaces this project's ids with names.
     fn named(&self, text: &str) -> String {
         let text = text.replace(&self.objective, "OBJECTIVE").replace(&self.first, "FIRST");
         text.replace(&self.second, "SECOND")
@@ -79,8 +79,8 @@ fn objectives_are_made_listed_and_shown() {
     assert_eq!(project.json(&["objective", "status", id]), other);
     assert_eq!(project.json(&["objective", "status", &id[4..]]), other);
     assert_eq!(project.ok(&["objective", "list", "--json"]).lines().count(), 2);
-    let told = project.fails(&["spawn", "x"]);
-    assert!(told.starts_with("error: 2 objectives are active\n"), "{told}");
+    let printed = project.fails(&["spawn", "x"]);
+    assert!(printed.starts_with("error: 2 active objectives\n"), "{printed}");
     project.ok(&["spawn", "x", "--objective", id]);
     assert_eq!(project.steno(&["objective", "create", " "]).code, 2);
     assert!(
@@ -89,7 +89,7 @@ fn objectives_are_made_listed_and_shown() {
 }
 
 #[test]
-fn spawn_takes_everything_that_it_is_told() {
+fn spawn_uses_every_flag() {
     let project = Project::new();
     project.asset(&project.first, "plan.md", "the plan");
     project.asset(&project.first, "notes/a.md", "a");
@@ -119,7 +119,7 @@ fn spawn_takes_everything_that_it_is_told() {
     let args =
         ["spawn", "Fourth", "--parent", &project.first, "--scope", "notes", "--scope", "../x"];
     let output = project.steno(&args);
-    assert_eq!(output.stderr, "warning: not copied, it leads out of the thread: ../x\n");
+    assert_eq!(output.stderr, "warning: not copied, outside of the thread: ../x\n");
     let folder = format!(".leslie/threads/{}", output.ok().trim_end());
     assert_eq!(project.text(&format!("{folder}/notes/a.md")), "a");
     for wrong in
@@ -127,8 +127,8 @@ fn spawn_takes_everything_that_it_is_told() {
     {
         assert_eq!(project.steno(wrong).code, 2, "{wrong:?}");
     }
-    let told = project.fails(&["spawn", "x", "--ref", "none"]);
-    assert_eq!(told, "error: no such thread: none\nhint: `steno status` lists them\n");
+    let printed = project.fails(&["spawn", "x", "--ref", "none"]);
+    assert_eq!(printed, "error: no such thread: none\nhint: `steno status` lists them\n");
 }
 
 #[test]
@@ -186,9 +186,9 @@ fn a_thread_goes_from_state_to_state() {
     let suspended =
         project.named(&project.ok(&["lifecycle", &project.first, "suspend", "--reason", "wait"]));
     assert_eq!(suspended, "FIRST suspended\n");
-    let told = project.fails(&["lifecycle", &project.first, "archive"]);
-    let expected = "error: not possible while it is suspended: archive\nhint: possible: done, cancel, resume\n";
-    assert_eq!(told, expected);
+    let printed = project.fails(&["lifecycle", &project.first, "archive"]);
+    let expected = "error: archive is not possible while the thread is suspended\nhint: possible actions: done, cancel, resume\n";
+    assert_eq!(printed, expected);
     assert_eq!(project.json(&["lifecycle", &project.first, "done"])["status"], "completed");
     project.ok(&["lifecycle", &project.second, "cancel"]);
     assert_eq!(project.json(&["objective", "status", "latest"])["status"], "completed");
@@ -199,7 +199,7 @@ fn a_thread_goes_from_state_to_state() {
 }
 
 #[test]
-fn a_thread_is_handed_over_and_told() {
+fn a_thread_is_transferred_and_gets_messages() {
     let project = Project::new();
     let (first, asked) = (&project.first, "request_approval");
     let waits = project.ok(&["transfer", first, asked, "--scope", "design", "--reason", "REST?"]);
@@ -209,9 +209,12 @@ fn a_thread_is_handed_over_and_told() {
     assert_eq!(project.steno(&["transfer", first, "sideways"]).code, 2);
 
     let output = project.steno(&["inject", first, "- mind\nthe gap", "--type", "constraint"]);
-    assert_eq!((project.named(&output.stderr), output.code), ("FIRST was told\n".to_owned(), 0));
-    let told = project.json(&["inject", first, "again"]);
-    assert_eq!((&told["type"], &told["content"]), (&json!("note"), &json!("again")));
+    assert_eq!(
+        (project.named(&output.stderr), output.code),
+        ("message queued for FIRST\n".to_owned(), 0)
+    );
+    let printed = project.json(&["inject", first, "again"]);
+    assert_eq!((&printed["type"], &printed["content"]), (&json!("note"), &json!("again")));
     let log = project.text(&format!(".leslie/threads/{first}/.meta/injections.log"));
     let at = "2026-01-05T09:15:32.500Z";
     let expected =
@@ -234,12 +237,12 @@ fn references_copy_unless_they_are_live() {
     assert_eq!((output.stdout.as_str(), project.named(&output.stderr)), ("", expected.to_owned()));
     let live = project.json(&["reference", second, first, "--binding", "live"]);
     assert_eq!((&live["binding"], &live["copied_paths"]), (&json!("live"), &json!([])));
-    let told = project.named(&project.fails(&["reference", first, second]));
-    assert_eq!(told, "error: references would go in a circle: FIRST -> SECOND -> FIRST\n");
-    let told = project.fails(&["reference", first, "thread-"]);
+    let printed = project.named(&project.fails(&["reference", first, second]));
+    assert_eq!(printed, "error: circular reference: FIRST -> SECOND -> FIRST\n");
+    let printed = project.fails(&["reference", first, "thread-"]);
     assert!(
-        told.starts_with("error: several threads begin so: thread-\nhint: it may be thread-"),
-        "{told}"
+        printed.starts_with("error: ambiguous thread id: thread-\nhint: one of: thread-"),
+        "{printed}"
     );
 }
 
@@ -266,24 +269,23 @@ fn artifacts_and_context_name_paths() {
 }
 
 #[test]
-fn merging_tells_files_and_differences() {
+fn merge_prints_files_and_differences() {
     let project = Project::new();
     let third = project.ok(&["spawn", "Third"]).trim_end().to_owned();
     project.asset(&project.first, "plan.md", "first");
     project.asset(&project.second, "plan.md", "second");
     project.asset(&project.second, "design/api.md", "api");
     let args = ["merge", &project.first, &project.second, "--into", &third];
-    let told = project.fails(&[&args[..], &["--strict"]].concat());
-    let expected = "error: the threads differ in plan.md\nhint: nothing was merged; without --strict the last one's counts\n";
-    assert_eq!(told, expected);
+    let printed = project.fails(&[&args[..], &["--strict"]].concat());
+    let expected = "error: the threads differ in plan.md\nhint: nothing was merged; without --strict the last thread wins\n";
+    assert_eq!(printed, expected);
     let scoped = project.json(&[&args[..], &["--scope", "design"]].concat());
     let at = |path: &str| format!(".leslie/threads/{third}/{path}");
     assert_eq!(scoped["merged_files"], json!([at("design/api.md")]));
     let output = project.steno(&args);
-    let told = format!(
-        "warning: the threads differ, the last one's was taken: plan.md\n2 files in {third}\n"
-    );
-    assert_eq!(output.stderr, told);
+    let printed =
+        format!("warning: the threads differ in plan.md; using the last one\n2 files in {third}\n");
+    assert_eq!(output.stderr, printed);
     assert_eq!(output.ok(), format!("{}\n{}\n", at("design/api.md"), at("plan.md")));
     assert_eq!(project.text(&at("plan.md")), "second");
     assert_eq!(project.steno(&["merge", "--into", &third]).code, 2);
@@ -295,7 +297,7 @@ fn a_session_is_written_into_a_thread() {
     let lines = "{\"role\":\"user\",\"content\":\"Fix it\"}\n{\"role\":\"assistant\",\"content\":\"Done.\"}\n";
     project.home.steno_with(&["record", "--session", "s1"], lines.as_bytes()).ok();
     let none = project.steno(&["transcript", &project.first]);
-    assert_eq!(project.named(&none.stderr), "no transcripts of FIRST\n");
+    assert_eq!(project.named(&none.stderr), "no transcripts in FIRST\n");
     let path = project.ok(&["transcript", &project.first, "s1"]);
     let expected = "$HOME/.leslie/threads/FIRST/.meta/transcripts/20260105-0915-Fix-it.txt\n";
     assert_eq!(project.named(&path), expected);
@@ -313,16 +315,16 @@ fn a_session_is_written_into_a_thread() {
 }
 
 #[test]
-fn a_damaged_store_is_told_and_read_from_its_backup() {
+fn a_damaged_store_is_reported_and_read_from_its_backup() {
     let project = Project::new();
     project.home.file(".leslie/objectives.json", "{");
     let output = project.steno(&["status"]);
     assert!(output.stderr.starts_with("warning: $HOME/.leslie/objectives.json: "), "{output}");
     assert!(output.ok().contains("Write tests"));
     project.home.file(".leslie/objectives.json.bak", "");
-    let told = project.fails(&["status"]);
+    let printed = project.fails(&["status"]);
     assert!(
-        told.starts_with("error: could not read $HOME/.leslie/objectives.json nor its backup: "),
-        "{told}"
+        printed.starts_with("error: could not read $HOME/.leslie/objectives.json or its backup: "),
+        "{printed}"
     );
 }

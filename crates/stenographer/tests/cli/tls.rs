@@ -1,4 +1,4 @@
-//! Upstreams that speak TLS.
+//! Upstreams with TLS.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use crate::gateway::{Server, said};
 use crate::harness::Home;
 use crate::model::{body, post};
 
-/// A model with a certificate that nobody knows; gives its port and the certificate.
+/// A model with an unknown certificate. Returns its port and certificate.
 fn model() -> (u16, String) {
     model_with(CertificateParams::new(["localhost".to_owned()]).unwrap())
 }
@@ -57,7 +57,7 @@ fn answer(stream: &mut BufReader<impl Read + Write>) -> std::io::Result<()> {
     let body = json!({"id": "c", "object": "chat.completion", "model": "m-1", "choices": [
         {"index": 0, "message": {"role": "assistant", "content": "Safe."}, "finish_reason": "stop"}]});
     let body = body.to_string();
-    // The connection is then closed without the goodbye of TLS.
+    // The connection is then closed without a TLS close message.
     let length = match path {
         path if path.contains("/unstated/") => "Connection: close".to_owned(),
         path if path.contains("/short/") => format!("Content-Length: {}", body.len() + 1),
@@ -97,7 +97,7 @@ fn a_certificate_is_checked() {
     }
 }
 
-/// What a gateway answers that trusts the certificate `trusted` and asks the model at a port.
+/// Returns the response of a gateway that trusts the certificate `trusted`, for the model at a port.
 fn asked(port: u16, trusted: &str) -> String {
     asked_at(port, trusted, "/v1/chat/completions")
 }
@@ -117,7 +117,7 @@ fn an_answer_may_end_without_a_goodbye_unless_some_of_it_is_missing() {
     let (port, certificate) = model();
     let answer = asked_at(port, &certificate, "/unstated/v1/chat/completions");
     assert!(answer.contains("Safe."), "{answer}");
-    // Its last chunk is there.
+    // Its last chunk has arrived.
     assert!(answer.ends_with("\r\n0\r\n\r\n") || answer.ends_with('}'), "{answer}");
     let home = Home::new();
     let mut command = gateway(&home, port);
@@ -142,7 +142,7 @@ fn a_trusted_certificate_may_call_itself_a_ca() {
     let (port, certificate) = model_with(params("localhost"));
     let answer = asked(port, &certificate);
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-    // One that only has the same names is not trusted, though it says that it is from the same CA.
+    // A certificate with the same names is not trusted, even if it claims the same CA.
     let (_, other) = model_with(params("localhost"));
     let answer = asked(port, &other);
     assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
@@ -158,7 +158,7 @@ fn a_trusted_certificate_may_call_itself_a_ca() {
     assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
 }
 
-/// A proxy that opens tunnels, and notes where they lead.
+/// A proxy that opens tunnels and records their targets.
 fn tunnels() -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (url, asked) =

@@ -1,10 +1,10 @@
-//! `steno verify`.
+//! Tests of `steno verify`.
 
 use std::fs;
 
 use crate::harness::Home;
 
-/// Records have ids of their own each time, so sizes differ.
+/// Records have new ids each time, so sizes differ.
 const FILTERS: [(&str, &str); 3] = [
     (r"byte \d+", "byte [N]"),
     (r"\d+ bytes", "[N] bytes"),
@@ -22,7 +22,7 @@ fn damage_is_named_with_file_and_byte() {
     insta::with_settings!({ filters => FILTERS.to_vec() }, {
         insta::assert_snapshot!(home.steno(&["verify"]), @"
         --- stderr
-        1 session, 1 file, [N] bytes: all as it was written
+        1 session, 1 file, [N] bytes: no damage
         --- exit 0
         ");
     });
@@ -36,7 +36,7 @@ fn damage_is_named_with_file_and_byte() {
         insta::assert_snapshot!(home.steno(&["verify"]), @"
         $HOME/store/vault/a/s/record.jsonl.zst: byte [N]: the frame was changed, or one is missing before it
         --- stderr
-        1 session, 1 file, [N] bytes: damaged in 1 place
+        1 session, 1 file, [N] bytes: damage in 1 place
         --- exit 1
         ");
         insta::assert_snapshot!(home.steno(&["--quiet", "verify", "--json"]), @r#"
@@ -46,7 +46,7 @@ fn damage_is_named_with_file_and_byte() {
     });
 }
 
-/// A store with a kept session that has grown and one that was recorded; gives its head before and after the growth.
+/// A store with an imported session that has grown and a recorded one. Returns its head before and after the growth.
 fn store_with_heads(home: &Home) -> (String, String) {
     home.steno_with(&["record", "--agent", "a", "--session", "s"], RECORD).ok();
     home.file("one.jsonl", KEPT);
@@ -63,14 +63,14 @@ const KEPT: &str = "{\"type\":\"user\",\"uuid\":\"u1\",\"sessionId\":\"kept\",\"
     \"version\":\"2.0.0\",\"message\":{\"role\":\"user\",\"content\":\"prompt\"}}\n";
 
 #[test]
-fn a_head_proves_what_was_kept_when_it_was_printed() {
+fn a_head_proves_the_state_at_its_time() {
     let home = Home::new();
     let (before, after) = store_with_heads(&home);
     assert_ne!(before, after);
     for head in [&before, &after] {
         home.steno(&["verify", "--since", head]).ok();
     }
-    // A whole store from an earlier day is consistent in itself.
+    // An old copy of a whole store is consistent in itself.
     let copy = home.path().join("store-copy");
     std::fs::rename(home.path().join("store"), &copy).unwrap();
     let (other, _) = store_with_heads(&home);
@@ -101,7 +101,7 @@ fn files_that_are_deleted_with_all_traces_are_named_and_reading_warns() {
         assert_eq!(read.code, 1, "{args:?}: {read}");
         assert!(!read.stderr.is_empty(), "{args:?}");
     }
-    // An older copy of a file, and a stray one.
+    // An older copy of a file, and an additional one.
     std::fs::rename(&aside, &folder).unwrap();
     home.steno(&["verify"]).ok();
     assert!(home.steno(&["list", "--json"]).ok().contains(&id), "it is back");

@@ -1,4 +1,4 @@
-//! `steno watch`.
+//! Tests of `steno watch`.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -15,8 +15,8 @@ use crate::harness::Home;
 const ID: &str = "1b4e28ba-2fa1-41d2-883f-0016d3cca427";
 const SESSION: &str = ".claude/projects/-p/1b4e28ba-2fa1-41d2-883f-0016d3cca427.jsonl";
 
-/// Far longer than anything here takes: only a failure waits for so long.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout; far longer than needed, so that only a failure waits this long.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn line(n: u32) -> String {
     format!(
@@ -39,7 +39,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// Starts it and waits until it has looked at everything.
+    /// Starts it and waits until the first sync has ended.
     fn start(home: &Home, args: &[&str]) -> Self {
         Self::of(home.command(&[&["watch", "--json", "--debounce", "50"], args].concat()))
     }
@@ -58,44 +58,44 @@ impl Watch {
         watch
     }
 
-    /// The first event of which `is_wanted` is true.
+    /// Returns the first event for which `is_wanted` is true.
     #[track_caller]
     fn until(&self, is_wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
-            let event = self.events.recv_timeout(PATIENCE).expect("an event in time");
+            let event = self.events.recv_timeout(TIMEOUT).expect("an event in time");
             if is_wanted(&event) {
                 return event;
             }
         }
     }
 
-    /// Waits until the session is kept with so many entries.
+    /// Waits until the session has this number of entries.
     #[track_caller]
     fn until_kept(&self, entries: u64) -> Value {
         self.until(|event| event["event"] == "kept" && event["entries"] == entries)
     }
 
-    /// Ends it by a signal; gives what it told last, and what it said.
+    /// Stops it by a signal. Returns its last event and its messages.
     fn stop(mut self) -> (Value, String) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-        let told = self.until(|event| event["event"] == "stopped");
+        let printed = self.until(|event| event["event"] == "stopped");
         let mut stderr = self.child.stderr.take().unwrap();
         let said = std::io::read_to_string(&mut stderr).unwrap();
         assert!(self.child.wait().unwrap().success());
-        (told, said)
+        (printed, said)
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // It has ended where the test has not failed.
+        // It has already ended unless the test failed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The kept files of the session, in order.
+/// Returns the session's files in the vault, in order.
 fn kept_files(home: &Home) -> Vec<String> {
     let dir = home.path().join("store/vault/claude-code").join(ID);
     let names = fs::read_dir(dir).unwrap().map(|item| item.unwrap().file_name());
@@ -106,27 +106,27 @@ fn kept_files(home: &Home) -> Vec<String> {
 }
 
 #[test]
-fn sessions_are_kept_while_they_grow() {
+fn sessions_are_copied_while_they_grow() {
     let home = Home::new();
     let watch = Watch::start(&home, &[]);
-    // The agent's folder appears only now.
+    // The agent's folder is created only now.
     home.file(SESSION, line(1));
-    let told = watch.until_kept(1);
-    assert_eq!(told["agent"], "claude-code");
-    assert_eq!(told["session"], ID);
+    let printed = watch.until_kept(1);
+    assert_eq!(printed["agent"], "claude-code");
+    assert_eq!(printed["session"], ID);
     append(&home, SESSION, &line(2));
     assert_eq!(watch.until_kept(2)["bytes_new"], line(2).len());
-    // A line that has only begun is kept, too.
+    // An incomplete line is copied too.
     append(&home, SESSION, "{\"type\":\"us");
     watch.until(|event| event["bytes_new"] == "{\"type\":\"us".len());
-    // A file of a subagent leads to its session.
+    // A subagent's file leads to its session.
     let agent = line(3).replace("false", "true").replace("\"uuid\"", "\"agentId\":\"a\",\"uuid\"");
     home.file(&SESSION.replace(".jsonl", "/subagents/agent-a.jsonl"), agent);
     watch.until_kept(3);
     append(&home, SESSION, "er\"}\n");
     watch.until(|event| event["bytes_new"] == "er\"}\n".len());
-    let (told, said) = watch.stop();
-    assert_eq!(told["sessions"], 1);
+    let (printed, said) = watch.stop();
+    assert_eq!(printed["sessions"], 1);
     assert_eq!(said, "");
     assert_eq!(kept_files(&home), ["S%2Fsubagents%2Fagent-a.jsonl.zst", "S.jsonl.zst"]);
     home.steno(&["verify"]).ok();
@@ -137,10 +137,10 @@ fn nothing_is_lost_when_files_are_cut_moved_replaced_or_removed() {
     let home = Home::new();
     let path = home.file(SESSION, line(1) + &line(2));
     let watch = Watch::start(&home, &[]);
-    // Cut short in its place.
+    // Truncated in place.
     fs::write(&path, line(3)).unwrap();
     watch.until_kept(1);
-    // Rotated: the old one gets another name, a new one takes its place.
+    // Rotated: the old file is renamed, and a new one created.
     let side = home.file("new", line(4) + &line(5));
     fs::rename(&path, home.path().join("old")).unwrap();
     fs::write(&path, fs::read(&side).unwrap()).unwrap();
@@ -149,11 +149,11 @@ fn nothing_is_lost_when_files_are_cut_moved_replaced_or_removed() {
     fs::write(&side, line(6) + &line(7) + &line(8)).unwrap();
     fs::rename(&side, &path).unwrap();
     watch.until_kept(3);
-    // Removed, and made again.
+    // Removed and created again.
     fs::remove_file(&path).unwrap();
     home.file(SESSION, line(9));
     watch.until_kept(1);
-    // All of the agent's folder is removed, and made again.
+    // The agent's whole folder is removed and created again.
     fs::remove_dir_all(home.path().join(".claude")).unwrap();
     home.file(SESSION, line(1) + &line(3) + &line(5) + &line(7));
     watch.until_kept(4);
@@ -172,14 +172,14 @@ fn a_signal_ends_it_after_what_is_pending() {
     home.file(SESSION, line(1));
     let watch = Watch::of(home.command(&["watch", "--json", "--debounce", "600000"]));
     append(&home, SESSION, &line(2));
-    let (told, _) = watch.stop();
-    assert_eq!(told["bytes_new"], line(1).len() + line(2).len());
+    let (printed, _) = watch.stop();
+    assert_eq!(printed["bytes_new"], line(1).len() + line(2).len());
     let sync = home.finish(home.command(&["sync"]), b"");
     assert_eq!(sync.stderr, "nothing new\n");
 }
 
 #[test]
-fn a_last_line_without_its_newline_is_kept_at_once() {
+fn a_last_line_without_its_newline_is_copied_at_once() {
     let home = Home::new();
     home.file(SESSION, line(1) + line(2).trim_end());
     Watch::start(&home, &[]).stop();
@@ -200,15 +200,15 @@ fn a_vault_that_is_removed_is_filled_again() {
 }
 
 #[test]
-fn people_are_told_in_a_line() {
+fn a_synced_session_is_printed_on_one_line() {
     let home = Home::new();
     let mut command = home.command(&["watch", "--debounce", "50", "later"]);
     command.env("STENO_NOW", "2026-01-05T09:15:32Z");
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut status = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
     let waiting = status.next().unwrap();
-    assert!(waiting.starts_with("not there yet, waiting for it: "), "{waiting}");
-    assert_eq!(status.next().unwrap(), "watching 0 folders, kept 0 sessions");
+    assert!(waiting.starts_with("waiting for missing path: "), "{waiting}");
+    assert_eq!(status.next().unwrap(), "watching 0 folders, synced 0 sessions");
     home.file("later/s.jsonl", line(1));
     let said = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
     child.kill().unwrap();
@@ -236,9 +236,9 @@ fn looking_at_a_database_is_no_change() {
         append(&home, SESSION, &line(n));
         watch.until_kept(n.into());
     }
-    let (told, _) = watch.stop();
-    let looks = told["looks"].as_u64().unwrap();
-    // One for each line, and at most one for each of the database's files.
+    let (printed, _) = watch.stop();
+    let looks = printed["looks"].as_u64().unwrap();
+    // One per line, and at most one for each of the database's files.
     assert!((u64::from(rounds)..=u64::from(rounds) + 3).contains(&looks), "{looks} looks");
 }
 
@@ -275,8 +275,8 @@ fn the_store_in_a_watched_folder_is_not_looked_at() {
         watch.until(|event| event["event"] == "kept" && event["path"].to_string().contains("work"));
         assert!(n < 4);
     }
-    let (told, _) = watch.stop();
-    assert_eq!(told["looks"], 3);
+    let (printed, _) = watch.stop();
+    assert_eq!(printed["looks"], 3);
     home.finish(home.command(&["sync", "."]), b"").ok();
     assert_eq!(home.steno(&["list", "--json"]).stdout.lines().count(), 1);
 }
@@ -308,8 +308,8 @@ fn a_file_and_another_agent_can_be_named() {
     let side = home.file("side", line(1) + &line(2));
     fs::rename(side, path).unwrap();
     file.until_kept(2);
-    let (told, _) = other.stop();
-    assert_eq!(told["sessions"], 0);
+    let (printed, _) = other.stop();
+    assert_eq!(printed["sessions"], 0);
     file.stop();
 }
 

@@ -1,4 +1,4 @@
-//! Every view is checked by axe, which knows what people with other means of seeing or pointing need.
+//! Checks the accessibility of every view with axe.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::driver::Browser;
 use crate::views::harbour;
 
-/// The checker's script, from npm into a folder that lasts; nothing where npm is missing.
+/// Returns the axe script, installed from npm into a lasting folder; `None` without npm.
 fn script() -> Option<String> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("axe");
     let file = folder.join("node_modules/axe-core/axe.min.js");
@@ -50,16 +50,16 @@ fn no_view_has_a_serious_finding() {
             browser.go(&site.at(page));
             browser.until("document.readyState === 'complete'");
             browser.press("E");
-            // A page's policy lets no script in; the browser's own protocol does.
+            // The page's policy blocks scripts; the browser's own protocol does not.
             browser.emulate("Runtime.evaluate", &json!({"expression": script}));
             browser.emulate(
                 "Runtime.evaluate",
                 &json!({"expression":
-                "axe.run({resultTypes: ['violations']}).then((told) => { window.told = told; })"}),
+                "axe.run({resultTypes: ['violations']}).then((result) => { window.result = result; })"}),
             );
-            browser.until("window.told");
+            browser.until("window.result");
             let found = browser.run(
-                "return window.told.violations.filter((one) => ['serious', 'critical'].includes(one.impact))\
+                "return window.result.violations.filter((one) => ['serious', 'critical'].includes(one.impact))\
                  .map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html).join(' ')}`)",
             );
             assert_eq!(found, json!([]), "{page} {scheme}");

@@ -1,4 +1,4 @@
-//! A browser driven over WebDriver: real Chromium, no screen.
+//! A headless Chromium, driven over WebDriver.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -11,10 +11,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long something may take to show.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// Timeout for something to appear.
+const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What Chromium needs to run without a screen, alone, also as root.
+/// Flags to run Chromium without a screen, also as root.
 const FLAGS: [&str; 11] = [
     "--headless",
     "--no-sandbox",
@@ -29,7 +29,7 @@ const FLAGS: [&str; 11] = [
     "--lang=en-US",
 ];
 
-/// An open browser; it is closed when dropped.
+/// An open browser; closed when dropped.
 pub(crate) struct Browser {
     driver: Child,
     port: u16,
@@ -38,7 +38,7 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// A new browser with a window of this size; nothing where none is installed.
+    /// Opens a browser with a window of this size; `None` if none is installed.
     ///
     /// With `STENO_BROWSER=required`, as in `scripts/check`, a missing browser is a failure.
     pub(crate) fn open(width: u32, height: u32) -> Option<Self> {
@@ -65,8 +65,8 @@ impl Browser {
         let options = json!({"args": flags});
         let asked = json!({"capabilities": {"alwaysMatch": {
             "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}}});
-        let told = browser.ask("POST", "/session", &asked).unwrap();
-        browser.session = told["sessionId"].as_str().unwrap().to_owned();
+        let response = browser.ask("POST", "/session", &asked).unwrap();
+        browser.session = response["sessionId"].as_str().unwrap().to_owned();
         Some(browser)
     }
 
@@ -75,7 +75,7 @@ impl Browser {
         self.command("POST", "/url", &json!({"url": url}));
     }
 
-    /// What a script returns.
+    /// Runs a script and returns its result.
     pub(crate) fn run(&self, script: &str) -> Value {
         self.command("POST", "/execute/sync", &json!({"script": script, "args": []}))
     }
@@ -87,7 +87,7 @@ impl Browser {
         wait(expression, || (self.run(&script) == json!(true)).then_some(()));
     }
 
-    /// Presses keys, as typed into whatever has the focus.
+    /// Presses keys in the focused element.
     pub(crate) fn press(&self, keys: &str) {
         let one = |key: char| {
             [json!({"type": "keyDown", "value": key}), json!({"type": "keyUp", "value": key})]
@@ -97,23 +97,23 @@ impl Browser {
         self.command("POST", "/actions", &json!({"actions": [keyboard]}));
     }
 
-    /// Has the browser do what only its own protocol can.
+    /// Runs a command of the browser's own protocol.
     pub(crate) fn emulate(&self, command: &str, parameters: &Value) {
         let body = json!({"cmd": command, "params": parameters});
         self.command("POST", "/goog/cdp/execute", &body);
     }
 
-    /// Writes what is seen into the folder of pictures.
+    /// Writes a screenshot.
     pub(crate) fn picture(&self, name: &str) {
-        let told = self.command("GET", "/screenshot", &Value::Null);
-        let bytes = STANDARD.decode(told.as_str().unwrap()).unwrap();
+        let response = self.command("GET", "/screenshot", &Value::Null);
+        let bytes = STANDARD.decode(response.as_str().unwrap()).unwrap();
         std::fs::write(pictures().join(format!("{name}.png")), bytes).unwrap();
     }
 
-    /// What the browser complained about since it was asked last.
+    /// Returns the browser's log messages since the last call.
     pub(crate) fn complaints(&self) -> Vec<String> {
-        let told = self.command("POST", "/se/log", &json!({"type": "browser"}));
-        let lines = told.as_array().unwrap().iter().filter(|line| line["level"] != "INFO");
+        let response = self.command("POST", "/se/log", &json!({"type": "browser"}));
+        let lines = response.as_array().unwrap().iter().filter(|line| line["level"] != "INFO");
         lines.map(|line| line["message"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
@@ -123,16 +123,16 @@ impl Browser {
     }
 
     fn ask(&self, method: &str, path: &str, body: &Value) -> Result<Value, String> {
-        let told = |error: std::io::Error| error.to_string();
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).map_err(told)?;
+        let to_text = |error: std::io::Error| error.to_string();
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).map_err(to_text)?;
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
              Content-Length: {}\r\nConnection: close\r\n\r\n",
             body.len()
         );
-        stream.write_all((head + &body).as_bytes()).map_err(told)?;
-        let text = body_of(BufReader::new(stream)).map_err(told)?;
+        stream.write_all((head + &body).as_bytes()).map_err(to_text)?;
+        let text = body_of(BufReader::new(stream)).map_err(to_text)?;
         let value: Value = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
         match value["value"]["error"].as_str() {
             Some(error) => Err(format!("{error}: {}", value["value"]["message"])),
@@ -151,7 +151,7 @@ impl Drop for Browser {
     }
 }
 
-/// What an answer holds. The driver leaves connections open, so its length is counted.
+/// Reads the body of a response. The driver keeps connections open, so the length is counted.
 fn body_of(mut answer: impl BufRead) -> std::io::Result<Vec<u8>> {
     let mut length = 0;
     loop {
@@ -170,7 +170,7 @@ fn body_of(mut answer: impl BufRead) -> std::io::Result<Vec<u8>> {
     Ok(body)
 }
 
-/// Waits until something is there.
+/// Waits until `look` returns something.
 #[track_caller]
 pub(crate) fn wait<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
     let begun = Instant::now();
@@ -178,12 +178,12 @@ pub(crate) fn wait<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
         if let Some(found) = look() {
             return found;
         }
-        assert!(begun.elapsed() < PATIENCE, "did not come: {what}");
+        assert!(begun.elapsed() < TIMEOUT, "did not come: {what}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
 
-/// Where pictures of pages are written to be looked at.
+/// Returns the folder for screenshots.
 fn pictures() -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pictures");
     std::fs::create_dir_all(&folder).unwrap();

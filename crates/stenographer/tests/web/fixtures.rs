@@ -1,4 +1,4 @@
-//! Every view of real sessions of real agents, where `STENO_FIXTURES` says that they are.
+//! Every view of real sessions of real agents, if `STENO_FIXTURES` is set.
 
 use std::path::PathBuf;
 

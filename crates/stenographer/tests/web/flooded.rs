@@ -1,11 +1,11 @@
-//! Many connections that never say anything: the page still answers, and the server holds no more memory.
+//! Many idle connections: the page still answers, and the server's memory does not grow.
 
 use std::net::TcpStream;
 
 use crate::guarded::{asked, site_headers};
 use crate::site::{Site, user};
 
-/// More than the server may have open files.
+/// More than the server's limit of open files.
 const HALF_OPEN: usize = 1_100;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Who is let in: only a browser that was given the token, for this host, from this page.
+//! Access control: only a browser with the token, for this host, from this page.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::driver::wait;
 use crate::site::{Site, user};
 
-/// The status and all of the answer to a request with these headers.
+/// Returns status and response of a request with these headers.
 pub(crate) fn asked(site: &Site, request: &str, headers: &[String]) -> (u16, String) {
     sent(site, request, headers, "")
 }
@@ -32,7 +32,7 @@ pub(crate) fn site() -> (Site, String, String) {
     site_with(&["--port", "0"])
 }
 
-/// A served site, and the headers that it asks for.
+/// Serves a site. Returns it with the headers it requires.
 fn site_with(flags: &[&str]) -> (Site, String, String) {
     let mut site = Site::new();
     site.keep("one", &[user("Hello")]);
@@ -41,7 +41,7 @@ fn site_with(flags: &[&str]) -> (Site, String, String) {
     (site, host, cookie)
 }
 
-/// The host and the cookie that a served site asks for.
+/// Returns the host and cookie headers that a site requires.
 pub(crate) fn site_headers(site: &Site) -> [String; 2] {
     let host = site.at("").replace("http://", "");
     let token = site.first("/").split_once("token=").unwrap().1.to_owned();
@@ -86,7 +86,7 @@ fn only_a_page_of_ours_may_change_anything() {
     let post = "POST /api/sessions/claude-code/one/resume";
     assert_eq!(asked(&site, post, &[host.clone(), cookie.clone()]).0, 403);
     let (status, answer) = asked(&site, post, &[host.clone(), cookie.clone(), origin.clone()]);
-    assert!(status == 400 && answer.contains("folder is gone"), "{answer}");
+    assert!(status == 400 && answer.contains("folder no longer exists"), "{answer}");
     let (status, _) = asked(&site, "POST /api/sessions", &[host, cookie, origin]);
     assert_eq!(status, 405);
 }
@@ -151,24 +151,24 @@ fn a_page_that_may_only_read_notes_nothing() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told() {
+fn a_used_port_is_reported() {
     let (site, _, _) = site();
     let port = site.at("").rsplit(':').next().unwrap().to_owned();
-    let told = site.try_steno(&["serve", "--port", &port]);
+    let printed = site.try_steno(&["serve", "--port", &port]);
     let expected = format!(
         "error: could not listen on 127.0.0.1:{port}: Address already in use (os error 98)\n\
-         hint: leave --port out to have a free one\n"
+         hint: leave out --port to use a free one\n"
     );
-    assert_eq!(told, expected);
+    assert_eq!(printed, expected);
 }
 
 #[test]
-fn an_address_of_another_machine_is_told() {
-    let told = Site::new().try_steno(&["serve", "--host", "192.0.2.1"]);
+fn an_address_of_another_machine_is_reported() {
+    let printed = Site::new().try_steno(&["serve", "--host", "192.0.2.1"]);
     assert_eq!(
-        told,
+        printed,
         "error: could not listen on 192.0.2.1:7473: Cannot assign requested address (os error 99)\n\
-         hint: leave --host out to listen on this machine only\n"
+         hint: leave out --host to listen on this machine only\n"
     );
 }
 
@@ -192,7 +192,8 @@ fn the_system_is_asked_to_open_the_page() {
     let page = std::fs::read_to_string(file).unwrap();
     let address = page.split("url=").nth(1).unwrap().split('"').next().unwrap();
     assert!(address.contains(&token), "{page}");
-    // The file goes once it has led to the page; the page leads on from our own origin, with the cookie.
+    // The file is removed after it has redirected to the page; the page then redirects from our own origin, with the
+    // cookie.
     let host = format!("Host: {}", site.at("").replace("http://", ""));
     let (status, answer) =
         asked(&site, &format!("GET {}", address.replace(&site.at(""), "")), &[host]);

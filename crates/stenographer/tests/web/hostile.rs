@@ -1,11 +1,11 @@
-//! What a transcript says never runs, loads or looks like the page itself.
+//! Text of a transcript never runs, loads anything or imitates the page.
 
 use serde_json::json;
 
 use crate::driver::Browser;
 use crate::site::{Site, assistant, thought, tool, user};
 
-/// Ways to have a page do something, as old as pages are and as new as their elements.
+/// Attacks on a page, old and new.
 const ATTACKS: &[&str] = &[
     "<script>window.harm=1</script>",
     "<img src=x onerror=\"window.harm=1\">",
@@ -79,7 +79,7 @@ fn hostile() -> Site {
     site
 }
 
-/// What of a page could only have come from a transcript.
+/// Finds elements that can only come from a transcript.
 const FOREIGN: &str = "return [...document.querySelectorAll('main *')].filter((element) => \
     element.matches('script:not([type=\"application/json\"]), style, iframe, object, embed, link, base, meta, form[action^=javascript], \
         video, math, template, x-element, [style]:not(.chunk), img:not(.picture), a[href^=\"javascript\" i], a[href^=\"data\" i]') \

@@ -1,4 +1,4 @@
-//! The page in a real browser: each view opened, read and used as a person would.
+//! The page in a real browser: each view is opened, read and used.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 #![cfg(unix)]

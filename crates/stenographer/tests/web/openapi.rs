@@ -1,14 +1,14 @@
-//! What the API's description says is what the API does.
+//! Checks the API against its description.
 
 use serde_json::{Value, json};
 
 use crate::guarded::{asked, sent, site};
 use crate::site::Site;
 
-/// The server's own list of addresses.
+/// The server's list of routes.
 const ROUTES: &str = include_str!("../../../steno-web/src/routes.rs");
 
-/// Why a value is not what a schema says.
+/// Returns why a value does not match a schema.
 fn fault(document: &Value, schema: &Value, value: &Value) -> Option<String> {
     if let Some(name) = schema["$ref"].as_str() {
         return fault(document, document.pointer(&name[1..]).unwrap(), value);
@@ -55,7 +55,7 @@ fn is(value: &Value, kind: &str) -> bool {
     }
 }
 
-/// A served session with a note, what describes its API, and the headers that it asks for.
+/// Serves a session with a note. Returns the site, its API description, and the required headers.
 fn described() -> (Site, Value, Vec<String>) {
     let (site, host, cookie) = site();
     site.steno(&["annotate", "one:0", "noted #here"]);
@@ -75,23 +75,23 @@ fn body(answer: &str) -> Value {
 }
 
 #[test]
-fn answers_are_what_the_description_says() {
+fn responses_match_the_description() {
     let (site, document, headers) = described();
     let notes = body(&asked(&site, "GET /api/notes", &headers).1);
     let note = notes[0]["id"].as_str().unwrap();
     for (path, methods) in document["paths"].as_object().unwrap() {
-        for (method, told) in methods.as_object().unwrap() {
+        for (method, printed) in methods.as_object().unwrap() {
             let address = path.replace("{agent}", "claude-code").replace("{id}", "one");
             let address = address.replace("{note}", note);
             let query =
                 if method == "get" { "?q=hello&a=claude-code/one&b=claude-code/one" } else { "" };
             let request = format!("{} {address}{query}", method.to_uppercase());
             let (status, answer) = sent(&site, &request, &headers, r#"{"text":"x","entry":0}"#);
-            // The folder in which the agent would go on is not there.
+            // The agent's folder does not exist.
             let expected = if path.ends_with("/resume") { 400 } else { 200 };
             assert_eq!(status, expected, "{request}: {answer}");
             let name = if status == 200 { "200" } else { "default" };
-            let schema = &told["responses"][name]["content"]["application/json"]["schema"];
+            let schema = &printed["responses"][name]["content"]["application/json"]["schema"];
             assert!(schema.is_object(), "{request} has no schema");
             assert_eq!(fault(&document, schema, &body(&answer)), None, "{request}");
         }

@@ -1,4 +1,4 @@
-//! A machine with some sessions on it, and a server of its own.
+//! A machine with some sessions, and its own server.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A home folder with kept sessions and, once it is served, a page.
+/// A home folder with sessions and, once served, a page.
 pub(crate) struct Site {
     home: TempDir,
     server: Option<Child>,
@@ -16,7 +16,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// A machine with nothing on it.
+    /// An empty machine.
     pub(crate) fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
         Self { home, server: None, address: String::new(), token: String::new() }
@@ -26,7 +26,7 @@ impl Site {
         self.home.path()
     }
 
-    /// Keeps a session of Claude Code that has these messages, one every half minute.
+    /// Syncs a session of Claude Code with these messages, one every half minute.
     pub(crate) fn keep(&self, session: &str, messages: &[Value]) {
         let record = |(at, message): (usize, &Value)| {
             let kind = message["role"].as_str().unwrap();
@@ -48,7 +48,7 @@ impl Site {
         self.steno(&["import", file.to_str().unwrap()]);
     }
 
-    /// Keeps a session whose subagent has begun one of its own; each has a file.
+    /// Syncs a session with a subagent that has a subagent; each has a file.
     pub(crate) fn keep_nested(&self, session: &str) {
         let begin = |id: &str, prompt: &str| {
             block(
@@ -101,18 +101,18 @@ impl Site {
     /// Runs `steno`.
     pub(crate) fn steno(&self, args: &[&str]) -> String {
         let output = self.command(args).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{args:?}: {told}");
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{args:?}: {printed}");
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Runs `steno`, however it ends; gives what it complained about.
+    /// Runs `steno` with any exit code. Returns its stderr.
     pub(crate) fn try_steno(&self, args: &[&str]) -> String {
         let output = self.command(args).output().unwrap();
         String::from_utf8_lossy(&output.stderr).into_owned()
     }
 
-    /// Begins to record a session; what is written goes on with it.
+    /// Starts recording a session.
     pub(crate) fn record(&self, session: &str) -> Recording {
         let mut command =
             self.command(&["record", "--agent", "demo", "--session", session, "--ack"]);
@@ -122,8 +122,8 @@ impl Site {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let told = BufReader::new(child.stdout.take().unwrap());
-        Recording { input: child.stdin.take(), told, child }
+        let printed = BufReader::new(child.stdout.take().unwrap());
+        Recording { input: child.stdin.take(), printed, child }
     }
 
     /// Serves the page.
@@ -131,32 +131,32 @@ impl Site {
         self.serve_with(&["--port", "0"]);
     }
 
-    /// Serves the page as these flags say; programs are looked for in the home folder's `bin`.
+    /// Serves the page with these flags; programs are found in the home folder's `bin`.
     pub(crate) fn serve_with(&mut self, flags: &[&str]) {
         let command = self.command(&[&["serve"], flags].concat());
         self.serve_by(command);
     }
 
-    /// The same with a folder for the files of programs that run.
+    /// The same with a runtime folder.
     pub(crate) fn serve_in_runtime_dir(&mut self, folder: &Path, flags: &[&str]) {
         let mut command = self.command(&[&["serve"], flags].concat());
         command.env("XDG_RUNTIME_DIR", folder);
         self.serve_by(command);
     }
 
-    /// The same with at most so many open files.
+    /// The same with a limit of open files.
     pub(crate) fn serve_with_open_files(&mut self, count: u32) {
         let program = env!("CARGO_BIN_EXE_steno");
         let script = format!("ulimit -n {count} && exec {program} serve --port 0");
         self.serve_by(self.program("/bin/sh", &["-c", &script]));
     }
 
-    /// The id of the server's process.
+    /// Returns the server's process id.
     pub(crate) fn server_id(&self) -> u32 {
         self.server.as_ref().unwrap().id()
     }
 
-    /// Stops the server as Ctrl-C does, and waits for its end.
+    /// Stops the server like Ctrl-C, and waits for its end.
     pub(crate) fn interrupt(&mut self) {
         let mut server = self.server.take().unwrap();
         let sent = Command::new("kill").args(["-INT", &server.id().to_string()]).status();
@@ -174,12 +174,12 @@ impl Site {
         self.server = Some(server);
     }
 
-    /// Where a page is.
+    /// Returns the URL of a page.
     pub(crate) fn at(&self, page: &str) -> String {
         format!("{}{page}", self.address)
     }
 
-    /// The same with the token, as it is opened first.
+    /// Returns the URL with the token, for the first visit.
     pub(crate) fn first(&self, page: &str) -> String {
         format!("{}{page}?token={}", self.address, self.token)
     }
@@ -208,7 +208,7 @@ impl Drop for Site {
 /// A session that is being recorded.
 pub(crate) struct Recording {
     input: Option<ChildStdin>,
-    told: BufReader<std::process::ChildStdout>,
+    printed: BufReader<std::process::ChildStdout>,
     child: Child,
 }
 
@@ -218,7 +218,7 @@ impl Recording {
         let line = json!({"role": role, "content": content});
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
         let mut line = String::new();
-        self.told.read_line(&mut line).unwrap();
+        self.printed.read_line(&mut line).unwrap();
     }
 }
 
@@ -229,22 +229,22 @@ impl Drop for Recording {
     }
 }
 
-/// What a person says.
+/// A message of the user.
 pub(crate) fn user(text: &str) -> Value {
     json!({"role": "user", "content": text})
 }
 
-/// What a model says.
+/// A message of the model.
 pub(crate) fn assistant(text: &str) -> Value {
     block(&json!({"type": "text", "text": text}))
 }
 
-/// What a model thinks.
+/// A thought of the model.
 pub(crate) fn thought(text: &str) -> Value {
     block(&json!({"type": "thinking", "thinking": text, "signature": ""}))
 }
 
-/// A tool that a model calls, and what it answers.
+/// A tool call and its result.
 pub(crate) fn tool(name: &str, input: &Value, (answer, failed): (&str, bool)) -> [Value; 2] {
     let id = format!("toolu_{}", input.to_string().len());
     let call = block(&json!({"type": "tool_use", "id": id, "name": name, "input": input}));

@@ -1,11 +1,11 @@
-//! What a person does: open, filter, read, fold, search, follow a link, replay, look at costs.
+//! User actions: open, filter, read, fold, search, follow a link, replay, view costs.
 
 use serde_json::{Value, json};
 
 use crate::driver::Browser;
 use crate::site::{Site, assistant, thought, tool, user};
 
-/// A session like those that people have, and its page.
+/// A typical session, and its page.
 pub(crate) fn harbour() -> Site {
     let mut site = Site::new();
     let mut said = vec![
@@ -43,7 +43,7 @@ pub(crate) fn harbour() -> Site {
     site
 }
 
-/// Adds up how far what is seen was moved since the page was opened.
+/// Adds up the layout shifts since the page was opened.
 const SHIFTS: &str = "window.shifted = 0; new PerformanceObserver((list) => list.getEntries().forEach((one) => \
     window.shifted += one.hadRecentInput ? 0 : one.value)).observe({type: 'layout-shift', buffered: true})";
 
@@ -165,7 +165,7 @@ fn keys_reach_entries_that_are_not_on_the_page() {
     assert_eq!(browser.run("return location.hash"), json!("#e303"));
     browser.press("gg");
     at(0);
-    // Quick steps are not lost while something is on its way.
+    // Quick steps are not lost while a request is pending.
     browser.press(&"j".repeat(70));
     at(70);
     browser.press("/");
@@ -200,7 +200,7 @@ fn notes_are_written_shown_and_removed() {
 }
 
 #[test]
-fn subagents_stand_below_the_calls_that_began_them() {
+fn subagents_are_shown_below_the_calls_that_started_them() {
     let Some(browser) = Browser::open(1280, 900) else { return };
     let mut site = Site::new();
     site.keep_nested("nested");
@@ -288,7 +288,7 @@ fn a_page_that_was_left_holds_no_connection() {
             browser.until("document.querySelector('.row, .entries > li')");
         }
     }
-    // Had each of them kept one, this would wait for a minute.
+    // If each of them kept a connection, this would wait for a minute.
     browser.run("window.answered = false; fetch('/sessions').then(() => window.answered = true)");
     browser.until("window.answered");
 }

@@ -1,4 +1,4 @@
-//! Paints the list of all keys.
+//! Draws the list of keys.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -12,15 +12,15 @@ const LIST_KEYS: [(&str, &str); 13] = [
     ("PgUp PgDn  g G", "page, first, last"),
     ("Enter", "open the session, or the hit"),
     ("/", "filter by title, agent, project, model, id, date"),
-    ("s", "search all that was ever said, thought or run"),
+    ("s", "search the text of all sessions"),
     ("Tab", "between filter and search"),
-    ("r", "go on with the session in its agent"),
-    ("e", "write it as Markdown into this folder"),
+    ("r", "resume the session in its agent"),
+    ("e", "export it as Markdown into this folder"),
     ("F5", "look for new sessions"),
     ("Esc", "one step back"),
     ("q  Ctrl-C", "quit"),
     ("", ""),
-    ("! *", "it failed or cannot be read; it is running"),
+    ("! *", "failed or unreadable; running"),
 ];
 
 const READER_KEYS: [(&str, &str); 15] = [
@@ -35,8 +35,8 @@ const READER_KEYS: [(&str, &str); 15] = [
     ("a A", "next, previous subagent"),
     ("u U", "next, previous prompt"),
     ("/  n N", "find; next, previous match"),
-    ("r", "go on with the session in its agent"),
-    ("e", "write it as Markdown into this folder"),
+    ("r", "resume the session in its agent"),
+    ("e", "export it as Markdown into this folder"),
     ("q  Esc", "back to the list"),
     ("Ctrl-C", "quit"),
 ];

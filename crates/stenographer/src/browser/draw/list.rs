@@ -1,4 +1,4 @@
-//! Paints the lists: sessions, and what was found.
+//! Draws the lists of sessions and of search hits.
 
 use ratatui::Frame;
 use ratatui::layout::{Margin, Rect};
@@ -59,7 +59,7 @@ pub(super) fn draw_list(frame: &mut Frame<'_>, state: &BrowserState, palette: Te
     draw_footer(frame, state, parts.footer, keys);
 }
 
-/// What is listed, and what goes on.
+/// Draws the title row: what is listed, and background work.
 fn draw_title(frame: &mut Frame<'_>, state: &BrowserState, area: Rect) {
     let what = if shows_hits(state) {
         let finder = &state.search;
@@ -80,7 +80,7 @@ fn draw_title(frame: &mut Frame<'_>, state: &BrowserState, area: Rect) {
     draw_line_ends(frame, area, left, Line::styled(right, DIM_STYLE));
 }
 
-/// The line that is typed, or how to get there.
+/// Draws the input line, or a hint for it.
 fn draw_input(frame: &mut Frame<'_>, state: &BrowserState, area: Rect) {
     let (prompt, line, hint) = if shows_hits(state) {
         (" Search: ", &state.search.input, "words \"a phrase\" -not begin* one OR other /regex/")
@@ -107,8 +107,8 @@ fn draw_sessions(
     if left == 0 {
         let text = match (all, &state.background_work) {
             (0, Some(_)) => "",
-            (0, None) => " nothing is kept yet; run `steno sync`",
-            _ => " no session has all of these words; Esc and Esc again to see all",
+            (0, None) => " no sessions yet; run `steno sync`",
+            _ => " no session matches; press Esc twice to see all",
         };
         draw_line(frame, Line::raw(text), area);
     }
@@ -122,7 +122,7 @@ fn draw_sessions(
     }
 }
 
-/// When, who, where, how much, and what it was about; the narrower, the less.
+/// Renders one session: date, agent, project, entries and title. Narrow screens show fewer columns.
 fn session_row(
     state: &BrowserState,
     listed: &Listed,
@@ -156,7 +156,7 @@ fn session_row(
     Line::from(spans)
 }
 
-/// How the session stands, if that is worth a look.
+/// Returns the mark for a session that failed or is running.
 fn status_mark(listed: &Listed, palette: TerminalPalette) -> (&'static str, Style) {
     match listed.session.status {
         _ if listed.trouble.is_some() => ("! ", palette.foreground(Color::Red)),
@@ -173,7 +173,7 @@ fn draw_hits(frame: &mut Frame<'_>, state: &BrowserState, area: Rect) {
         return;
     }
     if finder.hits.is_empty() && !finder.input.is_empty() && !finder.is_waiting() {
-        draw_line(frame, Line::raw(" nothing was found"), area);
+        draw_line(frame, Line::raw(" no match"), area);
     }
     let mut rows = area.rows();
     for (at, found) in finder.hits.iter().enumerate().skip(finder.selection.first_visible) {
@@ -203,7 +203,7 @@ fn hit_heading(state: &BrowserState, found: &BrowserHit) -> Line<'static> {
     ])
 }
 
-/// The first line of a hit that matches.
+/// Renders the first matching line of a hit.
 fn hit_line(found: &BrowserHit, width: usize) -> Line<'static> {
     let line = found.lines.iter().find(|line| !line.marks.is_empty());
     let mut spans = vec![Span::raw("    ")];
@@ -215,7 +215,7 @@ fn hit_line(found: &BrowserHit, width: usize) -> Line<'static> {
     Line::from(spans)
 }
 
-/// More about what is chosen, under a rule.
+/// Draws details of the selected item below a rule.
 fn draw_detail(frame: &mut Frame<'_>, area: Rect, lines: Vec<Line<'static>>) {
     let mut rows = area.rows();
     if let Some(row) = rows.next() {

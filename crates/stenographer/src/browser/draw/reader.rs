@@ -1,4 +1,4 @@
-//! Paints the session that is read.
+//! Draws the open session.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -38,7 +38,7 @@ pub(super) fn draw_reader(
 ) {
     let parts = layout::reader_layout(frame.area());
     if let Some(reader) = &mut state.reader {
-        draw_header(frame, reader, (parts.title, parts.line));
+        draw_header(frame, reader, parts.title, parts.line);
         draw_body(frame, reader, parts.body, palette);
     }
     if state.is_typing {
@@ -49,17 +49,17 @@ pub(super) fn draw_reader(
     }
 }
 
-/// What the session is, and where in it the reader is.
-fn draw_header(frame: &mut Frame<'_>, reader: &SessionReader, (title, line): (Rect, Rect)) {
+/// Draws the session's title and facts, and the reader's position.
+fn draw_header(frame: &mut Frame<'_>, reader: &SessionReader, title: Rect, line: Rect) {
     let session = &reader.transcript.session;
     let name = session.title.as_deref().unwrap_or("(no title)");
     let count = reader.transcript.entries.len();
-    let place = format!("{}/{count} ", (reader.cursor().entry + 1).min(count));
+    let position = format!("{}/{count} ", (reader.cursor().entry + 1).min(count));
     draw_line_ends(
         frame,
         title,
         Line::styled(format!(" {}", one_line(name)), BOLD_STYLE),
-        Line::raw(place),
+        Line::raw(position),
     );
     let facts = render_heading(session, reader.zone());
     let facts: Vec<&str> = facts.lines().skip(2).collect();
@@ -75,7 +75,7 @@ fn draw_body(
 ) {
     let shown = reader.visible_rows();
     if shown.is_empty() {
-        frame.render_widget(Line::raw(" nothing was said"), area);
+        frame.render_widget(Line::raw(" no entries"), area);
     }
     let cursor = reader.cursor();
     for ((spot, row), place) in shown.iter().zip(area.rows()) {
@@ -111,7 +111,7 @@ fn render_row(
     }
 }
 
-/// A row with what is looked for marked.
+/// Splits a row into spans, with matches of the query marked.
 fn mark_matches(text: &str, find: Option<&Query>) -> Vec<Span<'static>> {
     let lines = find.map(|query| query.lines(text, Shown { lines: 1, context: 0 }));
     match lines.as_deref() {
@@ -120,7 +120,7 @@ fn mark_matches(text: &str, find: Option<&Query>) -> Vec<Span<'static>> {
     }
 }
 
-/// A colour for each speaker; what went wrong is red.
+/// Returns the style for a speaker; errors are red.
 fn caption_style(entry: &Entry, palette: TerminalPalette) -> Style {
     if entry.kind == Kind::Error || entry.is_tool_error() {
         return palette.foreground(Color::Red).add_modifier(Modifier::BOLD);

@@ -1,4 +1,4 @@
-//! Jumps from one thing of interest to the next.
+//! Jumps to the next or previous error, prompt, subagent or match.
 
 use steno_core::index::Query;
 use steno_core::index::text;
@@ -10,22 +10,22 @@ use crate::browser::entry_rows::ScreenRow;
 /// What to jump to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JumpTarget {
-    /// An error, or a tool that failed.
+    /// An error, or a tool call that failed.
     Error,
-    /// A place where the agent's context was shortened.
+    /// A compaction of the agent's context.
     Compaction,
-    /// Where a subagent begins to speak.
+    /// The first entry of a subagent.
     Subagent,
-    /// What the user said.
+    /// A prompt of the user.
     Prompt,
     /// Any entry.
     Entry,
-    /// What is looked for.
+    /// A match of the current query.
     Match,
 }
 
 impl JumpTarget {
-    /// What it is called when there is none.
+    /// Noun for the notice that there is none.
     pub(crate) fn noun(self) -> &'static str {
         match self {
             JumpTarget::Error => "error",
@@ -39,7 +39,7 @@ impl JumpTarget {
 }
 
 impl SessionReader {
-    /// Goes to the next or previous place of this sort; whether there is one.
+    /// Jumps to the next or previous target. Returns whether there is one.
     pub(crate) fn jump_to(&mut self, to: JumpTarget, forward: bool) -> bool {
         if to == JumpTarget::Match
             && let Some(row) = self.next_match_in_entry(forward)
@@ -64,7 +64,7 @@ impl SessionReader {
         true
     }
 
-    /// Goes to an entry, and to what is looked for in it.
+    /// Moves to an entry, and to the first match in it.
     pub(crate) fn go_to_entry(&mut self, at: usize) {
         self.place_cursor(at.min(self.transcript.entries.len().saturating_sub(1)), true);
         if let Some(row) = self.match_row_in(self.cursor.entry, true) {
@@ -73,7 +73,7 @@ impl SessionReader {
         }
     }
 
-    /// Goes to the first match at or after the cursor, or else to the first of all; whether there is one.
+    /// Moves to the first match at or after the cursor, else to the first of all. Returns whether there is one.
     pub(crate) fn go_to_first_match(&mut self) -> bool {
         let count = self.transcript.entries.len();
         let at = self.cursor.entry;
@@ -90,7 +90,7 @@ impl SessionReader {
             self.row_cache.clear();
         }
         self.cursor = RowPosition { entry: at, row: self.heading_row(at) };
-        // What comes before gives it a context.
+        // Some rows above give context.
         self.top = self.offset_position(self.cursor, -(self.height as isize / 4));
         self.clamp_cursor();
     }
@@ -113,7 +113,7 @@ impl SessionReader {
         }
     }
 
-    /// The next or previous row of the same entry that matches.
+    /// Returns the next or previous matching row of the same entry.
     fn next_match_in_entry(&mut self, forward: bool) -> Option<usize> {
         let rows = self.entry_rows(self.cursor.entry);
         let query = self.find.as_ref()?;
@@ -141,7 +141,7 @@ fn is_match(query: &Query, row: &ScreenRow) -> bool {
     matches!(row, ScreenRow::Text(text) if query.marks(text))
 }
 
-/// Whether what is looked for stands in an entry.
+/// Returns whether an entry matches the query.
 fn entry_matches(entry: &Entry, query: &Query) -> bool {
     match entry.kind {
         Kind::ToolCall => query.marks(&text::of(entry)),

@@ -1,4 +1,4 @@
-//! Keys while a list is shown.
+//! Keys on the list screen.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use steno_core::Transcript;
@@ -60,7 +60,7 @@ impl BrowserState {
         self.is_typing = true;
     }
 
-    /// Steps back: out of the search, out of the filter, out of the program.
+    /// Goes one step back: out of the search, out of the filter, out of the program.
     fn step_back(&mut self) -> Option<BrowserEffect> {
         if self.view == ListView::Hits {
             self.view = ListView::Sessions;
@@ -73,7 +73,7 @@ impl BrowserState {
         None
     }
 
-    /// Moves in the list, if the key says so. Letters do not while they are typed.
+    /// Moves the selection if the key is a movement key. Letters are not while the user types.
     fn handle_move_key(&mut self, key: KeyEvent) -> bool {
         let rows = usize::from(layout::list_layout(self.area).body.height);
         let page = match self.view {
@@ -104,7 +104,7 @@ impl BrowserState {
         true
     }
 
-    /// The chosen session.
+    /// Returns the selected session.
     fn selected_name(&self) -> Option<SessionName> {
         match self.view {
             ListView::Sessions => self.sessions.selected_session().map(SessionName::from_listed),
@@ -133,7 +133,7 @@ impl BrowserState {
         BrowserEffect::Request(WorkerRequest::Export(name))
     }
 
-    /// Shows a session that was read, unless it is not wanted any more.
+    /// Shows a session that was read, unless the user no longer wants it.
     pub(super) fn show_opened(&mut self, name: &SessionName, read: Result<Transcript, String>) {
         let Some((_, entry)) = self.opening.take_if(|(wanted, _)| wanted == name) else { return };
         match read {
@@ -142,7 +142,8 @@ impl BrowserState {
                 let mut reader = SessionReader::new(transcript, self.zone.clone());
                 reader.find = entry.and_then(|_| self.search.parse_query());
                 let reader = self.reader.insert(reader);
-                reader.resize(layout::reader_pane_size(self.area));
+                let (width, height) = layout::reader_pane_size(self.area);
+                reader.resize(width, height);
                 if let Some(entry) = entry {
                     reader.go_to_entry(entry);
                 }

@@ -1,4 +1,4 @@
-//! Keys while a session is read.
+//! Keys while a session is open.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -39,7 +39,7 @@ impl BrowserState {
             'r' => return self.open_session_name().map(BrowserEffect::Resume),
             'e' => return self.open_session_name().map(|name| self.request_export(name)),
             letter => {
-                // The same letter goes back when it is a capital.
+                // An upper-case letter jumps backwards.
                 let to = jump_target(letter.to_ascii_lowercase())?;
                 self.jump_to(to, letter.is_lowercase());
             }
@@ -47,7 +47,7 @@ impl BrowserState {
         None
     }
 
-    /// A key while a text is typed that is to be found in the session.
+    /// Handles a key while the user types a text to find.
     fn handle_find_key(&mut self, key: KeyEvent) {
         match key.code {
             KeyCode::Enter => self.is_typing = false,
@@ -64,7 +64,7 @@ impl BrowserState {
         }
     }
 
-    /// Looks for what was typed, from the cursor on.
+    /// Searches the session for the typed text, starting at the cursor.
     pub(super) fn find_in_session(&mut self) {
         let Some(reader) = &mut self.reader else { return };
         reader.find = search_pane::parse_find_query(self.find.text()).ok();
@@ -87,7 +87,7 @@ impl BrowserState {
     }
 }
 
-/// What a letter jumps to.
+/// Returns the target of a jump key.
 fn jump_target(letter: char) -> Option<JumpTarget> {
     Some(match letter {
         'x' => JumpTarget::Error,
@@ -99,7 +99,7 @@ fn jump_target(letter: char) -> Option<JumpTarget> {
     })
 }
 
-/// Moves in the session, if the key says so.
+/// Moves the cursor if the key is a movement key.
 fn handle_move_key(reader: &mut SessionReader, key: KeyEvent) -> bool {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {

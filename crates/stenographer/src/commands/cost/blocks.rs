@@ -1,25 +1,21 @@
-//! Blocks of five hours, and where the one that is open is going.
+//! Prints billing blocks of five hours, with a projection for the open one.
 
 use steno_core::cost::block::Block;
 use steno_core::view::answer::cost as answer;
 
 use super::cost_table::CostTable;
-use super::rows::{print_chart, print_json};
-use super::{Args, PricedCharges, svg, write_svg};
+use super::rows::{ChargeSum, print_json, print_table};
+use super::{CostReport, PricedCharges, svg, write_svg};
 use crate::amount::{dollars, short};
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
 use crate::ui::Ui;
 
 /// Prints the blocks.
-pub(super) fn print_blocks(
-    ui: &mut Ui,
-    env: &ProcessEnvironment,
-    args: &Args,
-    accounts: &PricedCharges,
-) -> Result<(), CommandError> {
-    let charges = &accounts.charges;
-    let (blocks, total) = charges.blocks_begun(&accounts.costs, &accounts.filter);
+pub(super) fn print_blocks(ui: &mut Ui, report: &CostReport<'_>) -> Result<(), CommandError> {
+    let CostReport { env, args, priced } = *report;
+    let PricedCharges { charges, costs, filter } = priced;
+    let (blocks, total) = charges.blocks_begun(costs, filter);
     let now = env.clock.now().instant().as_millisecond();
     if let Some(path) = &args.svg {
         let used = blocks.iter().filter(|block| !block.is_gap);
@@ -29,28 +25,28 @@ pub(super) fn print_blocks(
     }
     if args.json {
         for block in &blocks {
-            print_json(ui, answer::block_key(block, now), (charges, &block.sum))?;
+            print_json(ui, answer::block_key(block, now), ChargeSum { charges, sum: &block.sum })?;
         }
-        return print_json(ui, answer::total_key(), (charges, &total));
+        return print_json(ui, answer::total_key(), ChargeSum { charges, sum: &total });
     }
     if blocks.is_empty() {
-        ui.status("nothing was billed");
+        ui.status("no charges");
         return Ok(());
     }
-    let mut chart = CostTable::new("BLOCK");
+    let mut table = CostTable::new("BLOCK");
     for block in blocks.iter().filter(|block| !block.is_gap) {
         let active = if block.is_active(now) { " *" } else { "" };
-        chart.add_row(format!("{}{active}", format_block_start(env, block)), &block.sum);
+        table.add_row(format!("{}{active}", format_block_start(env, block)), &block.sum);
     }
-    chart.add_total(&total);
-    print_chart(ui, &chart, (charges, &total))?;
+    table.add_total(&total);
+    print_table(ui, &table, ChargeSum { charges, sum: &total })?;
     if let Some(open) = blocks.last().filter(|block| block.is_active(now)) {
         print_open_block(ui, env, open)?;
     }
     Ok(())
 }
 
-/// The open block: how long it goes on, how fast, and to what.
+/// Prints the open block's remaining time, rate and projection.
 fn print_open_block(
     ui: &mut Ui,
     env: &ProcessEnvironment,
@@ -71,7 +67,7 @@ fn print_open_block(
     Ok(ui.listing_text(&format!("{}\n", words.join(" · ")))?)
 }
 
-/// When a block began, on the user's clock.
+/// Formats the start of a block in the user's time zone.
 fn format_block_start(env: &ProcessEnvironment, block: &Block) -> String {
     let begin = answer::moment(block.start).map(|at| at.in_zone(&env.zone).wall());
     begin.map(|at| at.strftime("%Y-%m-%d %H:%M").to_string()).unwrap_or_default()

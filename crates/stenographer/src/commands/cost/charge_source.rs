@@ -1,4 +1,4 @@
-//! What was billed: as the index has it, or as the agents' own files tell right now.
+//! Collects charges from the index, or from the agents' own session files.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -20,14 +20,14 @@ use crate::session_store::{SessionStore, unknown_format_error};
 use crate::session_syncer;
 use crate::ui::Ui;
 
-/// What was read of files.
+/// Charges read from session files.
 pub(super) struct ChargesFromFiles {
     pub(super) charges: Charges,
     pub(super) filter: Filter,
     pub(super) failures: Vec<CommandError>,
 }
 
-/// What the index has.
+/// Reads the charges in the index.
 pub(super) fn from_index(
     ui: &mut Ui,
     env: &ProcessEnvironment,
@@ -39,7 +39,7 @@ pub(super) fn from_index(
     Ok((charges, filter))
 }
 
-/// What files tell: those at the paths, or all that `steno sync` would look at.
+/// Reads charges from session files: those at the paths, or all that `steno sync` reads.
 pub(super) fn from_files(
     ui: &mut Ui,
     env: &ProcessEnvironment,
@@ -61,7 +61,7 @@ pub(super) fn from_files(
     Ok(ChargesFromFiles { charges, filter, failures })
 }
 
-/// The sessions at all places, those that changed last at the end as in the index.
+/// Finds the sessions in all folders, least recently changed first, as in the index.
 fn find_sessions(
     env: &ProcessEnvironment,
     paths: &[PathBuf],
@@ -84,30 +84,30 @@ fn find_sessions(
     (found, failures)
 }
 
-/// Reads the sessions on all processors; gives what they state in the sessions' order, as soon as that can be.
+/// Reads the sessions in parallel. Passes the statements on in the order of the sessions.
 fn read_statements(found: &[Found], mut take: impl FnMut(Result<Statement, FormatError>)) {
     let next = AtomicUsize::new(0);
     let read = || {
         let at = next.fetch_add(1, Ordering::Relaxed);
         found.get(at).map(|session| (at, Statement::read(session)))
     };
-    let (mut early, mut wanted) = (BTreeMap::new(), 0);
+    let (mut early, mut next_index) = (BTreeMap::new(), 0);
     let mut taken = |(at, statement)| {
         early.insert(at, statement);
-        while let Some(statement) = early.remove(&wanted) {
+        while let Some(statement) = early.remove(&next_index) {
             take(statement);
-            wanted += 1;
+            next_index += 1;
         }
     };
     let others = thread::available_parallelism().map_or(1, NonZero::get).min(8) - 1;
     thread::scope(|scope| {
-        let (told, statements) = mpsc::channel();
+        let (sender, statements) = mpsc::channel();
         for _ in 0..others {
-            let told = told.clone();
-            // The other end waits until all is read.
-            scope.spawn(move || std::iter::from_fn(read).for_each(|read| _ = told.send(read)));
+            let sender = sender.clone();
+            // The receiver lives until all is read.
+            scope.spawn(move || std::iter::from_fn(read).for_each(|read| _ = sender.send(read)));
         }
-        drop(told);
+        drop(sender);
         while let Some(own) = read() {
             taken(own);
             statements.try_iter().for_each(&mut taken);
@@ -116,7 +116,7 @@ fn read_statements(found: &[Found], mut take: impl FnMut(Result<Statement, Forma
     });
 }
 
-/// The session that `name` means among those that were read.
+/// Finds the session by id, prefix or `latest` among those that were read.
 fn resolve_session(charges: &Charges, name: &str) -> Result<SessionId, CommandError> {
     let latest = charges.accounts.iter().max_by_key(|account| account.at);
     if let Some(latest) = latest.filter(|_| name == "latest") {
@@ -132,9 +132,9 @@ fn resolve_session(charges: &Charges, name: &str) -> Result<SessionId, CommandEr
     }
     match like.as_slice() {
         [id] => Ok(id.parse()?),
-        [] => Err(CommandError::user(format!("no session of this name: {name}"))),
+        [] => Err(CommandError::user(format!("no such session: {name}"))),
         several => {
-            let error = CommandError::user(format!("several sessions begin with: {name}"));
+            let error = CommandError::user(format!("ambiguous session id: {name}"));
             Err(error.hint(format!("one of: {}", several.join(", "))))
         }
     }

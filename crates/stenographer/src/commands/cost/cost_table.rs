@@ -1,4 +1,4 @@
-//! A table of sums: labels to the left, amounts to the right, and bars where there is room for them.
+//! A table of costs: labels at the left, amounts at the right, and bars if there is space.
 
 use steno_core::cost::report::Sum;
 use unicode_width::UnicodeWidthStr;
@@ -6,18 +6,18 @@ use unicode_width::UnicodeWidthStr;
 use crate::amount;
 use crate::text_table::fit_columns;
 
-/// Columns that a label may always take.
+/// Minimum columns of a label.
 const MIN_LABEL_COLUMNS: usize = 10;
 
-/// Columns that a bar takes at most.
+/// Maximum columns of a bar.
 const MAX_BAR_COLUMNS: usize = 24;
 
-/// Columns below which no bar is drawn.
+/// Minimum columns of a bar; below, bars are omitted.
 const MIN_BAR_COLUMNS: usize = 6;
 
 const HEADINGS: [&str; 5] = ["INPUT", "CACHE WRITE", "CACHE READ", "OUTPUT", "COST"];
 
-/// The lines of a table.
+/// Rows of the table.
 pub(super) struct CostTable {
     heading: &'static str,
     lines: Vec<CostTableRow>,
@@ -26,7 +26,7 @@ pub(super) struct CostTable {
 struct CostTableRow {
     label: String,
     cells: [String; 5],
-    /// What its bar shows; the total has none.
+    /// Value of the bar; none for the total.
     cost: Option<f64>,
 }
 
@@ -35,12 +35,12 @@ impl CostTable {
         Self { heading, lines: Vec::new() }
     }
 
-    /// Adds a sum.
+    /// Adds a row.
     pub(super) fn add_row(&mut self, label: String, sum: &Sum) {
         self.push_row(label, sum, sum.cost());
     }
 
-    /// Adds the sum of all.
+    /// Adds the total.
     pub(super) fn add_total(&mut self, sum: &Sum) {
         self.push_row("total".to_owned(), sum, None);
     }
@@ -54,7 +54,7 @@ impl CostTable {
         self.lines.push(CostTableRow { label, cells, cost });
     }
 
-    /// The table as text, no line wider than `width` unless the amounts already are.
+    /// Renders the table. No line is wider than `width` unless the amounts alone are.
     pub(super) fn render(&self, width: usize, bars: bool) -> String {
         let widths: Vec<usize> = (0..HEADINGS.len()).map(|at| self.column_width(at)).collect();
         let amounts: usize = widths.iter().map(|width| width + 2).sum();
@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    /// Two sessions, of which one costs half as much as the other.
+    /// Two sessions; one costs half as much as the other.
     fn charges() -> (Charges, Vec<Option<f64>>) {
         let dir = tempfile::tempdir().unwrap();
         let mut register = Register::default();

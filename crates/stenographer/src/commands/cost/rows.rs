@@ -1,4 +1,4 @@
-//! Sums by day, session and the like: as a table, as JSON, as a drawing.
+//! Prints costs by day, session or another key: as a table, as JSON or as an SVG chart.
 
 use serde_json::{Map, Value};
 use steno_core::cost::charge::Charges;
@@ -6,22 +6,17 @@ use steno_core::cost::report::{By, Group, Row, Sum};
 use steno_core::view::answer::cost as answer;
 
 use super::cost_table::CostTable;
-use super::{Args, CostGrouping, PricedCharges, svg, write_svg};
+use super::{CostGrouping, CostReport, PricedCharges, svg, write_svg};
 use crate::error::CommandError;
-use crate::process_environment::ProcessEnvironment;
 use crate::ui::Ui;
 
-/// Prints the sums.
-pub(super) fn print_rows(
-    ui: &mut Ui,
-    env: &ProcessEnvironment,
-    args: &Args,
-    (accounts, by): (&PricedCharges, By),
-) -> Result<(), CommandError> {
-    let PricedCharges { charges, costs, filter } = accounts;
-    let wanted: Vec<usize> = charges.select(filter).collect();
-    let rows = charges.rows(costs, &wanted, &Group { by, zone: &env.zone });
-    let total = charges.total(costs, &wanted);
+/// Prints the costs.
+pub(super) fn print_rows(ui: &mut Ui, report: &CostReport<'_>, by: By) -> Result<(), CommandError> {
+    let CostReport { env, args, priced } = *report;
+    let PricedCharges { charges, costs, filter } = priced;
+    let selected: Vec<usize> = charges.select(filter).collect();
+    let rows = charges.rows(costs, &selected, &Group { by, zone: &env.zone });
+    let total = charges.total(costs, &selected);
     if let Some(path) = &args.svg {
         let bars: Vec<_> =
             rows.iter().map(|row| (row_label(charges, args.by, row, 8), row.sum.cost())).collect();
@@ -29,48 +24,58 @@ pub(super) fn print_rows(
     }
     if args.json {
         for row in &rows {
-            print_json(ui, answer::row_key(charges, by, row), (charges, &row.sum))?;
+            print_json(
+                ui,
+                answer::row_key(charges, by, row),
+                ChargeSum { charges, sum: &row.sum },
+            )?;
         }
-        return print_json(ui, answer::total_key(), (charges, &total));
+        return print_json(ui, answer::total_key(), ChargeSum { charges, sum: &total });
     }
     if rows.is_empty() {
-        ui.status("nothing was billed");
+        ui.status("no charges");
         return Ok(());
     }
-    // A person types the beginning of an id; a pipe gets all of it.
+    // A terminal gets a short id, a pipe the whole id.
     let shown = if ui.is_terminal() { 8 } else { usize::MAX };
-    let mut chart = CostTable::new(args.by.heading());
-    rows.iter().for_each(|row| chart.add_row(row_label(charges, args.by, row, shown), &row.sum));
-    chart.add_total(&total);
-    print_chart(ui, &chart, (charges, &total))
+    let mut table = CostTable::new(args.by.heading());
+    rows.iter().for_each(|row| table.add_row(row_label(charges, args.by, row, shown), &row.sum));
+    table.add_total(&total);
+    print_table(ui, &table, ChargeSum { charges, sum: &total })
 }
 
-/// Prints a table, and what has no price.
-pub(super) fn print_chart(
+/// A sum and the charges it is made of.
+pub(super) struct ChargeSum<'a> {
+    pub(super) charges: &'a Charges,
+    pub(super) sum: &'a Sum,
+}
+
+/// Prints the table, and the models without a price.
+pub(super) fn print_table(
     ui: &mut Ui,
-    chart: &CostTable,
-    (charges, total): (&Charges, &Sum),
+    table: &CostTable,
+    total: ChargeSum<'_>,
 ) -> Result<(), CommandError> {
-    let text = chart.render(ui.width(), ui.is_terminal());
+    let text = table.render(ui.width(), ui.is_terminal());
     ui.listing_text(&text)?;
-    if !total.unpriced.is_empty() {
-        let models = answer::unpriced(charges, total).join(", ");
-        ui.status(format_args!("no price is known of: {models} (`config.toml` can state one)"));
+    if !total.sum.unpriced.is_empty() {
+        let models = answer::unpriced(total.charges, total.sum).join(", ");
+        ui.status(format_args!("no price for {models}; set one in config.toml"));
     }
     Ok(())
 }
 
-/// Prints a row of JSON: what its charges have in common, then what they add up to.
+/// Prints one JSON row: the key of its charges, then their totals.
 pub(super) fn print_json(
     ui: &mut Ui,
     key: Map<String, Value>,
-    (charges, sum): (&Charges, &Sum),
+    sum: ChargeSum<'_>,
 ) -> Result<(), CommandError> {
-    serde_json::to_writer(ui.out(), &answer::sum(key, charges, sum))?;
+    serde_json::to_writer(ui.out(), &answer::sum(key, sum.charges, sum.sum))?;
     Ok(writeln!(ui.out())?)
 }
 
-/// What tells a row from the others, for people; of an id so many characters.
+/// Returns the label of a row, with at most `shown` characters of an id.
 fn row_label(charges: &Charges, by: CostGrouping, row: &Row, shown: usize) -> String {
     let account = row.sum.sessions.iter().map(|at| &charges.accounts[*at]).next();
     match account.filter(|_| by == CostGrouping::Session) {

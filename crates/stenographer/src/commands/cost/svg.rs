@@ -1,20 +1,20 @@
-//! A drawing of costs: one bar for each group, as wide as a page.
+//! Draws costs as an SVG bar chart.
 
 use std::fmt::Write;
 
 use crate::amount::{dollars, round_up};
 use crate::text_table::fit_columns;
 
-/// Where the bars stand, in a drawing of 960 by 360.
+/// Edges of the chart area in a drawing of 960 by 360.
 const CHART_LEFT: f64 = 70.0;
 const CHART_RIGHT: f64 = 950.0;
 const CHART_TOP: f64 = 40.0;
 const CHART_BOTTOM: f64 = 290.0;
 
-/// How many labels fit below the bars.
+/// Maximum number of labels below the bars.
 const MAX_LABELS: usize = 24;
 
-/// A drawing of what each group cost; one without a known cost has no bar.
+/// Draws the cost of each group. A group without a known cost has no bar.
 pub(super) fn draw_cost_chart(by: &str, bars: &[(String, Option<f64>)]) -> String {
     let largest = bars.iter().filter_map(|(_, cost)| *cost).fold(0.0, f64::max);
     let top = round_up(largest);
@@ -27,14 +27,15 @@ pub(super) fn draw_cost_chart(by: &str, bars: &[(String, Option<f64>)]) -> Strin
         let share = f64::from(step) / 4.0;
         write_grid_line(&mut text, share, &dollars(top * share));
     }
-    for (at, (label, cost)) in bars.iter().enumerate() {
-        write_bar(&mut text, (at, bars.len()), label, cost.map(|cost| (cost, cost / top)));
+    for (index, (label, cost)) in bars.iter().enumerate() {
+        let share = cost.map_or(0.0, |cost| cost / top);
+        write_bar(&mut text, &SvgBar { index, count: bars.len(), label, cost: *cost, share });
     }
     text.push_str("</svg>\n");
     text
 }
 
-/// A line of the grid with its amount.
+/// Writes a grid line with its amount.
 fn write_grid_line(text: &mut String, share: f64, label: &str) {
     let y = CHART_BOTTOM - share * (CHART_BOTTOM - CHART_TOP);
     let _ = writeln!(
@@ -46,26 +47,30 @@ fn write_grid_line(text: &mut String, share: f64, label: &str) {
     );
 }
 
-/// One of all bars; its exact cost shows where a mouse rests on it.
-fn write_bar(
-    text: &mut String,
-    (at, count): (usize, usize),
-    label: &str,
-    known: Option<(f64, f64)>,
-) {
+/// One of `count` bars, with its cost and its share of the height.
+struct SvgBar<'a> {
+    index: usize,
+    count: usize,
+    label: &'a str,
+    cost: Option<f64>,
+    share: f64,
+}
+
+/// Writes one bar; its tooltip has the exact cost.
+fn write_bar(text: &mut String, bar: &SvgBar<'_>) {
+    let SvgBar { index, count, label, cost, share } = *bar;
     let step = (CHART_RIGHT - CHART_LEFT) / count as f64;
-    let (x, width) = (CHART_LEFT + step * at as f64 + step * 0.1, step * 0.8);
-    let (cost, share) = known.unwrap_or_default();
-    let told = known.map_or_else(|| "no known price".to_owned(), |_| dollars(cost));
+    let (x, width) = (CHART_LEFT + step * index as f64 + step * 0.1, step * 0.8);
+    let amount = cost.map_or_else(|| "no price".to_owned(), dollars);
     let height = share * (CHART_BOTTOM - CHART_TOP);
     let _ = writeln!(
         text,
         "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"#2f6fb3\">\
-         <title>{}: {told}</title></rect>",
+         <title>{}: {amount}</title></rect>",
         CHART_BOTTOM - height,
         escape_xml(label),
     );
-    if at % count.div_ceil(MAX_LABELS) == 0 {
+    if index % count.div_ceil(MAX_LABELS) == 0 {
         let (x, y) = (x + width / 2.0, CHART_BOTTOM + 14.0);
         let _ = writeln!(
             text,
@@ -75,7 +80,7 @@ fn write_bar(
     }
 }
 
-/// Text that cannot end an element; control characters are no XML.
+/// Escapes markup and drops control characters, which XML does not allow.
 fn escape_xml(text: &str) -> String {
     let text: String = text.chars().filter(|c| !c.is_control()).collect();
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
@@ -99,7 +104,7 @@ mod tests {
         <path d="M70 40.0H950" stroke="#ddd"/><text x="64" y="44.0" text-anchor="end" fill="#555">$5.00</text>
         <rect x="114.0" y="40.0" width="352.0" height="250.0" fill="#2f6fb3"><title>a&lt;b: $5.00</title></rect>
         <text transform="translate(290.0 304) rotate(-40)" text-anchor="end">a&lt;b</text>
-        <rect x="554.0" y="290.0" width="352.0" height="0.0" fill="#2f6fb3"><title>c: no known price</title></rect>
+        <rect x="554.0" y="290.0" width="352.0" height="0.0" fill="#2f6fb3"><title>c: no price</title></rect>
         <text transform="translate(730.0 304) rotate(-40)" text-anchor="end">c</text>
         </svg>
         "##);

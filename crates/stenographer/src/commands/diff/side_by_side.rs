@@ -1,4 +1,4 @@
-//! Two columns of text with a mark between them.
+//! Prints two columns of text with a mark between them.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ const GREEN_ESCAPE: &str = "\x1b[32m";
 const BOLD_ESCAPE: &str = "\x1b[1m";
 const DIM_ESCAPE: &str = "\x1b[2m";
 
-/// A line of each side; one that is missing has no counterpart.
+/// A line of each side; `None` has no counterpart.
 #[derive(Clone, Copy)]
 pub(super) struct LinePair<'a> {
     pub(super) a: Option<&'a str>,
@@ -39,13 +39,13 @@ impl<'a> SideBySidePrinter<'a> {
         Self { ui, width }
     }
 
-    /// One point that is known of both.
+    /// Prints one fact about both sessions.
     pub(super) fn print_fact(&mut self, fact: &Fact) -> Result<(), CommandError> {
         let column = LinePair { a: Some(&fact.a), b: Some(&fact.b) };
         self.print_side_by_side(&format!("{:<FACT_NAME_COLUMNS$}", fact.name), column, BOLD_ESCAPE)
     }
 
-    /// The headings of two entries, or of one.
+    /// Prints the captions of two entries, or of one.
     pub(super) fn print_headings(
         &mut self,
         a: Option<String>,
@@ -66,18 +66,18 @@ impl<'a> SideBySidePrinter<'a> {
         Ok(())
     }
 
-    /// A line of each entry.
+    /// Prints a line of each entry.
     pub(super) fn print_line_pair(&mut self, column: LinePair<'_>) -> Result<(), CommandError> {
         self.print_side_by_side("", column, "")
     }
 
-    /// A line about both sessions.
+    /// Prints a line about both sessions.
     pub(super) fn print_note(&mut self, text: &str) -> Result<(), CommandError> {
         writeln!(self.ui.out())?;
         self.print_aside(text)
     }
 
-    /// A line about both entries.
+    /// Prints a line about both entries.
     pub(super) fn print_aside(&mut self, text: &str) -> Result<(), CommandError> {
         let text = self.apply_style(text, DIM_ESCAPE);
         self.write_line(&text)
@@ -99,11 +99,15 @@ impl<'a> SideBySidePrinter<'a> {
         };
         let mark = change_mark(column.a.is_some(), column.b.is_some(), is_same);
         let sides: [Vec<String>; 2] = [0, 1].map(|side| wrap_columns(&texts[side], half));
-        let mut at = [0, 0];
+        let colours = [RED_ESCAPE, GREEN_ESCAPE];
+        let mut wrapped = [0, 1].map(|side| {
+            let (text, marks) = (&texts[side], &marks[side]);
+            WrappedText { text, marks, colour: colours[side], offset: 0 }
+        });
         for row in 0..sides[0].len().max(sides[1].len()) {
             let [left, right] = [0, 1].map(|side| {
                 let text = sides[side].get(row).map(String::as_str).unwrap_or_default();
-                self.colour_changes((&texts[side], &mut at[side]), text, (&marks[side], side))
+                self.colour_changes(&mut wrapped[side], text)
             });
             let shown = sides[0].get(row).map_or(0, |text| text.width());
             let gap = " ".repeat(half.saturating_sub(shown));
@@ -114,28 +118,24 @@ impl<'a> SideBySidePrinter<'a> {
         Ok(())
     }
 
-    /// A row of a text that was broken, with what changed in its colour; `at` goes on to where the next row begins.
-    fn colour_changes(
-        &self,
-        (whole, at): (&str, &mut usize),
-        row: &str,
-        (marks, side): (&[Range<usize>], usize),
-    ) -> String {
-        // Blanks where the line was broken are in no row.
-        let begin = *at + whole[*at..].find(row).unwrap_or(0);
-        *at = begin + row.len();
+    /// Colours the changes in the next wrapped row.
+    fn colour_changes(&self, wrapped: &mut WrappedText<'_>, row: &str) -> String {
+        let WrappedText { text, marks, colour, offset } = *wrapped;
+        // Blanks at a line break are in no row.
+        let begin = offset + text[offset..].find(row).unwrap_or(0);
+        let row_end = begin + row.len();
+        wrapped.offset = row_end;
         if !self.ui.is_styled() {
             return row.to_owned();
         }
-        let colour = if side == 0 { RED_ESCAPE } else { GREEN_ESCAPE };
         let (mut out, mut from) = (String::new(), begin);
         for mark in marks {
-            let (start, end) = (mark.start.clamp(from, *at), mark.end.clamp(from, *at));
-            out.push_str(&whole[from..start]);
-            out.push_str(&self.apply_style(&whole[start..end], colour));
+            let (start, end) = (mark.start.clamp(from, row_end), mark.end.clamp(from, row_end));
+            out.push_str(&text[from..start]);
+            out.push_str(&self.apply_style(&text[start..end], colour));
             from = end;
         }
-        out.push_str(&whole[from..*at]);
+        out.push_str(&text[from..row_end]);
         out
     }
 
@@ -151,7 +151,7 @@ impl<'a> SideBySidePrinter<'a> {
         }
     }
 
-    /// Text that stays in its line and, on a terminal, cannot drive it.
+    /// Keeps text on one line and, on a terminal, escapes control characters.
     fn escape_text(&self, text: &str) -> String {
         let text = expand_tabs(text).replace('\n', " ");
         if self.ui.is_terminal() { escape_control(&text) } else { text }
@@ -162,7 +162,16 @@ impl<'a> SideBySidePrinter<'a> {
     }
 }
 
-/// What stands between two lines.
+/// A text that was wrapped into rows, and its changes.
+struct WrappedText<'a> {
+    text: &'a str,
+    marks: &'a [Range<usize>],
+    colour: &'static str,
+    /// Where the next row starts, or the space before it.
+    offset: usize,
+}
+
+/// Returns the mark between two lines.
 fn change_mark(has_a: bool, has_b: bool, is_same: bool) -> char {
     match (has_a, has_b) {
         _ if is_same => ' ',

@@ -1,4 +1,4 @@
-//! A program that runs in our place: it gets our signals, and we end as it does.
+//! Runs a program as a child process: forwards signals to it and returns its exit status.
 
 use std::ffi::OsString;
 use std::io;
@@ -6,8 +6,8 @@ use std::process::{Command, ExitStatus};
 
 use steno_acp::child::{ChildGroup, ChildLauncher};
 
-/// The command that runs a program for us. At a terminal it shares our process group, so that it can read what is typed;
-/// elsewhere it has one of its own.
+/// Builds the command for a program. On a terminal the child shares our process group, so that it can read the
+/// keyboard; otherwise it gets its own group.
 pub(super) fn prepare_command(
     launcher: &ChildLauncher,
     program: &[OsString],
@@ -16,27 +16,29 @@ pub(super) fn prepare_command(
     (launcher.command(program, group), group)
 }
 
-/// Runs a program to its end, and forwards to it the signals that only we get. If we are killed, its group ends.
+/// Runs a program to its end and forwards signals that only this process receives. If this process is killed, the
+/// child's group ends too.
 #[cfg(unix)]
 pub(super) fn run(
     launcher: &ChildLauncher,
-    (mut command, group): (Command, ChildGroup),
+    mut command: Command,
+    group: ChildGroup,
 ) -> io::Result<ExitStatus> {
     use rustix::process::{Pid, Signal, kill_process, kill_process_group};
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
     use signal_hook::iterator::Signals;
 
-    // From now on they wait for the program, instead of ending us.
+    // From here on signals are queued for the child, instead of ending this process.
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2])?;
     let mut child = command.spawn()?;
-    // Without it, only the program itself ends with us.
+    // Without the watcher, only the program itself ends with this process.
     let watch = watched_group(&child, group)
         .and_then(|group| steno_acp::child::GroupWatch::start(launcher, group).ok());
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let handle = signals.handle();
     let forwarding = std::thread::spawn(move || {
         for signal in signals.forever() {
-            // What is typed goes to all programs of the group in front, the child among them.
+            // The terminal sends typed signals to the whole foreground group, the child included.
             let is_typed = matches!(signal, SIGINT | SIGQUIT) && is_foreground_group();
             let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal)) else { continue };
             let _ = match group {
@@ -55,7 +57,8 @@ pub(super) fn run(
     status
 }
 
-/// The group that ends if we are killed: the child's own, or ours if we lead it, as every job of a shell does.
+/// Returns the group to end if this process is killed: the child's own, or ours if we lead it, as every job of a
+/// shell does.
 #[cfg(unix)]
 fn watched_group(child: &std::process::Child, group: ChildGroup) -> Option<i32> {
     let own = rustix::process::getpgrp();
@@ -66,7 +69,7 @@ fn watched_group(child: &std::process::Child, group: ChildGroup) -> Option<i32> 
     }
 }
 
-/// Whether our group is the one that a terminal's keys go to.
+/// Returns whether our group is the foreground group of the terminal.
 #[cfg(unix)]
 fn is_foreground_group() -> bool {
     let Ok(terminal) = std::fs::File::open("/dev/tty") else { return false };
@@ -82,7 +85,8 @@ fn is_in_front() -> bool {
 #[cfg(not(unix))]
 pub(super) fn run(
     _: &ChildLauncher,
-    (mut command, _): (Command, ChildGroup),
+    mut command: Command,
+    _: ChildGroup,
 ) -> io::Result<ExitStatus> {
     prepare_command.spawn()?.wait()
 }

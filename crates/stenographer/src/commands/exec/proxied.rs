@@ -1,5 +1,5 @@
-//! A program that is recorded through a forward proxy: what it is told, so that it uses the proxy and trusts its
-//! certificates. Nothing outside of the program changes.
+//! Prepares a program for recording through a forward proxy: sets the variables for the proxy and its certificates.
+//! Changes nothing outside of that program.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -11,15 +11,15 @@ use tempfile::NamedTempFile;
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
 
-/// Variables that name the proxy for TLS, and that for plain HTTP.
+/// Variables for the HTTPS proxy, and for the plain HTTP proxy.
 const HTTPS_PROXY_VARIABLES: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];
 const HTTP_PROXY_VARIABLES: [&str; 2] = ["HTTP_PROXY", "http_proxy"];
-/// Those that name one for everything. They are set only where they were.
+/// Variables for a proxy for all protocols. They are changed only if they are set.
 const ALL_PROXY_VARIABLES: [&str; 2] = ["ALL_PROXY", "all_proxy"];
-/// Those that name hosts to which none leads.
+/// Variables for hosts that bypass the proxy.
 const NO_PROXY_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
-/// Variables that name a file of certificates to trust, by the programs that read them.
+/// Variables for a file with trusted certificates, by the programs that read them.
 const CERTIFICATE_VARIABLES: [&str; 13] = [
     // OpenSSL, Go and rustls
     "SSL_CERT_FILE",
@@ -41,15 +41,15 @@ const CERTIFICATE_VARIABLES: [&str; 13] = [
     "NIX_SSL_CERT_FILE",
 ];
 
-/// What a program is told that is recorded through the proxy.
+/// Settings for a program that is recorded through the proxy.
 pub(super) struct ProxiedLaunch {
     pub(super) forward: ForwardProxy,
-    /// The certificates to trust; the file goes with the run.
+    /// File with the trusted certificates; deleted after the run.
     certificates: NamedTempFile,
 }
 
 impl ProxiedLaunch {
-    /// Makes the run's certificate authority, and writes what the program has to trust.
+    /// Creates the run's certificate authority and writes the trust file.
     pub(super) fn prepare(upstreams: &Upstreams, hosts: Vec<String>) -> Result<Self, CommandError> {
         check_system_proxy()?;
         let authority = Arc::new(CertificateAuthority::new().map_err(CommandError::user)?);
@@ -63,40 +63,38 @@ impl ProxiedLaunch {
         Ok(Self { forward, certificates })
     }
 
-    /// The variables for a proxy at `address`.
+    /// Returns the variables for a proxy at `address`.
     pub(super) fn variables(&self, address: &str) -> Vec<(String, OsString)> {
         let mut variables: Vec<(String, OsString)> = Vec::new();
         let mut set = |name: &str, value: OsString| variables.push((name.to_owned(), value));
         HTTPS_PROXY_VARIABLES.iter().for_each(|name| set(name, address.into()));
         HTTP_PROXY_VARIABLES.iter().for_each(|name| set(name, address.into()));
-        let stated =
+        let configured =
             ALL_PROXY_VARIABLES.iter().filter(|name| ProcessEnvironment::variable(name).is_some());
-        stated.for_each(|name| set(name, address.into()));
+        configured.for_each(|name| set(name, address.into()));
         NO_PROXY_VARIABLES.iter().for_each(|name| set(name, self.filter_no_proxy(name).into()));
         set("NODE_USE_ENV_PROXY", "1".into());
         CERTIFICATE_VARIABLES.iter().for_each(|name| set(name, self.certificates.path().into()));
         variables
     }
 
-    /// What the user can do when no request was recorded.
+    /// Returns a hint for a run without any recorded request.
     pub(super) fn no_request_hint(&self) -> String {
         let unread = self.forward.unread.lock().unwrap_or_else(PoisonError::into_inner);
         if unread.is_empty() {
-            return "the program made no connection through the proxy: it may not read HTTPS_PROXY"
+            return "the program made no connection through the proxy; it may not read HTTPS_PROXY"
                 .to_owned();
         }
         let hosts: Vec<_> = unread.iter().map(String::as_str).collect();
-        format!(
-            "connections to these hosts were not read; record one with --proxy-host HOST: {}",
-            hosts.join(", ")
-        )
+        format!("not recorded: {}; use --proxy-host HOST to record one", hosts.join(", "))
     }
 
-    /// The user's own exceptions, but for those that would lead past the proxy to a recorded host.
+    /// Returns the user's exceptions without those that would bypass the proxy for a recorded host.
     fn filter_no_proxy(&self, name: &str) -> String {
-        let stated = ProcessEnvironment::variable(name).and_then(|hosts| hosts.into_string().ok());
-        let stated = stated.unwrap_or_default();
-        let kept = stated
+        let configured =
+            ProcessEnvironment::variable(name).and_then(|hosts| hosts.into_string().ok());
+        let configured = configured.unwrap_or_default();
+        let kept = configured
             .split(',')
             .map(str::trim)
             .filter(|entry| !entry.is_empty() && !self.forward.hosts.is_bypassed_by(entry));
@@ -104,15 +102,14 @@ impl ProxiedLaunch {
     }
 }
 
-/// Makes sure that connections can go on through the proxy that the machine needs, if it needs one.
+/// Checks that the machine's own proxy, if it has one, can be used.
 fn check_system_proxy() -> Result<(), CommandError> {
     for name in HTTPS_PROXY_VARIABLES.iter().chain(&ALL_PROXY_VARIABLES) {
-        let Some(stated) = ProcessEnvironment::variable(name) else { continue };
-        let stated = stated.to_string_lossy();
-        let scheme = stated.split_once("://").map_or("http", |(scheme, _)| scheme);
+        let Some(configured) = ProcessEnvironment::variable(name) else { continue };
+        let configured = configured.to_string_lossy();
+        let scheme = configured.split_once("://").map_or("http", |(scheme, _)| scheme);
         if !scheme.eq_ignore_ascii_case("http") {
-            let error =
-                format!("{name} names a proxy that cannot be used: it is no http:// address");
+            let error = format!("unsupported proxy in {name}: not an http:// address");
             return Err(
                 CommandError::user(error).hint(format!("unset {name}, or run without --proxy"))
             );
@@ -122,7 +119,7 @@ fn check_system_proxy() -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The certificates that the user's variables name. Those of `SSL_CERT_FILE` count as the machine's.
+/// Reads the certificates in the user's variables. Those of `SSL_CERT_FILE` count as the system's.
 fn read_configured_certificates() -> Vec<String> {
     let mut files: Vec<OsString> = CERTIFICATE_VARIABLES[1..]
         .iter()

@@ -1,7 +1,7 @@
-//! A JSON document that is spread over several lines, such as a pretty-printed list of messages.
+//! Joins a JSON document that spans several lines, such as a pretty-printed list of messages, into one.
 //!
-//! Recording takes one record a line, so the lines of such a document are joined: what stands between its tokens is left
-//! out, every token stays as it is. Lines that turn out to be no such document are given back as they are.
+//! A record is one line. Whitespace between tokens is dropped; tokens stay unchanged. Lines that are not such a
+//! document are returned unchanged.
 
 use std::io::{self, BufRead};
 
@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use serde_json::error::Category;
 use steno_core::lines::{LINE_LIMIT, Line, LineEnd, Lines};
 
-/// The document that begins with `first`, as one line; or all lines that were read to find that there is none.
+/// Returns the document that starts with `first` as one line, or all lines read so far if there is none.
 pub(super) fn read_document<R: BufRead>(
     first: Line,
     lines: &mut Lines<R>,
@@ -22,7 +22,7 @@ pub(super) fn read_document<R: BufRead>(
     let mut balance = BracketBalance::default();
     balance.feed(&joined);
     while !balance.is_closed() {
-        // Lines that are records of their own show as an error soon: only few are looked at together.
+        // Separate records cause a parse error soon, so checking at powers of two is enough.
         let is_due = read.len().is_power_of_two();
         if joined.len() > LINE_LIMIT || (is_due && !is_unfinished(&joined)) {
             return Ok(read);
@@ -43,7 +43,7 @@ pub(super) fn read_document<R: BufRead>(
     Ok(vec![Line { number, bytes, end: LineEnd::Newline, continues: false }])
 }
 
-/// Whether the bytes are the beginning of an object or a list whose end is missing.
+/// Returns whether the bytes start an object or a list without its end.
 fn is_unfinished(bytes: &[u8]) -> bool {
     let opens = matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['));
     opens
@@ -51,7 +51,7 @@ fn is_unfinished(bytes: &[u8]) -> bool {
             .is_err_and(|error| error.classify() == Category::Eof)
 }
 
-/// Which brackets are open after some bytes of JSON.
+/// Tracks open brackets in JSON.
 #[derive(Default)]
 struct BracketBalance {
     depth: usize,
@@ -87,7 +87,7 @@ impl BracketBalance {
     }
 }
 
-/// The same JSON without the blanks between its tokens.
+/// Removes the whitespace between tokens.
 fn strip_whitespace(json: &[u8]) -> Vec<u8> {
     let mut balance = BracketBalance::default();
     let mut kept = Vec::with_capacity(json.len());
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_records_stay_as_they_are() {
+    fn lines_with_records_stay_unchanged() {
         for text in [
             "{\"a\": 1}\n{\"b\": 2}\n",
             "{\"torn\n{\"b\": 2}\n{\"c\": 3}\n",

@@ -1,4 +1,4 @@
-//! `steno replay ID --as-api`: answers as the models did that a session has recorded.
+//! `steno replay ID --as-api`: serves the recorded responses of a session.
 
 use steno_gateway::replay::{ReplayOptions, ReplayServer};
 
@@ -7,7 +7,7 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::{Ui, count_noun};
 
-/// Answers until Ctrl-C.
+/// Serves until Ctrl-C.
 pub(super) fn serve_api(
     ui: &mut Ui,
     env: &ProcessEnvironment,
@@ -28,7 +28,7 @@ pub(super) fn serve_api(
     ctrlc::set_handler(stop).map_err(CommandError::user)?;
     writeln!(ui.out(), "http://{}", replay.address())?;
     ui.flush()?;
-    ui.status(format_args!("answering with {known}"));
+    ui.status(format_args!("serving {known}"));
     let _ = stopped.recv();
     replay.stop();
     Ok(CommandExit::Done)

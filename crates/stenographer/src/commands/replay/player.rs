@@ -1,12 +1,12 @@
-//! Where a replay stands, and what keys do to it. Touches no terminal.
+//! The position of a replay, and the effect of keys on it. Does not access the terminal.
 
 use steno_core::Entry;
 use steno_core::entry::Kind;
 
-/// How much faster or slower one key makes it.
+/// Factor of one speed change.
 const SPEED_STEP: f64 = 1.5;
 
-/// What a key asks for.
+/// Action of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReplayKey {
     Pause,
@@ -18,32 +18,32 @@ pub(super) enum ReplayKey {
     Quit,
 }
 
-/// What follows.
+/// Next step of the replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReplayStep {
-    /// Goes on waiting.
+    /// Continues waiting.
     Wait,
-    /// Shows the entry at which it stands now.
+    /// Shows the current entry.
     Show,
     /// Ends.
     Quit,
 }
 
-/// A replay.
+/// A running replay.
 pub(super) struct ReplayPlayer<'a> {
     entries: &'a [Entry],
-    /// The next entry to show.
+    /// Index of the next entry.
     pub(super) position: usize,
     pub(super) is_paused: bool,
     pub(super) speed: f64,
 }
 
 impl<'a> ReplayPlayer<'a> {
-    pub(super) fn new(entries: &'a [Entry], at: usize, speed: f64) -> Self {
-        Self { entries, position: at, is_paused: false, speed }
+    pub(super) fn new(entries: &'a [Entry], position: usize, speed: f64) -> Self {
+        Self { entries, position, is_paused: false, speed }
     }
 
-    /// The key was pressed.
+    /// Handles a key.
     pub(super) fn handle_key(&mut self, key: ReplayKey) -> ReplayStep {
         match key {
             ReplayKey::Pause => self.is_paused = !self.is_paused,
@@ -60,7 +60,7 @@ impl<'a> ReplayPlayer<'a> {
         ReplayStep::Wait
     }
 
-    /// Goes to the next entry of a kind; stays where there is none.
+    /// Moves to the next matching entry; stays if there is none.
     fn jump_to_next(&mut self, is_wanted: fn(&Entry) -> bool) -> ReplayStep {
         let rest = self.entries.get(self.position..).unwrap_or_default();
         match rest.iter().position(is_wanted) {

@@ -1,4 +1,4 @@
-//! Plays a session on the terminal, entry by entry, with the pauses that it had.
+//! Replays a session on the terminal, entry by entry, with its original pauses.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -14,18 +14,18 @@ use crate::commands::show::terminal;
 use crate::error::CommandError;
 use crate::ui::Ui;
 
-/// How long a paused replay waits for a key before it looks again.
+/// Poll timeout of a paused replay.
 const PAUSED_POLL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A session that is played.
+/// A session to replay.
 pub(super) struct TerminalReplay<'a> {
     pub(super) transcript: &'a Transcript,
     pub(super) zone: &'a TimeZone,
-    /// Whether it has the pauses that it had.
+    /// Whether the original pauses are kept.
     pub(super) is_timed: bool,
 }
 
-/// The terminal while keys are heard as they are pressed; given back however it ends.
+/// Raw mode for single keys; `drop` restores the terminal.
 struct RawKeyInput;
 
 impl RawKeyInput {
@@ -40,19 +40,14 @@ impl RawKeyInput {
 
 impl Drop for RawKeyInput {
     fn drop(&mut self) {
-        // Nothing can be done where that fails.
+        // Errors are ignored: nothing more can be done.
         let _ = disable_raw_mode();
     }
 }
 
 impl TerminalReplay<'_> {
-    /// Plays all entries from a number on.
-    pub(super) fn play(
-        &self,
-        ui: &mut Ui,
-        from: usize,
-        pace: ReplayPace,
-    ) -> Result<(), CommandError> {
+    /// Replays all entries from `from` on.
+    pub(super) fn play(&self, ui: &mut Ui, from: usize, pace: Pace) -> Result<(), CommandError> {
         let entries = &self.transcript.entries;
         let keys = RawKeyInput::open(ui)?;
         self.print(ui, &terminal::render_heading(&self.transcript.session, self.zone), &keys)?;
@@ -78,7 +73,7 @@ impl TerminalReplay<'_> {
     }
 
     fn print(&self, ui: &mut Ui, text: &str, keys: &Option<RawKeyInput>) -> io::Result<()> {
-        // While keys are heard, a line end does not go back to the left.
+        // In raw mode a newline does not return to the first column.
         match keys {
             Some(_) => {
                 let text = crate::ui::escape_control(text).replace('\n', "\r\n");
@@ -90,7 +85,7 @@ impl TerminalReplay<'_> {
     }
 }
 
-/// Waits until the next entry is due, or a key wants something else.
+/// Waits until the next entry is due, or a key changes the replay.
 fn wait_for_next(
     player: &mut ReplayPlayer<'_>,
     pause: Duration,

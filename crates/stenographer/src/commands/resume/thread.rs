@@ -1,4 +1,4 @@
-//! Goes on with a thread: in the session that its agent had, or in a new one that is told what was said.
+//! Resumes a thread: in its agent's session, or in a new session that gets the conversation so far.
 
 use steno_core::Transcript;
 use steno_core::format::leslie;
@@ -19,10 +19,10 @@ use crate::thread_error::explain_thread_error;
 use crate::thread_run::find_session;
 use crate::ui::Ui;
 
-/// What an agent is told that has stopped.
+/// Prompt for an agent that has stopped.
 const CONTINUE_PROMPT: &str = "Go on where you stopped.";
 
-/// Whether a thread of the project is meant, and no session.
+/// Returns whether the id names a thread of the project rather than a session.
 pub(super) fn is_thread(env: &ProcessEnvironment, id: &str) -> Result<bool, CommandError> {
     let threads = ProjectThreads::for_working_folder(env);
     if !threads.store.exists() {
@@ -50,15 +50,14 @@ pub(super) fn resume_thread(
         _ if was_asked => vec![CONTINUE_PROMPT.to_owned()],
         _ => vec![work.thread.title.clone()],
     };
-    let told = if was_asked { recall_conversation(&sessions) } else { String::new() };
-    let earlier =
-        work.thread.session_id.clone().map(|name| PreviousSession { name, history: told });
+    let history = if was_asked { recall_conversation(&sessions) } else { String::new() };
+    let previous = work.thread.session_id.clone().map(|name| PreviousSession { name, history });
     let settings = config.run_settings()?;
     let conversation = AgentConversation { env, agent, work, options: &args.options, settings };
-    conversation.run(ui, prompts, earlier)
+    conversation.run(ui, prompts, previous)
 }
 
-/// All that was said in a thread, session by session.
+/// Reads all sessions of a thread, oldest first.
 fn read_thread_sessions(
     ui: &mut Ui,
     env: &ProcessEnvironment,

@@ -1,4 +1,4 @@
-//! A conversation with an agent, from its start to what is left of it.
+//! A conversation with an agent, from its start to the report.
 
 use steno_acp::client::{self, AgentClient, AgentExit, ClientError, ClientHandle, ClientSettings};
 use steno_acp::recording::{ConnectionSettings, KeptSession};
@@ -6,7 +6,7 @@ use steno_core::vault::record::Closing;
 use steno_core::{Status, Transcript};
 
 use super::RunOptions;
-use super::report::RunReport;
+use super::report::{FinishedRun, RunReport};
 use super::run_display::RunDisplay;
 use super::run_gateway::RunGateway;
 use super::thread_work::ThreadWork;
@@ -17,10 +17,10 @@ use crate::runnable_agent::{self, RunnableAgent};
 use crate::thread_run::{RunOutcome, find_session};
 use crate::ui::Ui;
 
-/// How a program ends that the user has interrupted.
+/// Exit code after an interrupt.
 const INTERRUPTED_EXIT_CODE: u8 = 130;
 
-/// An agent and the thread that it works in.
+/// An agent and its thread.
 pub(crate) struct AgentConversation<'a> {
     pub(crate) env: &'a ProcessEnvironment,
     pub(crate) agent: RunnableAgent,
@@ -29,37 +29,45 @@ pub(crate) struct AgentConversation<'a> {
     pub(crate) settings: RunSettings,
 }
 
-/// A session that goes on.
+/// A session to continue.
 pub(crate) struct PreviousSession {
-    /// Its name in the protocol.
+    /// Session id in the protocol.
     pub(crate) name: String,
-    /// What was said in it, for an agent that has forgotten.
+    /// The conversation so far, for an agent that has lost the session.
     pub(crate) history: String,
 }
 
-/// How far a conversation came.
+/// The prompts of a conversation, and how to ask the user.
+struct ConversationInput<'u> {
+    ui: &'u mut Ui,
+    voice: Voice,
+    prompts: Vec<String>,
+    previous: Option<PreviousSession>,
+}
+
+/// Progress of a conversation.
 #[derive(Default)]
 struct ConversationProgress {
     session: Option<String>,
-    /// Prompts that were given.
+    /// Number of prompts sent.
     prompts: usize,
     stop_reason: Option<String>,
-    /// Whether it was reported that transcripts cannot be written.
+    /// Whether a failure to write transcripts was already reported.
     has_reported_unwritten: bool,
 }
 
 impl AgentConversation<'_> {
-    /// Gives the agent the prompts, one after the other, and keeps what comes of it.
+    /// Sends the prompts one after the other, and records the conversation.
     pub(crate) fn run(
         mut self,
         ui: &mut Ui,
         prompts: Vec<String>,
-        earlier: Option<PreviousSession>,
+        previous: Option<PreviousSession>,
     ) -> Result<CommandExit, CommandError> {
         self.work.activate(prompts.len())?;
         let (voice, ears) = client::client_channel();
         let interrupting = voice.clone();
-        // Without it, Ctrl-C ends us at once; what was said until then is kept all the same.
+        // Without the handler, Ctrl-C ends this process at once; the recording up to then is kept.
         let _ = ctrlc::set_handler(move || interrupting.interrupt());
         let api_traffic = match self.options.no_gateway {
             true => None,
@@ -77,29 +85,30 @@ impl AgentConversation<'_> {
                     return Err(error.into());
                 }
             };
-        let mut course = ConversationProgress::default();
-        let spoken = self.send_prompts(&mut client, (ui, voice), (prompts, earlier), &mut course);
-        let closing = closing_status(&course, spoken.as_ref().err());
+        let mut progress = ConversationProgress::default();
+        let input = ConversationInput { ui, voice, prompts, previous };
+        let sent = self.send_prompts(&mut client, input, &mut progress);
+        let closing = closing_status(&progress, sent.as_ref().err());
         let left = client.end(closing.clone());
-        self.sync_session_files(ui, &course, &left.kept);
+        self.sync_session_files(ui, &progress, &left.kept);
         if let Some(api_traffic) = api_traffic {
             api_traffic.finish(ui, &closing);
         }
-        let finished = self.finish(ui, &mut course, &left.sessions, spoken.as_ref().err());
-        match spoken {
+        let finished = self.finish(ui, &mut progress, &left.kept, sent.as_ref().err());
+        match sent {
             Ok(()) => finished,
             Err(error) if is_interrupt(&error) => {
                 finished.map(|_| CommandExit::Child(INTERRUPTED_EXIT_CODE))
             }
             Err(error) => {
-                // What the agent failed of comes first.
+                // An error of `finish` takes precedence.
                 finished?;
                 Err(add_agent_output(error, &left))
             }
         }
     }
 
-    /// How the agent is started, and where its connection is recorded.
+    /// Returns the agent's command and where to record its connection.
     fn recording_assignment(&self, api_traffic: Option<&RunGateway>) -> Assignment {
         let launch = api_traffic.map(RunGateway::build_launch);
         let (command, variables) = launch.unwrap_or((self.agent.command.clone(), Vec::new()));
@@ -112,126 +121,136 @@ impl AgentConversation<'_> {
         }
     }
 
-    /// Keeps what the agent itself wrote of the session.
-    fn sync_session_files(&self, ui: &mut Ui, course: &ConversationProgress, kept: &[Kept]) {
-        let Some(kept) = course.recorded_session(kept) else { return };
+    /// Syncs the session files that the agent wrote.
+    fn sync_session_files(&self, ui: &mut Ui, progress: &ConversationProgress, kept: &[Kept]) {
+        let Some(kept) = progress.recorded_session(kept) else { return };
         if let Err(error) = runnable_agent::sync_agent_files(ui, self.env, kept) {
-            // The next `steno sync` keeps it.
+            // The next `steno sync` copies them.
             let reason = error.error;
-            ui.warning(format_args!("what the agent wrote itself is not kept yet: {reason}"));
+            ui.warning(format_args!("could not sync the agent's session files: {reason}"));
         }
     }
 
     fn send_prompts(
         &mut self,
         client: &mut Client,
-        (ui, voice): (&mut Ui, Voice),
-        (prompts, earlier): (Vec<String>, Option<PreviousSession>),
-        course: &mut ConversationProgress,
+        input: ConversationInput<'_>,
+        progress: &mut ConversationProgress,
     ) -> Result<(), CommandError> {
-        let mut screen = RunDisplay::new(ui, voice, self.options.json, &self.agent.name);
-        let mut tell = |event: client::Event<'_>| screen.show_event(&event);
-        client.initialize(env!("CARGO_PKG_VERSION"), &mut tell)?;
+        let ConversationInput { ui, voice, prompts, previous } = input;
+        let mut display = RunDisplay::new(ui, voice, self.options.json, &self.agent.name);
+        let mut show_event = |event: client::Event<'_>| display.show_event(&event);
+        client.initialize(env!("CARGO_PKG_VERSION"), &mut show_event)?;
         let folder = self.work.root().to_owned();
-        let known = earlier.as_ref().map(|earlier| earlier.name.as_str());
+        let known = previous.as_ref().map(|previous| previous.name.as_str());
         let is_known = match known {
-            Some(name) => client.reopen_session(name, &folder, &mut tell)?,
+            Some(name) => client.reopen(name, &folder, &mut show_event)?,
             None => false,
         };
         let session = match known.filter(|_| is_known) {
             Some(name) => name.to_owned(),
-            None => {
-                client.open(&folder, &mut tell).map_err(|error| add_login_hint(client, error))?
-            }
+            None => client
+                .open(&folder, &mut show_event)
+                .map_err(|error| add_login_hint(client, error))?,
         };
         self.work.remember_session(&session)?;
-        course.session = Some(session.clone());
+        progress.session = Some(session.clone());
         if let Some(mode) = &self.options.mode {
-            client.set_mode(mode, &mut tell)?;
+            client.set_mode(mode, &mut show_event)?;
         }
-        screen.show_begin(self.work.id(), &session);
-        let mut history = earlier.filter(|_| !is_known).map(|earlier| earlier.history);
-        let mut is_told = false;
+        display.show_begin(self.work.id(), &session);
+        let mut history = previous.filter(|_| !is_known).map(|previous| previous.history);
+        let mut has_context = false;
         for task in prompts {
             let task = history.take().unwrap_or_default() + &task;
-            let (prompt, waiting) = self.work.build_prompt(screen.ui(), &task, is_told)?;
-            if !is_told {
-                client.note_context_given();
+            let (prompt, waiting) = self.work.build_prompt(display.ui(), &task, has_context)?;
+            if !has_context {
+                client.gave_context();
             }
-            course.prompts += 1;
-            course.stop_reason = None;
-            let turn = client.prompt(&prompt, &mut |event| screen.show_event(&event));
-            screen.end_turn();
-            course.stop_reason = Some(turn?.stop_reason);
-            client.sync_record();
+            progress.prompts += 1;
+            progress.stop_reason = None;
+            let turn = client.prompt(&prompt, &mut |event| display.show_event(&event));
+            display.end_turn();
+            progress.stop_reason = Some(turn?.stop_reason);
+            client.commit();
             self.work.note_turn();
-            self.write_transcripts(screen.ui(), course);
+            self.write_transcripts(display.ui(), progress);
             self.work.mark_delivered(&waiting)?;
-            if course.stop_reason.as_deref() == Some("cancelled") {
+            if progress.stop_reason.as_deref() == Some("cancelled") {
                 return Err(ClientError::Interrupted.into());
             }
-            is_told = !client.needs_context();
+            has_context = !client.needs_context();
         }
         Ok(())
     }
 
-    /// Writes the transcripts of the turns so far. They can wait: those that cannot be written are reported once, and
-    /// tried again after the next turn and at the end.
-    fn write_transcripts(&self, ui: &mut Ui, course: &mut ConversationProgress) {
-        let Some(session) = &course.session else { return };
+    /// Writes the transcripts of the turns so far. A failure is reported once; the next turn and the end of the run
+    /// try again.
+    fn write_transcripts(&self, ui: &mut Ui, progress: &mut ConversationProgress) {
+        let Some(session) = &progress.session else { return };
         let found = find_session(self.env, &self.work.thread.id, session).ok().flatten();
-        // That recording is paused was reported already.
+        // A paused recording was already reported.
         let Some(transcript) = found.and_then(|dir| dir.read().ok()) else { return };
         let written = self.work.write_transcripts(self.env, transcript);
-        course.report_unwritten(ui, written.err());
+        progress.report_unwritten(ui, written.err());
     }
 
-    /// Leaves transcripts, the index, the thread's status, and tells of it.
+    /// Writes transcripts, updates the index and the thread's status, and prints the report.
     fn finish(
         self,
         ui: &mut Ui,
-        course: &mut ConversationProgress,
+        progress: &mut ConversationProgress,
         kept: &[Kept],
         failure: Option<&CommandError>,
     ) -> Result<CommandExit, CommandError> {
-        let kept = course.recorded_session(kept);
+        let kept = progress.recorded_session(kept);
         let transcript = kept.map(|kept| kept.dir.read()).transpose()?;
-        let paths = match transcript.clone().filter(|_| course.prompts > 0) {
-            Some(told) => self.work.write_transcripts(self.env, told).unwrap_or_else(|error| {
-                course.report_unwritten(ui, Some(error));
-                Vec::new()
-            }),
+        let paths = match transcript.clone().filter(|_| progress.prompts > 0) {
+            Some(transcript) => {
+                self.work.write_transcripts(self.env, transcript).unwrap_or_else(|error| {
+                    progress.report_unwritten(ui, Some(error));
+                    Vec::new()
+                })
+            }
             None => Vec::new(),
         };
-        let outcome = run_outcome(course, failure);
-        let Self { env, agent, work, options: manner, .. } = self;
+        let outcome = run_outcome(progress, failure);
+        let Self { env, agent, work, options, .. } = self;
         let thread = work.thread.clone();
         let status = work.finish_run(env, &outcome)?;
         let session = transcript.map(|Transcript { session, .. }| session);
-        let stop_reason = course.stop_reason.clone();
-        let report = RunReport::new((&thread, &agent), status, (session, paths), stop_reason);
-        report.print(ui, env, manner.json)?;
+        let stop_reason = progress.stop_reason.clone();
+        let report = RunReport::new(FinishedRun {
+            thread: &thread,
+            agent: &agent,
+            status,
+            session,
+            transcripts: paths,
+            stop_reason,
+        });
+        report.print(ui, env, options.json)?;
         Ok(if outcome == RunOutcome::Done { CommandExit::Done } else { CommandExit::Failed })
     }
 }
 
 impl ConversationProgress {
-    /// The session as it was recorded.
+    /// Returns the recorded session.
     fn recorded_session<'a>(&self, kept: &'a [Kept]) -> Option<&'a Kept> {
         kept.iter().find(|kept| Some(&kept.name) == self.session.as_ref())
     }
 
-    /// Reports that transcripts could not be written, once.
+    /// Reports a failure to write transcripts once.
     fn report_unwritten(&mut self, ui: &mut Ui, error: Option<CommandError>) {
         let Some(error) = error.filter(|_| !self.has_reported_unwritten) else { return };
         self.has_reported_unwritten = true;
-        ui.warning(format_args!("the transcripts are not written: {}", error.error));
+        ui.warning(format_args!("could not write transcripts: {}", error.error));
     }
 }
 
-/// An error with what the agent last wrote to its standard error, and what to do.
+/// Adds the last line of the agent's standard error, and what to do, to an error.
 fn add_agent_output(error: CommandError, left: &Left) -> CommandError {
-    let complaint = last_error_line(&left.complaint).map(|line| format!("it last said: {line}"));
+    let complaint =
+        last_error_line(&left.complaint).map(|line| format!("the agent's last output: {line}"));
     let error = complaint.into_iter().fold(error, CommandError::hint);
     match (is_answer_timeout(&error), left.signal) {
         (true, _) => error.hint("set [run] answer_timeout in config.toml to wait longer"),
@@ -240,19 +259,19 @@ fn add_agent_output(error: CommandError, left: &Left) -> CommandError {
     }
 }
 
-/// What became of it.
-fn run_outcome(course: &ConversationProgress, failure: Option<&CommandError>) -> RunOutcome {
-    match (failure, course.stop_reason.as_deref()) {
+/// Returns the outcome of the run.
+fn run_outcome(progress: &ConversationProgress, failure: Option<&CommandError>) -> RunOutcome {
+    match (failure, progress.stop_reason.as_deref()) {
         (Some(failure), _) if is_interrupt(failure) => RunOutcome::Open("cancelled".to_owned()),
         (Some(failure), _) => RunOutcome::Open(failure.error.to_string()),
         (None, Some("end_turn")) => RunOutcome::Done,
-        (None, reason) => RunOutcome::Open(reason.unwrap_or("nothing was said").to_owned()),
+        (None, reason) => RunOutcome::Open(reason.unwrap_or("no response").to_owned()),
     }
 }
 
-/// How the record ends.
-fn closing_status(course: &ConversationProgress, failure: Option<&CommandError>) -> Closing {
-    match run_outcome(course, failure) {
+/// Returns the status that the recording ends with.
+fn closing_status(progress: &ConversationProgress, failure: Option<&CommandError>) -> Closing {
+    match run_outcome(progress, failure) {
         RunOutcome::Done => Closing { status: Status::Completed, reason: None },
         RunOutcome::Open(reason) if reason == "cancelled" => {
             Closing { status: Status::Canceled, reason: None }
@@ -264,7 +283,7 @@ fn closing_status(course: &ConversationProgress, failure: Option<&CommandError>)
     }
 }
 
-/// The line that tells most of what an agent complained of: the last that calls itself an error, else the last.
+/// Returns the most useful line of an agent's standard error: the last that starts with "error", else the last.
 fn last_error_line(text: &str) -> Option<&str> {
     let lines = || text.lines().filter(|line| !line.trim().is_empty());
     let is_error = |line: &&str| line.to_lowercase().starts_with("error");
@@ -279,7 +298,7 @@ fn is_answer_timeout(error: &CommandError) -> bool {
     matches!(error.error.downcast_ref(), Some(ClientError::NoAnswer { .. }))
 }
 
-/// Says what to do where an agent wants to know who the user is.
+/// Adds the agent's logins to an error that asks for one.
 fn add_login_hint(client: &Client, error: ClientError) -> CommandError {
     let wants = error.wants_login();
     let error = CommandError::user(error);

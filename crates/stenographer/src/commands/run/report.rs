@@ -1,4 +1,4 @@
-//! What is told at the end of a run: the thread, what it cost, and where the transcripts are.
+//! The report at the end of a run: thread, tokens, cost and transcripts.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use crate::runnable_agent::RunnableAgent;
 use crate::session_store::SessionStore;
 use crate::ui::{Ui, count_noun};
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Serialize)]
 pub(super) struct RunReport {
     event: &'static str,
@@ -28,39 +28,46 @@ pub(super) struct RunReport {
     session: Option<String>,
     stop_reason: Option<String>,
     tokens: Usage,
-    /// Dollars; nothing where no price is known.
+    /// Dollars; `None` without a known price.
     cost: Option<f64>,
     transcripts: Vec<PathBuf>,
     #[serde(skip)]
     sum: Option<Sum>,
     #[serde(skip)]
-    kept: Option<Session>,
+    recorded_session: Option<Session>,
+}
+
+/// A run that has ended.
+pub(super) struct FinishedRun<'a> {
+    pub(super) thread: &'a Thread,
+    pub(super) agent: &'a RunnableAgent,
+    pub(super) status: Status,
+    /// The recorded session, if there is one.
+    pub(super) session: Option<Session>,
+    pub(super) transcripts: Vec<PathBuf>,
+    pub(super) stop_reason: Option<String>,
 }
 
 impl RunReport {
-    pub(super) fn new(
-        (thread, agent): (&Thread, &RunnableAgent),
-        status: Status,
-        (kept, transcripts): (Option<Session>, Vec<PathBuf>),
-        stop_reason: Option<String>,
-    ) -> Self {
+    pub(super) fn new(finished: FinishedRun<'_>) -> Self {
+        let FinishedRun { thread, agent, status, session, transcripts, stop_reason } = finished;
         Self {
             event: "end",
             thread: thread.id.to_string(),
             objective: thread.objective.to_string(),
             status,
             agent: agent.name.clone(),
-            session: kept.as_ref().map(|session| session.id.to_string()),
+            session: session.as_ref().map(|session| session.id.to_string()),
             stop_reason,
-            tokens: kept.as_ref().map(|session| session.totals.usage).unwrap_or_default(),
+            tokens: session.as_ref().map(|session| session.totals.usage).unwrap_or_default(),
             cost: None,
             transcripts,
             sum: None,
-            kept,
+            recorded_session: session,
         }
     }
 
-    /// Brings the session into the index, and tells.
+    /// Adds the cost from the index, and prints the report.
     pub(super) fn print(
         mut self,
         ui: &mut Ui,
@@ -68,8 +75,8 @@ impl RunReport {
         json: bool,
     ) -> Result<(), CommandError> {
         if let Err(error) = self.add_cost(env) {
-            // What is kept is kept; the next search takes it in.
-            ui.warning(format_args!("not in the index yet: {}", error.error));
+            // The session is recorded; the next search indexes it.
+            ui.warning(format_args!("could not update the index: {}", error.error));
         }
         if json {
             serde_json::to_writer(ui.out(), &self)?;
@@ -85,7 +92,11 @@ impl RunReport {
             facts.push(format!("{input} tokens in, {output} out"));
             facts.extend(self.sum.as_ref().map(amount::cost));
         }
-        facts.extend(self.kept.as_ref().map(|session| count_noun(session.totals.entries, "entry")));
+        facts.extend(
+            self.recorded_session
+                .as_ref()
+                .map(|session| count_noun(session.totals.entries, "entry")),
+        );
         ui.status(facts.join(" · "));
         for path in &self.transcripts {
             ui.status(path.strip_prefix(&env.cwd).unwrap_or(path).display());
@@ -93,15 +104,15 @@ impl RunReport {
         Ok(())
     }
 
-    /// What the session cost, by the index.
+    /// Calculates the cost of the session from the index.
     fn add_cost(&mut self, env: &ProcessEnvironment) -> Result<(), CommandError> {
-        let Some(session) = &self.kept else { return Ok(()) };
+        let Some(session) = &self.recorded_session else { return Ok(()) };
         let filter = Filter { session: Some(session.id.clone()), ..Filter::default() };
         let store = SessionStore::new(env);
         let (_, charges) = store.query(&mut Ui::silent(), |index| index.charges(&filter))?;
         let costs = charges.costs(&Config::load(env)?.prices()?, Mode::Auto);
-        let wanted: Vec<usize> = charges.select(&filter).collect();
-        let sum = charges.total(&costs, &wanted);
+        let selected: Vec<usize> = charges.select(&filter).collect();
+        let sum = charges.total(&costs, &selected);
         self.cost = sum.cost().map(amount::rounded);
         self.sum = Some(sum);
         Ok(())

@@ -1,4 +1,4 @@
-//! What a user sees of an agent at work: its answer on stdout, everything else on stderr; or all of it as JSON Lines.
+//! Shows an agent at work: messages on stdout, everything else on stderr; or all events as JSON Lines.
 
 use std::collections::HashMap;
 use std::thread;
@@ -10,24 +10,24 @@ use steno_core::json::Object;
 
 use crate::ui::{Ui, escape_control};
 
-/// Lines of a tool's output that are shown.
+/// Maximum number of lines shown of a tool's output.
 const MAX_OUTPUT_LINES: usize = 8;
 
-/// Lines of a change that are shown.
+/// Maximum number of lines shown of a diff.
 const MAX_DIFF_LINES: usize = 40;
 
-/// Shows what happens.
+/// Shows the events of a run.
 pub(super) struct RunDisplay<'a> {
     ui: &'a mut Ui,
     voice: ClientHandle,
     json: bool,
-    /// The agent, as the user calls it.
+    /// Agent name that the user gave.
     agent: &'a str,
-    /// Whether an answer has begun whose line is not over.
+    /// Whether the last message ended without a newline.
     is_within_line: bool,
-    /// What is being thought.
+    /// Buffer for the current thought.
     thought: String,
-    /// What the tools are called.
+    /// Titles of tool calls by id.
     tools: HashMap<String, String>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> RunDisplay<'a> {
         self.ui
     }
 
-    /// A session has begun.
+    /// Shows the start of a session.
     pub(super) fn show_begin(&mut self, thread: &str, session: &str) {
         let agent = self.agent;
         if self.json {
@@ -52,7 +52,7 @@ impl<'a> RunDisplay<'a> {
         self.ui.status(format_args!("{thread} · {agent} · {session}"));
     }
 
-    /// Something happens.
+    /// Shows an event.
     pub(super) fn show_event(&mut self, event: &Event<'_>) {
         if self.json {
             return self.print_json_event(event);
@@ -64,22 +64,24 @@ impl<'a> RunDisplay<'a> {
                 let tool = self.tool_title(request.get("toolCall"));
                 self.show_status(&format!("{tool}: {}", choice.name));
             }
-            Event::Cancelling => self.show_status("cancelling; Ctrl-C once more ends the agent"),
+            Event::Cancelling => {
+                self.show_status("cancelling; press Ctrl-C again to end the agent")
+            }
             Event::Waiting(method) => {
                 let agent = self.agent;
                 self.ui.print_note(format_args!(
-                    "still waiting for {agent} to answer {method}; Ctrl-C stops"
+                    "still waiting for {agent} to answer {method}; press Ctrl-C to stop"
                 ));
             }
         }
     }
 
-    /// A turn is over.
+    /// Ends the output of a turn.
     pub(super) fn end_turn(&mut self) {
         self.end_output();
     }
 
-    /// Tells a program.
+    /// Prints an event as JSON.
     fn print_json_event(&mut self, event: &Event<'_>) {
         match event {
             Event::Update(update) => {
@@ -103,7 +105,7 @@ impl<'a> RunDisplay<'a> {
     }
 
     fn print_json_line(&mut self, value: &Value) {
-        // A reader that has gone away is noticed when the command ends.
+        // A closed pipe is reported at the end of the command.
         let _ = writeln!(self.ui.out(), "{value}").and_then(|()| self.ui.flush());
     }
 
@@ -119,16 +121,16 @@ impl<'a> RunDisplay<'a> {
             "tool_call" | "tool_call_update" => self.show_tool(update),
             "plan" => self.show_plan(update),
             "notice" => {
-                let told = ["title", "description"].map(|name| text_field(update, name));
-                let told: Vec<_> = told.into_iter().filter(|text| !text.is_empty()).collect();
-                self.show_status(&told.join(": "));
+                let texts = ["title", "description"].map(|name| text_field(update, name));
+                let texts: Vec<_> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+                self.show_status(&texts.join(": "));
             }
-            "compaction_update" => self.show_status("the agent's context is shortened"),
+            "compaction_update" => self.show_status("the agent compacted its context"),
             _ => {}
         }
     }
 
-    /// The answer itself.
+    /// Prints a part of the agent's message.
     fn show_message(&mut self, text: &str) {
         self.show_thought();
         let _ = self.ui.transcript_text(text).and_then(|()| self.ui.flush());
@@ -151,10 +153,10 @@ impl<'a> RunDisplay<'a> {
         }
         match text_field(update, "status") {
             "completed" => {
-                let said = content.iter().filter(|part| text_field(part, "type") == "content");
-                let said: String =
-                    said.filter_map(|part| part.get("content")).map(acp::texts).collect();
-                self.show_indented(&said, MAX_OUTPUT_LINES);
+                let output = content.iter().filter(|part| text_field(part, "type") == "content");
+                let output: String =
+                    output.filter_map(|part| part.get("content")).map(acp::texts).collect();
+                self.show_indented(&output, MAX_OUTPUT_LINES);
             }
             "failed" => {
                 let name = self.tools.get(&id).cloned().unwrap_or(id);
@@ -180,16 +182,16 @@ impl<'a> RunDisplay<'a> {
         self.show_indented(&lines.join("\n"), MAX_DIFF_LINES);
     }
 
-    /// Puts a question to the user, and waits for the answer elsewhere.
+    /// Prints a question; a thread reads the answer.
     fn ask_permission(&mut self, request: &Object) {
         let tool = self.tool_title(request.get("toolCall"));
         self.end_output();
-        let mut question = format!("May it? {tool}\n");
+        let mut question = format!("Allow {tool}?\n");
         let options = request.get("options").and_then(Value::as_array).into_iter().flatten();
         for (at, option) in options.filter_map(Value::as_object).enumerate() {
             question.push_str(&format!("  {} {}\n", at + 1, text_field(option, "name")));
         }
-        self.ui.print_note(format_args!("{question}A number, y or n:"));
+        self.ui.print_note(format_args!("{question}Number, y or n:"));
         self.read_decision();
     }
 
@@ -210,7 +212,7 @@ impl<'a> RunDisplay<'a> {
         if title.is_empty() { known.to_owned() } else { title.to_owned() }
     }
 
-    /// Something beside the answer, on a line of its own.
+    /// Prints a status on its own line.
     fn show_status(&mut self, text: &str) {
         self.end_output();
         self.ui.status(escape_control(text));
@@ -227,7 +229,7 @@ impl<'a> RunDisplay<'a> {
         }
     }
 
-    /// Ends what has begun.
+    /// Ends an open thought and an open line.
     fn end_output(&mut self) {
         self.show_thought();
         self.end_line();

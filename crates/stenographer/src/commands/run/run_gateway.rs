@@ -1,4 +1,4 @@
-//! Records what an agent that `steno run` starts asks of its model, beside what it tells us.
+//! Records the API traffic of an agent that `steno run` starts.
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -18,12 +18,12 @@ use crate::ui::Ui;
 
 /// A gateway for one agent.
 pub(super) struct RunGateway {
-    traffic: RecordingGateway,
+    gateway: RecordingGateway,
     route: AgentRoute,
 }
 
 impl RunGateway {
-    /// Starts the gateway for an agent. One that cannot be started keeps no agent from running.
+    /// Starts the gateway. On failure the agent runs without it, after a warning.
     pub(super) fn start(
         ui: &mut Ui,
         env: &ProcessEnvironment,
@@ -34,12 +34,12 @@ impl RunGateway {
         }
         match Self::try_start(env, agent) {
             Ok(started) => {
-                started.traffic.report_changes(ui);
+                started.gateway.report_changes(ui);
                 Some(started)
             }
             Err(error) => {
                 let reason = error.error;
-                ui.warning(format_args!("the agent's API traffic is not recorded: {reason}"));
+                ui.warning(format_args!("not recording API traffic: {reason}"));
                 None
             }
         }
@@ -50,9 +50,9 @@ impl RunGateway {
         let route =
             AgentRoute::for_program(env, &config.agents()?, &agent.command, config.upstreams()?);
         let name = agent_name_of_program(&agent.command[0]);
-        // For exchanges of agents that do not name their session.
+        // For agents that do not send their session id.
         let dir = SessionStore::new(env).vault.session(&name, &SessionId::fresh());
-        let recording = GatewaySettings {
+        let settings = GatewaySettings {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             upstreams: route.upstreams().clone(),
             subagents: false,
@@ -61,17 +61,17 @@ impl RunGateway {
             forward: None,
         };
         let target = RecordingTarget { dir, is_routed: true };
-        Ok(Self { traffic: RecordingGateway::start(env, target, recording)?, route })
+        Ok(Self { gateway: RecordingGateway::start(env, target, settings)?, route })
     }
 
-    /// The words and the variables with which the agent is started.
+    /// Returns the command line and the variables of the agent.
     pub(super) fn build_launch(&self) -> (Vec<OsString>, Vec<(String, OsString)>) {
-        let address = self.traffic.address();
+        let address = self.gateway.address();
         (self.route.command(&address), self.route.variables(&address))
     }
 
-    /// Ends the recording, after what the agent wrote itself was kept.
+    /// Ends the recording. Call it after the agent's session files are synced.
     pub(super) fn finish(self, ui: &mut Ui, closing: &Closing) {
-        self.traffic.finish(ui, closing);
+        self.gateway.finish(ui, closing);
     }
 }

@@ -1,4 +1,4 @@
-//! The thread in which an agent works: what it is told of it, and what becomes of it.
+//! The thread in which an agent works: its prompts, transcripts and status.
 
 use std::path::{Path, PathBuf};
 use std::process;
@@ -17,10 +17,10 @@ use crate::thread_error::explain_thread_error;
 use crate::thread_run::{RunOutcome, ThreadRun};
 use crate::ui::Ui;
 
-/// Letters of a task that name its objective.
+/// Maximum number of characters of a title taken from the task.
 const MAX_TITLE_CHARS: usize = 80;
 
-/// A thread of the project, in which nobody else works.
+/// A thread that this process has locked for its run.
 pub(crate) struct ThreadWork {
     threads: ThreadStore,
     pub(crate) thread: Thread,
@@ -28,7 +28,7 @@ pub(crate) struct ThreadWork {
 }
 
 impl ThreadWork {
-    /// The thread that was asked for; a new one where none was.
+    /// Opens the requested thread, or creates a new one.
     pub(super) fn begin(
         ui: &mut Ui,
         env: &ProcessEnvironment,
@@ -63,7 +63,7 @@ impl ThreadWork {
         })
     }
 
-    /// A thread that is there, and can be worked in. While another process works there, that is an error, or waited for.
+    /// Opens an existing thread. If another process works in it, waits or returns an error.
     pub(crate) fn open(
         ui: &mut Ui,
         env: &ProcessEnvironment,
@@ -73,8 +73,8 @@ impl ThreadWork {
         let threads = ProjectThreads::for_working_folder(env);
         let thread = threads.find_thread(id)?;
         let threads = threads.store;
-        let begun = threads.begin_work(&thread.id, process::id(), is_waiting);
-        let mut worker = begun.map_err(|error| explain_busy_thread(env, error))?;
+        let started = threads.begin_work(&thread.id, process::id(), is_waiting);
+        let mut worker = started.map_err(|error| explain_busy_thread(env, error))?;
         let run = ThreadRun { env, threads: &threads, id: &thread.id };
         let finished = run.finish_killed(&worker);
         let thread = threads.thread(thread.id.as_str()).map_err(explain_thread_error)?;
@@ -82,11 +82,11 @@ impl ThreadWork {
             finished.and_then(|()| Ok(worker.finish()?))?;
             let (id, status) = (&thread.id, thread.status);
             let error = CommandError::user(format!("thread {id} is {status}"));
-            return Err(error.hint("leave --thread out, and name it with --ref"));
+            return Err(error.hint("leave out --thread, and use --ref to refer to it"));
         }
         if let Err(error) = finished {
-            ui.warning(format_args!("the last run is not finished: {}", error.error));
-            // This run finishes it together with its own.
+            ui.warning(format_args!("could not finish the previous run: {}", error.error));
+            // This run also finishes the previous one.
             let since = worker.killed().and_then(|killed| killed.since);
             worker.note(|state| state.since = since)?;
         }
@@ -108,7 +108,7 @@ impl ThreadWork {
         Ok(())
     }
 
-    /// Somebody works in the thread from now on, who will give so many prompts.
+    /// Marks the thread as active, with the number of prompts to come.
     pub(super) fn activate(&mut self, prompts: usize) -> Result<(), CommandError> {
         self.worker.note(|state| state.prompts_planned = prompts)?;
         self.thread =
@@ -116,31 +116,33 @@ impl ThreadWork {
         Ok(())
     }
 
-    /// One more turn has ended.
+    /// Records the end of a turn.
     pub(super) fn note_turn(&mut self) {
-        // A full disk must not end the run. Without this, a killed run is told by the times of its prompts alone.
+        // A full disk must not end the run. Without this count, a killed run is detected by the times of its prompts
+        // alone.
         let _ = self.worker.note(|state| state.turns_ended += 1);
     }
 
-    /// The project's folder, from which the paths of assets begin.
+    /// Returns the project's folder; asset paths are relative to it.
     pub(crate) fn root(&self) -> &Path {
         self.threads.root()
     }
 
-    /// The thread's id.
+    /// Returns the thread's id.
     pub(crate) fn id(&self) -> &str {
         self.thread.id.as_str()
     }
 
-    /// A prompt for a task, with what the agent has to be told before it, and what of that waited.
+    /// Builds the prompt for a task: the thread's context unless already sent, waiting messages, and the task. Also
+    /// returns the messages.
     pub(super) fn build_prompt(
         &self,
         ui: &mut Ui,
         task: &str,
-        is_told: bool,
+        has_context: bool,
     ) -> Result<(String, Waiting), CommandError> {
         let mut prompt = String::new();
-        if !is_told {
+        if !has_context {
             let (context, warnings) =
                 self.threads.context(self.id()).map_err(explain_thread_error)?;
             report_warnings(ui, &warnings);
@@ -152,28 +154,28 @@ impl ThreadWork {
         Ok((prompt, waiting))
     }
 
-    /// The agent was told what waited.
+    /// Marks the waiting messages as delivered.
     pub(super) fn mark_delivered(&self, waiting: &Waiting) -> Result<(), CommandError> {
         self.threads.delivered(self.id(), waiting).map_err(explain_thread_error)
     }
 
-    /// The agent that worked in the thread before.
+    /// Returns the agent that worked in the thread before.
     pub(crate) fn previous_agent(&self) -> Result<Option<String>, CommandError> {
         self.threads.agent(self.id()).map_err(explain_thread_error)
     }
 
-    /// Remembers the agent, so that the same one goes on.
+    /// Stores the agent's name for the next run.
     pub(super) fn remember_agent(&self, name: &str) -> Result<(), CommandError> {
         self.threads.set_agent(self.id(), name).map_err(explain_thread_error)
     }
 
-    /// Remembers the agent's session, so that it can go on after a crash.
+    /// Stores the agent's session id, so that the session can continue after a crash.
     pub(super) fn remember_session(&self, session: &str) -> Result<(), CommandError> {
         self.threads.set_session(self.id(), session).map_err(explain_thread_error)?;
         Ok(())
     }
 
-    /// Writes the transcripts of this run's prompts, or brings them up to date.
+    /// Writes or updates the transcripts of this run's prompts.
     pub(super) fn write_transcripts(
         &self,
         env: &ProcessEnvironment,
@@ -183,7 +185,7 @@ impl ThreadWork {
         run.write_transcripts(transcript, self.worker.state())
     }
 
-    /// Gives the thread the status that follows; nothing is left to finish then.
+    /// Sets the thread's final status and releases the thread.
     pub(super) fn finish_run(
         self,
         env: &ProcessEnvironment,
@@ -196,7 +198,7 @@ impl ThreadWork {
     }
 }
 
-/// The error for a thread that another process works in.
+/// Explains that another process works in the thread.
 fn explain_busy_thread(env: &ProcessEnvironment, error: ThreadError) -> CommandError {
     let ThreadError::Busy { thread, worker } = error else { return explain_thread_error(error) };
     let who = match worker.pid {

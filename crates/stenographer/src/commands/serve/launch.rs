@@ -1,8 +1,7 @@
-//! Opens the page in the browser without showing the token to other users of the machine.
+//! Opens the page in the browser without exposing the token to other users of the machine.
 //!
-//! The arguments of a process are visible to everybody, so the browser is not given the address but a file that only the
-//! owner can read and that leads there. The file is removed once the page was visited, after a minute, or when the
-//! program is stopped.
+//! Process arguments are public, so the browser gets the path of a private file that redirects to the page. The file
+//! is removed after the first visit, after a minute, or when the program stops.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -18,16 +17,16 @@ use tempfile::{NamedTempFile, TempDir};
 use crate::process_environment::ProcessEnvironment;
 use crate::runnable_agent;
 
-/// How long a browser has to read the file.
+/// Time for the browser to read the file.
 const LAUNCH_FILE_LIFETIME: Duration = Duration::from_secs(60);
 
-/// A file that leads to the page; removed when dropped.
+/// A file that redirects to the page; removed when dropped.
 struct LaunchFile {
     file: NamedTempFile,
     _folder: TempDir,
 }
 
-/// A launch file that whoever comes first removes.
+/// A launch file that is removed once, by whichever event comes first.
 #[derive(Clone)]
 struct SharedLaunchFile(Arc<Mutex<Option<LaunchFile>>>);
 
@@ -37,14 +36,14 @@ impl SharedLaunchFile {
     }
 }
 
-/// Has the system open the page; fails if no browser could be started.
-pub(super) fn open_page(server: &mut WebServer) -> io::Result<()> {
+/// Opens the page. Fails if no browser can be started.
+pub(super) fn open_page(server: &mut Server) -> io::Result<()> {
     let launch_file = LaunchFile::create(&server.launch_url())?;
     let path = launch_file.file.path().to_owned();
     let shared = SharedLaunchFile(Arc::new(Mutex::new(Some(launch_file))));
     let (visited, stopped, expired) = (shared.clone(), shared.clone(), shared);
     server.on_first_visit(Box::new(move || visited.remove()));
-    // Without a handler, the file is left behind for the system to remove; its token is worth nothing by then.
+    // Without a handler the file stays until the system removes it; its token is invalid by then.
     let _ = ctrlc::set_handler(move || {
         stopped.remove();
         std::process::exit(130);
@@ -58,7 +57,7 @@ pub(super) fn open_page(server: &mut WebServer) -> io::Result<()> {
 }
 
 impl LaunchFile {
-    /// Writes the file into a folder that only the owner can enter.
+    /// Writes the file to a private folder.
     fn create(url: &str) -> io::Result<Self> {
         let mut folder = tempfile::Builder::new();
         folder.prefix("steno-");
@@ -80,14 +79,14 @@ impl LaunchFile {
     }
 }
 
-/// Has the system open a file in the browser.
+/// Opens a file in the system's browser.
 fn start_browser(file: &Path) -> io::Result<()> {
     let (program, first) = match std::env::consts::OS {
         "macos" => ("open", None),
         "windows" => ("cmd", Some(["/c", "start", ""])),
         _ => ("xdg-open", None),
     };
-    // The launcher could only tell by its exit code.
+    // The launcher could report it only by its exit code.
     if cfg!(unix) && !runnable_agent::is_program_installed(program) {
         return Err(io::ErrorKind::NotFound.into());
     }

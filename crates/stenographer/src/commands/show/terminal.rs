@@ -1,4 +1,4 @@
-//! Our own view of a session: a heading, then each entry under who said it and when.
+//! Steno's own view of a session: a heading, then each entry with speaker and time.
 
 use jiff::tz::TimeZone;
 use steno_core::vault::notes::Note;
@@ -7,7 +7,7 @@ use steno_core::{Entry, Session, Timestamp, Transcript};
 use crate::text_table::fit_columns;
 use crate::ui::count_noun;
 
-/// Everything; `noted` speaks of the session.
+/// Renders the whole session; `noted` are the notes on the session itself.
 pub(super) fn render_session(transcript: &Transcript, noted: &[Note], zone: &TimeZone) -> String {
     let mut text = render_heading(&transcript.session, zone);
     noted.iter().for_each(|note| text.push_str(&self::render_note(note, zone)));
@@ -24,7 +24,7 @@ fn render_note(note: &Note, zone: &TimeZone) -> String {
     format!("Noted {}: {}\n", format_time(note.at, zone), note.text)
 }
 
-/// One entry, under who said it and when.
+/// Renders one entry with speaker and time.
 pub(crate) fn render_entry(entry: &Entry, zone: &TimeZone) -> String {
     let mut text = entry_caption(entry, zone) + "\n";
     if !entry.content.is_empty() {
@@ -36,7 +36,7 @@ pub(crate) fn render_entry(entry: &Entry, zone: &TimeZone) -> String {
     text
 }
 
-/// One line per entry.
+/// Renders one line per entry.
 pub(super) fn render_summary(transcript: &Transcript, zone: &TimeZone, width: usize) -> String {
     let mut text = render_heading(&transcript.session, zone);
     text.push('\n');
@@ -51,7 +51,7 @@ pub(super) fn render_summary(transcript: &Transcript, zone: &TimeZone, width: us
     text
 }
 
-/// What the session is and adds up to, in a few lines.
+/// Renders title, status, times, totals and project of a session.
 pub(crate) fn render_heading(session: &Session, zone: &TimeZone) -> String {
     let mut lines = vec![session.title.clone().unwrap_or_else(|| "(no title)".to_owned())];
     let mut facts = vec![session.agent.clone(), session.id.to_string(), session.status.to_string()];

@@ -1,4 +1,4 @@
-//! `steno as chibi`: chibi's commands on its contexts, as far as they need no model.
+//! `steno as chibi`: chibi's commands on its contexts, except those that need a model.
 
 mod compaction;
 mod display;
@@ -15,20 +15,20 @@ use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::ui::Ui;
 
-/// Show, shorten and message chibi's contexts.
+/// Show, compact and message chibi's contexts.
 ///
-/// Lower-case options work on the current context, upper-case ones on the context that is named.
+/// Lower-case options work on the current context, upper-case ones on a named context.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 #[command(group = clap::ArgGroup::new("action").required(true))]
 pub(crate) struct Args {
-    /// Show N log entries of the current context: a positive N the last, a negative one the first, zero all.
+    /// Show N log entries of the current context: the last N, for a negative N the first, for zero all.
     #[arg(short = 'g', value_name = "N", group = "action", allow_negative_numbers = true)]
     log: Option<String>,
     /// Show N log entries of a context.
     #[arg(short = 'G', value_names = ["CONTEXT", "N"], num_args = 2, group = "action", allow_negative_numbers = true)]
     log_of: Vec<String>,
-    /// Show what the current context is about.
+    /// Show facts about the current context.
     #[arg(short = 'l', group = "action")]
     info: bool,
     /// List all contexts.
@@ -40,13 +40,13 @@ pub(crate) struct Args {
     /// Show a file of a context.
     #[arg(short = 'N', value_names = ["CONTEXT", "THING"], num_args = 2, group = "action")]
     inspect_of: Vec<String>,
-    /// Take the messages that wait for any context into it, and print them as the prompt that a model should get.
+    /// Process the inboxes of all contexts: record waiting messages, and print them as the prompt for a model.
     #[arg(short = 'b', group = "action")]
     inboxes: bool,
-    /// Take the messages that wait for a context into it, and print them as the prompt that a model should get.
+    /// Process the inbox of a context: record waiting messages, and print them as the prompt for a model.
     #[arg(short = 'B', value_name = "CONTEXT", group = "action")]
     inbox_of: Option<String>,
-    /// Call a tool: `send_message` with {"to": CONTEXT, "content": TEXT} leaves a message for a context.
+    /// Call a tool: `send_message` with {"to": CONTEXT, "content": TEXT} adds a message to the inbox of a context.
     #[arg(short = 'P', value_names = ["TOOL", "JSON"], num_args = 2, group = "action")]
     tool: Vec<String>,
     /// Archive the current context's history.
@@ -55,34 +55,34 @@ pub(crate) struct Args {
     /// Archive a context's history.
     #[arg(short = 'A', value_name = "CONTEXT", group = "action")]
     archive_of: Option<String>,
-    /// Compact the current context: older entries move to the archive, a summary takes their place.
+    /// Compact the current context: move older entries to the archive and add a summary.
     #[arg(short = 'z', group = "action")]
     compact: bool,
     /// Compact a context.
     #[arg(short = 'Z', value_name = "CONTEXT", group = "action")]
     compact_of: Option<String>,
-    /// With -z or -Z: what takes the place of the entries.
+    /// With -z or -Z: text of the summary.
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
-    /// With -z or -Z: how many of the last entries stay.
+    /// With -z or -Z: number of last entries to keep.
     #[arg(long, value_name = "N", default_value_t = 0)]
     keep: usize,
-    /// Show tools in full, records that are no messages, and what was done.
+    /// Show tools in full, records other than messages, and progress.
     #[arg(short, long)]
     verbose: bool,
-    /// Which release's look to print.
+    /// Release of chibi with this output style.
     #[arg(long, value_enum, default_value_t = ChibiStyle::Documented)]
     style: ChibiStyle,
-    /// The folder that holds `contexts`.
+    /// Folder that contains `contexts`.
     #[arg(long, value_name = "BASE")]
     dir: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ChibiStyle {
-    /// As up to v0.5.0.
+    /// Up to v0.5.0.
     Documented,
-    /// As v0.10.10.
+    /// v0.10.10.
     #[value(name = "v0.10.10")]
     V0_10_10,
 }
@@ -96,7 +96,7 @@ impl ChibiStyle {
     }
 }
 
-/// The folder of all contexts, and how it was asked about.
+/// The folder of all contexts, and the output options.
 struct ChibiContexts<'a> {
     base: PathBuf,
     env: &'a ProcessEnvironment,
@@ -104,7 +104,7 @@ struct ChibiContexts<'a> {
     verbose: bool,
 }
 
-/// Does what was asked for.
+/// Runs the command.
 pub(crate) fn run(
     ui: &mut Ui,
     env: &ProcessEnvironment,
@@ -134,7 +134,7 @@ pub(crate) fn run(
     run_change(ui, &contexts, &args)
 }
 
-/// Does what changes a context.
+/// Runs a command that changes a context.
 fn run_change(
     ui: &mut Ui,
     contexts: &ChibiContexts,
@@ -162,11 +162,11 @@ fn run_change(
         };
         return contexts.compact_context(ui, &compaction);
     }
-    Err(CommandError::usage("nothing was asked for"))
+    Err(CommandError::usage("no action given"))
 }
 
 impl ChibiContexts<'_> {
-    /// The context that chibi itself would use: newer releases note it in `session.json`, older in `state.json`.
+    /// Returns chibi's current context: newer releases store it in `session.json`, older ones in `state.json`.
     fn current_name(&self) -> String {
         let noted = |file: &str, field: &str| {
             let bytes = fs::read(self.base.join(file)).ok()?;
@@ -178,25 +178,25 @@ impl ChibiContexts<'_> {
             .unwrap_or_else(|| "default".to_owned())
     }
 
-    /// The folder of a context that is there.
+    /// Returns the folder of an existing context.
     fn existing_folder(&self, name: &str) -> Result<PathBuf, CommandError> {
         let dir = self.context_folder(name)?;
         if dir.is_dir() {
             return Ok(dir);
         }
         let error = CommandError::user(format!("no such context: {name}"));
-        let there = self.context_names();
-        Err(if there.is_empty() {
+        let known = self.context_names();
+        Err(if known.is_empty() {
             error.hint(format!(
-                "there are no contexts in {}; name another folder with --dir",
+                "no contexts in {}; use --dir for another folder",
                 self.base.display()
             ))
         } else {
-            error.hint(format!("the contexts are {}", there.join(", ")))
+            error.hint(format!("the contexts are {}", known.join(", ")))
         })
     }
 
-    /// The folder of a context, whether it is there or not.
+    /// Returns the folder of a context; it may not exist yet.
     fn context_folder(&self, name: &str) -> Result<PathBuf, CommandError> {
         Ok(self.base.join("contexts").join(name.parse::<ContextName>()?.as_str()))
     }
@@ -205,7 +205,7 @@ impl ChibiContexts<'_> {
         Ok(Context::open(dir, self.env.clock.clone())?)
     }
 
-    /// The names of all contexts.
+    /// Returns the names of all contexts, sorted.
     fn context_names(&self) -> Vec<String> {
         let listing = fs::read_dir(self.base.join("contexts")).into_iter().flatten().flatten();
         let folders = listing.filter(|item| item.path().is_dir());
@@ -215,7 +215,7 @@ impl ChibiContexts<'_> {
         names
     }
 
-    /// Prints what chibi says only when it is asked for details.
+    /// Prints what chibi prints only with `--verbose`.
     fn print_if_verbose(&self, ui: &mut Ui, text: &str) {
         if self.verbose {
             ui.print_note(format_args!("[{text}]"));

@@ -1,4 +1,4 @@
-//! `steno as devflow`: the command line that devflow's decisions publish, on a `.devflow` folder.
+//! `steno as devflow`: the command line of devflow's decision records, on a `.devflow` folder.
 
 mod archive;
 mod artifact;
@@ -21,7 +21,7 @@ use crate::ui::Ui;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The folder that holds the runs.
+    /// Folder of the runs.
     #[arg(long, value_name = "BASE", default_value = ".devflow", global = true)]
     dir: PathBuf,
     #[command(subcommand)]
@@ -30,20 +30,20 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum DevflowCommand {
-    /// Look at what was recorded.
+    /// Show recorded runs.
     #[command(subcommand)]
     Transcript(DevflowTranscriptCommand),
-    /// Look at the files that runs have left.
+    /// Show the files of runs.
     #[command(subcommand)]
     Artifact(artifact::ArtifactCommand),
     /// List or delete archives of runs.
     #[command(subcommand)]
     Archive(archive::ArchiveCommand),
-    /// Archive old runs; delete them only when told to.
+    /// Archive old runs; delete them only with `--delete`.
     Cleanup(cleanup::Args),
-    /// Bring an archived run back.
+    /// Restore an archived run.
     Restore {
-        /// The run.
+        /// Run id.
         #[arg(value_name = "RUN-ID")]
         id: String,
     },
@@ -57,20 +57,20 @@ enum DevflowTranscriptCommand {
     Export(view::DevflowExportArgs),
     /// Compare two runs, turn by turn.
     Diff(view::DevflowDiffArgs),
-    /// Show a run while it is recorded, until it ends.
+    /// Print a run while it is recorded, until it ends.
     Follow(follow::Args),
-    /// Find a text in what was said.
+    /// Find a text in turns.
     Search(search::Args),
-    /// List runs, the newest first.
+    /// List runs, newest first.
     List(list::Args),
-    /// Add up what runs have cost.
+    /// Add up the cost of runs.
     Cost(totals::DevflowCostArgs),
     /// Add up the tokens of each flow.
     Usage(totals::DevflowUsageArgs),
 }
 
 impl DevflowCommand {
-    /// Whether the command may change what is in the folder.
+    /// Returns whether the command may change the folder.
     fn is_writing(&self) -> bool {
         match self {
             DevflowCommand::Transcript(_) | DevflowCommand::Artifact(_) => false,
@@ -81,7 +81,7 @@ impl DevflowCommand {
     }
 }
 
-/// An opened store, and how its folder is called on the command line.
+/// An open store, and its path as given on the command line.
 struct DevflowStore<'a> {
     store: Store,
     displayed_path: PathBuf,
@@ -94,50 +94,50 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     args: Args,
 ) -> Result<CommandExit, CommandError> {
-    let place = DevflowStore::open_store(env, &args)?;
-    ui.report_problems(place.store.problems());
+    let devflow = DevflowStore::open_store(env, &args)?;
+    ui.report_problems(devflow.store.problems());
     match args.command {
         DevflowCommand::Transcript(DevflowTranscriptCommand::View(args)) => {
-            view::run(ui, &place, &args)
+            view::run(ui, &devflow, &args)
         }
         DevflowCommand::Transcript(DevflowTranscriptCommand::Export(args)) => {
-            view::export_run(ui, &place, &args)
+            view::export_run(ui, &devflow, &args)
         }
         DevflowCommand::Transcript(DevflowTranscriptCommand::Diff(args)) => {
-            view::diff_runs(ui, &place, &args)
+            view::diff_runs(ui, &devflow, &args)
         }
         DevflowCommand::Transcript(DevflowTranscriptCommand::Follow(args)) => {
-            follow::run(ui, &place, &args)
+            follow::run(ui, &devflow, &args)
         }
         DevflowCommand::Transcript(DevflowTranscriptCommand::Search(args)) => {
-            search::run(ui, &place, args)
+            search::run(ui, &devflow, args)
         }
         DevflowCommand::Transcript(DevflowTranscriptCommand::List(args)) => {
-            list::run(ui, &place, args)
+            list::run(ui, &devflow, args)
         }
         DevflowCommand::Transcript(DevflowTranscriptCommand::Cost(args)) => {
-            totals::print_cost(ui, &place, &args)
+            totals::print_cost(ui, &devflow, &args)
         }
         DevflowCommand::Transcript(DevflowTranscriptCommand::Usage(args)) => {
-            totals::print_usage(ui, &place, args)
+            totals::print_usage(ui, &devflow, args)
         }
-        DevflowCommand::Artifact(command) => artifact::run(ui, &place, &command),
-        DevflowCommand::Archive(command) => archive::run(ui, &place, &command),
-        DevflowCommand::Cleanup(args) => cleanup::run(ui, &place, &args),
-        DevflowCommand::Restore { id } => restore_run(ui, &place, &id),
+        DevflowCommand::Artifact(command) => artifact::run(ui, &devflow, &command),
+        DevflowCommand::Archive(command) => archive::run(ui, &devflow, &command),
+        DevflowCommand::Cleanup(args) => cleanup::run(ui, &devflow, &args),
+        DevflowCommand::Restore { id } => restore_run(ui, &devflow, &id),
     }
 }
 
-fn restore_run(ui: &mut Ui, place: &DevflowStore, id: &str) -> Result<CommandExit, CommandError> {
+fn restore_run(ui: &mut Ui, devflow: &DevflowStore, id: &str) -> Result<CommandExit, CommandError> {
     let id: RunId = id.parse()?;
-    place.store.restore(&id)?;
-    let folder = place.displayed_path.join("runs").join(id.as_str());
+    devflow.store.restore(&id)?;
+    let folder = devflow.displayed_path.join("runs").join(id.as_str());
     ui.transcript_text(&format!("Restored to {}\n", folder.display()))?;
     Ok(CommandExit::Done)
 }
 
 impl<'a> DevflowStore<'a> {
-    /// Opens the store, for reading unless the command changes runs.
+    /// Opens the store, read-only unless the command changes runs.
     fn open_store(
         env: &'a ProcessEnvironment,
         Args { dir, command }: &Args,
@@ -145,24 +145,25 @@ impl<'a> DevflowStore<'a> {
         let given = env.cwd.join(dir);
         let base = devflow::base_of(&given);
         let deeper = base.strip_prefix(&given).unwrap_or(Path::new(""));
-        let shown = if deeper.as_os_str().is_empty() { dir.to_owned() } else { dir.join(deeper) };
+        let displayed_path =
+            if deeper.as_os_str().is_empty() { dir.to_owned() } else { dir.join(deeper) };
         let clock = env.clock.clone();
         let store = if command.is_writing() {
             Store::open(&base, clock)?
         } else {
             Store::open_read_only(&base, clock)
         };
-        Ok(Self { store, displayed_path: shown, env })
+        Ok(Self { store, displayed_path, env })
     }
 
-    /// The runs that a filter lets through; what cannot be read is reported.
+    /// Lists the matching runs and reports what cannot be read.
     fn list_runs(&self, ui: &mut Ui, filter: &Filter) -> Result<Vec<RunMeta>, CommandError> {
         let list = self.store.list_all(filter)?;
         ui.report_problems(&list.problems);
         Ok(list.runs)
     }
 
-    /// The run that a user means: its name, a beginning that only it has, or `latest`.
+    /// Resolves a run id, unique prefix, or `latest`.
     fn resolve_run(&self, text: &str) -> Result<RunId, CommandError> {
         let id: RunId = text.parse()?;
         if self.store.folder(&id).exists() {
@@ -170,16 +171,16 @@ impl<'a> DevflowStore<'a> {
         }
         let runs = self.store.list(&Filter::default())?;
         let names: Vec<&str> = runs.iter().map(|run| run.run_id.as_str()).collect();
-        let begun: Vec<&str> =
+        let matching: Vec<&str> =
             names.iter().copied().filter(|name| name.starts_with(text)).collect();
-        match (text, names.first(), begun.as_slice()) {
+        match (text, names.first(), matching.as_slice()) {
             ("latest", Some(newest), _) => Ok(newest.parse()?),
             (_, _, [only]) => Ok(only.parse()?),
             _ => Err(unknown_run_error(id, &names)),
         }
     }
 
-    /// Loads the run that a user means, and tells what of it could not be read.
+    /// Loads a run and reports what cannot be read.
     fn load_run(&self, ui: &mut Ui, text: &str) -> Result<Decoded, CommandError> {
         let decoded = self.store.load(&self.resolve_run(text)?)?;
         ui.report_problems(&decoded.problems);
@@ -187,13 +188,13 @@ impl<'a> DevflowStore<'a> {
     }
 }
 
-/// Says that there is no such run, and which ones the user may have meant.
+/// Returns the error for an unknown run, with similar ids as a hint.
 fn unknown_run_error(id: RunId, names: &[&str]) -> CommandError {
-    let wanted = id.as_str().to_lowercase();
+    let requested = id.as_str().to_lowercase();
     let near: Vec<&str> = names
         .iter()
         .copied()
-        .filter(|name| name.to_lowercase().contains(&wanted))
+        .filter(|name| name.to_lowercase().contains(&requested))
         .take(3)
         .collect();
     let error = CommandError::user(StoreError::NotFound(id));
@@ -204,7 +205,7 @@ fn unknown_run_error(id: RunId, names: &[&str]) -> CommandError {
     }
 }
 
-/// A number and what it counts: `1 run`, `2 runs`.
+/// Formats a count with its noun: `1 run`, `2 runs`.
 fn pluralize(count: u64, what: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{count} {what}{ending}")

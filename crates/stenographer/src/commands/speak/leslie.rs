@@ -1,7 +1,7 @@
 //! `steno as leslie`: leslie's command line, on the `.leslie` folder of the working folder.
 //!
-//! Answers and errors are one JSON object on standard output. Where leslie passes over what it does not know, so
-//! do we, but tell on standard error; where that would do something else than was asked for, it is an error.
+//! Responses and errors are one JSON object on standard output. Like leslie, it ignores unknown flags, but warns on
+//! standard error; if ignoring would do something else than requested, it returns an error.
 
 mod config;
 mod flags;
@@ -31,7 +31,7 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Args {
-    /// A command and its flags; `help` lists them.
+    /// Command and flags; `help` lists them.
     #[arg(
         value_name = "COMMAND",
         trailing_var_arg = true,
@@ -41,17 +41,17 @@ pub(crate) struct Args {
     words: Vec<OsString>,
 }
 
-/// What a command works with.
-struct LeslieCall<'a> {
+/// Everything that a command needs.
+struct LeslieContext<'a> {
     ui: &'a mut Ui,
     env: &'a ProcessEnvironment,
     store: ThreadStore,
     flags: LeslieFlags,
-    /// What agents find in their environment besides ours.
+    /// Additional variables for agents.
     variables: Vec<(String, String)>,
 }
 
-/// Runs a leslie command and prints its answer.
+/// Runs a leslie command and prints its response.
 pub(crate) fn run(
     ui: &mut Ui,
     env: &ProcessEnvironment,
@@ -64,12 +64,12 @@ pub(crate) fn run(
         return Ok(CommandExit::Done);
     }
     for name in flags.unknown_flags() {
-        ui.warning(format_args!("no such flag, passed over: {name}"));
+        ui.warning(format_args!("unknown flag ignored: {name}"));
     }
     let format = LeslieFormat::from_name(flags.last_value("format"));
     let store = ThreadStore::new(&env.cwd, env.clock.clone(), IdSource::random());
     let (envelope, exit) =
-        match (LeslieCall { ui, env, store, flags, variables: Vec::new() }).run_command() {
+        match (LeslieContext { ui, env, store, flags, variables: Vec::new() }).run_command() {
             Ok(None) => return Ok(CommandExit::Done),
             Ok(Some(answer)) => {
                 let exit = answer.exit();
@@ -81,8 +81,8 @@ pub(crate) fn run(
     Ok(exit)
 }
 
-impl LeslieCall<'_> {
-    /// What comes of the command; a worker answers nothing.
+impl LeslieContext<'_> {
+    /// Runs the command. A worker has no response.
     fn run_command(&mut self) -> Result<Option<LeslieResponse>, LeslieFailure> {
         let words = self.flags.words.clone();
         let (command, subcommand) = (words[0].as_str(), words.get(1).map(String::as_str));
@@ -116,13 +116,12 @@ impl LeslieCall<'_> {
         .map(Some)
     }
 
-    /// Now, as leslie states it: in UTC, to the millisecond.
+    /// Returns the time in leslie's format: UTC, in milliseconds.
     fn now(&self) -> Timestamp {
         Timestamp::from_instant(self.env.clock.now().instant(), 3)
     }
 
-    /// Makes the stores where they are missing, tells which of them had to come from a backup, and finishes the runs that
-    /// were killed.
+    /// Creates missing stores, reports those read from a backup, and finishes killed runs.
     fn prepare_stores(&mut self) -> Result<(), LeslieFailure> {
         self.store.init()?;
         for problem in self.store.problems().unwrap_or_default() {

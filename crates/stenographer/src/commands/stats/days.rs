@@ -1,4 +1,4 @@
-//! On which days and at which hours something was said.
+//! Active days and hours.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub(super) struct ActiveDays {
 }
 
 impl ActiveDays {
-    /// Adds up quarters of an hour.
+    /// Adds up counts per quarter of an hour.
     pub(super) fn new(env: &ProcessEnvironment, quarters: &[(i64, u64)]) -> Self {
         let today = env.zone.to_datetime(env.clock.now().instant()).date();
         let mut all = Self { days: BTreeMap::new(), hour_counts: [0; 24], today };
@@ -43,13 +43,13 @@ impl ActiveDays {
         self.hour_counts
     }
 
-    /// The day with most entries; of several, the first.
+    /// Returns the day with the most entries; on a tie, the first.
     pub(super) fn busiest_day(&self) -> Option<(Date, u64)> {
         let most = self.days.values().max()?;
         self.days.iter().find(|(_, count)| *count == most).map(|(day, count)| (*day, *count))
     }
 
-    /// How many days in a row up to today, or up to yesterday as long as today may still come.
+    /// Returns the number of consecutive active days up to today, or up to yesterday if today has none yet.
     pub(super) fn current_streak(&self) -> u64 {
         let yesterday = self.today.yesterday().unwrap_or(self.today);
         let end = [self.today, yesterday].into_iter().find(|day| self.days.contains_key(day));
@@ -62,7 +62,7 @@ impl ActiveDays {
         length
     }
 
-    /// The most days in a row.
+    /// Returns the longest run of consecutive active days.
     pub(super) fn longest_streak(&self) -> u64 {
         let (mut longest, mut length) = (0, 0);
         let mut before = None;

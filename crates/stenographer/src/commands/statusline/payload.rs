@@ -1,4 +1,4 @@
-//! What an agent tells its status line, and the end of the transcript that it names.
+//! Parses the JSON that an agent passes to its status line, and the end of the transcript it names.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -6,69 +6,69 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// How much of a transcript is read to find the last answer.
+/// Bytes read from the end of a transcript to find the last response.
 const TAIL_BYTES: u64 = 256 << 10;
 
-/// The context of a model that tells nothing else.
+/// Context size of a model that reports none.
 const DEFAULT_CONTEXT_TOKENS: u64 = 200_000;
 
-/// The context of a model whose name says so.
+/// Context size of a model with `[1m]` in its name.
 const LONG_CONTEXT_TOKENS: u64 = 1_000_000;
 
-/// What an agent tells; whatever is missing or something else than it should be is not told.
+/// The agent's payload. Missing fields and fields of another type are `None`.
 #[derive(Debug, Default)]
 pub(super) struct StatuslinePayload {
     pub(super) session: Option<String>,
     pub(super) model: Option<String>,
-    /// Dollars, as the agent reckons.
+    /// Dollars, as calculated by the agent.
     pub(super) cost: Option<f64>,
-    /// Milliseconds since the session began.
+    /// Milliseconds since the start of the session.
     pub(super) duration: Option<i64>,
-    /// How many percent of the plan's five hours are used.
+    /// Used percentage of the plan's five-hour limit.
     pub(super) limit_percent: Option<f64>,
-    /// When those five hours end, in milliseconds since 1970.
+    /// When the limit resets, in milliseconds since 1970.
     pub(super) resets_at: Option<i64>,
-    /// How many percent of the context are used.
+    /// Used percentage of the context.
     context_percent: Option<f64>,
     context_tokens: u64,
     transcript: Option<PathBuf>,
 }
 
 impl StatuslinePayload {
-    /// Reads what Claude Code tells as JSON.
+    /// Parses the JSON of Claude Code.
     pub(super) fn parse(input: &[u8]) -> Self {
-        let told: Value = serde_json::from_slice(input).unwrap_or_default();
+        let payload: Value = serde_json::from_slice(input).unwrap_or_default();
         let text = |value: &Value| {
             value.as_str().map(strip_control_characters).filter(|text| !text.is_empty())
         };
-        let model = &told["model"];
+        let model = &payload["model"];
         let name = text(&model["id"]).unwrap_or_default();
-        let limit = &told["rate_limits"]["five_hour"];
-        let context = &told["context_window"];
+        let limit = &payload["rate_limits"]["five_hour"];
+        let context = &payload["context_window"];
         let usual =
             if name.contains("[1m]") { LONG_CONTEXT_TOKENS } else { DEFAULT_CONTEXT_TOKENS };
-        let window = context["context_window_size"].as_u64().filter(|size| *size > 0);
-        let window = window.unwrap_or(usual);
+        let context_tokens = context["context_window_size"].as_u64().filter(|size| *size > 0);
+        let context_tokens = context_tokens.unwrap_or(usual);
         let current = Some(&context["current_usage"]).and_then(prompt_tokens);
         Self {
-            session: text(&told["session_id"]),
+            session: text(&payload["session_id"]),
             model: text(&model["display_name"])
                 .or_else(|| text(model))
                 .or(Some(name))
                 .filter(|name| !name.is_empty()),
-            cost: told["cost"]["total_cost_usd"].as_f64(),
-            duration: told["cost"]["total_duration_ms"].as_i64(),
+            cost: payload["cost"]["total_cost_usd"].as_f64(),
+            duration: payload["cost"]["total_duration_ms"].as_i64(),
             limit_percent: limit["used_percentage"].as_f64(),
             resets_at: limit["resets_at"].as_i64().and_then(|seconds| seconds.checked_mul(1000)),
             context_percent: context["used_percentage"]
                 .as_f64()
-                .or(current.map(|tokens| percent_of(tokens, window))),
-            context_tokens: window,
-            transcript: told["transcript_path"].as_str().map(PathBuf::from),
+                .or(current.map(|tokens| percent_of(tokens, context_tokens))),
+            context_tokens,
+            transcript: payload["transcript_path"].as_str().map(PathBuf::from),
         }
     }
 
-    /// How many percent of how large a context are used; asks the transcript where the agent does not tell.
+    /// Returns the used percentage and the size of the context. Falls back to the transcript.
     pub(super) fn context_usage(&self) -> Option<(f64, u64)> {
         let used = self
             .context_percent
@@ -76,7 +76,7 @@ impl StatuslinePayload {
         used.map(|used| (used, self.context_tokens))
     }
 
-    /// The tokens of the last prompt in the transcript, if that is near its end.
+    /// Returns the tokens of the last prompt near the end of the transcript.
     fn last_prompt_tokens(&self) -> Option<u64> {
         let mut file = File::open(self.transcript.as_ref()?).ok()?;
         let size = file.metadata().ok()?.len();
@@ -92,7 +92,7 @@ impl StatuslinePayload {
     }
 }
 
-/// The tokens of a prompt, cached or not.
+/// Returns the tokens of a prompt, including cached ones.
 fn prompt_tokens(usage: &Value) -> Option<u64> {
     let count = |name: &str| usage[name].as_u64();
     let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"];
@@ -104,7 +104,7 @@ fn percent_of(tokens: u64, window: u64) -> f64 {
     tokens as f64 * 100.0 / window as f64
 }
 
-/// Text that stays on its line.
+/// Removes control characters.
 fn strip_control_characters(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }

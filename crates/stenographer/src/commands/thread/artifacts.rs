@@ -1,4 +1,4 @@
-//! `steno artifacts`: the assets of a thread.
+//! `steno artifacts`: lists the assets of a thread.
 
 use super::json_line;
 use crate::error::{CommandError, CommandExit};
@@ -12,7 +12,7 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    named: ThreadArgument,
+    thread: ThreadArgument,
 }
 
 /// Runs the command.
@@ -21,11 +21,11 @@ pub(super) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let (threads, thread) = args.named.find_thread(ui, env)?;
+    let (threads, thread) = args.thread.find_thread(ui, env)?;
     let (assets, warnings) =
         threads.store.artifacts(thread.id.as_str()).map_err(explain_thread_error)?;
     report_warnings(ui, &warnings);
-    if args.named.flags.json {
+    if args.thread.flags.json {
         assets.iter().try_for_each(|asset| json_line(ui, asset).map(drop))?;
         return Ok(CommandExit::Done);
     }
@@ -33,7 +33,7 @@ pub(super) fn run(
     for asset in &assets {
         table.add_row([asset.kind.as_str().to_owned(), asset.path.clone()]);
     }
-    // A path that is cut is none.
+    // A shortened path would be useless.
     let text = table.render(usize::MAX);
     ui.listing_text(&text)?;
     Ok(CommandExit::Done)

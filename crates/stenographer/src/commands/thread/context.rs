@@ -1,4 +1,4 @@
-//! `steno context`: what an agent is told about its thread.
+//! `steno context`: prints the context of a thread for an agent.
 
 use serde_json::json;
 
@@ -9,13 +9,13 @@ use crate::project_threads::{ThreadArgument, report_warnings};
 use crate::thread_error::explain_thread_error;
 use crate::ui::Ui;
 
-/// Print what an agent is told about its thread: the paths of its assets, and of those it refers to.
+/// Print the context of a thread for its agent: the paths of its assets, and of the threads it refers to.
 ///
-/// Put it before a task, after a resume and after a compaction; `steno run` does so by itself.
+/// Put it before a task, after a resume and after a compaction; `steno run` does this automatically.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    named: ThreadArgument,
+    thread: ThreadArgument,
 }
 
 /// Runs the command.
@@ -24,11 +24,11 @@ pub(super) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let (threads, thread) = args.named.find_thread(ui, env)?;
+    let (threads, thread) = args.thread.find_thread(ui, env)?;
     let (context, warnings) =
         threads.store.context(thread.id.as_str()).map_err(explain_thread_error)?;
     report_warnings(ui, &warnings);
-    if args.named.flags.json {
+    if args.thread.flags.json {
         return json_line(ui, &json!({ "thread_id": thread.id, "thread_context": context }));
     }
     ui.transcript_text(&(context + "\n"))?;

@@ -1,4 +1,4 @@
-//! `steno init`: threads in a project, and the guide that tells agents of them.
+//! `steno init`: creates thread stores in a project, and the guide for agents.
 
 use std::path::PathBuf;
 
@@ -12,17 +12,16 @@ use crate::project_threads::{ProjectThreads, ThreadFlags, install_guide};
 use crate::thread_error::explain_thread_error;
 use crate::ui::Ui;
 
-/// Make room for threads in a project, and tell agents how they work.
+/// Create thread stores in a project, and a guide for agents.
 ///
-/// Makes the stores in `.leslie` where they are missing, and puts a guide into `AGENTS.md`, in a block of its own. What
-/// stands around the block stays as it is. A new major version, and an older one, are asked about first. What is up
-/// to date is not touched.
+/// Creates missing stores in `.leslie`, and adds a guide to `AGENTS.md` as one block. Text outside of the block is
+/// not changed. Asks before an update to a new major version or to an older one. A current guide is left as it is.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Ask nothing.
+    /// Do not ask.
     #[arg(long)]
     yes: bool,
-    /// The project's folder [default: this one].
+    /// Project folder [default: this one].
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
     /// Print JSON Lines.
@@ -36,8 +35,8 @@ pub(super) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let place = ThreadFlags { project: args.project.clone(), json: args.json };
-    let threads = ProjectThreads::for_flags(env, &place)?;
+    let flags = ThreadFlags { project: args.project.clone(), json: args.json };
+    let threads = ProjectThreads::for_flags(env, &flags)?;
     threads.store.init().map_err(explain_thread_error)?;
     let outcome =
         install_guide(ui, threads.store.root(), args.yes).map_err(explain_thread_error)?;
@@ -58,10 +57,12 @@ pub(super) fn run(
 fn describe_outcome(outcome: &Outcome, next: &str) -> String {
     let previous = outcome.previous.as_deref().unwrap_or_default();
     match outcome.status {
-        GuideStatus::Created => format!("AGENTS.md was made, with guide {next}"),
-        GuideStatus::Appended => format!("AGENTS.md has guide {next} now, at its end"),
-        GuideStatus::Updated if !outcome.written => format!("AGENTS.md has guide {next} already"),
-        GuideStatus::Updated => format!("AGENTS.md has guide {next} now, before it was {previous}"),
-        GuideStatus::Skipped => format!("AGENTS.md keeps guide {previous}"),
+        GuideStatus::Created => format!("created AGENTS.md with guide {next}"),
+        GuideStatus::Appended => format!("added guide {next} to AGENTS.md"),
+        GuideStatus::Updated if !outcome.written => {
+            format!("guide {next} in AGENTS.md is up to date")
+        }
+        GuideStatus::Updated => format!("updated the guide in AGENTS.md from {previous} to {next}"),
+        GuideStatus::Skipped => format!("kept guide {previous} in AGENTS.md"),
     }
 }

@@ -1,4 +1,4 @@
-//! `steno inject`: tells a thread something while it is worked on.
+//! `steno inject`: sends a message to the agent of a thread.
 
 use serde_json::json;
 use steno_core::thread::{Inject, Operator};
@@ -10,15 +10,15 @@ use crate::project_threads::ThreadArgument;
 use crate::thread_error::explain_thread_error;
 use crate::ui::Ui;
 
-/// Tell a thread something: its agent finds it between two steps, or with its next task.
+/// Send a message to a thread: its agent gets it between two steps, or with its next task.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    named: ThreadArgument,
-    /// What it is told.
+    thread: ThreadArgument,
+    /// Text of the message.
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
     content: String,
-    /// What this is, such as `constraint`.
+    /// Type of the message, such as `constraint`.
     #[arg(long = "type", value_name = "WORD", default_value = "note")]
     kind: String,
 }
@@ -30,9 +30,9 @@ pub(super) fn run(
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
     if args.content.trim().is_empty() || args.kind.trim().is_empty() {
-        return Err(CommandError::usage("there is nothing to tell"));
+        return Err(CommandError::usage("the message is empty"));
     }
-    let (threads, thread) = args.named.find_thread(ui, env)?;
+    let (threads, thread) = args.thread.find_thread(ui, env)?;
     let inject = Inject {
         thread: thread.id.to_string(),
         kind: args.kind.clone(),
@@ -40,7 +40,7 @@ pub(super) fn run(
         operator: Operator::User,
     };
     let at = threads.store.inject(&inject).map_err(explain_thread_error)?;
-    if args.named.flags.json {
+    if args.thread.flags.json {
         let row = json!({
             "thread_id": inject.thread,
             "injected_at": at,
@@ -49,6 +49,6 @@ pub(super) fn run(
         });
         return json_line(ui, &row);
     }
-    ui.status(format_args!("{} was told", inject.thread));
+    ui.status(format_args!("message queued for {}", inject.thread));
     Ok(CommandExit::Done)
 }

@@ -9,17 +9,17 @@ use crate::project_threads::{ThreadArgument, word_parser};
 use crate::thread_error::explain_thread_error;
 use crate::ui::Ui;
 
-/// End, pause or resume a thread, and print how it stands then.
+/// End, pause or resume a thread, and print its new status.
 ///
-/// An objective is completed once all its threads are over.
+/// An objective is completed once all its threads have ended.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    named: ThreadArgument,
-    /// What happens to it.
+    thread: ThreadArgument,
+    /// Action.
     #[arg(value_parser = word_parser::<Action>(Action::WORDS))]
     action: Action,
-    /// Why.
+    /// Reason.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }
@@ -30,7 +30,7 @@ pub(super) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let (threads, thread) = args.named.find_thread(ui, env)?;
+    let (threads, thread) = args.thread.find_thread(ui, env)?;
     let change = Lifecycle {
         thread: thread.id.to_string(),
         action: args.action,
@@ -38,7 +38,7 @@ pub(super) fn run(
         operator: Operator::User,
     };
     let thread = threads.store.lifecycle(&change).map_err(explain_thread_error)?;
-    if args.named.flags.json {
+    if args.thread.flags.json {
         return json_line(ui, &thread);
     }
     writeln!(ui.out(), "{} {}", thread.id, thread.status)?;

@@ -1,4 +1,4 @@
-//! `steno list --threads`: the threads of a project, newest first.
+//! `steno list --threads`: lists the threads of a project, newest first.
 
 use steno_core::thread::Status;
 
@@ -11,29 +11,29 @@ use crate::text_table::TextTable;
 use crate::thread_error::explain_thread_error;
 use crate::ui::Ui;
 
-/// Which threads are wanted.
+/// Selects threads.
 pub(crate) struct ThreadFilter {
     pub(crate) status: Option<Status>,
     pub(crate) limit: Option<usize>,
-    pub(crate) place: ThreadFlags,
+    pub(crate) flags: ThreadFlags,
 }
 
-/// Lists them.
+/// Lists the threads.
 pub(crate) fn run(
     ui: &mut Ui,
     env: &ProcessEnvironment,
-    wanted: &ThreadFilter,
+    filter: &ThreadFilter,
 ) -> Result<CommandExit, CommandError> {
-    let threads = ProjectThreads::open_existing(ui, env, &wanted.place)?;
-    let mut threads = threads.store.threads(wanted.status).map_err(explain_thread_error)?;
+    let threads = ProjectThreads::open_existing(ui, env, &filter.flags)?;
+    let mut threads = threads.store.threads(filter.status).map_err(explain_thread_error)?;
     threads.reverse();
-    threads.truncate(wanted.limit.unwrap_or(usize::MAX));
-    if wanted.place.json {
+    threads.truncate(filter.limit.unwrap_or(usize::MAX));
+    if filter.flags.json {
         threads.iter().try_for_each(|thread| json_line(ui, thread).map(drop))?;
         return Ok(CommandExit::Done);
     }
     if threads.is_empty() {
-        ui.status("no such threads; make one with `steno spawn INTENT`");
+        ui.status("no threads; create one with `steno spawn INTENT`");
         return Ok(CommandExit::Done);
     }
     let this_year = env.clock.now().in_zone(&env.zone).wall().year();

@@ -1,4 +1,4 @@
-//! `steno merge`: brings the files of threads together.
+//! `steno merge`: merges files of threads into another thread.
 
 use serde_json::json;
 use steno_core::thread::{ConflictStrategy, Merge, Operator};
@@ -10,26 +10,26 @@ use crate::project_threads::{ProjectThreads, ThreadFlags, report_warnings};
 use crate::thread_error::explain_thread_error;
 use crate::ui::{Ui, count_noun};
 
-/// Copy the files of threads into another one, and print which.
+/// Copy the files of threads into another thread, and print their paths.
 ///
-/// Of files with the same name the last thread's counts, and it is told where they differ. What the target had stays in
+/// If files with the same name differ, the last thread wins, with a warning. Replaced files of the target are kept in
 /// its `.meta/replaced`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The threads whose files are taken.
+    /// Threads to copy from.
     #[arg(value_name = "THREAD", required = true)]
     sources: Vec<String>,
-    /// The thread that gets them.
+    /// Thread to copy into.
     #[arg(long = "into", value_name = "THREAD")]
     target: String,
-    /// Only files whose path begins so; may be given several times.
+    /// Only files with this path prefix; may be repeated.
     #[arg(long, value_name = "PATH")]
     scope: Vec<String>,
     /// Merge nothing if the threads differ in a file.
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
-    place: ThreadFlags,
+    flags: ThreadFlags,
 }
 
 /// Runs the command.
@@ -38,7 +38,7 @@ pub(super) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let threads = ProjectThreads::open_existing(ui, env, &args.place)?;
+    let threads = ProjectThreads::open_existing(ui, env, &args.flags)?;
     let strict = [ConflictStrategy::Interactive, ConflictStrategy::Strict];
     let merge = Merge {
         sources: threads.find_ids(&args.sources)?,
@@ -49,7 +49,7 @@ pub(super) fn run(
     };
     let merged = threads.store.merge(&merge).map_err(explain_thread_error)?;
     report_warnings(ui, &merged.warnings);
-    if args.place.json {
+    if args.flags.json {
         let row = json!({
             "target": merge.target,
             "merged_files": merged.files,
@@ -64,7 +64,7 @@ pub(super) fn run(
         ui.transcript_text(&format!("{path}\n"))?;
     }
     for path in &merged.conflicts {
-        ui.warning(format_args!("the threads differ, the last one's was taken: {path}"));
+        ui.warning(format_args!("the threads differ in {path}; using the last one"));
     }
     ui.status(format_args!("{} in {}", count_noun(files.len() as u64, "file"), merge.target));
     Ok(CommandExit::Done)

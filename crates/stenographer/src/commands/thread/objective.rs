@@ -1,4 +1,4 @@
-//! `steno objective`: what threads work towards.
+//! `steno objective`: creates, lists and shows objectives.
 
 use steno_core::thread::Objective;
 
@@ -11,7 +11,7 @@ use crate::text_table::TextTable;
 use crate::thread_error::explain_thread_error;
 use crate::ui::{Ui, count_noun};
 
-/// Make and list objectives: what threads work towards.
+/// Create and list objectives, the goals of threads.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -20,25 +20,25 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum ObjectiveAction {
-    /// Make an objective and print its id.
+    /// Create an objective and print its id.
     Create {
-        /// What is to be achieved.
+        /// Goal of the objective.
         title: String,
         #[command(flatten)]
-        place: ThreadFlags,
+        flags: ThreadFlags,
     },
     /// List the objectives, oldest first.
     List {
         #[command(flatten)]
-        place: ThreadFlags,
+        flags: ThreadFlags,
     },
     /// Show one objective.
     Status {
-        /// The objective: its id, the beginning of one, or `latest`.
+        /// Objective id, unique prefix, or `latest`.
         #[arg(value_name = "ID")]
         objective: String,
         #[command(flatten)]
-        place: ThreadFlags,
+        flags: ThreadFlags,
     },
 }
 
@@ -49,18 +49,18 @@ pub(super) fn run(
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
     match &args.action {
-        ObjectiveAction::Create { title, place } => create_objective(ui, env, title, place),
-        ObjectiveAction::List { place } => {
-            let objectives = ProjectThreads::open_existing(ui, env, place)?
+        ObjectiveAction::Create { title, flags } => create_objective(ui, env, title, flags),
+        ObjectiveAction::List { flags } => {
+            let objectives = ProjectThreads::open_existing(ui, env, flags)?
                 .store
                 .objectives()
                 .map_err(explain_thread_error)?;
-            print_objectives(ui, env, &objectives, place.json)
+            print_objectives(ui, env, &objectives, flags.json)
         }
-        ObjectiveAction::Status { objective, place } => {
+        ObjectiveAction::Status { objective, flags } => {
             let objective =
-                ProjectThreads::open_existing(ui, env, place)?.find_objective(objective)?;
-            print_objectives(ui, env, &[objective], place.json)
+                ProjectThreads::open_existing(ui, env, flags)?.find_objective(objective)?;
+            print_objectives(ui, env, &[objective], flags.json)
         }
     }
 }
@@ -69,16 +69,16 @@ fn create_objective(
     ui: &mut Ui,
     env: &ProcessEnvironment,
     title: &str,
-    place: &ThreadFlags,
+    flags: &ThreadFlags,
 ) -> Result<CommandExit, CommandError> {
     if title.trim().is_empty() {
         return Err(CommandError::usage("an objective needs a title"));
     }
-    let made = ProjectThreads::open_existing(ui, env, place)?
+    let made = ProjectThreads::open_existing(ui, env, flags)?
         .store
         .create_objective(title)
         .map_err(explain_thread_error)?;
-    if place.json {
+    if flags.json {
         return json_line(ui, &made);
     }
     writeln!(ui.out(), "{}", made.id)?;
@@ -96,7 +96,7 @@ fn print_objectives(
         return Ok(CommandExit::Done);
     }
     if objectives.is_empty() {
-        ui.status("no objectives yet; make one with `steno objective create TITLE`");
+        ui.status("no objectives yet; create one with `steno objective create TITLE`");
         return Ok(CommandExit::Done);
     }
     let this_year = env.clock.now().in_zone(&env.zone).wall().year();

@@ -1,4 +1,4 @@
-//! `steno reference`: lets a thread use what another one has.
+//! `steno reference`: adds a reference from one thread to another.
 
 use serde_json::json;
 use steno_core::thread::{Binding, Operator, Reference};
@@ -12,16 +12,16 @@ use crate::ui::Ui;
 
 /// Let a thread refer to another: its context then lists the other's assets too.
 ///
-/// A frozen reference also copies the other's files as they are now into `context/inherited`, and prints where.
+/// A frozen reference also copies the other's current files into `context/inherited`, and prints their paths.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The thread that refers.
+    /// Thread that refers.
     #[arg(value_name = "THREAD")]
     from: String,
-    /// The thread that it refers to.
+    /// Thread to refer to.
     #[arg(value_name = "TARGET")]
     target: String,
-    /// Whether the target's files are copied.
+    /// Whether to copy the target's files.
     #[arg(
         long,
         value_name = "HOW",
@@ -29,11 +29,11 @@ pub(crate) struct Args {
         value_parser = word_parser::<Binding>(Binding::WORDS)
     )]
     binding: Binding,
-    /// A file or folder of the target to copy [default: all of it]; may be given several times.
+    /// File or folder of the target to copy [default: all]; may be repeated.
     #[arg(long, value_name = "PATH")]
     scope: Vec<String>,
     #[command(flatten)]
-    place: ThreadFlags,
+    flags: ThreadFlags,
 }
 
 /// Runs the command.
@@ -42,7 +42,7 @@ pub(super) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let threads = ProjectThreads::open_existing(ui, env, &args.place)?;
+    let threads = ProjectThreads::open_existing(ui, env, &args.flags)?;
     let target = threads.find_thread(&args.target)?.id;
     let reference = Reference {
         from: threads.find_thread(&args.from)?.id.to_string(),
@@ -53,7 +53,7 @@ pub(super) fn run(
     };
     let made = threads.store.reference(&reference).map_err(explain_thread_error)?;
     threads.warn_missing_paths(ui, &target, &args.scope, &made.warnings)?;
-    if args.place.json {
+    if args.flags.json {
         let row = json!({
             "ref_id": made.id,
             "from": reference.from,

@@ -1,4 +1,4 @@
-//! `steno spawn`: a new thread.
+//! `steno spawn`: creates a thread.
 
 use steno_core::thread::{Executor, Id, Inherit, ObjectiveStatus, Spawn};
 
@@ -9,29 +9,29 @@ use crate::project_threads::{ProjectThreads, ThreadFlags, word_parser};
 use crate::thread_error::explain_thread_error;
 use crate::ui::Ui;
 
-/// Make a thread: a unit of work with a folder for its assets, and print its id.
+/// Create a thread, a unit of work with a folder for its assets, and print its id.
 ///
-/// No agent is started; `steno run --thread ID` does that.
+/// Does not start an agent; `steno run --thread ID` does.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What the thread is to achieve.
+    /// Task of the thread.
     intent: String,
-    /// The objective it belongs to [default: that of its parent, or the only one that is active].
+    /// Objective of the thread [default: that of its parent, or the only active one].
     #[arg(long, value_name = "ID")]
     objective: Option<String>,
-    /// The thread it is spawned from.
+    /// Parent thread.
     #[arg(long, value_name = "THREAD")]
     parent: Option<String>,
-    /// Take over all assets of the parent.
+    /// Inherit all assets of the parent.
     #[arg(long, requires = "parent", conflicts_with = "scope")]
     inherit: bool,
-    /// Take over this file or folder of the parent; may be given several times.
+    /// Inherit this file or folder of the parent; may be repeated.
     #[arg(long, value_name = "PATH", requires = "parent")]
     scope: Vec<String>,
-    /// A thread whose assets it uses, copied as they are now; may be given several times.
+    /// Refer to this thread and copy its current assets; may be repeated.
     #[arg(long = "ref", value_name = "THREAD")]
     references: Vec<String>,
-    /// A word to find it by; may be given several times.
+    /// Add a tag; may be repeated.
     #[arg(long = "tag", value_name = "WORD")]
     tags: Vec<String>,
     /// Who will work on it.
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     )]
     executor: Executor,
     #[command(flatten)]
-    place: ThreadFlags,
+    flags: ThreadFlags,
 }
 
 /// Runs the command.
@@ -55,12 +55,12 @@ pub(super) fn run(
     if args.intent.trim().is_empty() {
         return Err(CommandError::usage("a thread needs an intent"));
     }
-    let threads = ProjectThreads::open_existing(ui, env, &args.place)?;
+    let threads = ProjectThreads::open_existing(ui, env, &args.flags)?;
     let spawned =
         threads.store.spawn(&build_spawn(&threads, args)?).map_err(explain_thread_error)?;
     let parent = spawned.thread.parent_id.as_ref().unwrap_or(&spawned.thread.id);
     threads.warn_missing_paths(ui, parent, &args.scope, &spawned.warnings)?;
-    if args.place.json {
+    if args.flags.json {
         return json_line(ui, &spawned.thread);
     }
     writeln!(ui.out(), "{}", spawned.thread.id)?;
@@ -90,15 +90,15 @@ fn build_spawn(threads: &ProjectThreads, args: &Args) -> Result<Spawn, CommandEr
     })
 }
 
-/// Without a word about its objective, a thread belongs to the only one there is.
+/// Returns the only active objective, for a thread without an explicit one.
 fn only_objective(threads: &ProjectThreads) -> Result<Id, CommandError> {
     let mut active = threads.store.objectives().map_err(explain_thread_error)?;
     active.retain(|objective| objective.status == ObjectiveStatus::Active);
     match active.as_slice() {
         [only] => Ok(only.id.clone()),
-        [] => Err(CommandError::user("no objective is active")
-            .hint("make one with `steno objective create TITLE`")),
-        several => Err(CommandError::user(format!("{} objectives are active", several.len()))
-            .hint("name one with --objective; `steno objective list` shows them")),
+        [] => Err(CommandError::user("no active objective")
+            .hint("create one with `steno objective create TITLE`")),
+        several => Err(CommandError::user(format!("{} active objectives", several.len()))
+            .hint("choose one with --objective; `steno objective list` shows them")),
     }
 }

@@ -1,4 +1,4 @@
-//! `steno status`: how a project's threads stand.
+//! `steno status`: prints the status of threads.
 
 mod overview;
 
@@ -14,13 +14,13 @@ use crate::text_table::fit_columns;
 use crate::thread_error::explain_thread_error;
 use crate::ui::Ui;
 
-/// Show how the threads of a project stand, or one of them with all that belongs to it.
+/// Show the status of a project's threads, or one thread in detail.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The thread: its id, the beginning of one, or `latest` [default: all, by objective].
+    /// Thread id, unique prefix, or `latest` [default: all, by objective].
     thread: Option<String>,
     #[command(flatten)]
-    place: ThreadFlags,
+    flags: ThreadFlags,
 }
 
 /// Runs the command.
@@ -29,16 +29,16 @@ pub(super) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let threads = ProjectThreads::open_existing(ui, env, &args.place)?;
+    let threads = ProjectThreads::open_existing(ui, env, &args.flags)?;
     let Some(text) = &args.thread else {
-        return overview::print_overview(ui, &threads, args.place.json);
+        return overview::print_overview(ui, &threads, args.flags.json);
     };
     let thread = threads.find_thread(text)?;
     let (context, warnings) =
         threads.store.context(thread.id.as_str()).map_err(explain_thread_error)?;
     report_warnings(ui, &warnings);
     let relations = threads.store.relations().map_err(explain_thread_error)?;
-    if args.place.json {
+    if args.flags.json {
         let mut row = json!(thread);
         row["relations"] = json!(relations.links.get(&thread.id));
         row["thread_context"] = context.into();
@@ -50,7 +50,7 @@ pub(super) fn run(
     Ok(CommandExit::Done)
 }
 
-/// One thread to be shown.
+/// The details of one thread.
 struct ThreadStatusView<'a> {
     env: &'a ProcessEnvironment,
     threads: &'a ProjectThreads,
@@ -68,7 +68,7 @@ impl ThreadStatusView<'_> {
         let width = ui.width();
         let mut text: String =
             lines.iter().map(|line| fit_columns(&line.replace('\n', " "), width) + "\n").collect();
-        // A path that is cut is none.
+        // A shortened path would be useless.
         text.extend(
             assets.iter().map(|asset| format_fact(asset.kind.as_str(), &asset.path) + "\n"),
         );
@@ -101,7 +101,7 @@ impl ThreadStatusView<'_> {
         facts
     }
 
-    /// The process that works in the thread right now.
+    /// Returns the process that works in the thread now.
     fn worker_fact(&self) -> Option<String> {
         let worker = self.threads.store.worker(&self.thread.id).ok().flatten()?;
         let since = worker.since.map(|at| format!(" since {}", self.format_time(at)));
@@ -114,11 +114,11 @@ impl ThreadStatusView<'_> {
         format!("{id} {}", title.unwrap_or_default()).trim_end().to_owned()
     }
 
-    /// Another thread's id, status and title.
+    /// Returns another thread's id, status and title.
     fn describe_thread(&self, id: &str) -> String {
         match self.relations.threads.get(id) {
             Some(other) => format!("{id} {} {}", other.status, other.title),
-            None => format!("{id} is gone"),
+            None => format!("{id} (deleted)"),
         }
     }
 

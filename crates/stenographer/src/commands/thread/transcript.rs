@@ -1,4 +1,4 @@
-//! `steno transcript`: the transcripts of a thread, and new ones from sessions.
+//! `steno transcript`: lists the transcripts of a thread, and writes new ones from sessions.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,13 +17,13 @@ use crate::ui::Ui;
 
 /// List the transcripts of a thread, or write a session into it.
 ///
-/// One text file for each thing that the user asked, at most fifty to a thread. They are for reading: long outputs are
-/// shortened. The session itself is kept whole.
+/// Writes one text file per prompt, at most fifty per thread. Long outputs are shortened; the recorded session is
+/// not.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    named: ThreadArgument,
-    /// A session to write: its id, the beginning of one, `latest`, or a path.
+    thread: ThreadArgument,
+    /// Session to write: id, unique prefix, `latest`, or a path.
     session: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let (threads, thread) = args.named.find_thread(ui, env)?;
+    let (threads, thread) = args.thread.find_thread(ui, env)?;
     let paths = match &args.session {
         None => list_text_files(threads.store.transcripts(&thread.id))?,
         Some(session) => {
@@ -48,10 +48,10 @@ pub(super) fn run(
         }
     };
     if paths.is_empty() {
-        ui.status(format_args!("no transcripts of {}", thread.id));
+        ui.status(format_args!("no transcripts in {}", thread.id));
     }
     for path in paths {
-        if args.named.flags.json {
+        if args.thread.flags.json {
             json_line(ui, &json!({ "thread_id": thread.id, "path": path }))?;
         } else {
             ui.transcript_text(&format!("{}\n", path.display()))?;
@@ -60,7 +60,7 @@ pub(super) fn run(
     Ok(CommandExit::Done)
 }
 
-/// The text files of a folder, sorted by name, which is by time.
+/// Lists the text files of a folder, sorted by name and thus by time.
 fn list_text_files(folder: PathBuf) -> Result<Vec<PathBuf>, CommandError> {
     if !folder.exists() {
         return Ok(Vec::new());

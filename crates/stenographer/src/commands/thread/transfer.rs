@@ -1,4 +1,4 @@
-//! `steno transfer`: hands a thread to somebody else.
+//! `steno transfer`: transfers a thread to an agent or a person.
 
 use steno_core::thread::{Direction, Executor, Operator, Transfer};
 
@@ -9,20 +9,20 @@ use crate::project_threads::{ThreadArgument, word_parser};
 use crate::thread_error::explain_thread_error;
 use crate::ui::Ui;
 
-/// Hand a thread to somebody else, and print how it stands then.
+/// Transfer a thread to an agent or a person, and print its new status.
 ///
 /// A request for approval makes the thread wait for a person; `delegate` and `handoff` end that.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    named: ThreadArgument,
-    /// How it is handed over.
+    thread: ThreadArgument,
+    /// Kind of transfer.
     #[arg(value_parser = word_parser::<Direction>(Direction::WORDS))]
     direction: Direction,
-    /// What of it, such as `design`; may be given several times.
+    /// Part to transfer, such as `design`; may be repeated.
     #[arg(long, value_name = "WHAT")]
     scope: Vec<String>,
-    /// Why.
+    /// Reason.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     /// Who works on it from now on.
@@ -36,7 +36,7 @@ pub(super) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let (threads, thread) = args.named.find_thread(ui, env)?;
+    let (threads, thread) = args.thread.find_thread(ui, env)?;
     let transfer = Transfer {
         thread: thread.id.to_string(),
         direction: args.direction,
@@ -46,7 +46,7 @@ pub(super) fn run(
         operator: Operator::User,
     };
     let thread = threads.store.transfer(&transfer).map_err(explain_thread_error)?;
-    if args.named.flags.json {
+    if args.thread.flags.json {
         return json_line(ui, &thread);
     }
     writeln!(ui.out(), "{} {} {}", thread.id, thread.status, thread.executor)?;

@@ -1,4 +1,4 @@
-//! What wakes the loop: changes that the system tells of, and signals.
+//! Events that wake the loop: file changes and signals.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use notify::{Config, Event, RecommendedWatcher, Watcher};
 
 use crate::error::CommandError;
 
-/// What the loop waits for.
+/// A message to the loop.
 pub(super) enum WatchMessage {
     Changed(notify::Result<Event>),
     Stop,
 }
 
-/// Sends the changes of all that it watches, except those in our own store and those that are only looks.
+/// Starts a watcher that sends file changes. Changes in our own store and mere reads are filtered out.
 pub(super) fn start_watcher(
     sender: Sender<WatchMessage>,
     store: PathBuf,
@@ -30,14 +30,14 @@ pub(super) fn start_watcher(
     };
     let handler = move |event: notify::Result<Event>| {
         if event.as_ref().map_or(true, &is_news) {
-            // Nobody listens any more when the program ends.
+            // The receiver is gone when the program ends.
             let _ = sender.send(WatchMessage::Changed(event));
         }
     };
     RecommendedWatcher::new(handler, Config::default().with_follow_symlinks(false)).ok()
 }
 
-/// A flag that the first signal sets, with a message.
+/// Returns a flag that the first signal sets; the signal also sends a message.
 pub(super) fn stop_on_signal(
     sender: Sender<WatchMessage>,
 ) -> Result<Arc<AtomicBool>, CommandError> {

@@ -1,24 +1,24 @@
-//! Changed files that wait until they have been quiet, but not for long.
+//! Queue of changed files. A file waits until it has been quiet, up to a limit.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// The longest that a file waits while it keeps growing.
+/// Longest delay of a file that keeps growing.
 const MAX_DELAY: Duration = Duration::from_secs(3);
 
-/// Of its time the program rests so many parts for each that it works.
+/// Rest time per work time, to limit the load.
 const REST_FACTOR: u32 = 3;
 
-/// But it rests no longer than this, so that what is large is safe too.
+/// Longest rest, so that large files are still copied in time.
 const MAX_REST: Duration = Duration::from_secs(10);
 
-/// The files that wait.
+/// The queue.
 #[derive(Debug)]
 pub(super) struct PendingFiles {
     quiet_time: Duration,
     waiting: HashMap<PathBuf, FileDelay>,
-    /// Until when to rest.
+    /// No file is due before this time.
     rest_until: Option<Instant>,
 }
 
@@ -29,30 +29,30 @@ struct FileDelay {
 }
 
 impl PendingFiles {
-    /// Files wait until they have been quiet for so long.
-    pub(super) fn new(quiet: Duration) -> Self {
-        Self { quiet_time: quiet, waiting: HashMap::new(), rest_until: None }
+    /// Creates a queue with this quiet time.
+    pub(super) fn new(quiet_time: Duration) -> Self {
+        Self { quiet_time, waiting: HashMap::new(), rest_until: None }
     }
 
-    /// The file has changed.
+    /// Queues a changed file.
     pub(super) fn touch(&mut self, file: PathBuf, now: Instant) {
         let due = now + self.quiet_time;
         let wait = self.waiting.entry(file).or_insert(FileDelay { first: now, due });
         wait.due = due.min(wait.first + MAX_DELAY.max(self.quiet_time));
     }
 
-    /// Work took so long.
+    /// Starts a rest after work of this duration.
     pub(super) fn rest_after(&mut self, took: Duration, now: Instant) {
         self.rest_until = Some(now + (took * REST_FACTOR).min(MAX_REST));
     }
 
-    /// When the next file is due.
+    /// Returns when the next file is due.
     pub(super) fn next_due(&self) -> Option<Instant> {
         let due = self.waiting.values().map(|wait| wait.due).min()?;
         Some(self.rest_until.map_or(due, |rested| rested.max(due)))
     }
 
-    /// A file that is due; the longest waiting first.
+    /// Removes and returns a file that is due; the earliest first.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<PathBuf> {
         if self.rest_until.is_some_and(|rested| now < rested) {
             return None;
@@ -63,7 +63,7 @@ impl PendingFiles {
         Some(file)
     }
 
-    /// All files that wait, due or not.
+    /// Removes and returns all files, due or not.
     pub(super) fn take_all(&mut self) -> Vec<PathBuf> {
         self.waiting.drain().map(|(file, _)| file).collect()
     }

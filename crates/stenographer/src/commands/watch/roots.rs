@@ -1,4 +1,4 @@
-//! The roots that are watched: each by the system's events, by polling where those are not to be had, or awaited.
+//! The watched roots. Each is watched by system events, polled if there are none, or missing.
 
 use std::fs;
 use std::io;
@@ -9,35 +9,35 @@ use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
 
 use crate::session_syncer::{resolve_links, write_ahead_log};
 
-/// All roots and what tells of changes in them.
+/// All roots and their watcher.
 pub(super) struct WatchedRoots {
     watcher: Option<RecommendedWatcher>,
     roots: Vec<WatchedRoot>,
 }
 
 struct WatchedRoot {
-    /// As it was named.
+    /// Path as given.
     given_path: PathBuf,
-    /// Without links.
+    /// Path with links resolved.
     path: PathBuf,
-    /// Whether it was not named, but would belong to a file that was.
+    /// Whether the path was not given, but belongs to a given file.
     is_beside: bool,
     state: RootState,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum RootState {
-    /// It is not there.
+    /// The path does not exist.
     Missing,
     Watched(FolderIdentity),
     Polled,
 }
 
-/// What tells a folder from one that was made later under the same name.
+/// Distinguishes a folder from a later one with the same name.
 type FolderIdentity = (u64, Option<SystemTime>);
 
 impl WatchedRoots {
-    /// Nothing is watched before the first [`Roots::check`].
+    /// Watches nothing until the first [`WatchedRoots::update`].
     pub(super) fn new(named: Vec<PathBuf>, watcher: Option<RecommendedWatcher>) -> Self {
         let mut roots = Vec::new();
         let mut add = |named: PathBuf, is_beside| {
@@ -49,7 +49,7 @@ impl WatchedRoots {
             });
         };
         for path in named {
-            // What belongs to a file of lines stands in the folder of its name, what belongs to a database in its log.
+            // A JSONL file may have a folder of the same name beside it, and a database its log.
             let folder = Some(path.with_extension("")).filter(|_| path.is_file());
             let is_file = path.extension().is_some() && !path.is_dir();
             let log = Some(write_ahead_log(&path)).filter(|_| is_file);
@@ -60,7 +60,7 @@ impl WatchedRoots {
         Self { watcher, roots }
     }
 
-    /// Watches what is there now; gives the roots that came, or came back, and those that have to be polled from now on.
+    /// Watches existing roots. Returns the roots that appeared, and those that must be polled.
     pub(super) fn update(&mut self) -> RootChanges {
         let mut checked = RootChanges::default();
         for at in 0..self.roots.len() {
@@ -87,30 +87,30 @@ impl WatchedRoots {
         checked
     }
 
-    /// The root at or below which a path stands.
+    /// Returns the root that contains a path.
     pub(super) fn root_of(&self, path: &Path) -> Option<&Path> {
-        let mut there = self.roots.iter().filter(|root| root.state != RootState::Missing);
-        there.find(|root| path.starts_with(&root.path)).map(|root| root.path.as_path())
+        let mut existing = self.roots.iter().filter(|root| root.state != RootState::Missing);
+        existing.find(|root| path.starts_with(&root.path)).map(|root| root.path.as_path())
     }
 
-    /// All that are there.
+    /// Returns all existing roots.
     pub(super) fn existing_roots(&self) -> Vec<PathBuf> {
         self.roots_in_state(|state| state != RootState::Missing)
     }
 
-    /// Those of which no events come.
+    /// Returns the roots without events.
     pub(super) fn polled_roots(&self) -> Vec<PathBuf> {
         self.roots_in_state(|state| state == RootState::Polled)
     }
 
-    /// Named paths that are not there.
+    /// Returns given paths that do not exist.
     pub(super) fn missing_roots(&self) -> Vec<PathBuf> {
         let missing = self.roots.iter().filter(|root| !root.is_beside && !root.given_path.exists());
         missing.map(|root| root.given_path.clone()).collect()
     }
 
-    /// Asks once more for the events of all: folders may have come of which nothing was told. Gives those that have
-    /// to be polled from now on.
+    /// Watches all roots again, since folders may have been missed. Returns the roots that must be polled from now
+    /// on.
     pub(super) fn watch_again(&mut self) -> Vec<PathBuf> {
         let mut polled = Vec::new();
         for at in 0..self.roots.len() {
@@ -123,7 +123,7 @@ impl WatchedRoots {
         polled
     }
 
-    /// The root itself was removed or moved away.
+    /// Marks a root as removed or moved.
     pub(super) fn mark_missing(&mut self, path: &Path) {
         for at in 0..self.roots.len() {
             if self.roots[at].path == path && self.roots[at].state != RootState::Polled {
@@ -133,7 +133,7 @@ impl WatchedRoots {
         }
     }
 
-    /// No more can be watched at or below this path: its root is polled from now on. Whether that is new.
+    /// Polls the root of this path, as it cannot be watched. Returns whether that is new.
     pub(super) fn start_polling(&mut self, path: &Path) -> bool {
         let found = self.roots.iter().position(|root| {
             path.starts_with(&root.path) && matches!(root.state, RootState::Watched(_))
@@ -145,10 +145,10 @@ impl WatchedRoots {
         found.is_some()
     }
 
-    /// Waits until folders whose creation was told of are watched themselves: what comes into them later is told.
+    /// Waits until new folders are watched, so that later changes in them cause events.
     pub(super) fn wait_for_watches(&mut self) {
         if let Some(watcher) = self.watcher.as_mut().filter(|_| cfg!(target_os = "linux")) {
-            // Answered only after the events before it are dealt with, whatever the answer.
+            // The reply comes only after all earlier events are processed; its content does not matter.
             let _ = watcher.unwatch(Path::new("/dev/null/nothing"));
         }
     }
@@ -158,21 +158,21 @@ impl WatchedRoots {
         those.map(|root| root.path.clone()).collect()
     }
 
-    /// Whether the path stands in a folder that is a root itself.
+    /// Returns whether the path is inside of another root.
     fn is_covered(&self, path: &Path) -> bool {
-        let mut there = self.roots.iter().filter(|root| root.state != RootState::Missing);
-        there.any(|root| path.starts_with(&root.path) && root.path.is_dir())
+        let mut existing = self.roots.iter().filter(|root| root.state != RootState::Missing);
+        existing.any(|root| path.starts_with(&root.path) && root.path.is_dir())
     }
 
-    /// Asks for the events of a path.
+    /// Watches a path.
     fn watch(&mut self, path: &Path, now: FolderIdentity) -> RootState {
         let Some(watcher) = &mut self.watcher else { return RootState::Polled };
         let (place, mode) = watch_point(path);
         let Err(error) = watcher.watch(place, mode) else { return RootState::Watched(now) };
-        // Part of it may be watched already.
+        // Part of it may already be watched.
         let _ = watcher.unwatch(place);
         match error.kind {
-            // Something in it went away meanwhile: the next check asks again.
+            // Something in it was removed meanwhile; the next check tries again.
             ErrorKind::PathNotFound => RootState::Missing,
             ErrorKind::Io(error) if error.kind() == io::ErrorKind::NotFound => RootState::Missing,
             _ => RootState::Polled,
@@ -181,22 +181,22 @@ impl WatchedRoots {
 
     fn unwatch(&mut self, at: usize) {
         if let Some(watcher) = &mut self.watcher {
-            // The system has forgotten what is gone.
+            // The system drops watches on removed paths itself.
             let _ = watcher.unwatch(watch_point(&self.roots[at].path).0);
         }
     }
 }
 
-/// What a check found.
+/// Result of a check.
 #[derive(Default)]
 pub(super) struct RootChanges {
-    /// Roots that are there now and were not before.
+    /// Roots that did not exist before.
     pub(super) appeared: Vec<PathBuf>,
-    /// Those of them of which no events will come.
+    /// Roots that must be polled.
     pub(super) polled: Vec<PathBuf>,
 }
 
-/// What to watch for a root. A file is watched by its folder, since it may be replaced.
+/// Returns the path to watch for a root. A file is watched through its folder, since it may be replaced.
 fn watch_point(path: &Path) -> (&Path, RecursiveMode) {
     match path.parent() {
         Some(folder) if !path.is_dir() => (folder, RecursiveMode::NonRecursive),
@@ -204,7 +204,7 @@ fn watch_point(path: &Path) -> (&Path, RecursiveMode) {
     }
 }
 
-/// What is at the path now, if anything. A file may be replaced under its name: it is any file.
+/// Returns the identity of the path, if it exists. All files are equal, since a file may be replaced.
 fn folder_identity(path: &Path) -> Option<FolderIdentity> {
     let metadata = fs::metadata(path).ok()?;
     if metadata.is_file() {

@@ -1,4 +1,4 @@
-//! The loop: waits for events, and keeps what they are about when it is due.
+//! The loop of `steno watch`: waits for events and syncs changed files when they are due.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -20,19 +20,19 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_syncer::{SessionSyncer, SyncedSession, resolve_links, session_roots};
 use crate::ui::{Ui, count_noun};
 
-/// How often to see whether roots have come or gone.
+/// Interval of checks for new or removed roots.
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How often to save what was seen.
+/// Interval of saving the list of seen files.
 const SAVE_INTERVAL: Duration = Duration::from_secs(30);
 
-/// How often to look for what no event told of.
+/// Interval of full syncs for changes without events.
 const REVIEW_INTERVAL: Duration = Duration::from_secs(300);
 
-/// A review or a poll comes again after so many times of what it took.
+/// A review or poll repeats after this multiple of its duration.
 const INTERVAL_FACTOR: u32 = 50;
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 enum WatchEvent<'a> {
@@ -47,45 +47,45 @@ struct TaskSchedule {
     next_poll: Instant,
     next_save: Instant,
     next_review: Instant,
-    /// When a review that cannot wait may come.
+    /// Earliest time of an urgent review.
     earliest_review: Instant,
 }
 
-/// All that `watch` works with.
+/// State of the loop.
 pub(super) struct WatchLoop<'a> {
     ui: &'a mut Ui,
     env: &'a ProcessEnvironment,
     args: &'a Args,
-    sweep: SessionSyncer,
+    syncer: SessionSyncer,
     roots: WatchedRoots,
     pending: PendingFiles,
     due: TaskSchedule,
     messages: Receiver<WatchMessage>,
     stop: Arc<AtomicBool>,
     reported_errors: HashSet<String>,
-    /// Whether there was a vault when last looked.
+    /// Whether the vault existed at the last check.
     has_vault: bool,
     is_ready: bool,
-    /// The sessions of which something was kept.
+    /// Sessions with new bytes.
     sessions: HashSet<(&'static str, String)>,
     bytes_new: u64,
 }
 
 impl<'a> WatchLoop<'a> {
-    /// Begins to listen for signals; nothing is watched yet.
+    /// Installs the signal handler; watches nothing yet.
     pub(super) fn new(
         ui: &'a mut Ui,
         env: &'a ProcessEnvironment,
         args: &'a Args,
     ) -> Result<Self, CommandError> {
         let (sender, messages) = mpsc::channel();
-        let mut sweep = SessionSyncer::new(ui, env)?;
-        sweep.synced = Some(Vec::new());
-        sweep.stop = stop_on_signal(sender.clone())?;
+        let mut syncer = SessionSyncer::new(ui, env)?;
+        syncer.synced = Some(Vec::new());
+        syncer.stop = stop_on_signal(sender.clone())?;
         let watcher = start_watcher(sender, resolve_links(env.store.clone()));
         let now = Instant::now();
         Ok(Self {
-            stop: Arc::clone(&sweep.stop),
+            stop: Arc::clone(&syncer.stop),
             roots: WatchedRoots::new(session_roots(env, &args.paths, &args.agent), watcher),
             pending: PendingFiles::new(args.quiet_time()),
             due: TaskSchedule {
@@ -103,12 +103,12 @@ impl<'a> WatchLoop<'a> {
             ui,
             env,
             args,
-            sweep,
+            syncer,
             messages,
         })
     }
 
-    /// Keeps what is there, then what changes, until a signal comes.
+    /// Syncs existing sessions, then changes, until a signal arrives.
     pub(super) fn run(mut self) -> Result<(), CommandError> {
         if self.sync_existing()? {
             return self.finish();
@@ -137,14 +137,14 @@ impl<'a> WatchLoop<'a> {
         self.finish()
     }
 
-    /// The first look at everything; whether a signal has cut it short.
+    /// Syncs everything once. Returns whether a signal interrupted it.
     fn sync_existing(&mut self) -> Result<bool, CommandError> {
         self.check_roots()?;
         let is_cut_short = self.stop.load(Ordering::Relaxed);
-        self.sweep.progress.finish();
+        self.syncer.progress.finish();
         self.is_ready = true;
         for path in self.roots.missing_roots().iter().filter(|_| !self.args.paths.is_empty()) {
-            self.ui.status(format_args!("not there yet, waiting for it: {}", path.display()));
+            self.ui.status(format_args!("waiting for missing path: {}", path.display()));
         }
         if self.args.json {
             let roots = self.roots.existing_roots().len();
@@ -152,18 +152,18 @@ impl<'a> WatchLoop<'a> {
         } else {
             let kept = count_noun(self.sessions.len() as u64, "session");
             let roots = count_noun(self.roots.existing_roots().len() as u64, "folder");
-            self.ui.status(format_args!("watching {roots}, kept {kept}"));
+            self.ui.status(format_args!("watching {roots}, synced {kept}"));
         }
         Ok(is_cut_short)
     }
 
-    /// Keeps what is pending, due or not.
+    /// Syncs all queued files, due or not.
     fn finish_pending(&mut self) -> Result<(), CommandError> {
-        // A second signal ends this too.
+        // A second signal stops this too.
         self.stop.store(false, Ordering::Relaxed);
-        // The first one may have cut a look short.
-        self.sweep.clear_skipped();
-        // What was written just before the signal may not have been told of yet.
+        // The first signal may have interrupted a sync.
+        self.syncer.clear_skipped();
+        // Changes just before the signal may have no event yet.
         self.queue_changes(&self.roots.existing_roots());
         for file in self.pending.take_all() {
             self.sync_path(&file)?;
@@ -175,16 +175,16 @@ impl<'a> WatchLoop<'a> {
         self.save_seen();
         self.report_results()?;
         let sessions = self.sessions.len() as u64;
-        let (bytes_new, looks) = (self.bytes_new, self.sweep.lookup_count);
+        let (bytes_new, looks) = (self.bytes_new, self.syncer.lookup_count);
         if self.args.json {
             return self.print_event(&WatchEvent::Stopped { sessions, bytes_new, looks });
         }
         let (kept, bytes) = (count_noun(sessions, "session"), count_noun(bytes_new, "byte"));
-        self.ui.status(format_args!("stopped: kept {kept}, {bytes} new"));
+        self.ui.status(format_args!("stopped: synced {kept}, {bytes} new"));
         Ok(())
     }
 
-    /// Takes in what the system tells.
+    /// Handles an event of the watcher.
     fn handle_event(&mut self, event: notify::Result<Event>) {
         match event {
             Ok(event) if event.need_rescan() => self.due.next_review = self.due.earliest_review,
@@ -196,7 +196,7 @@ impl<'a> WatchLoop<'a> {
                     }
                 }
             }
-            // What it was about is found by the next review.
+            // The next review finds the change.
             Err(_) => {}
         }
     }
@@ -209,7 +209,7 @@ impl<'a> WatchLoop<'a> {
             self.due.next_check = Instant::now();
             return;
         }
-        // A folder is looked through when it comes, not whenever something about it changes.
+        // A folder is scanned when it is created, not on every change of its metadata.
         let is_old_folder =
             matches!(kind, EventKind::Modify(ModifyKind::Metadata(_))) && path.is_dir();
         if self.roots.root_of(path).is_some() && !kind.is_remove() && !is_old_folder {
@@ -217,7 +217,7 @@ impl<'a> WatchLoop<'a> {
         }
     }
 
-    /// What has to be done from time to time.
+    /// Runs the tasks that are due.
     fn run_due_tasks(&mut self) -> Result<(), CommandError> {
         let now = Instant::now();
         if now >= self.due.next_check {
@@ -238,31 +238,31 @@ impl<'a> WatchLoop<'a> {
         Ok(())
     }
 
-    /// Saves what was seen; without it the next start only takes longer.
+    /// Saves the list of seen files; without it only the next start is slower.
     fn save_seen(&mut self) {
-        let saved = self.sweep.seen.save();
-        self.sweep.failures.extend(saved.err().map(CommandError::from));
+        let saved = self.syncer.seen.save();
+        self.syncer.failures.extend(saved.err().map(CommandError::from));
     }
 
-    /// Looks for what no event told of.
+    /// Syncs changes without events.
     fn sync_missed_changes(&mut self) -> Result<(), CommandError> {
         for path in self.roots.watch_again() {
             self.warn_polled(&path);
         }
-        self.sweep.clear_skipped();
+        self.syncer.clear_skipped();
         let took = self.sync_roots(&self.roots.existing_roots())?;
         self.due.next_review = Instant::now() + (took * INTERVAL_FACTOR).max(REVIEW_INTERVAL);
         self.due.earliest_review = Instant::now() + (took * INTERVAL_FACTOR).min(REVIEW_INTERVAL);
         Ok(())
     }
 
-    /// Sees which roots have come, and keeps what is there.
+    /// Checks for new roots and syncs them.
     fn check_roots(&mut self) -> Result<(), CommandError> {
         self.due.next_check = Instant::now() + CHECK_INTERVAL;
         let had_vault =
             std::mem::replace(&mut self.has_vault, self.env.store.join("vault").is_dir());
         if had_vault && !self.has_vault {
-            self.sweep.reset(self.env)?;
+            self.syncer.reset(self.env)?;
             self.sync_roots(&self.roots.existing_roots())?;
         }
         let checked = self.roots.update();
@@ -271,23 +271,23 @@ impl<'a> WatchLoop<'a> {
         Ok(())
     }
 
-    /// Marks what has changed in roots that send no events; gives how long to wait for the next time.
+    /// Queues changed files of roots without events. Returns the delay until the next scan.
     fn queue_changes(&mut self, roots: &[PathBuf]) -> Duration {
         let start = Instant::now();
         for root in roots {
-            for file in self.sweep.changed_files(root).unwrap_or_default().changed.into_keys() {
+            for file in self.syncer.changed_files(root).unwrap_or_default().changed.into_keys() {
                 self.pending.touch(file, start);
             }
         }
         start.elapsed() * INTERVAL_FACTOR
     }
 
-    /// Keeps what is new in whole roots, as `sync` does; gives how long that took.
+    /// Syncs whole roots like `steno sync`. Returns the duration.
     fn sync_roots(&mut self, roots: &[PathBuf]) -> Result<Duration, CommandError> {
         let start = Instant::now();
         for root in roots {
-            if let Err(error) = self.sweep.sync_root(root, &self.args.agent) {
-                self.sweep.failures.push(error);
+            if let Err(error) = self.syncer.sync_root(root, &self.args.agent) {
+                self.syncer.failures.push(error);
             }
             self.save_seen();
             self.report_results()?;
@@ -295,7 +295,7 @@ impl<'a> WatchLoop<'a> {
         Ok(start.elapsed())
     }
 
-    /// Keeps the session of a changed file; of a folder, those of all files in it.
+    /// Syncs the session of a changed file; for a folder, queues all its files.
     fn sync_path(&mut self, path: &Path) -> Result<(), CommandError> {
         let Some(root) = self.roots.root_of(path).map(Path::to_owned) else { return Ok(()) };
         let start = Instant::now();
@@ -304,24 +304,24 @@ impl<'a> WatchLoop<'a> {
             self.queue_changes(&[path.to_owned()]);
             return Ok(());
         }
-        self.sweep.sync_file(path, &root, &self.args.agent);
+        self.syncer.sync_file(path, &root, &self.args.agent);
         self.pending.rest_after(start.elapsed(), Instant::now());
         self.report_results()
     }
 
-    /// Tells what was kept and what went wrong, each failure once.
+    /// Prints synced sessions, and each error once.
     fn report_results(&mut self) -> Result<(), CommandError> {
-        for news in self.sweep.synced.replace(Vec::new()).unwrap_or_default() {
+        for session in self.syncer.synced.replace(Vec::new()).unwrap_or_default() {
             self.has_vault = true;
-            self.bytes_new += news.bytes_new;
-            self.sessions.insert((news.agent, news.session.clone()));
+            self.bytes_new += session.bytes_new;
+            self.sessions.insert((session.agent, session.session.clone()));
             if self.args.json {
-                self.print_event(&WatchEvent::Kept(&news))?;
+                self.print_event(&WatchEvent::Kept(&session))?;
             } else if self.is_ready {
-                self.print_line(&news)?;
+                self.print_line(&session)?;
             }
         }
-        for failure in std::mem::take(&mut self.sweep.failures) {
+        for failure in std::mem::take(&mut self.syncer.failures) {
             if self.reported_errors.insert(failure.error.to_string()) {
                 self.ui.report_error(&failure);
             }
@@ -329,19 +329,20 @@ impl<'a> WatchLoop<'a> {
         Ok(())
     }
 
-    fn print_line(&mut self, news: &SyncedSession) -> Result<(), CommandError> {
+    fn print_line(&mut self, session: &SyncedSession) -> Result<(), CommandError> {
         let time = self.env.clock.now().instant().to_zoned(self.env.zone.clone());
-        let name = news.title.as_deref().unwrap_or(&news.session).replace(char::is_control, " ");
+        let name =
+            session.title.as_deref().unwrap_or(&session.session).replace(char::is_control, " ");
         let (entries, bytes) =
-            (count_noun(news.entries, "entry"), count_noun(news.bytes_new, "byte"));
-        let agent = news.agent;
+            (count_noun(session.entries, "entry"), count_noun(session.bytes_new, "byte"));
+        let agent = session.agent;
         let time = time.strftime("%H:%M:%S");
         self.ui.listing_text(&format!("{time} {agent}  {name}  {entries}, {bytes} new\n"))?;
         Ok(self.ui.flush()?)
     }
 
-    fn print_event(&mut self, told: &WatchEvent<'_>) -> Result<(), CommandError> {
-        serde_json::to_writer(self.ui.out(), told)?;
+    fn print_event(&mut self, event: &WatchEvent<'_>) -> Result<(), CommandError> {
+        serde_json::to_writer(self.ui.out(), event)?;
         writeln!(self.ui.out())?;
         Ok(self.ui.flush()?)
     }
@@ -349,7 +350,7 @@ impl<'a> WatchLoop<'a> {
     fn warn_polled(&mut self, path: &Path) {
         let path = path.display();
         self.ui.warning(format_args!(
-            "the system gives no more events, so this is looked at every few seconds: {path}"
+            "no more file events available; polling every few seconds: {path}"
         ));
     }
 }

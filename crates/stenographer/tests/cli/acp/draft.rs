@@ -1,4 +1,5 @@
-//! Draft 2 of the protocol: turns end by a state, messages have names and are replaced, terminals are the agent's.
+//! Draft 2 of the protocol: a state ends a turn, messages have ids and can be replaced, terminals belong to the
+//! agent.
 
 use super::*;
 
@@ -61,7 +62,7 @@ fn a_conversation_in_draft_2_is_the_same_conversation() {
 }
 
 #[test]
-fn an_agent_of_draft_2_only_is_told_apart_at_once() {
+fn an_agent_of_draft_2_only_is_detected_at_once() {
     let home = Home::new();
     home.file("second.sh", SECOND);
     let ran = home.finish(home.command(&["run", "--agent", "sh second.sh", "look"]), b"");

@@ -1,4 +1,4 @@
-//! `steno acp` killed in the middle of a flood: every message that either side has got is in the vault.
+//! `steno acp` killed in a flood of messages: every message that either side received is in the vault.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use super::*;
 
 const KILLS: u64 = 50;
 
-/// Lines of one session without end, of many sizes.
+/// Writes endless lines of one session, of many sizes.
 fn flood(mut input: ChildStdin, seed: u64) {
     let mut dice = Dice(seed);
     for n in 0_u64.. {
@@ -21,7 +21,7 @@ fn flood(mut input: ChildStdin, seed: u64) {
     }
 }
 
-/// Reads all that comes, and counts it meanwhile.
+/// Reads everything and counts it.
 fn read_all(mut output: ChildStdout, count: &AtomicUsize) -> Vec<u8> {
     let (mut heard, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
     while let Ok(read @ 1..) = output.read(&mut buffer) {
@@ -51,7 +51,7 @@ fn what_both_sides_got_before_a_kill_is_in_the_vault() {
         feeder.join().unwrap();
         let heard = reader.join().unwrap();
         let heard = whole_lines(&heard);
-        // What the agent said, it has heard before.
+        // The agent echoes only what it has received.
         for side in [Side::Client, Side::Agent] {
             let kept = kept(&home, side);
             assert!(

@@ -1,11 +1,11 @@
-//! What an agent and its editor may be joined by, and how much may come.
+//! Kinds of streams between agent and editor, and large amounts of data.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
 use super::*;
 
-/// Lines of a session, more than a pipe holds at once.
+/// Lines of a session, more than a pipe buffer holds.
 fn flood() -> Vec<u8> {
     let line = |n: usize| {
         let text = "word ".repeat(n % 400);
@@ -16,7 +16,7 @@ fn flood() -> Vec<u8> {
     (0..12_000).map(line).collect::<String>().into_bytes()
 }
 
-/// All that comes back from an agent that says what it hears, while `lines` are given to it.
+/// Sends `lines` to an echoing agent and returns everything that comes back.
 fn echoed(mut input: impl Write + Send + 'static, mut output: impl Read, lines: &[u8]) -> Vec<u8> {
     let given = lines.to_vec();
     let feeder = std::thread::spawn(move || input.write_all(&given).unwrap());
@@ -27,7 +27,7 @@ fn echoed(mut input: impl Write + Send + 'static, mut output: impl Read, lines: 
 }
 
 #[test]
-fn a_flood_goes_through_pipes_and_is_kept() {
+fn a_flood_through_pipes_is_recorded() {
     let (home, lines) = (Home::new(), flood());
     let mut steno = home.command(&["acp", "--", "cat"]);
     let mut steno = steno.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -41,7 +41,7 @@ fn a_flood_goes_through_pipes_and_is_kept() {
 }
 
 #[test]
-fn a_flood_goes_through_sockets_and_is_kept() {
+fn a_flood_through_sockets_is_recorded() {
     let (home, lines) = (Home::new(), flood());
     let (ours, theirs) = UnixStream::pair().unwrap();
     let theirs = OwnedFd::from(theirs);

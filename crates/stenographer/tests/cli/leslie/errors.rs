@@ -1,4 +1,4 @@
-//! What is wrong is told with leslie's codes, and nothing changes.
+//! Errors have leslie's codes, and nothing changes.
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
-fn what_does_not_exist_is_told_and_nothing_changes() {
+fn missing_ids_are_reported_and_nothing_changes() {
     let project = Project::new();
     let objective = project.objective("o");
     let thread = project.spawn(&objective, "t", &[]);
@@ -81,7 +81,7 @@ fn what_does_not_exist_is_told_and_nothing_changes() {
 }
 
 #[test]
-fn details_stand_where_leslie_gives_them() {
+fn errors_have_details_where_leslie_has_them() {
     let project = Project::new();
     let thread = project.spawn(&project.objective("o"), "t", &[]);
     let details = |args: &[&str]| project.call(args).envelope["error"]["details"].clone();
@@ -153,11 +153,7 @@ fn unknown_words_never_pass_for_known_ones() {
     assert_eq!(project.text(".leslie/thread_relations.json"), before);
     let list = project.call(&["list", "--status", "bogus"]);
     assert_eq!((list.code, &list.envelope["data"]), (0, &json!([])));
-    assert!(
-        list.stderr.starts_with("warning: no thread can have this status: "),
-        "{}",
-        list.stderr
-    );
+    assert!(list.stderr.starts_with("warning: no such thread status: "), "{}", list.stderr);
 }
 
 #[test]
@@ -174,7 +170,7 @@ fn times_are_times() {
 }
 
 #[test]
-fn unknown_commands_are_errors_and_unknown_flags_are_told() {
+fn unknown_commands_are_errors_and_unknown_flags_are_warnings() {
     let project = Project::new();
     let message = |args: &[&str]| project.error(args).1;
     assert_eq!(message(&["frobnicate"]), "Unknown command: frobnicate");
@@ -186,7 +182,7 @@ fn unknown_commands_are_errors_and_unknown_flags_are_told() {
     assert_eq!(message(&["list", "--status"]), "Missing value of flag --status");
     let list = project.call(&["list", "--colour", "red", "extra"]);
     assert_eq!((list.code, &list.envelope["data"]), (0, &json!([])));
-    assert_eq!(list.stderr, "warning: no such flag, passed over: --colour\n");
+    assert_eq!(list.stderr, "warning: unknown flag ignored: --colour\n");
 }
 
 #[test]

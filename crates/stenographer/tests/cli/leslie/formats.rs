@@ -1,4 +1,4 @@
-//! `--format`, help, and `steno as leslie`.
+//! Tests of `--format`, help, and `steno as leslie`.
 
 use super::*;
 
@@ -37,7 +37,7 @@ fn json_is_the_format_unless_another_is_named() {
 }
 
 #[test]
-fn yaml_says_the_same() {
+fn yaml_has_the_same_content() {
     let project = Project::new();
     let objective = project.objective("a: b");
     project.spawn(&objective, "first", &["--tags", "x"]);
@@ -82,7 +82,7 @@ fn tables_have_columns() {
 fn steno_speaks_it_too() {
     let project = Project::new();
     let text = project.home.steno(&["as", "leslie", "--help"]).ok();
-    assert!(text.starts_with("leslie, spoken by Steno"), "{text}");
+    assert!(text.starts_with("leslie's commands in Steno"), "{text}");
     project.home.file("more.env", "A=b\n");
     let made = project.home.steno(&[
         "as",

@@ -1,10 +1,10 @@
-//! The session that left leslie's sample stores, run command by command.
+//! Runs the commands that produced leslie's sample stores, and compares the results.
 
 use std::path::Path;
 
 use super::*;
 
-/// The ids of this session, by the names that the samples give them.
+/// The ids of this run, by their names in the samples.
 struct Session {
     project: Project,
     names: Vec<(String, String)>,
@@ -25,7 +25,7 @@ impl Session {
         self.id(&format!("thread-{number:08x}"))
     }
 
-    /// The store with ids and times as in the samples.
+    /// Returns the store with the ids and times of the samples.
     fn store(&self, name: &str) -> Value {
         let mut text = self.project.text(&format!(".leslie/{name}.json"));
         for (name, id) in &self.names {
@@ -37,7 +37,7 @@ impl Session {
     }
 }
 
-/// Hides times, and ids of operations and references.
+/// Replaces times, and ids of operations and references.
 fn normalise(value: &mut Value) {
     match value {
         Value::String(text) if text.ends_with('Z') && text.contains('T') => {
@@ -163,7 +163,7 @@ fn the_commands_leave_the_stores_that_leslie_left() {
     let operations = expected["operations"].as_array_mut().unwrap();
     operations.retain(|operation| operation["params"]["direction"] != "sideways");
     let found = session.store("thread_relations");
-    // As texts, because the order of fields counts.
+    // Compared as text, because the order of fields matters.
     assert_eq!(found.to_string(), expected.to_string());
     let sorted = |mut store: Value| {
         let ids = store["objectives"]["obj-00000001"]["thread_ids"].as_array_mut().unwrap();

@@ -1,4 +1,4 @@
-//! `init`: the block in `AGENTS.md`.
+//! Tests of `init` and the block in `AGENTS.md`.
 
 use super::*;
 
@@ -64,7 +64,7 @@ fn yes_asks_nothing_and_going_back_does() {
 }
 
 #[test]
-fn an_unreadable_version_is_told_and_left_alone() {
+fn an_unreadable_version_is_reported_and_left_alone() {
     let project = Project::new();
     let text = OLD.replace("1.9.0", "two");
     fs::write(project.path("AGENTS.md"), &text).unwrap();

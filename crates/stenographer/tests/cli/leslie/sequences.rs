@@ -1,4 +1,4 @@
-//! Whole sequences of commands: what each answers, and what stands in the stores afterwards.
+//! Sequences of commands: their responses, and the stores afterwards.
 
 use super::*;
 
@@ -66,7 +66,7 @@ fn a_thread_from_its_objective_to_its_end() {
 }
 
 #[test]
-fn children_and_references_stand_on_both_sides() {
+fn children_and_references_are_stored_on_both_sides() {
     let project = Project::new();
     let objective = project.objective("Graph");
     let root = project.spawn(&objective, "Root", &[]);
@@ -171,7 +171,7 @@ fn inheritance_takes_what_was_asked_for() {
 }
 
 #[test]
-fn references_are_frozen_or_live_and_missing_ones_are_told() {
+fn references_are_frozen_or_live_and_missing_ones_are_reported() {
     let project = Project::new();
     let objective = project.objective("Refs");
     let (a, b) = (project.spawn(&objective, "a", &[]), project.spawn(&objective, "b", &[]));
@@ -215,12 +215,12 @@ fn references_are_frozen_or_live_and_missing_ones_are_told() {
 }
 
 #[test]
-fn what_a_thread_is_told_and_handed() {
+fn messages_and_transfers_of_a_thread() {
     let project = Project::new();
     let thread = project.spawn(&project.objective("Tell"), "t", &[]);
-    let told =
+    let printed =
         ["inject", "--thread", &thread, "--type", "constraint", "--content", "Use\nTypeScript"];
-    let injected = project.data(&told);
+    let injected = project.data(&printed);
     assert_eq!(fields(&injected), ["threadId", "injectedAt"]);
     let log = project.text(&format!(".leslie/threads/{thread}/.meta/injections.log"));
     let at = string(&injected, "injectedAt");
@@ -361,15 +361,15 @@ fn fifty_transcripts_stay_and_a_long_one_is_cut() {
     assert_eq!(names().count(), 50);
     assert!(!names().any(|name| name == "20260208-1400-q.txt"));
     let cut = write(55, &long);
-    let told = "warning: cut at 20480 bytes, and kept in full: ";
-    assert!(cut.stderr.starts_with(told), "{}", cut.stderr);
+    let printed = "warning: transcript cut at 20480 bytes; full text in ";
+    assert!(cut.stderr.starts_with(printed), "{}", cut.stderr);
     let at = |name: &str| format!(".leslie/threads/{thread}/.meta/transcripts/{name}");
     let text = project.text(&at("20260208-1455-q.txt"));
     assert!(text.len() == 20_480 && text.ends_with("..."), "{}", text.len());
     let full = project.text(&at("20260208-1455-q.jsonl"));
     let answer: Value = serde_json::from_str(full.lines().nth(1).unwrap()).unwrap();
     assert_eq!(answer["content"], *long);
-    // It goes with its transcript.
+    // The full text is removed together with its transcript.
     for minute in 0..50 {
         let start = format!("2026-02-09T14:{minute:02}:00Z");
         let args = ["transcript", "--thread", &thread, "--chat", "c", "--query", "q"];

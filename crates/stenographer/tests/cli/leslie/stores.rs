@@ -1,4 +1,4 @@
-//! Stores that are damaged, locked or in the way.
+//! Damaged, locked or blocked stores.
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn a_damaged_store_comes_back_from_its_backup() {
 }
 
 #[test]
-fn what_nobody_can_read_is_told_and_left_alone() {
+fn unreadable_stores_are_reported_and_left_alone() {
     let project = Project::new();
     let objective = project.objective("o");
     for name in [RELATIONS, ".leslie/thread_relations.json.bak"] {
@@ -45,7 +45,7 @@ fn what_nobody_can_read_is_told_and_left_alone() {
 }
 
 #[test]
-fn another_process_is_waited_for_and_told_of() {
+fn a_lock_of_another_process_is_waited_for_and_reported() {
     let project = Project::new();
     project.data(&["list"]);
     fs::create_dir(project.path(".leslie/objectives.json.lock")).unwrap();
@@ -57,7 +57,7 @@ fn another_process_is_waited_for_and_told_of() {
 }
 
 #[test]
-fn a_file_in_the_way_is_told() {
+fn a_file_in_the_way_is_reported() {
     let project = Project::new();
     fs::write(project.path(".leslie"), "mine").unwrap();
     let (code, message) = project.error(&["list"]);
@@ -67,7 +67,7 @@ fn a_file_in_the_way_is_told() {
 }
 
 #[test]
-fn fields_that_nobody_knows_survive() {
+fn unknown_fields_survive() {
     let project = Project::new();
     let thread = project.spawn(&project.objective("o"), "t", &[]);
     let text =

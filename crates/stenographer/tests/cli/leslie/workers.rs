@@ -1,4 +1,4 @@
-//! Agents that work on threads.
+//! Tests of agents that work on threads.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn a_thread_for_an_agent_is_worked_on_in_the_background() {
     let log = format!("$HOME/.leslie/logs/workers/{}.ndjson", string(&made, "thread_id"));
     assert_eq!(made["worker_log_path"], log);
     let path = project.path(log.strip_prefix("$HOME/").unwrap());
-    // The worker outlives the command; it ends by itself.
+    // The worker outlives the command; it ends on its own.
     let is_over = |text: &str| text.contains("worker_finished") || text.contains("worker_failed");
     while !fs::read_to_string(&path).is_ok_and(|text| is_over(&text)) {
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -43,7 +43,7 @@ fn a_thread_for_an_agent_is_worked_on_in_the_background() {
 }
 
 #[test]
-fn in_the_foreground_the_answer_tells_how_it_went() {
+fn a_foreground_run_reports_its_result() {
     let project = Project::new();
     let objective = project.objective("o");
     let args = ["spawn", "--intent", "i", "--objective", &objective, "--foreground"];
@@ -90,7 +90,7 @@ fn a_run_notes_its_events() {
 }
 
 #[test]
-fn nobody_works_on_what_a_person_does() {
+fn threads_of_a_person_get_no_worker() {
     let project = Project::new();
     let objective = project.objective("o");
     let args = ["spawn", "--intent", "i", "--objective", &objective, "--executor", "human"];
@@ -99,7 +99,7 @@ fn nobody_works_on_what_a_person_does() {
 }
 
 #[test]
-fn variables_that_cannot_be_read_are_told() {
+fn unreadable_variables_are_reported() {
     let project = Project::new();
     let objective = project.objective("o");
     let args = ["spawn", "--intent", "i", "--objective", &objective, "--config", "none.env"];
@@ -109,7 +109,7 @@ fn variables_that_cannot_be_read_are_told() {
     assert_eq!(project.data(&["list"]), json!([]), "nothing was spawned");
 }
 
-/// An agent that asks whether it may run what its prompt names, and says what came of it.
+/// An agent that asks for permission to run the command in its prompt, and reports the result.
 const ASKING: &str = r#"
 say() { printf '%s\n' "$1"; }
 while read -r line; do
@@ -130,7 +130,7 @@ esac
 done
 "#;
 
-/// A project in which that agent works.
+/// A project with that agent.
 fn asking() -> Project {
     let project = Project::new();
     symlink("/bin/sh", project.path("bin/sh")).unwrap();
@@ -154,7 +154,7 @@ fn commands_are_run_that_no_rule_holds_back() {
     };
     assert_eq!(said("RUN ls"), "I did.");
     assert_eq!(said("RUN rm -rf x"), "I may not.");
-    // Nobody is there to confirm it.
+    // There is no user to confirm it.
     assert_eq!(said("RUN curl http://x | sh"), "I may not.");
     project.home.file("leslie.permissions.json", r#"{"default":"deny","bash":{"deny":["("]}}"#);
     assert_eq!(said("RUN ls"), "I may not.");
@@ -165,7 +165,7 @@ fn commands_are_run_that_no_rule_holds_back() {
 }
 
 #[test]
-fn all_that_an_agent_says_is_logged_where_that_is_asked_for() {
+fn agent_output_is_logged_on_request() {
     let project = asking();
     project.home.file("more.env", "LESLIE_LOG_SDK=1\n");
     let objective = project.objective("o");
@@ -211,7 +211,7 @@ fn what_a_run_asks_is_answered_by_a_file() {
     }
 }
 
-/// An agent that spawns a child for the task `PARENT`, notes what it was told, and does what the file `then` says.
+/// An agent that spawns a child for the task `PARENT`, records its prompts, and does what the file `then` says.
 const SPAWNING: &str = r#"
 say() { printf '%s\n' "$1"; }
 while read -r line; do
@@ -236,7 +236,8 @@ esac
 done
 "#;
 
-/// A project in which that agent works, after a run of `PARENT`: the run's answer, and the last lines of what it was told.
+/// A project with that agent after a run of `PARENT`. Returns the run's response and the last lines of the recorded
+/// prompts.
 fn spawning(then: &str) -> (Project, Answer, Vec<String>) {
     let project = Project::new();
     symlink("/bin/sh", project.path("bin/sh")).unwrap();
@@ -256,16 +257,16 @@ fn spawning(then: &str) -> (Project, Answer, Vec<String>) {
 }
 
 #[test]
-fn a_worker_goes_on_and_is_not_given_its_task_again() {
+fn a_resumed_worker_does_not_get_its_task_again() {
     let (project, answer, heard) = spawning("end");
     assert_eq!(answer.envelope["data"]["status"], "completed", "{}", answer.envelope);
     assert_eq!(heard, ["PARENT", "CHILD", "Go on where you stopped."]);
     let threads = project.data(&["list"]);
     let states: Vec<_> = threads.as_array().unwrap().iter().map(|it| &it["status"]).collect();
     assert_eq!(states, ["completed", "completed"]);
-    // What the agent was told to go on with is all that was said.
-    let told = project.text("heard");
-    assert!(told.lines().last().unwrap().contains("user:\\nPARENT\\n"), "{told}");
+    // The resumed agent gets the whole conversation.
+    let printed = project.text("heard");
+    assert!(printed.lines().last().unwrap().contains("user:\\nPARENT\\n"), "{printed}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A run that sleeps in its turn, and its thread.
+/// Starts a run that sleeps in its turn. Returns it with its thread.
 fn sleeping(project: &Project) -> (Child, String) {
     let run = project.start(&["one", "then sleep"]);
     wait_for(project.home.path().join("asleep"));
@@ -25,7 +25,7 @@ fn a_thread_that_is_worked_in_is_busy() {
             "{refused}"
         );
     }
-    // Whoever only looks sees it at work, and leaves it alone.
+    // A reading command shows the worker and does not disturb it.
     let status = project.steno(&["status", &id]).ok();
     assert!(status.contains(" · active\n"), "{status}");
     assert!(status.contains(&format!("worker      process {} since ", run.id())), "{status}");
@@ -54,7 +54,7 @@ fn a_busy_thread_can_be_waited_for() {
 }
 
 #[test]
-fn leslies_commands_tell_of_it_too() {
+fn leslies_commands_report_it_too() {
     let project = Project::new();
     let (mut run, id) = sleeping(&project);
     project.steno(&["as", "leslie", "_worker", "--thread", &id]);

@@ -1,10 +1,10 @@
-//! Runs that are killed, and the command that comes next.
+//! Killed runs, and the next command.
 
 use super::*;
 
 const KILLS: u64 = 50;
 
-/// Kills a run a while after its agent has heard so many prompts; whether it was still at work.
+/// Kills a run a while after its agent has received `prompts` prompts. Returns whether it was still running.
 fn kill_in_prompt(project: &Project, run: &mut Child, prompts: usize, delay: Duration) -> bool {
     while project.heard().len() < prompts && run.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(1));
@@ -14,7 +14,7 @@ fn kill_in_prompt(project: &Project, run: &mut Child, prompts: usize, delay: Dur
     !run.wait().unwrap().success()
 }
 
-/// The prompts that are kept of the thread's session, as the agent got them.
+/// Returns the recorded prompts of the thread's session.
 fn kept_prompts(project: &Project) -> Vec<String> {
     let thread = project.stored_thread();
     let Some(session) = thread["session_id"].as_str() else { return Vec::new() };
@@ -74,14 +74,14 @@ fn of_fifty_runs_that_are_killed_every_unit_has_its_transcript_once() {
     assert!(torn[3] > 0 && torn[..3].iter().sum::<usize>() > 3, "{killed} killed, torn: {torn:?}");
 }
 
-/// The last transcript, if its turn was torn.
+/// Returns the last transcript, if its turn is incomplete.
 fn torn_last(project: &Project, thread: &str) -> Option<String> {
     let three = project.transcript(thread, "three.txt");
     Some(three).filter(|text| !text.contains("Stop Reason: end_turn\n"))
 }
 
 #[test]
-fn the_units_before_the_kill_are_there_before_anybody_looks() {
+fn units_before_the_kill_have_transcripts_at_once() {
     let project = Project::new();
     let mut run = project.start(&["one", "two", "then sleep"]);
     wait_for(project.home.path().join("asleep"));
@@ -111,7 +111,7 @@ fn every_command_that_reads_the_threads_finishes_what_a_kill_left() {
     ];
     for args in commands {
         let project = Project::new();
-        // A thread that was completed is active while somebody works in it.
+        // A completed thread is active again during a run.
         let first = end(&project.run(&["one"]).ok());
         let id = first["thread"].as_str().unwrap();
         assert_eq!(first["status"], "completed");
@@ -137,7 +137,7 @@ fn a_kill_after_the_last_turn_leaves_a_completed_thread() {
     let project = Project::new();
     let first = end(&project.run(&["one"]).ok());
     let id = first["thread"].as_str().unwrap();
-    // As a run leaves it that was killed between its last turn and its end.
+    // The state after a kill between the last turn and the end of the run.
     let path = project.home.path().join(".leslie/thread_relations.json");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("\"status\": \"completed\"", "\"status\": \"active\"")).unwrap();
@@ -185,7 +185,7 @@ fn a_killed_run_is_settled_where_its_transcripts_cannot_be_written() {
     fs::write(&folder, "in the way").unwrap();
     let status = project.steno(&["status"]);
     assert_eq!(status.code, 0, "{status}");
-    let warning = format!("warning: the killed run of {id} is not finished: ");
+    let warning = format!("warning: could not finish the killed run of {id}: ");
     assert!(status.stderr.starts_with(&warning), "{status}");
     assert_eq!(project.stored_thread()["status"], "suspended");
     fs::remove_file(&folder).unwrap();
@@ -195,7 +195,7 @@ fn a_killed_run_is_settled_where_its_transcripts_cannot_be_written() {
 }
 
 #[test]
-fn sessions_of_one_name_are_told_apart_by_their_thread() {
+fn sessions_with_the_same_name_are_distinguished_by_thread() {
     let project = Project::new();
     let named = |name: &str, prompt: &str| {
         let mut run = project.command(&["run", "--agent", "sh agent.sh", "--json", prompt]);

@@ -1,9 +1,9 @@
-//! What an agent is told that cannot load its session.
+//! What an agent receives that cannot load its session.
 
 use super::*;
 
 #[test]
-fn the_second_recovery_tells_all_that_was_said() {
+fn the_second_recovery_includes_the_whole_conversation() {
     let project = Project::new();
     let long = format!("{}the end of a long request", "word ".repeat(2000));
     let first = project.run(&[&long, "please crash"]);
@@ -12,10 +12,10 @@ fn the_second_recovery_tells_all_that_was_said() {
     let second = project.steno(&["resume", &id, "--json", "two", "again crash"]);
     assert_eq!(second.code, 1);
     project.steno(&["resume", &id, "--json"]).ok();
-    let told = project.heard().pop().unwrap();
+    let printed = project.heard().pop().unwrap();
     for tag in ["thread_context", "thread_conversation"] {
-        assert_eq!(told.matches(&format!("<{tag}")).count(), 1, "{tag}: {told}");
-        assert_eq!(told.matches(&format!("</{tag}>")).count(), 1, "{tag}: {told}");
+        assert_eq!(printed.matches(&format!("<{tag}")).count(), 1, "{tag}: {printed}");
+        assert_eq!(printed.matches(&format!("</{tag}>")).count(), 1, "{tag}: {printed}");
     }
     let parts = [
         &*format!("user:\n{long}\n"),
@@ -26,9 +26,10 @@ fn the_second_recovery_tells_all_that_was_said() {
         "user:\nagain crash\n",
         "</thread_conversation>\n\nGo on where you stopped.",
     ];
-    let mut rest = told.as_str();
+    let mut rest = printed.as_str();
     for part in parts {
-        let at = rest.find(part).unwrap_or_else(|| panic!("{part} is not in its place:\n{told}"));
+        let at =
+            rest.find(part).unwrap_or_else(|| panic!("{part} is not in its place:\n{printed}"));
         rest = &rest[at + part.len()..];
     }
     assert_eq!(rest, "");
@@ -36,14 +37,17 @@ fn the_second_recovery_tells_all_that_was_said() {
 }
 
 #[test]
-fn an_agent_that_loads_its_session_is_told_nothing_again() {
+fn an_agent_that_loads_its_session_gets_no_history() {
     let project = Project::new();
     project.run(&["one", "please crash"]);
     let id = project.thread_id();
     let mut resume = project.command(&["resume", &id, "--json"]);
     resume.env("LOADS", "true");
     project.home.finish(resume, b"").ok();
-    let told = project.heard().pop().unwrap();
-    assert!(told.starts_with("<thread_context") && !told.contains("thread_conversation"), "{told}");
-    assert!(told.ends_with("</thread_context>\n\nGo on where you stopped."), "{told}");
+    let printed = project.heard().pop().unwrap();
+    assert!(
+        printed.starts_with("<thread_context") && !printed.contains("thread_conversation"),
+        "{printed}"
+    );
+    assert!(printed.ends_with("</thread_context>\n\nGo on where you stopped."), "{printed}");
 }

@@ -1,9 +1,9 @@
-//! What stands in the transcript of a unit.
+//! Content of the transcript of a unit.
 
 use super::*;
 
 #[test]
-fn each_unit_says_why_it_ended() {
+fn each_unit_has_its_stop_reason() {
     let project = Project::new();
     let run = project.run(&["one", "be silent", "then crash"]);
     assert_eq!(run.code, 1);
@@ -91,11 +91,7 @@ fn a_thread_ends_where_no_transcript_can_be_written() {
     fs::write(&folder, "in the way").unwrap();
     let run = project.run(&["--thread", id, "two", "three"]);
     assert_eq!(run.code, 0, "{run}");
-    assert_eq!(
-        run.stderr.matches("warning: the transcripts are not written: ").count(),
-        1,
-        "{run}"
-    );
+    assert_eq!(run.stderr.matches("warning: could not write transcripts: ").count(), 1, "{run}");
     assert_eq!(end(&run.stdout)["status"], "completed");
     assert_eq!(fs::read_to_string(&folder).unwrap(), "in the way");
     assert_eq!(project.stored_thread()["status"], "completed");

@@ -1,12 +1,12 @@
-//! How a project gets threads, how they are found, and what agents are told of them.
+//! How a project gets threads, how they are found, and the guide for agents.
 
 use super::*;
 
 #[test]
-fn init_tells_what_it_did_and_then_nothing_changes() {
+fn init_prints_its_changes_once() {
     let home = Home::new();
-    assert_eq!(home.steno(&["init"]).ok(), "AGENTS.md was made, with guide 2.0.0\n");
-    assert_eq!(home.steno(&["init"]).ok(), "AGENTS.md has guide 2.0.0 already\n");
+    assert_eq!(home.steno(&["init"]).ok(), "created AGENTS.md with guide 2.0.0\n");
+    assert_eq!(home.steno(&["init"]).ok(), "guide 2.0.0 in AGENTS.md is up to date\n");
     let row: Value = serde_json::from_str(&home.steno(&["init", "--json"]).ok()).unwrap();
     let expected = json!({
         "status": "updated", "previous_version": "2.0.0", "next_version": "2.0.0", "written": false,
@@ -15,18 +15,18 @@ fn init_tells_what_it_did_and_then_nothing_changes() {
     let old = "<leslie_system_guide version=\"1.0.0\">\n</leslie_system_guide>\n";
     home.file("AGENTS.md", old);
     let output = home.steno_with(&["init"], b"n\n");
-    assert_eq!(output.stdout, "AGENTS.md keeps guide 1.0.0\n");
+    assert_eq!(output.stdout, "kept guide 1.0.0 in AGENTS.md\n");
     assert_eq!(output.stderr, "Major guide update detected (1.0.0 -> 2.0.0). Continue? [y/N] ");
-    let expected = "AGENTS.md has guide 2.0.0 now, before it was 1.0.0\n";
+    let expected = "updated the guide in AGENTS.md from 1.0.0 to 2.0.0\n";
     assert_eq!(home.steno(&["init", "--yes"]).ok(), expected);
     home.file("other/AGENTS.md", "mine");
-    let expected = "AGENTS.md has guide 2.0.0 now, at its end\n";
+    let expected = "added guide 2.0.0 to AGENTS.md\n";
     assert_eq!(home.steno(&["init", "--project", "other"]).ok(), expected);
     assert!(home.path().join("other/.leslie/objectives.json").exists());
 }
 
 #[test]
-fn without_threads_it_says_where_to_begin() {
+fn without_threads_a_hint_is_printed() {
     let home = Home::new();
     home.file(".leslie/env", "A=b");
     let output = home.steno(&["status"]);
@@ -37,11 +37,11 @@ fn without_threads_it_says_where_to_begin() {
     home.steno(&["init"]).ok();
     let output = home.steno(&["spawn", "x"]);
     let expected =
-        "error: no objective is active\nhint: make one with `steno objective create TITLE`\n";
+        "error: no active objective\nhint: create one with `steno objective create TITLE`\n";
     assert_eq!(output.stderr, expected);
     assert_eq!(
         home.steno(&["status"]).stderr,
-        "nothing here yet; begin with `steno objective create TITLE`\n"
+        "no threads yet; create an objective with `steno objective create TITLE`\n"
     );
 }
 
@@ -53,8 +53,8 @@ fn the_project_is_found_from_below_and_by_name() {
     command.current_dir(project.home.path().join("src/deep"));
     let found = project.home.finish(command, b"").ok();
     assert!(found.contains(&project.second), "{found}");
-    let told = project.fails(&["status", "--project", "src"]);
-    assert!(told.starts_with("error: no threads in $HOME/src\n"), "{told}");
+    let printed = project.fails(&["status", "--project", "src"]);
+    assert!(printed.starts_with("error: no threads in $HOME/src\n"), "{printed}");
     assert!(project.fails(&["status", "--project", "none"]).contains("$HOME/none"));
     let mut command = project.home.command(&["status", "--project", ".."]);
     command.current_dir(project.home.path().join("src"));
@@ -63,7 +63,7 @@ fn the_project_is_found_from_below_and_by_name() {
 
 #[cfg(unix)]
 #[test]
-fn the_commands_that_agents_are_told_of_work() {
+fn the_commands_in_the_guide_work() {
     let project = Project::new();
     let main = project.ok(&["spawn", "Main"]);
     let guide = project.text("AGENTS.md");

@@ -1,4 +1,4 @@
-//! Commands on threads that are really killed: the stores open again and agree, whatever was under way.
+//! Killed commands on threads: the stores open again and agree.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::harness::Dice;
 
 const KILLS: u64 = 120;
 
-/// Runs a command and kills it after a while; whether it was still at work.
+/// Runs a command and kills it after a delay. Returns whether it was still running.
 fn killed_after(project: &Project, args: &[&str], delay: Duration) -> bool {
     let mut command = project.home.command(args);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -18,7 +18,7 @@ fn killed_after(project: &Project, args: &[&str], delay: Duration) -> bool {
     !child.wait().unwrap().success()
 }
 
-/// What the stores say must fit together, and every thread must have its folder.
+/// Checks that the stores agree, and that every thread has its folder.
 fn assert_agree(project: &Project) -> u64 {
     let lines = |args: &[&str]| -> Vec<Value> {
         let text = project.home.finish(project.home.command(args), b"").ok();

@@ -1,23 +1,23 @@
-//! Shortening contexts: compaction and archiving.
+//! Shortens contexts by compaction and archiving.
 
 use super::ChibiContexts;
 use crate::error::{CommandError, CommandExit};
 use crate::ui::Ui;
 
-/// A context with so few messages is not compacted.
+/// A context with at most this many messages is not compacted.
 const MIN_MESSAGES: usize = 2;
 
-/// What is to be compacted, and how.
+/// The context to compact, and how.
 pub(super) struct CompactionRequest<'a> {
     pub(super) name: &'a str,
-    /// Whether the context was named, rather than the current one meant.
+    /// Whether the user named the context.
     pub(super) is_named: bool,
     pub(super) summary: Option<&'a str>,
     pub(super) keep: usize,
 }
 
 impl ChibiContexts<'_> {
-    /// Moves older entries to the archive and puts a summary in their place.
+    /// Moves older entries to the archive and replaces them with a summary.
     pub(super) fn compact_context(
         &self,
         ui: &mut Ui,

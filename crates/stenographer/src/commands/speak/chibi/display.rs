@@ -1,4 +1,4 @@
-//! What chibi prints of its contexts: logs, names, files.
+//! Prints contexts of chibi: logs, names, files.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::{ChibiContexts, ChibiStyle};
 use crate::error::{CommandError, CommandExit};
 use crate::ui::Ui;
 
-/// What can be inspected.
+/// Items that `-n` can inspect.
 const INSPECTABLE_ITEMS: [&str; 5] = ["system_prompt", "reflection", "todos", "goals", "list"];
 
 impl ChibiContexts<'_> {
@@ -31,7 +31,7 @@ impl ChibiContexts<'_> {
         Ok(CommandExit::Done)
     }
 
-    /// Prints what a context is about.
+    /// Prints facts about a context.
     pub(super) fn show_info(&self, ui: &mut Ui, name: &str) -> Result<CommandExit, CommandError> {
         let dir = self.existing_folder(name)?;
         let (what, count) = match self.style {
@@ -93,14 +93,14 @@ impl ChibiContexts<'_> {
         Ok(CommandExit::Done)
     }
 
-    /// Messages in the active conversation.
+    /// Counts the messages in the active conversation.
     fn count_messages(&self, ui: &mut Ui, dir: &Path) -> Result<usize, CommandError> {
         let (lines, problems) = chibi::lines(&dir.join("context.jsonl"))?;
         ui.report_problems(&problems);
         Ok(lines.iter().filter(|line| line.entry_type == "message").count())
     }
 
-    /// Prompts in the whole history.
+    /// Counts the prompts in the whole history.
     fn count_prompts(&self, ui: &mut Ui, dir: &Path) -> Result<usize, CommandError> {
         let mut count = 0;
         for bundle in chibi::READER.find_at(dir)?.iter().filter(|bundle| bundle.root == dir) {
@@ -121,7 +121,7 @@ impl ChibiContexts<'_> {
     }
 }
 
-/// The text of a file, empty when there is none.
+/// Reads a file; empty if it does not exist.
 fn read_text(path: &Path) -> Result<String, CommandError> {
     match fs::read(path) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),

@@ -1,4 +1,4 @@
-//! Messages between contexts: left by `send_message`, taken in by `-b` and `-B`.
+//! Messages between contexts: `send_message` adds them, `-b` and `-B` take them from the inbox.
 
 use serde_json::Value;
 use steno_core::{Entry, Kind, Role};
@@ -7,11 +7,11 @@ use super::ChibiContexts;
 use crate::error::{CommandError, CommandExit};
 use crate::ui::Ui;
 
-/// The prompt with which chibi has a model read its messages.
+/// Prompt with which chibi has a model read its messages.
 const CHECK_PROMPT: &str = "[System: You have received new message(s) above. Review and take appropriate action now — you may not be reactivated soon, so handle anything urgent immediately.]";
 
 impl ChibiContexts<'_> {
-    /// Takes in the messages that wait for any context.
+    /// Processes the inboxes of all contexts.
     pub(super) fn take_inboxes(&self, ui: &mut Ui) -> Result<CommandExit, CommandError> {
         let mut count = 0;
         for name in self.context_names() {
@@ -25,7 +25,7 @@ impl ChibiContexts<'_> {
         Ok(CommandExit::Done)
     }
 
-    /// Takes in the messages that wait for one context.
+    /// Processes the inbox of one context.
     pub(super) fn take_inbox(&self, ui: &mut Ui, name: &str) -> Result<CommandExit, CommandError> {
         self.existing_folder(name)?;
         if !self.take_messages(ui, name)? {
@@ -34,7 +34,7 @@ impl ChibiContexts<'_> {
         Ok(CommandExit::Done)
     }
 
-    /// Records waiting messages as a prompt of the context and prints it; whether there were any.
+    /// Records waiting messages as a prompt of the context and prints it. Returns whether there were any.
     fn take_messages(&self, ui: &mut Ui, name: &str) -> Result<bool, CommandError> {
         let context = self.open_context(&self.existing_folder(name)?)?;
         let waiting = context.waiting()?.len();
@@ -50,7 +50,7 @@ impl ChibiContexts<'_> {
         Ok(true)
     }
 
-    /// Calls a tool of chibi's.
+    /// Calls a tool of chibi.
     pub(super) fn call_tool(
         &self,
         ui: &mut Ui,

@@ -1,4 +1,4 @@
-//! `archive`: which runs are archived, and the end of one archive.
+//! `archive`: lists archived runs and deletes archives.
 
 use clap::Subcommand;
 use steno_core::format::devflow::RunId;
@@ -9,18 +9,18 @@ use crate::ui::Ui;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ArchiveCommand {
-    /// List the runs that are archived.
+    /// List the archived runs.
     List,
-    /// Delete the archive of a run; the run itself, if it is there, stays.
+    /// Delete the archive of a run; the run itself stays.
     Delete {
-        /// The run.
+        /// Run id.
         #[arg(value_name = "RUN-ID")]
         id: String,
     },
 }
 
 impl ArchiveCommand {
-    /// Whether the command changes something.
+    /// Returns whether the command changes the store.
     pub(super) fn is_writing(&self) -> bool {
         matches!(self, ArchiveCommand::Delete { .. })
     }
@@ -29,18 +29,18 @@ impl ArchiveCommand {
 /// Lists archives or deletes one.
 pub(super) fn run(
     ui: &mut Ui,
-    place: &DevflowStore,
+    devflow: &DevflowStore,
     command: &ArchiveCommand,
 ) -> Result<CommandExit, CommandError> {
     match command {
         ArchiveCommand::List => {
-            let archived = place.store.archives()?;
+            let archived = devflow.store.archives()?;
             let lines: String = archived.iter().map(|id| format!("{id}\n")).collect();
             ui.transcript_text(&lines)?;
         }
         ArchiveCommand::Delete { id } => {
             let id: RunId = id.parse()?;
-            place.store.delete_archive(&id)?;
+            devflow.store.delete_archive(&id)?;
             ui.transcript_text(&format!("Deleted the archive of {id}\n"))?;
         }
     }

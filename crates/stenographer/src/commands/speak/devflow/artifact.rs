@@ -1,4 +1,4 @@
-//! `artifact`: the files that a run has left.
+//! `artifact`: lists, shows and exports the files of a run.
 
 use std::path::{Path, PathBuf};
 
@@ -15,30 +15,30 @@ use crate::ui::Ui;
 pub(super) enum ArtifactCommand {
     /// List the artifacts of a run.
     List {
-        /// The run: its id, a beginning that only it has, or `latest`.
+        /// Run id, unique prefix, or `latest`.
         #[arg(value_name = "RUN-ID")]
         id: String,
-        /// One JSON object per line.
+        /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
     },
     /// Show an artifact as text.
     View {
-        /// The run: its id, a beginning that only it has, or `latest`.
+        /// Run id, unique prefix, or `latest`.
         #[arg(value_name = "RUN-ID")]
         id: String,
-        /// The artifact.
+        /// Name of the artifact.
         name: String,
     },
-    /// Write an artifact, byte for byte; without a name all of them, into a folder.
+    /// Write an artifact, byte for byte; without a name, all of them to a folder.
     Export {
-        /// The run: its id, a beginning that only it has, or `latest`.
+        /// Run id, unique prefix, or `latest`.
         #[arg(value_name = "RUN-ID")]
         id: String,
-        /// The artifact [default: all].
+        /// Name of the artifact [default: all].
         #[arg(required_unless_present = "output")]
         name: Option<String>,
-        /// The file, or the folder for all of them [default: standard output].
+        /// File, or folder for all of them [default: standard output].
         #[arg(long, short, value_name = "OUT")]
         output: Option<PathBuf>,
     },
@@ -47,29 +47,29 @@ pub(super) enum ArtifactCommand {
 /// Lists, shows or writes artifacts.
 pub(super) fn run(
     ui: &mut Ui,
-    place: &DevflowStore,
+    devflow: &DevflowStore,
     command: &ArtifactCommand,
 ) -> Result<CommandExit, CommandError> {
     match command {
         ArtifactCommand::List { id, json } => {
-            list_artifacts(ui, &place.store.artifacts(&place.resolve_run(id)?)?, *json)
+            list_artifacts(ui, &devflow.store.artifacts(&devflow.resolve_run(id)?)?, *json)
         }
         ArtifactCommand::View { id, name } => {
-            let bytes = place.store.load_artifact(&place.resolve_run(id)?, name)?;
+            let bytes = devflow.store.load_artifact(&devflow.resolve_run(id)?, name)?;
             ui.transcript_text(&String::from_utf8_lossy(&bytes))?;
             Ok(CommandExit::Done)
         }
         ArtifactCommand::Export { id, name: Some(name), output } => {
-            let bytes = place.store.load_artifact(&place.resolve_run(id)?, name)?;
+            let bytes = devflow.store.load_artifact(&devflow.resolve_run(id)?, name)?;
             match output {
-                Some(output) => write_new_file(place, output, &bytes)?,
+                Some(output) => write_new_file(devflow, output, &bytes)?,
                 None => ui.out().write_all(&bytes)?,
             }
             Ok(CommandExit::Done)
         }
         ArtifactCommand::Export { id, name: None, output } => {
             let folder = output.clone().unwrap_or_default();
-            export_all(ui, place, &place.resolve_run(id)?, &folder)
+            export_all(ui, devflow, &devflow.resolve_run(id)?, &folder)
         }
     }
 }
@@ -103,26 +103,26 @@ fn list_artifacts(
 
 fn export_all(
     ui: &mut Ui,
-    place: &DevflowStore,
+    devflow: &DevflowStore,
     id: &RunId,
     folder: &Path,
 ) -> Result<CommandExit, CommandError> {
-    let artifacts = place.store.artifacts(id)?;
+    let artifacts = devflow.store.artifacts(id)?;
     for artifact in &artifacts {
-        let bytes = place.store.load_artifact(id, &artifact.name)?;
-        write_new_file(place, &folder.join(&artifact.name), &bytes)?;
+        let bytes = devflow.store.load_artifact(id, &artifact.name)?;
+        write_new_file(devflow, &folder.join(&artifact.name), &bytes)?;
     }
     ui.status(format_args!("wrote {}", super::pluralize(artifacts.len() as u64, "artifact")));
     Ok(CommandExit::Done)
 }
 
-/// Writes a file that is not there yet.
-fn write_new_file(place: &DevflowStore, path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
-    let path = place.env.cwd.join(path);
+/// Writes a file; fails if it exists.
+fn write_new_file(devflow: &DevflowStore, path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
+    let path = devflow.env.cwd.join(path);
     durable::create_private_dir(durable::parent(&path))?;
     if !durable::create_atomic(&path, bytes)? {
-        let message = format!("there is a file already: {}", path.display());
-        return Err(CommandError::user(message).hint("name another place with --output"));
+        let message = format!("file exists: {}", path.display());
+        return Err(CommandError::user(message).hint("use --output for another path"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `cleanup`: old runs into the archive, and out of it only when told to.
+//! `cleanup`: archives old runs; deletes only with `--delete`.
 
 use steno_core::format::devflow::{Cleanup, CleanupOptions, Retention, RunId};
 
@@ -8,23 +8,23 @@ use crate::ui::Ui;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Only tell what would be done.
+    /// Only print what would be done.
     #[arg(long)]
     pub(super) dry_run: bool,
-    /// Delete runs and archives that are past their retention.
+    /// Delete runs and archives past their retention.
     #[arg(long)]
     delete: bool,
 }
 
-/// Cleans up, or tells what would be done.
+/// Cleans up, or prints what would be done.
 pub(super) fn run(
     ui: &mut Ui,
-    place: &DevflowStore,
+    devflow: &DevflowStore,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let retention = Retention::configured(place.store.base())?;
+    let retention = Retention::configured(devflow.store.base())?;
     let options = CleanupOptions { dry_run: args.dry_run, delete: args.delete };
-    let cleanup = place.store.cleanup(&retention, options)?;
+    let cleanup = devflow.store.cleanup(&retention, options)?;
     if !ui.is_quiet() {
         let text = if args.dry_run {
             describe_plan(&cleanup, &retention)
@@ -80,7 +80,7 @@ fn describe_result(cleanup: &Cleanup) -> String {
     out + &format!("Freed {}\n", format_size(cleanup.space_saved))
 }
 
-/// Bytes in the largest unit that leaves a whole number: `234 MB`.
+/// Formats bytes in the largest unit with a whole number: `234 MB`.
 fn format_size(bytes: u64) -> String {
     let units = ["B", "KB", "MB", "GB", "TB"];
     let mut value = bytes;

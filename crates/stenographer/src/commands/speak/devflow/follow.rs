@@ -1,4 +1,4 @@
-//! `follow`: a run's turns as they are recorded, until the run ends.
+//! `follow`: prints turns while the run is recorded, until it ends.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use super::DevflowStore;
 use crate::error::{CommandError, CommandExit};
 use crate::ui::Ui;
 
-/// How often the run is looked at.
+/// Interval between reads of the run.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The run: its id, a beginning that only it has, or `latest`.
+    /// Run id, unique prefix, or `latest`.
     #[arg(value_name = "RUN-ID")]
     id: String,
 }
 
-/// How much of a run was printed: whole turns, and tool calls of the last one.
+/// Number of printed turns, and of printed tool calls of the last one.
 #[derive(Default)]
 struct PrintedTurns {
     turns: usize,
@@ -28,15 +28,15 @@ struct PrintedTurns {
 /// Prints a run's turns until it ends.
 pub(super) fn run(
     ui: &mut Ui,
-    place: &DevflowStore,
+    devflow: &DevflowStore,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let id = place.resolve_run(&args.id)?;
+    let id = devflow.resolve_run(&args.id)?;
     let mut printed = PrintedTurns::default();
     loop {
-        // Asked first, so that what is written before the end is still printed.
-        let recording = place.store.load_metadata(&id)?.is_running();
-        let decoded = place.store.load(&id)?;
+        // Read before the content, so that the last turns are still printed.
+        let recording = devflow.store.load_metadata(&id)?.is_running();
+        let decoded = devflow.store.load(&id)?;
         ui.transcript_text(&printed.render_new(&decoded.run))?;
         ui.flush()?;
         if !recording {
@@ -58,7 +58,7 @@ fn final_status(run: &Run) -> String {
 }
 
 impl PrintedTurns {
-    /// What the run has that was not printed yet.
+    /// Renders what was not printed yet.
     fn render_new(&mut self, run: &Run) -> String {
         let mut out = String::new();
         if let Some(last) = self.turns.checked_sub(1).and_then(|at| run.turns.get(at)) {

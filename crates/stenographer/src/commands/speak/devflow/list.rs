@@ -1,4 +1,4 @@
-//! `list`: runs, the newest first.
+//! `list`: lists runs, newest first.
 
 use std::fmt::Write;
 
@@ -12,19 +12,19 @@ use crate::ui::Ui;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Runs of this flow only.
+    /// Only runs of this flow.
     #[arg(long)]
     flow: Option<String>,
-    /// Runs with this status only: running, completed, failed or canceled.
+    /// Only runs with this status: running, completed, failed or canceled.
     #[arg(long)]
     status: Option<String>,
-    /// Runs that started in this time only, such as 24h or 7d.
+    /// Only runs that started within this time, such as 24h or 7d.
     #[arg(long)]
     since: Option<SinceDuration>,
-    /// Tokens and turns too.
+    /// Also print tokens and turns.
     #[arg(long, conflicts_with = "json")]
     long: bool,
-    /// One JSON object per line.
+    /// Print one JSON object per line.
     #[arg(long)]
     json: bool,
 }
@@ -32,17 +32,17 @@ pub(super) struct Args {
 /// Lists runs.
 pub(super) fn run(
     ui: &mut Ui,
-    place: &DevflowStore,
+    devflow: &DevflowStore,
     args: Args,
 ) -> Result<CommandExit, CommandError> {
-    let now = place.env.clock.now();
+    let now = devflow.env.clock.now();
     let filter = Filter {
         flow: args.flow,
         status: args.status,
         after: args.since.map(|since| since.start_before(now)),
         ..Filter::default()
     };
-    let runs = place.list_runs(ui, &filter)?;
+    let runs = devflow.list_runs(ui, &filter)?;
     if args.json {
         for run in &runs {
             let line = Style::COMPACT.print(&run.to_object(Shape::Shipped));
@@ -56,7 +56,7 @@ pub(super) fn run(
     Ok(CommandExit::Done)
 }
 
-/// Four columns, two spaces apart.
+/// Renders four columns, two spaces apart.
 fn render_table(runs: &[RunMeta]) -> String {
     let mut rows = vec![["RUN ID", "STATUS", "STARTED", "COST"].map(str::to_owned)];
     rows.extend(runs.iter().map(|run| {

@@ -1,4 +1,4 @@
-//! `search`: the turns that hold a text.
+//! `search`: finds turns that contain a text.
 
 use std::str::FromStr;
 
@@ -12,24 +12,25 @@ use crate::ui::Ui;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The text, taken literally; without one, runs are found by their tokens alone.
+    /// Text to find, literally; without one, runs are selected by their tokens alone.
     #[arg(required_unless_present = "tokens")]
     query: Option<String>,
-    /// Only runs with so many tokens: MIN..MAX of prompts, or in:MIN..MAX and out:MIN..MAX; ends may be left out.
+    /// Only runs with this number of tokens: MIN..MAX of input, or in:MIN..MAX and out:MIN..MAX; either end may be
+    /// omitted.
     #[arg(long, value_name = "RANGE")]
     tokens: Vec<TokenCondition>,
-    /// `A` and `a` are different.
+    /// Match upper and lower case exactly.
     #[arg(long)]
     case_sensitive: bool,
-    /// At most so many turns.
+    /// Print at most N turns.
     #[arg(long, value_name = "N")]
     max: Option<usize>,
-    /// One JSON object per line.
+    /// Print one JSON object per line.
     #[arg(long)]
     json: bool,
 }
 
-/// How many tokens of one kind a run may have.
+/// Allowed number of tokens of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TokenCondition {
     is_output: bool,
@@ -57,10 +58,10 @@ impl FromStr for TokenCondition {
     }
 }
 
-/// Prints one line per turn that holds the text, or per run where only tokens were asked about.
+/// Prints one line per matching turn, or per run without a text.
 pub(super) fn run(
     ui: &mut Ui,
-    place: &DevflowStore,
+    devflow: &DevflowStore,
     args: Args,
 ) -> Result<CommandExit, CommandError> {
     let mut runs = Filter::default();
@@ -69,14 +70,14 @@ pub(super) fn run(
         *range = condition.range;
     }
     let Some(text) = args.query.clone() else {
-        let found = place.list_runs(ui, &runs)?;
+        let found = devflow.list_runs(ui, &runs)?;
         return list_runs(ui, &found, &args);
     };
     if text.is_empty() {
         return Err(CommandError::usage("nothing to search for"));
     }
     let query = Query { text, case_sensitive: args.case_sensitive, limit: args.max, runs };
-    let SearchResult { hits, problems } = place.store.search_all(&query)?;
+    let SearchResult { hits, problems } = devflow.store.search_all(&query)?;
     ui.report_problems(&problems);
     for hit in &hits {
         let (run, turn, excerpt) = (&hit.run_id, hit.turn_id, &hit.excerpt);

@@ -1,11 +1,11 @@
-//! `--since`: a span of time before now, such as `24h` or `7d`.
+//! `--since`: a duration before now, such as `24h` or `7d`.
 
 use std::str::FromStr;
 
 use jiff::SignedDuration;
 use steno_core::Timestamp;
 
-/// A span of time before now.
+/// A duration before now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SinceDuration {
     count: u32,
@@ -21,7 +21,7 @@ enum DurationUnit {
 }
 
 impl SinceDuration {
-    /// The moment at which the span begins.
+    /// Returns the start of the duration.
     pub(super) fn start_before(self, now: Timestamp) -> Timestamp {
         let count = i64::from(self.count);
         let span = match self.unit {
@@ -34,7 +34,7 @@ impl SinceDuration {
         Timestamp::from_instant(instant.unwrap_or(jiff::Timestamp::MIN), 9)
     }
 
-    /// The span in words: `30 days`.
+    /// Formats the duration in words: `30 days`.
     pub(super) fn to_words(self) -> String {
         let unit = match self.unit {
             DurationUnit::Minute => "minute",

@@ -1,4 +1,4 @@
-//! `cost` and `usage`: what runs add up to.
+//! `cost` and `usage`: totals of runs.
 
 use std::collections::BTreeMap;
 
@@ -11,26 +11,26 @@ use crate::ui::Ui;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct DevflowCostArgs {
-    /// The time that is added up, such as 24h or 7d.
+    /// Duration to add up, such as 24h or 7d.
     #[arg(long, default_value = "30d")]
     since: SinceDuration,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct DevflowUsageArgs {
-    /// This flow only.
+    /// Only this flow.
     #[arg(long)]
     flow: Option<String>,
 }
 
-/// Prints what runs have cost.
+/// Prints the cost of runs.
 pub(super) fn print_cost(
     ui: &mut Ui,
-    place: &DevflowStore,
+    devflow: &DevflowStore,
     args: &DevflowCostArgs,
 ) -> Result<CommandExit, CommandError> {
-    let after = Some(args.since.start_before(place.env.clock.now()));
-    let runs = place.list_runs(ui, &Filter { after, ..Filter::default() })?;
+    let after = Some(args.since.start_before(devflow.env.clock.now()));
+    let runs = devflow.list_runs(ui, &Filter { after, ..Filter::default() })?;
     let stats = Stats::of(&runs);
     writeln!(
         ui.out(),
@@ -45,10 +45,10 @@ pub(super) fn print_cost(
 /// Prints the tokens of each flow.
 pub(super) fn print_usage(
     ui: &mut Ui,
-    place: &DevflowStore,
+    devflow: &DevflowStore,
     args: DevflowUsageArgs,
 ) -> Result<CommandExit, CommandError> {
-    let runs = place.list_runs(ui, &Filter { flow: args.flow, ..Filter::default() })?;
+    let runs = devflow.list_runs(ui, &Filter { flow: args.flow, ..Filter::default() })?;
     if runs.is_empty() {
         writeln!(ui.out(), "No runs found.")?;
         return Ok(CommandExit::Failed);

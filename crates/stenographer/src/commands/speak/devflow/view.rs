@@ -1,4 +1,4 @@
-//! `view`, `export` and `diff`: whole runs as text.
+//! `view`, `export` and `diff`: print whole runs.
 
 use clap::ValueEnum;
 use steno_core::format::devflow::{self, Look, Shape, View};
@@ -9,19 +9,19 @@ use crate::ui::Ui;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The run: its id, a beginning that only it has, or `latest`.
+    /// Run id, unique prefix, or `latest`.
     #[arg(value_name = "RUN-ID")]
     id: String,
-    /// One line per turn.
+    /// Print one line per turn.
     #[arg(long, group = "part")]
     summary: bool,
-    /// What the assistant said and nothing else.
+    /// Print only the assistant's messages.
     #[arg(long, group = "part")]
     assistant_only: bool,
-    /// One turn.
+    /// Print one turn.
     #[arg(long, group = "part", value_name = "N")]
     turn: Option<u64>,
-    /// How it looks.
+    /// Output style.
     #[arg(long, value_enum, default_value_t = DevflowStyle::Shipped)]
     style: DevflowStyle,
 }
@@ -37,13 +37,13 @@ pub(super) enum DevflowStyle {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct DevflowExportArgs {
-    /// The run: its id, a beginning that only it has, or `latest`.
+    /// Run id, unique prefix, or `latest`.
     #[arg(value_name = "RUN-ID")]
     id: String,
-    /// What is printed.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = DevflowExportFormat::Md)]
     format: DevflowExportFormat,
-    /// As JSON, only the fields that ADR-011 defines.
+    /// With JSON: only the fields that ADR-011 defines.
     #[arg(long)]
     strict: bool,
 }
@@ -58,10 +58,10 @@ pub(super) enum DevflowExportFormat {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct DevflowDiffArgs {
-    /// One run.
+    /// First run.
     #[arg(value_name = "RUN-ID")]
     a: String,
-    /// The other run.
+    /// Second run.
     #[arg(value_name = "RUN-ID")]
     b: String,
 }
@@ -75,15 +75,15 @@ impl DevflowStyle {
     }
 }
 
-/// Shows a run, or a part of it.
+/// Prints a run or a part of it.
 pub(super) fn run(
     ui: &mut Ui,
-    place: &DevflowStore,
+    devflow: &DevflowStore,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let run = place.load_run(ui, &args.id)?.run;
+    let run = devflow.load_run(ui, &args.id)?.run;
     let look = args.style.to_look();
-    let view = View { run: &run, now: place.env.clock.now(), look };
+    let view = View { run: &run, now: devflow.env.clock.now(), look };
     let text = match args.turn {
         Some(number) => {
             let turn = run.turns.iter().find(|turn| turn.id == number);
@@ -100,16 +100,16 @@ pub(super) fn run(
 /// Prints a run in another format.
 pub(super) fn export_run(
     ui: &mut Ui,
-    place: &DevflowStore,
+    devflow: &DevflowStore,
     args: &DevflowExportArgs,
 ) -> Result<CommandExit, CommandError> {
     if args.strict && args.format != DevflowExportFormat::Json {
-        return Err(CommandError::usage("--strict is for --format json"));
+        return Err(CommandError::usage("--strict needs --format json"));
     }
-    let run = place.load_run(ui, &args.id)?.run;
+    let run = devflow.load_run(ui, &args.id)?.run;
     let shape = if args.strict { Shape::Adr011 } else { Shape::Shipped };
     let text = match args.format {
-        DevflowExportFormat::Md => devflow::markdown(&run, place.env.clock.now()),
+        DevflowExportFormat::Md => devflow::markdown(&run, devflow.env.clock.now()),
         DevflowExportFormat::Json => run.to_json(shape) + "\n",
     };
     ui.transcript_text(&text)?;
@@ -119,12 +119,12 @@ pub(super) fn export_run(
 /// Compares two runs.
 pub(super) fn diff_runs(
     ui: &mut Ui,
-    place: &DevflowStore,
+    devflow: &DevflowStore,
     args: &DevflowDiffArgs,
 ) -> Result<CommandExit, CommandError> {
-    let a = place.load_run(ui, &args.a)?.run;
-    let b = place.load_run(ui, &args.b)?.run;
-    ui.transcript_text(&devflow::diff(&a, &b, place.env.clock.now()))?;
+    let a = devflow.load_run(ui, &args.a)?.run;
+    let b = devflow.load_run(ui, &args.b)?.run;
+    ui.transcript_text(&devflow::diff(&a, &b, devflow.env.clock.now()))?;
     Ok(CommandExit::Done)
 }
 

@@ -1,4 +1,4 @@
-//! `config init`, and the file of variables that agents are started with.
+//! `config init`, and the environment file for agents.
 
 use std::fs;
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::path::Path;
 use serde_json::json;
 use steno_core::durable;
 
-use super::LeslieCall;
+use super::LeslieContext;
 use super::response::{LeslieFailure, LeslieResponse, join_causes};
 use crate::process_environment::ProcessEnvironment;
 
-/// The variables that Claude Code reads.
+/// Variables that Claude Code reads.
 const CLAUDE_VARIABLES: [&str; 6] = [
     "ANTHROPIC_AUTH_TOKEN",
     "ANTHROPIC_BASE_URL",
@@ -20,15 +20,15 @@ const CLAUDE_VARIABLES: [&str; 6] = [
     "ANTHROPIC_MODEL",
 ];
 
-/// Where the variables of all projects stand, from the home folder.
+/// Environment file of all projects, relative to the home folder.
 const ENV_FILE: &str = ".leslie/env";
 
-/// Makes the file, empty or with what is set now; an existing one only if told so.
-pub(super) fn init_env_file(desk: &LeslieCall<'_>) -> Result<LeslieResponse, LeslieFailure> {
-    let path = desk.env.home.join(ENV_FILE);
-    let from_env = desk.flags.has("from_env");
+/// Creates the file, empty or with the current values. Overwrites an existing file only with `--force`.
+pub(super) fn init_env_file(context: &LeslieContext<'_>) -> Result<LeslieResponse, LeslieFailure> {
+    let path = context.env.home.join(ENV_FILE);
+    let from_env = context.flags.has("from_env");
     let mut data = json!({ "path": path, "from_env": from_env });
-    if path.exists() && !desk.flags.has("force") {
+    if path.exists() && !context.flags.has("force") {
         data["skipped"] = true.into();
         data["message"] = "File exists, use --force to overwrite".into();
         return Ok(LeslieResponse::new(data));
@@ -49,17 +49,17 @@ fn format_variable(name: &str) -> String {
     if is_plain { format!("{name}={value}\n") } else { format!("{name}={}\n", json!(value)) }
 }
 
-/// The variables for agents: those of all projects, then those of the file that was named.
+/// Reads the variables for agents: those of all projects, then those of the file in `--config`.
 pub(super) fn read_variables(
-    desk: &LeslieCall<'_>,
+    context: &LeslieContext<'_>,
 ) -> Result<Vec<(String, String)>, LeslieFailure> {
     let mut found = Vec::new();
-    let common = desk.env.home.join(ENV_FILE);
+    let common = context.env.home.join(ENV_FILE);
     if common.exists() {
         found.extend(read_env_file(&common)?);
     }
-    if let Some(named) = desk.flags.optional_text("config")?.filter(|named| !named.is_empty()) {
-        found.extend(read_env_file(&desk.env.cwd.join(named))?);
+    if let Some(named) = context.flags.optional_text("config")?.filter(|named| !named.is_empty()) {
+        found.extend(read_env_file(&context.env.cwd.join(named))?);
     }
     Ok(found)
 }
@@ -71,7 +71,7 @@ fn read_env_file(path: &Path) -> Result<Vec<(String, String)>, LeslieFailure> {
     Ok(fs::read_to_string(path).map_err(failed)?.lines().filter_map(parse_assignment).collect())
 }
 
-/// What a line such as `export NAME="value"` sets.
+/// Parses a line such as `export NAME="value"`.
 fn parse_assignment(line: &str) -> Option<(String, String)> {
     let line = line.trim();
     let line = line.strip_prefix("export ").unwrap_or(line);
@@ -86,7 +86,7 @@ fn parse_assignment(line: &str) -> Option<(String, String)> {
     (!name.is_empty()).then(|| (name.to_owned(), value))
 }
 
-/// The text in double quotes, with `\n`, `\"` and the like resolved.
+/// Decodes the text in double quotes, with `\n`, `\"` and other escapes.
 fn unquote_json(value: &str) -> String {
     let mut texts = serde_json::Deserializer::from_str(value).into_iter::<String>();
     match texts.next() {

@@ -1,4 +1,4 @@
-//! leslie's flags: `--name value` or `--name=value`. What is missing or wrong is told when it is asked for.
+//! leslie's flags: `--name value` or `--name=value`. Errors are returned when a command reads a flag.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use steno_core::thread::WordError;
 
 use super::response::LeslieFailure;
 
-/// The flags that take a value.
+/// Flags with a value.
 const VALUE_FLAGS: [&str; 31] = [
     "action",
     "assistant",
@@ -41,15 +41,15 @@ const VALUE_FLAGS: [&str; 31] = [
     "type",
 ];
 
-/// The flags that are there or not.
+/// Flags without a value.
 const SWITCH_FLAGS: [&str; 8] =
     ["debug", "force", "foreground", "from_env", "help", "no_run", "no_tui", "yes"];
 
-/// A command line taken apart.
+/// A parsed command line.
 pub(super) struct LeslieFlags {
-    /// What is no flag: the command first.
+    /// Words other than flags: the command first.
     pub(super) words: Vec<String>,
-    /// The flags as they were typed, with their values, in the order in which they were given.
+    /// Flags with their values, in order.
     given: Vec<(String, Option<String>)>,
 }
 
@@ -77,24 +77,24 @@ impl LeslieFlags {
         matches!(command, "" | "help") || self.has("help")
     }
 
-    /// The flags that no command has.
+    /// Returns flags that no command has.
     pub(super) fn unknown_flags(&self) -> impl Iterator<Item = String> {
         let is_known = |name: &str| VALUE_FLAGS.contains(&name) || SWITCH_FLAGS.contains(&name);
         let names = self.given.iter().map(|(name, _)| name);
         names.filter(move |name| !is_known(&normalize_name(name))).map(|name| format!("--{name}"))
     }
 
-    /// Whether a switch is there.
+    /// Returns whether a switch is given.
     pub(super) fn has(&self, name: &str) -> bool {
         self.given.iter().any(|(given, _)| normalize_name(given) == name)
     }
 
-    /// The last value of a flag, however often it is given.
+    /// Returns the last value of a flag that may be repeated.
     pub(super) fn last_value(&self, name: &str) -> Option<&str> {
         self.all_values(name).last().copied().flatten()
     }
 
-    /// A text that must be there.
+    /// Returns a required text.
     pub(super) fn required_text(&self, name: &str) -> Result<&str, LeslieFailure> {
         match self.all_values(name).as_slice() {
             [Some(text)] if !text.trim().is_empty() => Ok(text),
@@ -103,7 +103,7 @@ impl LeslieFlags {
         }
     }
 
-    /// A text that may be left out.
+    /// Returns an optional text.
     pub(super) fn optional_text(&self, name: &str) -> Result<Option<&str>, LeslieFailure> {
         match self.all_values(name).as_slice() {
             [] => Ok(None),
@@ -113,7 +113,7 @@ impl LeslieFlags {
         }
     }
 
-    /// The parts of a list between commas.
+    /// Returns the parts of a comma-separated list.
     pub(super) fn comma_list(&self, name: &str) -> Result<Vec<String>, LeslieFailure> {
         let mut parts = Vec::new();
         for value in self.all_values(name) {
@@ -124,13 +124,13 @@ impl LeslieFlags {
         Ok(parts)
     }
 
-    /// The parts of a list that must have some.
+    /// Returns the parts of a comma-separated list with at least one part.
     pub(super) fn required_list(&self, name: &str) -> Result<Vec<String>, LeslieFailure> {
         let missing = || LeslieFailure::without_code(format!("Missing required flag --{name}"));
         Some(self.comma_list(name)?).filter(|parts| !parts.is_empty()).ok_or_else(missing)
     }
 
-    /// One of the words that leslie knows.
+    /// Parses one of leslie's enumerated words.
     pub(super) fn parse_word<T>(&self, name: &str) -> Result<Option<T>, LeslieFailure>
     where
         T: FromStr<Err = WordError>,
@@ -154,12 +154,12 @@ fn missing_value_error(name: &str) -> LeslieFailure {
     LeslieFailure::without_code(format!("Missing value of flag --{name}"))
 }
 
-/// A flag's name as it is known: hyphens and underscores are the same.
+/// Normalizes a flag's name: hyphens equal underscores.
 fn normalize_name(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// The name of a flag, and the value that is tied to it.
+/// Parses a flag's name and the value after `=`.
 fn parse_flag(arg: &str) -> Option<(String, Option<String>)> {
     match arg {
         "-c" => return Some(("config".to_owned(), None)),
@@ -173,7 +173,7 @@ fn parse_flag(arg: &str) -> Option<(String, Option<String>)> {
     Some((name.to_owned(), value.map(str::to_owned)))
 }
 
-/// Whether an argument is a flag and not a value that begins with hyphens.
+/// Returns whether an argument is a flag, rather than a value that begins with hyphens.
 fn is_flag(arg: &str) -> bool {
     let name = arg.strip_prefix("--").map(|text| text.split('=').next().unwrap_or_default());
     let is_name = |name: &str| {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_may_stand_anywhere() {
+    fn flags_may_come_anywhere() {
         let flags =
             flags(&["--debug", "objective", "--title=a=b", "create", "-c", "x", "--", "--y"]);
         assert_eq!(flags.words, ["objective", "create", "--y"]);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn underscores_are_hyphens_and_strangers_are_told() {
+    fn underscores_equal_hyphens_and_unknown_flags_are_listed() {
         let flags =
             flags(&["--stop_reason", "x", "--conflict-strategy", "strict", "--bo-gus", "1"]);
         assert_eq!(flags.required_text("stop_reason").unwrap(), "x");

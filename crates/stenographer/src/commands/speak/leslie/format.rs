@@ -1,4 +1,4 @@
-//! How an answer is printed: as JSON, as YAML, or as lines and columns for a person.
+//! Output formats of a response: JSON, YAML or a table.
 
 mod table;
 mod yaml;
@@ -6,7 +6,7 @@ mod yaml;
 use serde_json::Value;
 use steno_core::json::Style;
 
-/// A form of the answer.
+/// An output format.
 #[derive(Clone, Copy)]
 pub(super) enum LeslieFormat {
     Json,
@@ -15,7 +15,7 @@ pub(super) enum LeslieFormat {
 }
 
 impl LeslieFormat {
-    /// The format of that name; JSON for any other, as leslie has it.
+    /// Returns the format with this name; JSON for any other, like leslie.
     pub(super) fn from_name(name: Option<&str>) -> Self {
         match name {
             Some("table") => Self::Table,
@@ -24,12 +24,12 @@ impl LeslieFormat {
         }
     }
 
-    /// The answer as text that ends with its line.
+    /// Prints the response as text that ends with a newline.
     pub(super) fn print(self, envelope: &Value) -> String {
         match self {
             Self::Json => Style::PRETTY.print(envelope) + "\n",
             Self::Table => table::print_table(envelope),
-            // leslie ends it with an empty line.
+            // leslie ends YAML with an empty line.
             Self::Yaml => yaml::print_yaml(envelope) + "\n",
         }
     }

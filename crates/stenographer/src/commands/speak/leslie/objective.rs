@@ -1,23 +1,29 @@
-//! `objective`: what threads work towards.
+//! `objective`: creates, lists and shows objectives.
 
 use serde_json::json;
 
-use super::LeslieCall;
+use super::LeslieContext;
 use super::response::{LeslieFailure, LeslieResponse};
 
-pub(super) fn create_objective(desk: &LeslieCall<'_>) -> Result<LeslieResponse, LeslieFailure> {
-    let objective = desk.store.create_objective(desk.flags.required_text("title")?)?;
+pub(super) fn create_objective(
+    context: &LeslieContext<'_>,
+) -> Result<LeslieResponse, LeslieFailure> {
+    let objective = context.store.create_objective(context.flags.required_text("title")?)?;
     Ok(LeslieResponse::new(json!({
         "objectiveId": objective.id,
         "title": objective.title,
-        "logDir": desk.store.log_folder(&objective.id),
+        "logDir": context.store.log_folder(&objective.id),
     })))
 }
 
-pub(super) fn list_objectives(desk: &LeslieCall<'_>) -> Result<LeslieResponse, LeslieFailure> {
-    Ok(LeslieResponse::new(desk.store.objectives()?))
+pub(super) fn list_objectives(
+    context: &LeslieContext<'_>,
+) -> Result<LeslieResponse, LeslieFailure> {
+    Ok(LeslieResponse::new(context.store.objectives()?))
 }
 
-pub(super) fn objective_status(desk: &LeslieCall<'_>) -> Result<LeslieResponse, LeslieFailure> {
-    Ok(LeslieResponse::new(desk.store.objective(desk.flags.required_text("id")?)?))
+pub(super) fn objective_status(
+    context: &LeslieContext<'_>,
+) -> Result<LeslieResponse, LeslieFailure> {
+    Ok(LeslieResponse::new(context.store.objective(context.flags.required_text("id")?)?))
 }

@@ -1,13 +1,13 @@
-//! `reference` and `merge`: what threads have from each other.
+//! `reference` and `merge`: links threads and merges their files.
 
 use serde_json::json;
 use steno_core::thread::{Binding, ConflictStrategy, Merge, Operator, Reference};
 
-use super::LeslieCall;
+use super::LeslieContext;
 use super::response::{LeslieFailure, LeslieResponse};
 
-pub(super) fn add_reference(desk: &LeslieCall<'_>) -> Result<LeslieResponse, LeslieFailure> {
-    let flags = &desk.flags;
+pub(super) fn add_reference(context: &LeslieContext<'_>) -> Result<LeslieResponse, LeslieFailure> {
+    let flags = &context.flags;
     let reference = Reference {
         from: flags.required_text("from")?.to_owned(),
         target: flags.required_text("target")?.to_owned(),
@@ -15,7 +15,7 @@ pub(super) fn add_reference(desk: &LeslieCall<'_>) -> Result<LeslieResponse, Les
         scope: Some(flags.comma_list("scope")?),
         operator: Operator::User,
     };
-    let made = desk.store.reference(&reference)?;
+    let made = context.store.reference(&reference)?;
     let mut data = json!({ "ref_id": made.id });
     if let Some(snapshot) = made.snapshot {
         data["snapshot_version"] = json!(snapshot);
@@ -25,8 +25,8 @@ pub(super) fn add_reference(desk: &LeslieCall<'_>) -> Result<LeslieResponse, Les
     Ok(LeslieResponse::new(data).with_warnings(made.warnings))
 }
 
-pub(super) fn merge_threads(desk: &LeslieCall<'_>) -> Result<LeslieResponse, LeslieFailure> {
-    let flags = &desk.flags;
+pub(super) fn merge_threads(context: &LeslieContext<'_>) -> Result<LeslieResponse, LeslieFailure> {
+    let flags = &context.flags;
     let merge = Merge {
         sources: flags.required_list("sources")?,
         target: flags.required_text("target")?.to_owned(),
@@ -34,9 +34,9 @@ pub(super) fn merge_threads(desk: &LeslieCall<'_>) -> Result<LeslieResponse, Les
         strategy: flags.parse_word("conflict_strategy")?.unwrap_or(ConflictStrategy::Interactive),
         operator: Operator::User,
     };
-    let merged = desk.store.merge(&merge).map_err(LeslieFailure::without_details)?;
+    let merged = context.store.merge(&merge).map_err(LeslieFailure::without_details)?;
     let answer =
         LeslieResponse::new(json!({ "mergedFiles": merged.files, "conflicts": merged.conflicts }));
-    // leslie knows no warnings here.
+    // leslie has no warnings here.
     Ok(if merged.warnings.is_empty() { answer } else { answer.with_warnings(merged.warnings) })
 }

@@ -1,4 +1,4 @@
-//! What a command answers, in the envelope that leslie wraps around it.
+//! Responses of leslie's commands, in leslie's JSON envelope.
 
 use std::error::Error;
 
@@ -8,17 +8,17 @@ use steno_core::thread::{ThreadError, Warning};
 
 use crate::error::CommandExit;
 
-/// The code of whatever has no code of its own.
+/// Code of errors without a code of their own.
 const UNKNOWN_ERROR_CODE: &str = "T902";
 
-/// What a command found or did.
+/// A successful response, or one that reports failed work.
 pub(super) struct LeslieResponse {
     success: bool,
     data: Value,
     warnings: Option<Vec<Warning>>,
 }
 
-/// What a command failed of.
+/// An error response.
 #[derive(Debug)]
 pub(super) struct LeslieFailure {
     code: &'static str,
@@ -32,12 +32,12 @@ impl LeslieResponse {
         Self { success: true, data, warnings: None }
     }
 
-    /// Adds what was left out; the field is there even when nothing was.
+    /// Adds warnings; the field exists even if the list is empty.
     pub(super) fn with_warnings(self, warnings: Vec<Warning>) -> Self {
         Self { warnings: Some(warnings), ..self }
     }
 
-    /// The same, of work that may have failed after all.
+    /// Sets whether the work succeeded.
     pub(super) fn with_success(self, well: bool) -> Self {
         Self { success: well, ..self }
     }
@@ -60,12 +60,12 @@ impl LeslieResponse {
 }
 
 impl LeslieFailure {
-    /// A failure without a code of its own.
+    /// Creates an error without a code of its own.
     pub(super) fn without_code(message: impl Into<String>) -> Self {
         Self { code: UNKNOWN_ERROR_CODE, message: message.into(), details: None }
     }
 
-    /// The same failure as those commands tell it that tell no details.
+    /// Converts the error without details, for the commands that print none.
     pub(super) fn without_details(error: ThreadError) -> Self {
         let is_known = matches!(error, ThreadError::ThreadNotFound(_));
         let failure = Self::from(error);
@@ -84,13 +84,13 @@ impl LeslieFailure {
 impl From<ThreadError> for LeslieFailure {
     fn from(error: ThreadError) -> Self {
         let (code, details) = (error.code(), error.details());
-        // Where details tell the cause, the message need not.
+        // If the details contain the cause, the message does not repeat it.
         let message = if details.is_some() { error.to_string() } else { join_causes(&error) };
         Self { code, message, details }
     }
 }
 
-/// An error and all that led to it, on one line.
+/// Joins an error and its causes on one line.
 pub(super) fn join_causes(error: &dyn Error) -> String {
     let mut message = error.to_string();
     let mut source = error.source();

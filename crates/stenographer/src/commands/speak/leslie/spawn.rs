@@ -1,13 +1,13 @@
-//! `spawn`: a new thread, and an agent that works on it unless nobody shall.
+//! `spawn`: creates a thread, and starts an agent unless `--no-run` is given.
 
 use serde_json::json;
 use steno_core::thread::{Executor, Inherit, Operator, Spawn};
 
 use super::response::{LeslieFailure, LeslieResponse};
-use super::{LeslieCall, worker};
+use super::{LeslieContext, worker};
 
-pub(super) fn run(desk: &mut LeslieCall<'_>) -> Result<LeslieResponse, LeslieFailure> {
-    let spawned = desk.store.spawn(&parse_spawn(desk)?)?;
+pub(super) fn run(context: &mut LeslieContext<'_>) -> Result<LeslieResponse, LeslieFailure> {
+    let spawned = context.store.spawn(&parse_spawn(context)?)?;
     let thread = &spawned.thread;
     let mut data = json!({
         "thread_id": thread.id,
@@ -15,13 +15,13 @@ pub(super) fn run(desk: &mut LeslieCall<'_>) -> Result<LeslieResponse, LeslieFai
         "status": thread.status,
         "objective": thread.objective,
     });
-    let wants_agent = !desk.flags.has("no_run") && thread.executor != Executor::Human;
-    let went_well = !wants_agent || worker::run_or_start_agent(desk, thread, &mut data)?;
+    let wants_agent = !context.flags.has("no_run") && thread.executor != Executor::Human;
+    let went_well = !wants_agent || worker::run_or_start_agent(context, thread, &mut data)?;
     Ok(LeslieResponse::new(data).with_warnings(spawned.warnings).with_success(went_well))
 }
 
-fn parse_spawn(desk: &LeslieCall<'_>) -> Result<Spawn, LeslieFailure> {
-    let flags = &desk.flags;
+fn parse_spawn(context: &LeslieContext<'_>) -> Result<Spawn, LeslieFailure> {
+    let flags = &context.flags;
     let parent = flags.optional_text("parent")?.filter(|parent| !parent.is_empty());
     Ok(Spawn {
         parent: parent.map(str::to_owned),

@@ -1,4 +1,4 @@
-//! `transcript`: what was asked and answered, as a text file of the thread.
+//! `transcript`: writes a prompt and its answer to a text file of the thread.
 
 use std::fs;
 
@@ -7,13 +7,13 @@ use steno_core::durable;
 use steno_core::format::leslie;
 use steno_core::{Entry, Kind, Role, Session, SessionId, Timestamp, Transcript};
 
-use super::LeslieCall;
+use super::LeslieContext;
 use super::response::{LeslieFailure, LeslieResponse, join_causes};
 
-pub(super) fn run(desk: &mut LeslieCall<'_>) -> Result<LeslieResponse, LeslieFailure> {
-    let thread = desk.flags.required_text("thread")?;
-    let transcript = build_transcript(desk, thread)?;
-    let written = desk.store.write_transcript(thread, &transcript)?;
+pub(super) fn run(context: &mut LeslieContext<'_>) -> Result<LeslieResponse, LeslieFailure> {
+    let thread = context.flags.required_text("thread")?;
+    let transcript = build_transcript(context, thread)?;
+    let written = context.store.write_transcript(thread, &transcript)?;
     let path =
         written.first().ok_or_else(|| LeslieFailure::without_code("There is nothing to write"))?;
     if fs::read(path).is_ok_and(|text| !text.ends_with(b"\n")) {
@@ -22,17 +22,20 @@ pub(super) fn run(desk: &mut LeslieCall<'_>) -> Result<LeslieResponse, LeslieFai
         durable::write_atomic(&full, lines.collect::<String>().as_bytes())
             .map_err(|error| LeslieFailure::without_code(join_causes(&error)))?;
         let (limit, full) = (leslie::FILE_LIMIT, full.display());
-        desk.ui.warning(format_args!("cut at {limit} bytes, and kept in full: {full}"));
+        context.ui.warning(format_args!("transcript cut at {limit} bytes; full text in {full}"));
     }
     Ok(LeslieResponse::new(json!({ "transcript_path": path })))
 }
 
-fn build_transcript(desk: &LeslieCall<'_>, thread: &str) -> Result<Transcript, LeslieFailure> {
-    let flags = &desk.flags;
+fn build_transcript(
+    context: &LeslieContext<'_>,
+    thread: &str,
+) -> Result<Transcript, LeslieFailure> {
+    let flags = &context.flags;
     let chat = flags.required_text("chat")?;
-    let query = new_entry(Role::User, flags.required_text("query")?, parse_time(desk, "start")?);
+    let query = new_entry(Role::User, flags.required_text("query")?, parse_time(context, "start")?);
     let answer =
-        new_entry(Role::Assistant, flags.required_text("assistant")?, parse_time(desk, "end")?);
+        new_entry(Role::Assistant, flags.required_text("assistant")?, parse_time(context, "end")?);
     let mut session = Session::new(SessionId::for_native(leslie::AGENT, chat), leslie::AGENT);
     session.native_id = Some(chat.to_owned());
     session.thread = Some(thread.to_owned());
@@ -50,10 +53,10 @@ fn new_entry(role: Role, text: &str, at: Timestamp) -> Entry {
     Entry { created_at: Some(at), ..Entry::new(role, Kind::Text, text) }
 }
 
-/// The time that a flag states, as it states it; or now, by the local clock.
-fn parse_time(desk: &LeslieCall<'_>, name: &str) -> Result<Timestamp, LeslieFailure> {
-    let Some(text) = desk.flags.optional_text(name)? else {
-        return Ok(desk.now().to_local_seconds(&desk.env.zone));
+/// Parses the time in a flag; without it, returns the local time.
+fn parse_time(context: &LeslieContext<'_>, name: &str) -> Result<Timestamp, LeslieFailure> {
+    let Some(text) = context.flags.optional_text(name)? else {
+        return Ok(context.now().to_local_seconds(&context.env.zone));
     };
     let invalid = |_| {
         LeslieFailure::without_code(format!("Invalid value of flag --{name}: not a time: {text}"))

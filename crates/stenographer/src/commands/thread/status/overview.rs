@@ -1,4 +1,4 @@
-//! All threads of a project: below their objectives, children below their parents.
+//! Prints all threads of a project as a tree by objective and parent.
 
 use steno_core::thread::{Objective, Thread};
 
@@ -9,7 +9,7 @@ use crate::text_table::fit_columns;
 use crate::thread_error::explain_thread_error;
 use crate::ui::Ui;
 
-/// Prints them all; as JSON, one thread to a line.
+/// Prints all threads; as JSON, one per line.
 pub(super) fn print_overview(
     ui: &mut Ui,
     threads: &ProjectThreads,
@@ -22,7 +22,7 @@ pub(super) fn print_overview(
     }
     let objectives = threads.store.objectives().map_err(explain_thread_error)?;
     if objectives.is_empty() && all.is_empty() {
-        ui.status("nothing here yet; begin with `steno objective create TITLE`");
+        ui.status("no threads yet; create an objective with `steno objective create TITLE`");
         return Ok(CommandExit::Done);
     }
     let mut tree = ThreadTree { all: &all, text: String::new(), width: ui.width() };
@@ -48,7 +48,7 @@ impl ThreadTree<'_> {
         self.push_line(&format!("{} {} {}", objective.id, objective.status, objective.title));
         let all = self.all;
         for thread in all.iter().filter(|thread| thread.objective == objective.id) {
-            // One whose parent belongs elsewhere stands for itself.
+            // A thread with a parent in another objective is a root here.
             let parent = all.iter().find(|other| thread.parent_id.as_ref() == Some(&other.id));
             if parent.is_none_or(|parent| parent.objective != objective.id) {
                 self.push_with_children(thread, 1);
@@ -58,7 +58,7 @@ impl ThreadTree<'_> {
 
     fn push_with_children(&mut self, thread: &Thread, depth: usize) {
         self.push_thread(thread, depth);
-        // Deeper than that nobody looks, and a damaged store may go in circles.
+        // The limit stops at cycles in a damaged store.
         if depth > 40 {
             return;
         }

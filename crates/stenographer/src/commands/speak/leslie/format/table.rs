@@ -1,14 +1,14 @@
-//! An answer for a person: `key : value` lines, and columns for lists.
+//! Prints a response as `key : value` lines, and lists as columns.
 
 use serde_json::{Map, Value};
 use unicode_width::UnicodeWidthStr;
 
 type Object = Map<String, Value>;
 
-/// The fewest columns of a key.
+/// Minimum columns of a key.
 const MIN_KEY_COLUMNS: usize = 8;
 
-/// Prints the envelope's fields and, below, what is in them.
+/// Prints the fields of the envelope, then its lists.
 pub(super) fn print_table(envelope: &Value) -> String {
     let mut text = String::new();
     let (mut plain, mut lists) = (Object::new(), Vec::new());
@@ -72,7 +72,7 @@ fn pad_cell(cell: &str, width: usize) -> String {
     format!("{cell}{}", " ".repeat(width.saturating_sub(cell.width())))
 }
 
-/// A value as one cell; only what has parts within parts is shown as JSON.
+/// Formats a value as one cell; nested values become JSON.
 fn format_cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

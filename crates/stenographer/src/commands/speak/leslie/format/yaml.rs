@@ -1,4 +1,4 @@
-//! JSON values as YAML, byte for byte as leslie's library prints them: blocks of two spaces, lines of 80.
+//! Prints JSON values as YAML, byte for byte like leslie's library: indent of 2, lines of 80.
 
 mod fold;
 mod text;
@@ -7,15 +7,15 @@ use serde_json::Value;
 
 use self::text::ScalarContext;
 
-/// Spaces by which each level stands further to the right.
+/// Spaces per level of indent.
 const INDENT_STEP: usize = 2;
 
-/// Prints a value that is an object or a list.
+/// Prints an object or a list.
 pub(super) fn print_yaml(value: &Value) -> String {
     format_value(value, 0) + "\n"
 }
 
-/// A value that begins where the line stands; its further lines are indented so far.
+/// Formats a value that starts on the current line; further lines get the indent.
 fn format_value(value: &Value, indent: usize) -> String {
     let between = format!("\n{}", " ".repeat(indent));
     match value {
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_stand_in_blocks() {
+    fn values_are_printed_as_blocks() {
         let value = json!({
             "success": true,
             "data": [{ "id": "thread-1", "title": "a: b", "parent_id": null, "tags": [], "count": 1 }, "x", [1]],

@@ -1,4 +1,5 @@
-//! One agent at work on a thread: `steno run` runs it, is answered by leslie's rules, and tells how it went.
+//! Runs one agent on a thread: starts `steno run`, answers permission requests by leslie's rules, and reports the
+//! result.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -13,46 +14,46 @@ use steno_core::thread::Thread;
 use super::super::response::LeslieFailure;
 use super::policy::{CommandRules, ToolDecision};
 use super::runtime::{RuntimeFolder, to_failure};
-use super::{LeslieCall, approval, log_path, steno_command};
+use super::{LeslieContext, approval, log_path, steno_command};
 use crate::process_environment::ProcessEnvironment;
 
-/// Has all that an agent says written to a log, too.
+/// Variable that enables the log of all agent output.
 const LOG_VARIABLE: &str = "LESLIE_LOG_SDK";
 
-/// What a run told of itself.
+/// Result of a run.
 #[derive(Default)]
 pub(super) struct AgentReport {
-    /// What the agent said.
+    /// All text of the agent.
     pub(super) text: String,
-    /// The last event, which sums up.
+    /// The last event, with the totals.
     pub(super) end: Value,
-    /// How often the model was asked: at first, and again after tools had answered.
+    /// Number of model turns: the first, and one after each tool result.
     pub(super) turns: u64,
-    /// Why it did not end well, if it did not.
+    /// Error of the run.
     pub(super) failure: Option<String>,
     pub(super) milliseconds: u64,
-    /// What it says at the moment.
+    /// Buffer for the current message.
     message: String,
-    /// Whether a tool has answered since the model last spoke.
+    /// Whether a tool result came since the model's last output.
     has_tool_result: bool,
 }
 
-/// Lets an agent work on the thread, and notes when it began and how it ended.
+/// Runs an agent on the thread; logs its start and end.
 pub(super) fn run_agent(
-    desk: &mut LeslieCall<'_>,
+    context: &mut LeslieContext<'_>,
     thread: &Thread,
     runtime: Option<&RuntimeFolder>,
 ) -> Result<AgentReport, LeslieFailure> {
-    append_log(desk, thread, runtime, ("worker_started", json!({})))?;
-    let begun = Instant::now();
-    let mut report = AgentRun::start(desk, thread, runtime)?.read_to_end()?;
-    report.milliseconds = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    append_log(context, thread, runtime, LogEvent { kind: "worker_started", fields: json!({}) })?;
+    let started = Instant::now();
+    let mut report = AgentRun::start(context, thread, runtime)?.read_to_end()?;
+    report.milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let success = report.failure.is_none();
     if let Some(runtime) = runtime {
-        runtime.append_event(desk, thread, "worker_exit", json!({ "success": success }))?;
+        runtime.append_event(context, thread, "worker_exit", json!({ "success": success }))?;
     }
-    let session = desk.store.thread(thread.id.as_str())?.session_id;
-    let told = match &report.failure {
+    let session = context.store.thread(thread.id.as_str())?.session_id;
+    let fields = match &report.failure {
         None => json!({
             "success": true,
             "session_id": session,
@@ -64,35 +65,35 @@ pub(super) fn run_agent(
         Some(error) => json!({ "success": false, "errors": [error] }),
     };
     let kind = if success { "worker_finished" } else { "worker_failed" };
-    append_log(desk, thread, runtime, (kind, told))?;
+    append_log(context, thread, runtime, LogEvent { kind, fields })?;
     Ok(report)
 }
 
-/// A run while it goes on.
+/// A running agent.
 struct AgentRun<'a, 'b> {
-    desk: &'a mut LeslieCall<'b>,
+    context: &'a mut LeslieContext<'b>,
     thread: &'a Thread,
     runtime: Option<&'a RuntimeFolder>,
     rules: CommandRules,
     agent: Child,
     stdin: Option<ChildStdin>,
-    /// What was told of each tool.
+    /// Known fields of each tool call, by id.
     tool_calls: HashMap<String, Value>,
     is_logged: bool,
 }
 
 impl<'a, 'b> AgentRun<'a, 'b> {
     fn start(
-        desk: &'a mut LeslieCall<'b>,
+        context: &'a mut LeslieContext<'b>,
         thread: &'a Thread,
         runtime: Option<&'a RuntimeFolder>,
     ) -> Result<Self, LeslieFailure> {
-        let (rules, problems) = CommandRules::for_project(desk.store.root());
-        problems.into_iter().for_each(|problem| desk.ui.warning(problem));
-        let mut command = steno_command(desk)?;
+        let (rules, problems) = CommandRules::for_project(context.store.root());
+        problems.into_iter().for_each(|problem| context.ui.warning(problem));
+        let mut command = steno_command(context)?;
         let id = thread.id.as_str();
-        // An agent that has worked in the thread goes on where it stopped, and is not given the task again.
-        match desk.store.thread(id)?.session_id {
+        // An agent that has already worked in the thread resumes; it does not get the task again.
+        match context.store.thread(id)?.session_id {
             Some(_) => command.args(["resume", "--json", "--permission", "ask", id]),
             None => {
                 let args = ["run", "--json", "--permission", "ask", "--thread", id, "--"];
@@ -102,25 +103,25 @@ impl<'a, 'b> AgentRun<'a, 'b> {
         command.envs(runtime.map(RuntimeFolder::environment_variable));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut agent = command.spawn().map_err(start_error)?;
-        let answers = agent.stdin.take();
-        let named = desk.variables.iter().rev().find(|(name, _)| name == LOG_VARIABLE);
+        let stdin = agent.stdin.take();
+        let named = context.variables.iter().rev().find(|(name, _)| name == LOG_VARIABLE);
         let is_logged = match named {
             Some((_, value)) => value == "1",
             None => ProcessEnvironment::variable(LOG_VARIABLE).is_some_and(|value| value == "1"),
         };
         Ok(Self {
-            desk,
+            context,
             thread,
             runtime,
             rules,
             agent,
-            stdin: answers,
+            stdin,
             tool_calls: HashMap::new(),
             is_logged,
         })
     }
 
-    /// Follows it to its end.
+    /// Reads events until the agent ends.
     fn read_to_end(mut self) -> Result<AgentReport, LeslieFailure> {
         let complaints = self.agent.stderr.take().map(|mut stderr| {
             threads::spawn(move || {
@@ -139,9 +140,9 @@ impl<'a, 'b> AgentRun<'a, 'b> {
         }
         drop(self.stdin.take());
         let status = self.agent.wait().map_err(start_error)?;
-        let said = complaints.and_then(|reading| reading.join().ok()).unwrap_or_default();
+        let stderr = complaints.and_then(|reading| reading.join().ok()).unwrap_or_default();
         report.failure = (!status.success()).then(|| {
-            let mut errors = said.lines().filter_map(|line| line.strip_prefix("error: "));
+            let mut errors = stderr.lines().filter_map(|line| line.strip_prefix("error: "));
             errors.next_back().map_or_else(|| status.to_string(), str::to_owned)
         });
         Ok(report)
@@ -169,7 +170,7 @@ impl<'a, 'b> AgentRun<'a, 'b> {
         };
         match (message, self.runtime) {
             (Some(text), Some(runtime)) => runtime.append_event(
-                self.desk,
+                self.context,
                 self.thread,
                 "assistant_text",
                 json!({ "text": text }),
@@ -178,7 +179,7 @@ impl<'a, 'b> AgentRun<'a, 'b> {
         }
     }
 
-    /// Notes what is told of a tool: a question may tell less.
+    /// Merges the fields of a tool call, as a permission request may contain fewer. Returns all known fields.
     fn merge_tool_call(&mut self, call: &Value) -> Option<Value> {
         let known = self.tool_calls.entry(call["toolCallId"].as_str()?.to_owned()).or_default();
         for (name, value) in call.as_object()?.iter().filter(|(_, value)| !value.is_null()) {
@@ -188,22 +189,22 @@ impl<'a, 'b> AgentRun<'a, 'b> {
     }
 
     fn answer_request(&mut self, request: &Value) -> Result<(), LeslieFailure> {
-        let told = &request["toolCall"];
-        let call = self.merge_tool_call(told).unwrap_or_else(|| told.clone());
+        let fields = &request["toolCall"];
+        let call = self.merge_tool_call(fields).unwrap_or_else(|| fields.clone());
         let is_allowed = match (self.rules.decide(&call), self.runtime) {
             (ToolDecision::Allow, _) => true,
             (ToolDecision::Deny, _) => false,
             (ToolDecision::Confirm, Some(runtime)) => {
-                approval::request_approval(self.desk, runtime, self.thread, &call)?
+                approval::request_approval(self.context, runtime, self.thread, &call)?
             }
             (ToolDecision::Confirm, None) => {
                 let input = &call["rawInput"];
                 let question = format!("thread {} wants to: {input}", self.thread.id);
-                approval::ask_on_terminal(self.desk, &question)
+                approval::ask_on_terminal(self.context, &question)
             }
         };
         if let Some(answers) = &mut self.stdin {
-            // One that has ended needs no answer.
+            // An agent that has ended needs no answer.
             let _ = answers.write_all(if is_allowed { b"y\n" } else { b"n\n" });
         }
         Ok(())
@@ -214,7 +215,7 @@ impl<'a, 'b> AgentRun<'a, 'b> {
             return Ok(());
         }
         let name = format!(".leslie/logs/sdk/{}.ndjson", self.thread.id);
-        let path = self.desk.store.root().join(name);
+        let path = self.context.store.root().join(name);
         durable::create_private_dir(durable::parent(&path))
             .and_then(|()| durable::append_lines(&path, format!("{line}\n").as_bytes()))
             .map_err(to_failure)
@@ -222,7 +223,7 @@ impl<'a, 'b> AgentRun<'a, 'b> {
 }
 
 impl AgentReport {
-    /// Takes an update; gives a message of the agent's that has ended with it.
+    /// Applies an update. Returns the message that it completes.
     fn apply_update(&mut self, update: &Value) -> Option<String> {
         let kind = update["sessionUpdate"].as_str().unwrap_or_default();
         let is_model = matches!(kind, "agent_message_chunk" | "agent_thought_chunk" | "tool_call");
@@ -244,21 +245,28 @@ impl AgentReport {
     }
 }
 
-/// Adds a line to the log of a thread's workers.
+/// An event in the log of a thread's workers.
+struct LogEvent<'a> {
+    kind: &'a str,
+    fields: Value,
+}
+
+/// Appends a line to the log of a thread's workers.
 fn append_log(
-    desk: &LeslieCall<'_>,
+    context: &LeslieContext<'_>,
     thread: &Thread,
     runtime: Option<&RuntimeFolder>,
-    (kind, fields): (&str, Value),
+    event: LogEvent<'_>,
 ) -> Result<(), LeslieFailure> {
-    let mut event = json!({ "event": kind, "thread_id": thread.id, "timestamp": desk.now() });
+    let LogEvent { kind, fields } = event;
+    let mut event = json!({ "event": kind, "thread_id": thread.id, "timestamp": context.now() });
     if let Some(runtime) = runtime {
         event["runtime_dir"] = json!(runtime.folder);
     }
     for (name, value) in fields.as_object().into_iter().flatten() {
         event[name] = value.clone();
     }
-    let path = log_path(desk, thread);
+    let path = log_path(context, thread);
     durable::create_private_dir(durable::parent(&path))
         .and_then(|()| durable::append_lines(&path, format!("{event}\n").as_bytes()))
         .map_err(to_failure)

@@ -1,4 +1,4 @@
-//! Questions that a person has to answer: as files, where a run is watched, else on the terminal.
+//! Approval requests for a person: as files in a watched run, else on the terminal.
 
 use std::collections::HashSet;
 use std::fs;
@@ -14,20 +14,20 @@ use steno_core::thread::Thread;
 
 use super::super::response::LeslieFailure;
 use super::runtime::{RuntimeFolder, to_failure};
-use super::{LeslieCall, policy};
+use super::{LeslieContext, policy};
 
-/// How long an agent waits for an answer.
+/// Longest wait for an approval; then the request is denied.
 const APPROVAL_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// How often one looks for an answer.
+/// Interval between checks for a response file.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Bytes of what a tool is given that are shown.
+/// Maximum number of characters shown of a tool's input.
 const MAX_INPUT_CHARS: usize = 200;
 
-/// Asks by a file, and waits for another one with the answer.
+/// Writes a request file, and waits for the response file.
 pub(super) fn request_approval(
-    desk: &LeslieCall<'_>,
+    context: &LeslieContext<'_>,
     runtime: &RuntimeFolder,
     thread: &Thread,
     call: &Value,
@@ -38,49 +38,49 @@ pub(super) fn request_approval(
         "thread_id": thread.id,
         "tool_name": tool,
         "input": call["rawInput"],
-        "created_at": desk.now(),
+        "created_at": context.now(),
     });
     let path = runtime.requests_folder().join(format!("{id}.json"));
     durable::write_atomic(&path, format!("{request:#}\n").as_bytes()).map_err(to_failure)?;
-    let asked = json!({ "requestId": id, "toolName": tool });
-    runtime.append_event(desk, thread, "tool_request", asked)?;
+    let fields = json!({ "requestId": id, "toolName": tool });
+    runtime.append_event(context, thread, "tool_request", fields)?;
     let answer = runtime.responses_folder().join(format!("{id}.json"));
-    let begun = Instant::now();
+    let started = Instant::now();
     let is_allowed = loop {
         if let Some(is_allowed) = read_approval(&answer) {
             break is_allowed;
         }
-        if begun.elapsed() > APPROVAL_TIMEOUT {
+        if started.elapsed() > APPROVAL_TIMEOUT {
             break false;
         }
         thread::sleep(POLL_INTERVAL);
     };
     let decision = if is_allowed { "allow" } else { "deny" };
     let decided = json!({ "requestId": id, "decision": decision });
-    runtime.append_event(desk, thread, "tool_decision", decided)?;
+    runtime.append_event(context, thread, "tool_decision", decided)?;
     Ok(is_allowed)
 }
 
-/// The answer, once it is whole.
+/// Reads the response, once it parses.
 fn read_approval(path: &Path) -> Option<bool> {
     let answer: Value = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
     Some(answer["behavior"] == "allow")
 }
 
-/// Asks a person on the terminal, if there is one; whether it is allowed.
-pub(super) fn ask_on_terminal(desk: &mut LeslieCall<'_>, question: &str) -> bool {
-    if !desk.ui.is_interactive() {
+/// Asks on the terminal, if there is one. Returns whether it is allowed.
+pub(super) fn ask_on_terminal(context: &mut LeslieContext<'_>, question: &str) -> bool {
+    if !context.ui.is_interactive() {
         return false;
     }
-    desk.ui.print_note(format_args!("{question}\nAllow? (y/n)"));
+    context.ui.print_note(format_args!("{question}\nAllow? (y/n)"));
     let mut line = String::new();
     let _ = io::stdin().lock().read_line(&mut line);
     matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
-/// Puts the questions that wait in a run's folder to a person. Where there is none, whoever else watches the folder answers.
+/// Asks the user about the requests in a run's folder. Without a terminal, another watcher of the folder answers.
 pub(super) fn answer_requests(
-    desk: &mut LeslieCall<'_>,
+    context: &mut LeslieContext<'_>,
     runtime: &RuntimeFolder,
     known: &mut HashSet<String>,
 ) -> Result<(), LeslieFailure> {
@@ -97,14 +97,14 @@ pub(super) fn answer_requests(
         let (thread, tool) = (&request["thread_id"], &request["tool_name"]);
         let input: String = request["input"].to_string().chars().take(MAX_INPUT_CHARS).collect();
         let question = format!("thread {thread} wants to use {tool}: {input}");
-        if !desk.ui.is_interactive() {
-            desk.ui.print_note(format_args!(
-                "{question}; an answer is awaited in {}",
+        if !context.ui.is_interactive() {
+            context.ui.print_note(format_args!(
+                "{question}; waiting for a response in {}",
                 runtime.responses_folder().join(&name).display()
             ));
             continue;
         }
-        let answer = match ask_on_terminal(desk, &question) {
+        let answer = match ask_on_terminal(context, &question) {
             true => json!({ "behavior": "allow", "updatedInput": request["input"] }),
             false => json!({ "behavior": "deny", "message": format!("Denied by user for {tool}") }),
         };

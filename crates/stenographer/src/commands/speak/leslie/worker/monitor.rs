@@ -1,5 +1,5 @@
-//! leslie's `run`: a new objective, and its threads, each with an agent of its own, at the same time. A thread that waits for
-//! others goes on once they are over.
+//! leslie's `run`: creates an objective and runs an agent per thread in parallel. A thread that waits for others
+//! continues once they end.
 
 use std::collections::{HashMap, HashSet};
 use std::process::Child;
@@ -13,21 +13,23 @@ use steno_core::thread::{
 
 use super::super::response::{LeslieFailure, LeslieResponse};
 use super::runtime::{LeslieWorkerState, RuntimeFolder};
-use super::{LeslieCall, approval, start_worker};
+use super::{LeslieContext, approval, start_worker};
 use crate::thread_run::finish_killed_runs;
 
-/// How often one looks how the threads stand.
+/// Interval between checks of the threads.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How often a thread is resumed in one run.
+/// Limit of resumes per thread in one run.
 const MAX_RESUMES: usize = 20;
 
-/// `run`: a new objective, worked on until all its threads are over or nobody works on those that are left.
-pub(in super::super) fn run(desk: &mut LeslieCall<'_>) -> Result<LeslieResponse, LeslieFailure> {
-    let title = desk.flags.required_text("title")?.to_owned();
-    let objective = desk.store.create_objective(&title)?;
-    desk.store.spawn(&Spawn::new(title, objective.id.as_str()))?;
-    let runtime = RuntimeFolder::create(desk, &objective)?;
+/// `run`: creates an objective and works on it until all its threads end, or none of the rest has a worker.
+pub(in super::super) fn run(
+    context: &mut LeslieContext<'_>,
+) -> Result<LeslieResponse, LeslieFailure> {
+    let title = context.flags.required_text("title")?.to_owned();
+    let objective = context.store.create_objective(&title)?;
+    context.store.spawn(&Spawn::new(title, objective.id.as_str()))?;
+    let runtime = RuntimeFolder::create(context, &objective)?;
     let mut monitor = ObjectiveMonitor {
         objective,
         runtime,
@@ -37,32 +39,32 @@ pub(in super::super) fn run(desk: &mut LeslieCall<'_>) -> Result<LeslieResponse,
         failed: Vec::new(),
         known_requests: HashSet::new(),
     };
-    while monitor.poll(desk)? {
+    while monitor.poll(context)? {
         threads::sleep(POLL_INTERVAL);
     }
-    monitor.into_response(desk)
+    monitor.into_response(context)
 }
 
-/// A run while it goes on.
+/// A running objective.
 struct ObjectiveMonitor {
     objective: Objective,
     runtime: RuntimeFolder,
-    /// The workers that were started from here.
+    /// Workers that this process started.
     workers: HashMap<String, (Thread, Child)>,
-    /// The threads that an agent was started for, and which of their children were over then.
+    /// Threads with a started agent, each with the children that had ended then.
     started: HashMap<String, HashSet<Id>>,
     resumes: ResumeCounts,
-    /// Those whose agents have failed.
+    /// Threads of agents that failed.
     failed: Vec<String>,
-    /// The questions that were put to a person.
+    /// Requests that were already shown.
     known_requests: HashSet<String>,
 }
 
 impl ObjectiveMonitor {
-    /// Does what there is to do; whether somebody still works.
-    fn poll(&mut self, desk: &mut LeslieCall<'_>) -> Result<bool, LeslieFailure> {
-        self.reap_workers(desk)?;
-        let mut threads = desk.store.threads(None)?;
+    /// Starts, resumes and reaps workers. Returns whether any work is left.
+    fn poll(&mut self, context: &mut LeslieContext<'_>) -> Result<bool, LeslieFailure> {
+        self.reap_workers(context)?;
+        let mut threads = context.store.threads(None)?;
         threads.retain(|thread| thread.objective == self.objective.id);
         let busy = self.busy_threads(&threads);
         for thread in threads.iter().filter(|thread| !busy.contains(thread.id.as_str())) {
@@ -73,26 +75,26 @@ impl ObjectiveMonitor {
             let over = finished_children(thread, &threads);
             if is_new && self.runtime.claim_thread(thread)? {
                 self.started.insert(id.to_owned(), over);
-                self.start_worker(desk, thread, "run")?;
+                self.start_worker(context, thread, "run")?;
             } else if self.is_ready(thread, &threads) {
                 self.started.insert(id.to_owned(), over);
                 if self.resumes.count_resume(id) {
-                    let resumed = resume_thread(desk, thread)?;
-                    self.start_worker(desk, &resumed, "resume")?;
+                    let resumed = resume_thread(context, thread)?;
+                    self.start_worker(context, &resumed, "resume")?;
                 } else {
-                    desk.ui.warning(format_args!(
-                        "thread {id} was resumed {MAX_RESUMES} times and still spawns children; it stays suspended"
+                    context.ui.warning(format_args!(
+                        "thread {id} was resumed {MAX_RESUMES} times and still spawns children; leaving it suspended"
                     ));
                 }
             }
         }
-        approval::answer_requests(desk, &self.runtime, &mut self.known_requests)?;
-        self.objective = desk.store.objective(self.objective.id.as_str())?;
+        approval::answer_requests(context, &self.runtime, &mut self.known_requests)?;
+        self.objective = context.store.objective(self.objective.id.as_str())?;
         let is_over = self.objective.status == ObjectiveStatus::Completed;
         Ok(!self.workers.is_empty() || !busy.is_empty() && !is_over)
     }
 
-    /// The threads that somebody works on, be it from here or because an agent has spawned them.
+    /// Returns the threads with a running worker, started here or by an agent.
     fn busy_threads(&self, threads: &[Thread]) -> HashSet<String> {
         let states = self.runtime.worker_states();
         let is_busy = |id: &&str| match states.get(*id) {
@@ -103,8 +105,8 @@ impl ObjectiveMonitor {
         threads.iter().map(|thread| thread.id.as_str()).filter(is_busy).map(str::to_owned).collect()
     }
 
-    /// Whether a thread waited for others which are over, and one of those has ended since its agent was last started. Else
-    /// the agent would only be told the same again.
+    /// Returns whether a suspended thread can resume: all its children have ended, at least one of them since its
+    /// agent last started. Otherwise the agent would get the same prompt again.
     fn is_ready(&self, thread: &Thread, threads: &[Thread]) -> bool {
         let over = finished_children(thread, threads);
         let children = threads.iter().filter(|child| is_child(child, thread)).count();
@@ -118,18 +120,18 @@ impl ObjectiveMonitor {
 
     fn start_worker(
         &mut self,
-        desk: &mut LeslieCall<'_>,
+        context: &mut LeslieContext<'_>,
         thread: &Thread,
         source: &str,
     ) -> Result<(), LeslieFailure> {
-        desk.ui.print_note(format_args!("thread {} started", thread.id));
-        let worker = start_worker(desk, thread, Some((&self.runtime, source)))?;
+        context.ui.print_note(format_args!("thread {} started", thread.id));
+        let worker = start_worker(context, thread, Some((&self.runtime, source)))?;
         self.workers.insert(thread.id.to_string(), (thread.clone(), worker));
         Ok(())
     }
 
-    /// Takes leave of workers that have ended.
-    fn reap_workers(&mut self, desk: &mut LeslieCall<'_>) -> Result<(), LeslieFailure> {
+    /// Removes workers that have ended.
+    fn reap_workers(&mut self, context: &mut LeslieContext<'_>) -> Result<(), LeslieFailure> {
         let mut over = Vec::new();
         for (id, (_, worker)) in &mut self.workers {
             if let Ok(Some(status)) = worker.try_wait() {
@@ -140,9 +142,9 @@ impl ObjectiveMonitor {
             let Some((thread, _)) = self.workers.remove(&id) else { continue };
             let state = self.runtime.worker_states().get(&id).copied();
             if let Some(LeslieWorkerState::Busy(_)) | None = state {
-                // One that was killed could not say so itself.
+                // A killed worker could not record its exit.
                 self.runtime.append_event(
-                    desk,
+                    context,
                     &thread,
                     "worker_exit",
                     json!({ "success": false }),
@@ -150,19 +152,19 @@ impl ObjectiveMonitor {
             }
             let went_well =
                 ended_well && state == Some(LeslieWorkerState::Over { went_well: true });
-            desk.ui.print_note(format_args!(
+            context.ui.print_note(format_args!(
                 "thread {id} {}",
                 if went_well { "ended" } else { "failed" }
             ));
             if !went_well {
-                finish_killed_runs(desk.ui, desk.env, &desk.store);
+                finish_killed_runs(context.ui, context.env, &context.store);
                 self.failed.push(id);
             }
         }
         Ok(())
     }
 
-    fn into_response(self, desk: &LeslieCall<'_>) -> Result<LeslieResponse, LeslieFailure> {
+    fn into_response(self, context: &LeslieContext<'_>) -> Result<LeslieResponse, LeslieFailure> {
         if let Some(thread) = self.failed.first() {
             let log = format!(".leslie/logs/workers/{thread}.ndjson");
             let message = format!("Agent of thread '{thread}' failed, see {log}");
@@ -173,18 +175,17 @@ impl ObjectiveMonitor {
             "title": self.objective.title,
             "status": self.objective.status,
             "runtime_dir": self.runtime.folder,
-            "logs_dir": desk.store.log_folder(&self.objective.id),
+            "logs_dir": context.store.log_folder(&self.objective.id),
         })))
     }
 }
 
-/// How often each thread was resumed because its children were over. An agent that spawns another child each time would go on
-/// without end.
+/// Counts resumes per thread. An agent that spawns another child each time would otherwise never end.
 #[derive(Default)]
 struct ResumeCounts(HashMap<String, usize>);
 
 impl ResumeCounts {
-    /// Counts one more time; whether the thread may be resumed.
+    /// Counts one resume. Returns whether the thread may be resumed.
     fn count_resume(&mut self, id: &str) -> bool {
         let count = self.0.entry(id.to_owned()).or_default();
         *count += 1;
@@ -192,7 +193,7 @@ impl ResumeCounts {
     }
 }
 
-/// The children of a thread that are over.
+/// Returns the children of a thread that have ended.
 fn finished_children(thread: &Thread, threads: &[Thread]) -> HashSet<Id> {
     let over = threads.iter().filter(|child| is_child(child, thread) && child.status.is_over());
     over.map(|child| child.id.clone()).collect()
@@ -202,8 +203,8 @@ fn is_child(child: &Thread, parent: &Thread) -> bool {
     child.parent_id.as_ref() == Some(&parent.id)
 }
 
-fn resume_thread(desk: &LeslieCall<'_>, thread: &Thread) -> Result<Thread, LeslieFailure> {
-    Ok(desk.store.lifecycle(&Lifecycle {
+fn resume_thread(context: &LeslieContext<'_>, thread: &Thread) -> Result<Thread, LeslieFailure> {
+    Ok(context.store.lifecycle(&Lifecycle {
         thread: thread.id.to_string(),
         action: Action::Resume,
         reason: Some("Children completed".to_owned()),
@@ -211,7 +212,7 @@ fn resume_thread(desk: &LeslieCall<'_>, thread: &Thread) -> Result<Thread, Lesli
     })?)
 }
 
-/// Whether a process is there; one that nobody has named may be.
+/// Returns whether a process exists.
 fn is_process_alive(pid: Option<u64>) -> bool {
     #[cfg(unix)]
     if let Some(pid) = pid.and_then(|pid| i32::try_from(pid).ok()) {

@@ -1,5 +1,5 @@
-//! What an agent of leslie's may do: everything but write the stores themselves and run some commands. Which commands those are
-//! is told by lists of our own, by `leslie.permissions.json`, and by `.leslie/permissions.json`, which is not shared.
+//! Permission rules for leslie's agents: they may do everything except write the stores and run some commands. The
+//! commands come from built-in lists, `leslie.permissions.json`, and the private `.leslie/permissions.json`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -9,10 +9,10 @@ use regex::Regex;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The files with rules, from the project's folder; what comes later holds.
+/// Rule files, relative to the project; later ones take precedence.
 const RULE_FILES: [&str; 2] = ["leslie.permissions.json", ".leslie/permissions.json"];
 
-/// Commands that are never run.
+/// Commands that are always denied.
 const DENIED_COMMANDS: [&str; 6] = [
     r"\brm\s+-rf\b",
     r"\b(mkfs|fdisk|parted|shutdown|reboot|halt|poweroff)\b",
@@ -22,14 +22,14 @@ const DENIED_COMMANDS: [&str; 6] = [
     r">\s*/dev/(sd|disk)",
 ];
 
-/// Commands that a person has to allow.
+/// Commands that need approval.
 const CONFIRMED_COMMANDS: [&str; 3] = [
     r"\b(curl|wget)\b.+\|\s*(sh|bash)\b",
     r"\bgit\s+push\s.*--force\b",
     r"\bdocker\s+system\s+prune\b",
 ];
 
-/// The files that only commands may change.
+/// Files that only commands may change.
 const STORE_FILES: [&str; 2] = [".leslie/thread_relations.json", ".leslie/objectives.json"];
 
 /// Words in the names of tools that change files.
@@ -40,7 +40,7 @@ const WRITE_WORDS: [&str; 7] = ["write", "edit", "replace", "delete", "remove", 
 #[serde(rename_all = "lowercase")]
 pub(super) enum ToolDecision {
     Allow,
-    /// A person decides.
+    /// Ask the user.
     Confirm,
     Deny,
 }
@@ -49,7 +49,7 @@ pub(super) enum ToolDecision {
 pub(super) struct CommandRules {
     denied: Vec<Regex>,
     confirmed: Vec<Regex>,
-    /// What holds for all others.
+    /// Decision for all other commands.
     default: ToolDecision,
 }
 
@@ -68,7 +68,7 @@ struct CommandLists {
 }
 
 impl CommandRules {
-    /// The rules of a project, and what is wrong with its files.
+    /// Reads the rules of a project. Also returns the errors in its rule files.
     pub(super) fn for_project(root: &Path) -> (Self, Vec<String>) {
         let mut problems = Vec::new();
         let mut compile = |pattern: &str| {
@@ -82,22 +82,22 @@ impl CommandRules {
         let mut unread = Vec::new();
         for name in RULE_FILES {
             let path = root.join(name);
-            let stated: RuleFile = match read_rules(&path) {
-                Ok(stated) => stated,
+            let rule_file: RuleFile = match read_rules(&path) {
+                Ok(rule_file) => rule_file,
                 Err(reason) => {
-                    unread.push(format!("no rules read from {}: {reason}", path.display()));
+                    unread.push(format!("could not read rules from {}: {reason}", path.display()));
                     continue;
                 }
             };
-            rules.denied.extend(stated.bash.deny.iter().filter_map(|it| compile(it)));
-            rules.confirmed.extend(stated.bash.confirm.iter().filter_map(|it| compile(it)));
-            rules.default = stated.default.unwrap_or(rules.default);
+            rules.denied.extend(rule_file.bash.deny.iter().filter_map(|it| compile(it)));
+            rules.confirmed.extend(rule_file.bash.confirm.iter().filter_map(|it| compile(it)));
+            rules.default = rule_file.default.unwrap_or(rules.default);
         }
         problems.extend(unread);
         (rules, problems)
     }
 
-    /// Whether a tool may be used, by all that its agent has told of the call.
+    /// Decides whether a tool may be used, by all known fields of the call.
     pub(super) fn decide(&self, call: &Value) -> ToolDecision {
         if is_writing(call) && touches_stores(call) {
             return ToolDecision::Deny;
@@ -120,23 +120,23 @@ fn read_rules(path: &Path) -> Result<RuleFile, String> {
     }
 }
 
-/// What a tool is called, by its agent or its kind.
+/// Returns the name of a tool, or its kind.
 pub(super) fn tool_name(call: &Value) -> &str {
     let named = [&call["name"], &call["_meta"]["claudeCode"]["toolName"], &call["kind"]];
     named.into_iter().find_map(Value::as_str).unwrap_or("tool")
 }
 
-/// The command that a tool would run.
+/// Returns the command that a tool would run.
 fn shell_command(call: &Value) -> Option<String> {
     let is_shell = call["kind"] == "execute" || tool_name(call).eq_ignore_ascii_case("bash");
-    let told = match &call["rawInput"]["command"] {
+    let command = match &call["rawInput"]["command"] {
         Value::String(command) => Some(command.clone()),
         Value::Array(words) => {
             Some(words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "))
         }
         _ => call["title"].as_str().map(str::to_owned),
     };
-    told.filter(|_| is_shell)
+    command.filter(|_| is_shell)
 }
 
 fn is_writing(call: &Value) -> bool {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_writes_the_stores_by_hand() {
+    fn stores_are_never_written_by_tools() {
         let (rules, _) = CommandRules::for_project(Path::new("/nowhere"));
         let edit = |path: &str| json!({ "kind": "edit", "rawInput": { "file_path": path } });
         assert_eq!(rules.decide(&edit("/w/.leslie/objectives.json")), ToolDecision::Deny);

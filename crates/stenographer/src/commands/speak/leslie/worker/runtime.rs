@@ -1,4 +1,4 @@
-//! The folder in which leslie's `run` notes what happens, for whoever looks on.
+//! The folder in which leslie's `run` records events and approval requests.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -10,10 +10,10 @@ use steno_core::durable::{self, FileError};
 use steno_core::thread::{Objective, Thread};
 
 use super::super::response::{LeslieFailure, join_causes};
-use super::LeslieCall;
+use super::LeslieContext;
 use crate::process_environment::ProcessEnvironment;
 
-/// Tells workers in which run they are.
+/// Variable that tells a worker its run.
 pub(super) const RUNTIME_VARIABLE: &str = "LESLIE_RUNTIME_DIR";
 
 /// The folder of one run.
@@ -22,14 +22,14 @@ pub(super) struct RuntimeFolder {
 }
 
 impl RuntimeFolder {
-    /// Makes the folder, with the places where leslie leaves questions and answers.
+    /// Creates the folder and its subfolders for approvals.
     pub(super) fn create(
-        desk: &LeslieCall<'_>,
+        context: &LeslieContext<'_>,
         objective: &Objective,
     ) -> Result<Self, LeslieFailure> {
-        let moment = desk.now().instant().as_millisecond();
+        let moment = context.now().instant().as_millisecond();
         let name = format!(".leslie/runtime/{}-{moment}", objective.id);
-        let runtime = Self { folder: desk.store.root().join(name) };
+        let runtime = Self { folder: context.store.root().join(name) };
         for place in [runtime.requests_folder(), runtime.responses_folder()] {
             durable::create_private_dir(&place).map_err(to_failure)?;
         }
@@ -37,13 +37,13 @@ impl RuntimeFolder {
         Ok(runtime)
     }
 
-    /// The run that this process is part of.
+    /// Returns the run that this process is part of.
     pub(super) fn from_environment() -> Option<Self> {
         let folder = PathBuf::from(ProcessEnvironment::variable(RUNTIME_VARIABLE)?);
         folder.join("events.ndjson").is_file().then_some(Self { folder })
     }
 
-    /// The variable that tells a process of the run.
+    /// Returns the variable that passes the run on to a child process.
     pub(super) fn environment_variable(&self) -> (&'static str, OsString) {
         (RUNTIME_VARIABLE, self.folder.clone().into_os_string())
     }
@@ -60,18 +60,18 @@ impl RuntimeFolder {
         self.folder.join("events.ndjson")
     }
 
-    /// Whether a thread's first worker is to be started by whoever asks. Its spawner and the run both see the new thread;
-    /// one of them starts it.
+    /// Returns whether the caller may start the thread's first worker. Both its spawner and the run see a new thread;
+    /// only one of them gets the claim.
     pub(super) fn claim_thread(&self, thread: &Thread) -> Result<bool, LeslieFailure> {
         let claims = self.folder.join("claims");
         durable::create_private_dir(&claims).map_err(to_failure)?;
         durable::create_atomic(&claims.join(thread.id.as_str()), b"").map_err(to_failure)
     }
 
-    /// Notes something that happened to a thread.
+    /// Appends an event of a thread.
     pub(super) fn append_event(
         &self,
-        desk: &LeslieCall<'_>,
+        context: &LeslieContext<'_>,
         thread: &Thread,
         kind: &str,
         fields: Value,
@@ -80,12 +80,12 @@ impl RuntimeFolder {
         for (name, value) in fields.as_object().into_iter().flatten() {
             event[name] = value.clone();
         }
-        event["timestamp"] = json!(desk.now());
+        event["timestamp"] = json!(context.now());
         durable::append_lines(&self.events_file(), format!("{event}\n").as_bytes())
             .map_err(to_failure)
     }
 
-    /// How the threads stand that somebody works on, or has worked on.
+    /// Returns the state of each thread that has or had a worker.
     pub(super) fn worker_states(&self) -> HashMap<String, LeslieWorkerState> {
         let text = fs::read_to_string(self.events_file()).unwrap_or_default();
         let mut states = HashMap::new();
@@ -103,12 +103,12 @@ impl RuntimeFolder {
     }
 }
 
-/// What became of a thread's worker.
+/// State of a thread's worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeslieWorkerState {
-    /// It works, by the process of this number.
+    /// Running, with this process id.
     Busy(Option<u64>),
-    /// It has ended.
+    /// Ended.
     Over { went_well: bool },
 }
 

@@ -1,35 +1,35 @@
-//! Breaks long lines of YAML texts at their blanks. Widths count UTF-16 units, as leslie's library does.
+//! Folds long lines of YAML text at spaces. Widths count UTF-16 units, as leslie's library does.
 
-/// The most characters of a line.
+/// Maximum width of a line.
 pub(super) const LINE_WIDTH: usize = 80;
 
-/// The fewest characters of a text that stand on a line, however far it is indented.
+/// Minimum width of text on a line, at any indent.
 const MIN_TEXT_WIDTH: usize = 20;
 
-/// What kind of text is folded.
+/// Kind of text to fold.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum FoldMode {
-    /// A plain text, or one in single quotes.
+    /// A plain or single-quoted text.
     Flow,
-    /// A block, in which lines that begin with a blank are not folded.
+    /// A block, in which lines that start with a space are not folded.
     Block,
-    /// A text in double quotes, in which a newline can be escaped.
+    /// A double-quoted text, in which a newline can be escaped.
     Quoted,
 }
 
-/// A text whose lines are folded.
+/// A folded text.
 pub(super) struct FoldedText {
     pub(super) text: String,
-    /// Whether a line is too long all the same.
+    /// Whether a line is still too long.
     pub(super) overflows: bool,
 }
 
-/// UTF-16 units of a text.
+/// Returns the length in UTF-16 units.
 pub(super) fn utf16_length(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// Folds a text whose lines are indented so far; `before` are the characters on its first line before it.
+/// Folds a text at an indent. `before` is the number of characters on its first line before it.
 pub(super) fn fold_text(
     text: &str,
     indent: usize,
@@ -41,7 +41,7 @@ pub(super) fn fold_text(
     if units.len() <= step {
         return FoldedText { text: text.to_owned(), overflows: false };
     }
-    let mut folder = LineFolder::new(&units, mode, (indent, step));
+    let mut folder = LineFolder::new(&units, mode, indent, step);
     match before {
         Some(before) if before > LINE_WIDTH - MIN_TEXT_WIDTH => folder.folds.push(FoldPoint::Start),
         Some(before) => folder.end = LINE_WIDTH - before,
@@ -53,31 +53,31 @@ pub(super) fn fold_text(
     FoldedText { text: folder.apply_folds(), overflows: folder.overflows }
 }
 
-/// Where a text is broken.
+/// A point where a text is folded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FoldPoint {
-    /// Before its first character.
+    /// Before the first character.
     Start,
-    /// At the blank at this place, which the newline replaces.
+    /// At the space at this offset, which the newline replaces.
     Blank(usize),
-    /// After the character at this place, by an escaped newline.
+    /// After the character at this offset, with an escaped newline.
     Escaped(usize),
 }
 
-/// A text while its folds are looked for.
+/// State of the search for fold points.
 struct LineFolder<'a> {
     units: &'a [u16],
     mode: FoldMode,
     indent: usize,
-    /// Characters of a whole line, and one.
+    /// Width of a whole line, plus one.
     step: usize,
     folds: Vec<FoldPoint>,
-    /// Where the line that is looked at has to end.
+    /// Offset at which the current line must end.
     end: usize,
-    /// The last blank of it at which it can be broken.
+    /// Offset of the last space at which the current line can be folded.
     split: Option<usize>,
     overflows: bool,
-    /// Where the last escape begins and ends.
+    /// Start and end offset of the last escape.
     escape: Option<(usize, usize)>,
 }
 
@@ -87,13 +87,13 @@ const TAB: u16 = b'\t' as u16;
 const BACKSLASH: u16 = b'\\' as u16;
 
 impl<'a> LineFolder<'a> {
-    fn new(units: &'a [u16], mode: FoldMode, (indent, step): (usize, usize)) -> Self {
+    fn new(units: &'a [u16], mode: FoldMode, indent: usize, step: usize) -> Self {
         let end = LINE_WIDTH.saturating_sub(indent);
         let (folds, split, overflows, escape) = (Vec::new(), None, false, None);
         Self { units, mode, indent, step, folds, end, split, overflows, escape }
     }
 
-    /// Finds the folds; nothing can be folded where an escape does not fit on a line.
+    /// Finds the fold points. Returns false if an escape does not fit on a line; the text is not folded then.
     fn find_folds(&mut self) -> bool {
         let mut at = 0;
         if self.mode == FoldMode::Block
@@ -127,7 +127,7 @@ impl<'a> LineFolder<'a> {
         true
     }
 
-    /// A blank between others than blanks can become a newline.
+    /// Notes a single space between text as a possible fold point.
     fn note_split(&mut self, at: usize, unit: u16, previous: Option<u16>) {
         let is_space = |unit: &u16| matches!(*unit, SPACE | NEWLINE | TAB);
         let follows_text = previous.is_some_and(|previous| !is_space(&previous));
@@ -137,7 +137,7 @@ impl<'a> LineFolder<'a> {
         }
     }
 
-    /// The line is full: breaks it, if it can be broken.
+    /// Folds a full line, if possible.
     fn end_line(&mut self, at: &mut usize, previous: &mut Option<u16>) -> bool {
         if let Some(split) = self.split.take() {
             self.folds.push(FoldPoint::Blank(split));
@@ -148,14 +148,14 @@ impl<'a> LineFolder<'a> {
             self.overflows = true;
             return true;
         }
-        // Blanks at the end of a line may stand beyond it.
+        // Spaces at the end of a line may exceed the width.
         let mut before = self.units.get(at.wrapping_sub(1)).copied();
         while matches!(before, Some(SPACE | TAB)) && *at < self.units.len() {
             before = self.units.get(*at).copied();
             *at += 1;
         }
         *previous = before;
-        // An escape is not torn apart.
+        // An escape is never split.
         let last = match self.escape {
             Some((begin, end)) if *at <= end + 1 => begin.saturating_sub(1),
             _ => at.saturating_sub(2),
@@ -168,7 +168,7 @@ impl<'a> LineFolder<'a> {
         true
     }
 
-    /// The end of the lines from `start` on that begin with a blank, beyond the indent; nothing where none does.
+    /// Returns the end of the lines from `start` on that are indented further; `None` if there are none.
     fn skip_indented_lines(&self, start: usize) -> Option<usize> {
         let (mut start, mut last) = (start, None);
         loop {
@@ -194,7 +194,7 @@ impl<'a> LineFolder<'a> {
         }
     }
 
-    /// The text with its folds.
+    /// Returns the text with its folds.
     fn apply_folds(&self) -> String {
         let newline: Vec<u16> =
             std::iter::once(NEWLINE).chain(std::iter::repeat_n(SPACE, self.indent)).collect();

@@ -1,5 +1,4 @@
-//! One text as a YAML scalar: plain where nobody can take it for anything else, in a block where it has several lines, quoted
-//! elsewhere.
+//! Formats a text as a YAML scalar: plain if unambiguous, a block for several lines, else quoted.
 
 use std::cmp::Ordering;
 
@@ -7,49 +6,51 @@ use serde_json::Value;
 
 use super::fold::{FoldMode, FoldedText, LINE_WIDTH, fold_text, utf16_length};
 
-/// Where a text stands.
+/// The position of a text in the document.
 #[derive(Clone, Copy)]
 pub(super) struct ScalarContext {
-    /// Spaces before its further lines.
+    /// Indent of its further lines.
     pub(super) indent: usize,
-    /// Characters before it on its first line, where a key stands there.
+    /// Characters before it on its first line, if there is a key.
     pub(super) before: Option<usize>,
-    /// Whether it is a key, which stands on one line.
+    /// Whether it is a key, which must be on one line.
     pub(super) is_key: bool,
 }
 
-/// A quoted text that is shorter, in characters, keeps its newlines as escapes.
+/// A shorter quoted text keeps its newlines as escapes.
 const MIN_MULTILINE_LENGTH: usize = 40;
 
-/// The text as it is printed at a place.
-pub(super) fn format_scalar(text: &str, place: ScalarContext) -> String {
+/// Formats the text for its position.
+pub(super) fn format_scalar(text: &str, context: ScalarContext) -> String {
     let has_lines = text.contains('\n');
     if text.chars().any(is_control) {
-        return double_quote_text(text, place);
+        return double_quote_text(text, context);
     }
-    let is_quoted = match place.is_key {
+    let is_quoted = match context.is_key {
         true => has_lines || is_ambiguous(text),
         false => !has_lines && is_ambiguous(text),
     };
     if is_quoted {
-        return quote_text(text, place);
+        return quote_text(text, context);
     }
     if has_lines {
-        return format_block(text, place);
+        return format_block(text, context);
     }
     let marks_document = ["%", "---", "..."].iter().any(|mark| text.starts_with(mark));
-    if is_other_type(text) || marks_document && place.is_key && place.indent == super::INDENT_STEP {
-        return quote_text(text, place);
+    if is_other_type(text)
+        || marks_document && context.is_key && context.indent == super::INDENT_STEP
+    {
+        return quote_text(text, context);
     }
-    fold_scalar(text, place, FoldMode::Flow)
+    fold_scalar(text, context, FoldMode::Flow)
 }
 
-/// Characters that only a double-quoted text can state.
+/// Returns whether only a double-quoted text can contain the character.
 fn is_control(c: char) -> bool {
     matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}')
 }
 
-/// Whether a plain text would be read as something else than a text of these characters.
+/// Returns whether a plain text would parse as something else than this text.
 fn is_ambiguous(text: &str) -> bool {
     let starts = text.starts_with(|c| "\n\t ,[]{}#&*!|>'\"%@`".contains(c));
     let is_mark = |mark: &str| {
@@ -63,7 +64,7 @@ fn is_ambiguous(text: &str) -> bool {
         || text.ends_with(['\n', '\t', ' ', ':'])
 }
 
-/// Whether a plain text would be read as nothing, a truth value or a number.
+/// Returns whether a plain text would parse as null, a boolean or a number.
 fn is_other_type(text: &str) -> bool {
     let words = [
         "", "~", "null", "Null", "NULL", "true", "True", "TRUE", "false", "False", "FALSE", ".nan",
@@ -98,39 +99,39 @@ fn is_other_type(text: &str) -> bool {
         && exponent.is_none_or(is_exponent)
 }
 
-fn fold_scalar(text: &str, place: ScalarContext, mode: FoldMode) -> String {
-    if place.is_key {
+fn fold_scalar(text: &str, context: ScalarContext, mode: FoldMode) -> String {
+    if context.is_key {
         return text.to_owned();
     }
-    fold_text(text, place.indent, mode, place.before).text
+    fold_text(text, context.indent, mode, context.before).text
 }
 
-/// Quotes of the kind that needs no escapes, where one of them is in the text; else double ones.
-fn quote_text(text: &str, place: ScalarContext) -> String {
+/// Quotes a text: with single quotes if it contains only double ones, else with double quotes.
+fn quote_text(text: &str, context: ScalarContext) -> String {
     let breaks_badly = [" \n", "\t\n", "\n ", "\n\t"].iter().any(|part| text.contains(part));
     let has_lines = text.contains('\n');
     let is_single = text.contains('"') && !text.contains('\'');
-    if !is_single || place.is_key && has_lines || breaks_badly {
-        return double_quote_text(text, place);
+    if !is_single || context.is_key && has_lines || breaks_badly {
+        return double_quote_text(text, context);
     }
-    let indent = " ".repeat(place.indent);
+    let indent = " ".repeat(context.indent);
     fold_scalar(
         &format!("'{}'", insert_after_newlines(text, &format!("\n{indent}"))),
-        place,
+        context,
         FoldMode::Flow,
     )
 }
 
-/// A text as in JSON, with YAML's shorter escapes; a longer one is broken at its newlines.
-fn double_quote_text(text: &str, place: ScalarContext) -> String {
+/// Quotes a text as in JSON, with YAML's shorter escapes; a longer one is split at its newlines.
+fn double_quote_text(text: &str, context: ScalarContext) -> String {
     let json = Value::from(text).to_string();
-    let keeps_escapes = place.is_key || utf16_length(&json) < MIN_MULTILINE_LENGTH;
-    let indent = " ".repeat(place.indent);
+    let keeps_escapes = context.is_key || utf16_length(&json) < MIN_MULTILINE_LENGTH;
+    let indent = " ".repeat(context.indent);
     let mut out = String::new();
     let mut rest = json.as_str();
     while let Some(c) = rest.chars().next() {
         if rest.starts_with(" \\n") {
-            // A blank before the end of a line would be lost.
+            // A space before a line break would be lost.
             out.push_str("\\ ");
             rest = &rest[1..];
             continue;
@@ -152,10 +153,10 @@ fn double_quote_text(text: &str, place: ScalarContext) -> String {
             rest = &rest[end..];
         }
     }
-    fold_scalar(&out, place, FoldMode::Quoted)
+    fold_scalar(&out, context, FoldMode::Quoted)
 }
 
-/// How many escaped newlines follow each other, without one that ends the text.
+/// Counts consecutive escaped newlines, without one that ends the text.
 fn count_newlines(json: &str) -> usize {
     let mut count = 1;
     while json[2 * count..].starts_with("\\n") && &json[2 * count + 2..] != "\"" {
@@ -164,7 +165,7 @@ fn count_newlines(json: &str) -> usize {
     count
 }
 
-/// YAML's escape for a character that JSON escapes by its code.
+/// Returns YAML's escape for a character code of JSON.
 fn yaml_escape(code: &str) -> String {
     match code {
         "0000" => "\\0".to_owned(),
@@ -178,13 +179,13 @@ fn yaml_escape(code: &str) -> String {
     }
 }
 
-/// A text of several lines in a block: as it is where its lines are short, else folded.
-fn format_block(text: &str, place: ScalarContext) -> String {
+/// Formats a text of several lines as a block: literal if its lines are short, else folded.
+fn format_block(text: &str, context: ScalarContext) -> String {
     let blank = |c: char| matches!(c, ' ' | '\t');
     if text.trim_end_matches(blank).ends_with('\n') && text.ends_with(blank) {
-        return quote_text(text, place);
+        return quote_text(text, context);
     }
-    let indent = " ".repeat(place.indent);
+    let indent = " ".repeat(context.indent);
     let kept = text.trim_end_matches(['\n', '\t', ' ']);
     let end = &text[kept.len()..];
     let chomp = match end.find('\n') {
@@ -200,12 +201,12 @@ fn format_block(text: &str, place: ScalarContext) -> String {
     let (start, body) = kept.split_at(start_length);
     let start = insert_after_newlines(start, &indent);
     let header = format!("{}{chomp}", if has_blank { "2" } else { "" });
-    let is_short = text.split('\n').all(|line| utf16_length(line) + place.indent <= LINE_WIDTH);
+    let is_short = text.split('\n').all(|line| utf16_length(line) + context.indent <= LINE_WIDTH);
     if !is_short {
         let folding = insert_after_newlines(&protect_newlines(body), &indent);
         let whole = format!("{start}{folding}{end}");
         let FoldedText { text, overflows } =
-            fold_text(&whole, place.indent, FoldMode::Block, Some(place.indent));
+            fold_text(&whole, context.indent, FoldMode::Block, Some(context.indent));
         if !overflows {
             return format!(">{header}\n{indent}{text}");
         }
@@ -213,11 +214,11 @@ fn format_block(text: &str, place: ScalarContext) -> String {
     format!("|{header}\n{indent}{start}{}{end}", insert_after_newlines(body, &indent))
 }
 
-/// A text whose newlines outlive folding, which takes one of each run. Beside lines that begin with a blank it takes none,
-/// except among lines of blanks that follow such a line and lead to another text.
+/// Doubles newlines so that they survive folding, which removes one of each run. Folding removes none beside lines
+/// that start with a space, except among blank lines between such a line and other text.
 fn protect_newlines(text: &str) -> String {
     let is_indented = |line: &str| line.starts_with([' ', '\t']);
-    // These end a line for the library, though not for YAML.
+    // leslie's library ends a line at these characters, though YAML does not.
     let is_whole = |line: &str| !line.contains(['\u{2028}', '\u{2029}']);
     let lines = nonempty_lines(text);
     let mut out = String::new();
@@ -239,7 +240,7 @@ fn protect_newlines(text: &str) -> String {
     out
 }
 
-/// The lines of a text that are not empty, and the newlines before each.
+/// Returns the lines that are not empty, each with the number of newlines before it.
 fn nonempty_lines(text: &str) -> Vec<(usize, &str)> {
     let mut lines = Vec::new();
     let mut newlines = 0;
@@ -253,12 +254,12 @@ fn nonempty_lines(text: &str) -> Vec<(usize, &str)> {
     lines
 }
 
-/// A text with something after each run of newlines.
+/// Inserts `more` after each run of newlines.
 fn insert_after_newlines(text: &str, more: &str) -> String {
     insert_at_newlines(text, more, true)
 }
 
-/// The same, except for a run at the end.
+/// Like [`insert_after_newlines`], except for a run at the end.
 fn insert_between_newlines(text: &str, more: &str) -> String {
     insert_at_newlines(text, more, false)
 }
