@@ -24,7 +24,7 @@ pub(crate) enum CommandExit {
 impl CommandExit {
     /// Converts the exit status of a child process.
     pub(crate) fn from_status(status: ExitStatus) -> Self {
-        match child::signal_of(status) {
+        match child::exit_signal(status) {
             Some(signal) => CommandExit::Signalled(signal),
             None => CommandExit::Child(
                 status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1),

@@ -96,7 +96,7 @@ impl TranscriptExport<'_> {
             ExportFormat::Jsonl => Some(native::render_lines(self.transcript)),
             ExportFormat::Md => Some(view::markdown::render(self.transcript)),
             ExportFormat::Atif => Some(view::atif::render(self.transcript)),
-            ExportFormat::Html => Some(Page { transcript, pictures, zone, index: None }.html()),
+            ExportFormat::Html => Some(Page { transcript, pictures, zone, index: None }.to_html()),
             ExportFormat::Leslie | ExportFormat::Devflow | ExportFormat::Chibi => None,
         }
     }

@@ -86,15 +86,15 @@ impl RecordingGateway {
         target: RecordingTarget,
         settings: GatewaySettings,
     ) -> Result<Self, CommandError> {
-        let bound = Bound::new(settings.listen)?;
-        bound.check(&settings.upstreams)?;
+        let bound = BoundAddress::bind(settings.listen)?;
+        bound.check_upstreams(&settings.upstreams)?;
         let (sender, receiver) = mpsc::channel();
         let (listener, debug_writer) = match &settings.debug_files {
             Some(folder) => start_debug_writer(&env.cwd.join(folder))?,
             None => (None, None),
         };
         let changed = sender.clone();
-        let on_change: OnChange =
+        let on_change: ChangeCallback =
             Arc::new(move |change| drop(changed.send(GatewayEvent::Recording(change))));
         let opened_sessions = OpenedSessions::default();
         let is_routed = target.is_routed;
@@ -114,7 +114,7 @@ impl RecordingGateway {
         } else {
             TrafficRouting::OneSession(open)
         };
-        let options = Options {
+        let options = GatewayOptions {
             upstreams: settings.upstreams,
             proxies: system_proxies(),
             body_limit: settings.body_limit,
@@ -269,17 +269,17 @@ fn report_unclosed(ui: &mut Ui, unclosed: &UnclosedRecording, was_paused: bool) 
 }
 
 /// Returns the system's proxies.
-fn system_proxies() -> Proxies {
+fn system_proxies() -> OutboundProxies {
     let first = |names: &[&str]| {
         names.iter().find_map(|name| ProcessEnvironment::variable(name)?.into_string().ok())
     };
-    Proxies {
+    OutboundProxies {
         https: first(&["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]),
         unproxied: first(&["NO_PROXY", "no_proxy"]),
     }
 }
 
-type DebugWriter = (Option<Listener>, Option<JoinHandle<()>>);
+type DebugWriter = (Option<PieceListener>, Option<JoinHandle<()>>);
 
 /// Writes debug files on a thread of its own. Write errors are ignored, like chibi does.
 fn start_debug_writer(folder: &Path) -> Result<DebugWriter, CommandError> {

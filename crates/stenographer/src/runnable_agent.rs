@@ -116,8 +116,8 @@ fn split_command(line: &str) -> Vec<String> {
 }
 
 /// Settings for recording a connection with an agent.
-pub(crate) fn new_assignment(env: &ProcessEnvironment, command: &[OsString]) -> Assignment {
-    Assignment {
+pub(crate) fn new_assignment(env: &ProcessEnvironment, command: &[OsString]) -> ConnectionSettings {
+    ConnectionSettings {
         store: env.store.clone(),
         clock: env.clock.clone(),
         project: env.cwd.clone(),
@@ -165,7 +165,7 @@ pub(crate) fn child_launcher() -> Result<ChildLauncher, CommandError> {
 pub(crate) fn sync_agent_files(
     ui: &Ui,
     env: &ProcessEnvironment,
-    kept: &Kept,
+    kept: &KeptSession,
 ) -> Result<(), CommandError> {
     let agent = kept.dir.agent();
     if !has_known_files(env, agent) {
@@ -184,7 +184,7 @@ pub(crate) fn sync_agent_files(
 }
 
 /// Starts a background process that syncs the agent's session files.
-pub(crate) fn spawn_agent_files_sync(env: &ProcessEnvironment, kept: &Kept) {
+pub(crate) fn spawn_agent_files_sync(env: &ProcessEnvironment, kept: &KeptSession) {
     let agent = kept.dir.agent();
     let Some(program) =
         ProcessEnvironment::program_path().ok().filter(|_| has_known_files(env, agent))

@@ -65,7 +65,7 @@ impl ThreadRun<'_> {
             && let Some(dir) = find_session(self.env, self.id, &name)?
         {
             // The agent's own files make the transcripts richer; without them the recorded traffic is used.
-            let kept = Kept { dir: dir.clone(), name };
+            let kept = KeptSession { dir: dir.clone(), name };
             let _ = runnable_agent::sync_agent_files(&Ui::silent(), self.env, &kept);
             let mut transcript = dir.read()?;
             killed.retain_own_units(&mut transcript);

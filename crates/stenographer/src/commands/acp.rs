@@ -37,12 +37,12 @@ pub(crate) fn run(env: &ProcessEnvironment, args: &Args) -> Result<CommandExit, 
         let program = args.command[0].to_string_lossy();
         CommandError::user(format!("could not start {program}: {error}"))
     };
-    let assignment = Assignment {
+    let assignment = ConnectionSettings {
         agent: args.agent.clone(),
         ..runnable_agent::new_assignment(env, &args.command)
     };
     let (status, kept) =
-        proxy::run(assignment, &runnable_agent::child_launcher()?).map_err(unable)?;
+        proxy::run_proxy(assignment, &runnable_agent::child_launcher()?).map_err(unable)?;
     kept.iter().for_each(|kept| runnable_agent::spawn_agent_files_sync(env, kept));
     Ok(CommandExit::from_status(status))
 }

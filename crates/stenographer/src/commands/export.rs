@@ -106,7 +106,7 @@ impl SessionExporter<'_> {
         listed
             .sort_by_key(|(_, session)| std::cmp::Reverse(session.started.map(|at| at.instant())));
         let path = dir.join("index.html");
-        durable::replace_unsynced(&path, index(&listed, &self.env.zone).as_bytes())?;
+        durable::replace_unsynced(&path, render_index(&listed, &self.env.zone).as_bytes())?;
         Ok(ui.path_line(&path)?)
     }
 

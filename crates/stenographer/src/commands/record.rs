@@ -22,10 +22,11 @@ use crate::ui::Ui;
 
 /// Record JSON Lines from standard input; each line is durable once acknowledged.
 ///
-/// A line may be an entry of Steno, weakincentives, chibi, devflow, Claude or OpenAI: chat messages, items of the
-/// Responses API, lists of either, requests and responses. The format is detected from the content, and the bytes are
-/// kept as they are; a JSON document over several lines is kept as one line. A line that cannot be parsed is kept too
-/// and reported; an unknown field of a message is reported once.
+/// A line may be an entry of Steno, weakincentives, chibi, devflow or OpenAI (chat messages, items of the Responses
+/// API, lists of either, requests and responses), or a line of an agent's own session file, such as those of Claude
+/// Code, Codex and Gemini CLI: `steno show` then shows what it shows of that file. The format is detected from the
+/// content, and the bytes are kept as they are; a JSON document over several lines is kept as one line. A line that
+/// cannot be parsed is kept too and reported; an unknown field of a message is reported once.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Agent name of the recording [default: that of the session, or "unknown"].

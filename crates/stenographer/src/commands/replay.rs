@@ -72,11 +72,11 @@ pub(crate) fn run(
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
     if args.mode.as_api {
-        let options = Options { listen: args.listen, strict: args.strict };
+        let options = ReplayOptions { listen: args.listen, strict: args.strict };
         return api::serve_api(ui, env, &args.session, options);
     }
     let transcript = match args.session.as_str() {
-        REHEARSAL => replay::rehearsal(),
+        REHEARSAL => replay::rehearsal_session(),
         name => SessionStore::new(env).transcript(name)?,
     };
     if args.mode.as_agent {
@@ -104,8 +104,9 @@ fn serve_agent(transcript: &Transcript, args: &Args) -> Result<CommandExit, Comm
         is_endless: is_rehearsal,
         pace: args.speed.map(|speed| ReplayPace { speed, max_pause: args.max_pause }),
     };
-    let script = Script::of(transcript);
-    let is_same = replay::serve(&script, &playing, BufReader::new(io::stdin()), io::stdout())?;
+    let script = ReplayScript::from_transcript(transcript);
+    let is_same =
+        replay::serve_script(&script, &playing, BufReader::new(io::stdin()), io::stdout())?;
     Ok(if is_same { CommandExit::Done } else { CommandExit::Failed })
 }
 

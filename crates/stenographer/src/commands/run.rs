@@ -81,13 +81,13 @@ pub(crate) enum PermissionMode {
 
 impl RunOptions {
     /// Returns the permission policy. By default a terminal asks, and everything else denies.
-    pub(crate) fn policy(&self, ui: &Ui) -> Policy {
+    pub(crate) fn policy(&self, ui: &Ui) -> PermissionPolicy {
         match self.permission {
-            Some(PermissionMode::Ask) => Policy::Ask,
-            Some(PermissionMode::Allow) => Policy::Allow,
-            Some(PermissionMode::Deny) => Policy::Deny,
-            None if ui.is_interactive() => Policy::Ask,
-            None => Policy::Deny,
+            Some(PermissionMode::Ask) => PermissionPolicy::Ask,
+            Some(PermissionMode::Allow) => PermissionPolicy::Allow,
+            Some(PermissionMode::Deny) => PermissionPolicy::Deny,
+            None if ui.is_interactive() => PermissionPolicy::Ask,
+            None => PermissionPolicy::Deny,
         }
     }
 }

@@ -60,8 +60,8 @@ pub(crate) fn run(
     Ok(CommandExit::Done)
 }
 
-fn bind_server(env: &ProcessEnvironment, args: &Args) -> Result<Server, CommandError> {
-    let options = Options {
+fn bind_server(env: &ProcessEnvironment, args: &Args) -> Result<WebServer, CommandError> {
+    let options = ServerOptions {
         store: env.store.clone(),
         zone: env.zone.clone(),
         clock: env.clock.clone(),
@@ -71,10 +71,10 @@ fn bind_server(env: &ProcessEnvironment, args: &Args) -> Result<Server, CommandE
         resume: (!args.read_only).then(|| resume_handler(env)),
         limits: ConnectionLimits::default(),
     };
-    match Server::bind(options.clone()) {
+    match WebServer::bind(options.clone()) {
         Err(WebError::Listen { reason, .. }) if args.port.is_none() && is_port_taken(&reason) => {
             let free = SocketAddr::new(args.host, 0);
-            Server::bind(Options { address: free, ..options }).map_err(add_bind_hint)
+            WebServer::bind(ServerOptions { address: free, ..options }).map_err(add_bind_hint)
         }
         bound => bound.map_err(add_bind_hint),
     }
@@ -97,7 +97,7 @@ fn is_port_taken(reason: &io::Error) -> bool {
     matches!(reason.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied)
 }
 
-fn resume_handler(env: &ProcessEnvironment) -> Resume {
+fn resume_handler(env: &ProcessEnvironment) -> ResumeAction {
     let env = env.clone();
     Arc::new(move |agent, id| {
         let prepared = || -> Result<String, CommandError> {

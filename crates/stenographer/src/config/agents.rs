@@ -34,14 +34,18 @@ pub(crate) struct RunSettings {
     /// Default agent.
     pub(crate) agent: Option<String>,
     /// When the agent gets the thread's context again.
-    pub(crate) limits: Limits,
+    pub(crate) limits: ContextLimits,
     /// Timeout for opening a session.
     pub(crate) answer_timeout: Duration,
 }
 
 impl Default for RunSettings {
     fn default() -> Self {
-        Self { agent: None, limits: Limits::default(), answer_timeout: DEFAULT_ANSWER_TIMEOUT }
+        Self {
+            agent: None,
+            limits: ContextLimits::default(),
+            answer_timeout: DEFAULT_ANSWER_TIMEOUT,
+        }
     }
 }
 

@@ -167,7 +167,7 @@ fn rows_go_back_into_a_database_that_is_used() {
     assert_eq!(titles(&connection), ["One", "Two"]);
     connection.execute_batch("DROP TABLE part").unwrap();
     let refused = home.steno(&["restore", "ses_1", "--force"]);
-    assert!(refused.stderr.contains("no table or column of this name in the database: part"));
+    assert!(refused.stderr.contains("the database has no such table or column: part"));
     // Neither the copies nor the restored rows are new sessions.
     connection.execute_batch("DROP TABLE message").unwrap();
     sync(&home);
@@ -188,7 +188,7 @@ fn rows_of_another_session_are_not_replaced_by_force() {
         .unwrap();
     insta::assert_snapshot!(home.steno(&["restore", "ses_1", "--force"]), @"
     --- stderr
-    error: the rows cannot be put back into $HOME/.local/share/opencode/opencode.db: a row of another session is there: message msg_1
+    error: could not restore the rows into $HOME/.local/share/opencode/opencode.db: the row belongs to another session: message msg_1
     hint: use --to DIR to restore to another folder
     --- exit 1
     ");

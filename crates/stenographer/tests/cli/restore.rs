@@ -128,7 +128,7 @@ fn a_damaged_header_does_not_decide_target_paths() {
     insta::assert_snapshot!(home.steno(&["restore", "2026"]), @"
     --- stderr
     error: could not read $HOME/store/vault/devflow/2026-01-05-mine-s/metadata.json.zst
-    caused by: its header is not as it was written
+    caused by: its header was changed
     hint: run `steno verify` to find other damage
     --- exit 1
     ");

@@ -284,7 +284,7 @@ fn a_folder_in_which_an_agent_would_not_find_its_files_is_an_error() {
     fs::create_dir(machine.home.path().join("code/new")).unwrap();
     insta::assert_snapshot!(machine.resume(&[ID, "--project", "code/new"]), @"
     --- stderr
-    error: droid goes on with the session only in the folder that it was held in: $HOME/code/birds
+    error: droid can resume the session only in its original folder: $HOME/code/birds
     hint: leave out --project
     --- exit 1
     ");
@@ -398,7 +398,7 @@ fn no_agent_is_started_when_rows_cannot_be_put_back() {
     connection.execute_batch("UPDATE session SET title = 'Later'").unwrap();
     insta::assert_snapshot!(machine.resume(&["ses_1"]), @"
     --- stderr
-    error: the rows cannot be put back into $HOME/.local/share/opencode/opencode.db: of its rows 1 are missing and 1 have changed
+    error: could not restore the rows into $HOME/.local/share/opencode/opencode.db: missing rows: 1, changed rows: 1
     hint: run `steno sync` first, or `steno restore ses_1 --force` to replace it
     --- exit 1
     ");

@@ -418,7 +418,7 @@ fn an_agent_that_never_answers_is_reported_and_then_an_error() {
         let ran = home.finish(home.command(&["run", "--agent", &agent, "look"]), b"");
         let waiting =
             format!("still waiting for {agent} to answer {method}; press Ctrl-C to stop\n");
-        let error = format!("error: the agent has not answered {method} within 1 s\n");
+        let error = format!("error: the agent did not answer {method} within 1 s\n");
         assert!(ran.stderr.contains(&waiting), "{ran}");
         assert!(ran.stderr.contains(&error), "{ran}");
         assert!(ran.stderr.contains("answer_timeout"), "{ran}");

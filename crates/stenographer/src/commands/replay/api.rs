@@ -12,7 +12,7 @@ pub(super) fn serve_api(
     ui: &mut Ui,
     env: &ProcessEnvironment,
     session: &str,
-    options: Options,
+    options: ReplayOptions,
 ) -> Result<CommandExit, CommandError> {
     let exchanges = SessionStore::new(env).find_session(session)?.exchanges()?;
     if exchanges.is_empty() {
@@ -20,7 +20,7 @@ pub(super) fn serve_api(
         return Err(error.hint("record one with `steno exec` or `steno gateway`"));
     }
     let known = count_noun(exchanges.len() as u64, "exchange");
-    let replay = Replay::start(options, exchanges)?;
+    let replay = ReplayServer::start(options, exchanges)?;
     let (sender, stopped) = std::sync::mpsc::channel();
     let stop = move || {
         let _ = sender.send(());

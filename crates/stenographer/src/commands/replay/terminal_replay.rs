@@ -47,15 +47,21 @@ impl Drop for RawKeyInput {
 
 impl TerminalReplay<'_> {
     /// Replays all entries from `from` on.
-    pub(super) fn play(&self, ui: &mut Ui, from: usize, pace: Pace) -> Result<(), CommandError> {
+    pub(super) fn play(
+        &self,
+        ui: &mut Ui,
+        from: usize,
+        pace: ReplayPace,
+    ) -> Result<(), CommandError> {
         let entries = &self.transcript.entries;
         let keys = RawKeyInput::open(ui)?;
         self.print(ui, &terminal::render_heading(&self.transcript.session, self.zone), &keys)?;
         let mut player = ReplayPlayer::new(entries, from, pace.speed);
         let mut before = entries.get(from).and_then(|entry| entry.created_at);
         while let Some(entry) = entries.get(player.position) {
-            let pace = Pace { speed: player.speed, ..pace };
-            let pause = Some(pace.pause(before, entry.created_at)).filter(|_| self.is_timed);
+            let pace = ReplayPace { speed: player.speed, ..pace };
+            let pause =
+                Some(pace.pause_between(before, entry.created_at)).filter(|_| self.is_timed);
             let stood = player.position;
             if wait_for_next(&mut player, pause.unwrap_or_default(), &keys)? == ReplayStep::Quit {
                 return Ok(());

@@ -40,7 +40,7 @@ pub(crate) struct PreviousSession {
 /// The prompts of a conversation, and how to ask the user.
 struct ConversationInput<'u> {
     ui: &'u mut Ui,
-    voice: Voice,
+    voice: ClientHandle,
     prompts: Vec<String>,
     previous: Option<PreviousSession>,
 }
@@ -76,25 +76,33 @@ impl AgentConversation<'_> {
         let assignment = self.recording_assignment(api_traffic.as_ref());
         self.work.remember_agent(&self.agent.name)?;
         let RunSettings { limits, answer_timeout, .. } = self.settings;
-        let settings = ClientSettings { policy: self.options.policy(ui), limits, answer_timeout };
-        let mut client =
-            match Client::start(assignment, &runnable_agent::child_launcher()?, settings, ears) {
-                Ok(client) => client,
-                Err(error) => {
-                    self.work.finish_run(self.env, &RunOutcome::Open(error.to_string()))?;
-                    return Err(error.into());
-                }
-            };
+        let settings = ClientSettings {
+            policy: self.options.policy(ui),
+            limits,
+            response_timeout: answer_timeout,
+        };
+        let mut client = match AgentClient::start(
+            assignment,
+            &runnable_agent::child_launcher()?,
+            settings,
+            ears,
+        ) {
+            Ok(client) => client,
+            Err(error) => {
+                self.work.finish_run(self.env, &RunOutcome::Open(error.to_string()))?;
+                return Err(error.into());
+            }
+        };
         let mut progress = ConversationProgress::default();
         let input = ConversationInput { ui, voice, prompts, previous };
         let sent = self.send_prompts(&mut client, input, &mut progress);
         let closing = closing_status(&progress, sent.as_ref().err());
-        let left = client.end(closing.clone());
-        self.sync_session_files(ui, &progress, &left.kept);
+        let left = client.shut_down(closing.clone());
+        self.sync_session_files(ui, &progress, &left.sessions);
         if let Some(api_traffic) = api_traffic {
             api_traffic.finish(ui, &closing);
         }
-        let finished = self.finish(ui, &mut progress, &left.kept, sent.as_ref().err());
+        let finished = self.finish(ui, &mut progress, &left.sessions, sent.as_ref().err());
         match sent {
             Ok(()) => finished,
             Err(error) if is_interrupt(&error) => {
@@ -109,7 +117,7 @@ impl AgentConversation<'_> {
     }
 
     /// Returns the agent's command and where to record its connection.
-    fn recording_assignment(&self, api_traffic: Option<&RunGateway>) -> Assignment {
+    fn recording_assignment(&self, api_traffic: Option<&RunGateway>) -> ConnectionSettings {
         let launch = api_traffic.map(RunGateway::build_launch);
         let (command, variables) = launch.unwrap_or((self.agent.command.clone(), Vec::new()));
         ConnectionSettings {
@@ -122,7 +130,12 @@ impl AgentConversation<'_> {
     }
 
     /// Syncs the session files that the agent wrote.
-    fn sync_session_files(&self, ui: &mut Ui, progress: &ConversationProgress, kept: &[Kept]) {
+    fn sync_session_files(
+        &self,
+        ui: &mut Ui,
+        progress: &ConversationProgress,
+        kept: &[KeptSession],
+    ) {
         let Some(kept) = progress.recorded_session(kept) else { return };
         if let Err(error) = runnable_agent::sync_agent_files(ui, self.env, kept) {
             // The next `steno sync` copies them.
@@ -133,24 +146,24 @@ impl AgentConversation<'_> {
 
     fn send_prompts(
         &mut self,
-        client: &mut Client,
+        client: &mut AgentClient,
         input: ConversationInput<'_>,
         progress: &mut ConversationProgress,
     ) -> Result<(), CommandError> {
         let ConversationInput { ui, voice, prompts, previous } = input;
         let mut display = RunDisplay::new(ui, voice, self.options.json, &self.agent.name);
-        let mut show_event = |event: client::Event<'_>| display.show_event(&event);
+        let mut show_event = |event: client::ClientEvent<'_>| display.show_event(&event);
         client.initialize(env!("CARGO_PKG_VERSION"), &mut show_event)?;
         let folder = self.work.root().to_owned();
         let known = previous.as_ref().map(|previous| previous.name.as_str());
         let is_known = match known {
-            Some(name) => client.reopen(name, &folder, &mut show_event)?,
+            Some(name) => client.reopen_session(name, &folder, &mut show_event)?,
             None => false,
         };
         let session = match known.filter(|_| is_known) {
             Some(name) => name.to_owned(),
             None => client
-                .open(&folder, &mut show_event)
+                .open_session(&folder, &mut show_event)
                 .map_err(|error| add_login_hint(client, error))?,
         };
         self.work.remember_session(&session)?;
@@ -165,14 +178,14 @@ impl AgentConversation<'_> {
             let task = history.take().unwrap_or_default() + &task;
             let (prompt, waiting) = self.work.build_prompt(display.ui(), &task, has_context)?;
             if !has_context {
-                client.gave_context();
+                client.note_context_given();
             }
             progress.prompts += 1;
             progress.stop_reason = None;
-            let turn = client.prompt(&prompt, &mut |event| display.show_event(&event));
+            let turn = client.send_prompt(&prompt, &mut |event| display.show_event(&event));
             display.end_turn();
             progress.stop_reason = Some(turn?.stop_reason);
-            client.commit();
+            client.sync_record();
             self.work.note_turn();
             self.write_transcripts(display.ui(), progress);
             self.work.mark_delivered(&waiting)?;
@@ -200,7 +213,7 @@ impl AgentConversation<'_> {
         self,
         ui: &mut Ui,
         progress: &mut ConversationProgress,
-        kept: &[Kept],
+        kept: &[KeptSession],
         failure: Option<&CommandError>,
     ) -> Result<CommandExit, CommandError> {
         let kept = progress.recorded_session(kept);
@@ -235,7 +248,7 @@ impl AgentConversation<'_> {
 
 impl ConversationProgress {
     /// Returns the recorded session.
-    fn recorded_session<'a>(&self, kept: &'a [Kept]) -> Option<&'a Kept> {
+    fn recorded_session<'a>(&self, kept: &'a [KeptSession]) -> Option<&'a KeptSession> {
         kept.iter().find(|kept| Some(&kept.name) == self.session.as_ref())
     }
 
@@ -248,9 +261,9 @@ impl ConversationProgress {
 }
 
 /// Adds the last line of the agent's standard error, and what to do, to an error.
-fn add_agent_output(error: CommandError, left: &Left) -> CommandError {
+fn add_agent_output(error: CommandError, left: &AgentExit) -> CommandError {
     let complaint =
-        last_error_line(&left.complaint).map(|line| format!("the agent's last output: {line}"));
+        last_error_line(&left.stderr_tail).map(|line| format!("the agent's last output: {line}"));
     let error = complaint.into_iter().fold(error, CommandError::hint);
     match (is_answer_timeout(&error), left.signal) {
         (true, _) => error.hint("set [run] answer_timeout in config.toml to wait longer"),
@@ -295,12 +308,12 @@ fn is_interrupt(error: &CommandError) -> bool {
 }
 
 fn is_answer_timeout(error: &CommandError) -> bool {
-    matches!(error.error.downcast_ref(), Some(ClientError::NoAnswer { .. }))
+    matches!(error.error.downcast_ref(), Some(ClientError::ResponseTimeout { .. }))
 }
 
 /// Adds the agent's logins to an error that asks for one.
-fn add_login_hint(client: &Client, error: ClientError) -> CommandError {
-    let wants = error.wants_login();
+fn add_login_hint(client: &AgentClient, error: ClientError) -> CommandError {
+    let wants = error.needs_login();
     let error = CommandError::user(error);
     match client.capabilities().login_methods.as_slice() {
         _ if !wants => error,

@@ -32,7 +32,7 @@ pub(super) struct RunDisplay<'a> {
 }
 
 impl<'a> RunDisplay<'a> {
-    pub(super) fn new(ui: &'a mut Ui, voice: Voice, json: bool, agent: &'a str) -> Self {
+    pub(super) fn new(ui: &'a mut Ui, voice: ClientHandle, json: bool, agent: &'a str) -> Self {
         let (thought, tools) = (String::new(), HashMap::new());
         Self { ui, voice, json, agent, is_within_line: false, thought, tools }
     }
@@ -53,21 +53,21 @@ impl<'a> RunDisplay<'a> {
     }
 
     /// Shows an event.
-    pub(super) fn show_event(&mut self, event: &Event<'_>) {
+    pub(super) fn show_event(&mut self, event: &ClientEvent<'_>) {
         if self.json {
             return self.print_json_event(event);
         }
         match event {
-            Event::Update(update) => self.show_update(update),
-            Event::Asks(request) => self.ask_permission(request),
-            Event::Decided(request, choice) => {
+            ClientEvent::Update(update) => self.show_update(update),
+            ClientEvent::PermissionRequested(request) => self.ask_permission(request),
+            ClientEvent::PermissionDecided(request, choice) => {
                 let tool = self.tool_title(request.get("toolCall"));
                 self.show_status(&format!("{tool}: {}", choice.name));
             }
-            Event::Cancelling => {
+            ClientEvent::Cancelling => {
                 self.show_status("cancelling; press Ctrl-C again to end the agent")
             }
-            Event::Waiting(method) => {
+            ClientEvent::AwaitingResponse(method) => {
                 let agent = self.agent;
                 self.ui.print_note(format_args!(
                     "still waiting for {agent} to answer {method}; press Ctrl-C to stop"
@@ -82,12 +82,12 @@ impl<'a> RunDisplay<'a> {
     }
 
     /// Prints an event as JSON.
-    fn print_json_event(&mut self, event: &Event<'_>) {
+    fn print_json_event(&mut self, event: &ClientEvent<'_>) {
         match event {
-            Event::Update(update) => {
+            ClientEvent::Update(update) => {
                 self.print_json_line(&json!({ "event": "update", "update": update }))
             }
-            Event::Asks(request) => {
+            ClientEvent::PermissionRequested(request) => {
                 self.print_json_line(&json!({ "event": "asks", "request": request }));
                 self.read_decision();
             }
@@ -97,8 +97,8 @@ impl<'a> RunDisplay<'a> {
                     &json!({ "event": "decided", "tool": tool, "choice": choice.name }),
                 );
             }
-            Event::Cancelling => self.print_json_line(&json!({ "event": "cancelling" })),
-            Event::Waiting(method) => {
+            ClientEvent::Cancelling => self.print_json_line(&json!({ "event": "cancelling" })),
+            ClientEvent::AwaitingResponse(method) => {
                 self.print_json_line(&json!({ "event": "waiting", "method": method }));
             }
         }

@@ -37,7 +37,7 @@ impl SharedLaunchFile {
 }
 
 /// Opens the page. Fails if no browser can be started.
-pub(super) fn open_page(server: &mut Server) -> io::Result<()> {
+pub(super) fn open_page(server: &mut WebServer) -> io::Result<()> {
     let launch_file = LaunchFile::create(&server.launch_url())?;
     let path = launch_file.file.path().to_owned();
     let shared = SharedLaunchFile(Arc::new(Mutex::new(Some(launch_file))));
