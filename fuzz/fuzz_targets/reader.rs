@@ -8,12 +8,12 @@ mod exercise;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use steno_core::format::{self, Reader};
+use steno_core::format::{self, FormatReader};
 use tempfile::TempDir;
 
-static READER: LazyLock<&Reader> = LazyLock::new(|| {
+static READER: LazyLock<&FormatReader> = LazyLock::new(|| {
     let name = std::env::var("STENO_READER").expect("STENO_READER names a reader");
-    format::readers().find(|reader| reader.agent == name).expect("there is such a reader")
+    format::all_readers().find(|reader| reader.agent == name).expect("there is such a reader")
 });
 
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a folder"));

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use steno_core::json::Object;
-use steno_core::vault::record::Closing;
+use steno_core::vault::record::RecordingClosing;
 
 use self::connection::AgentConnection;
 pub use self::context_guard::{ContextGuard, ContextLimits};
@@ -183,7 +183,7 @@ impl AgentClient {
     }
 
     /// Ends the agent, and waits until everything is recorded. An interrupt ends the agent at once.
-    pub fn shut_down(self, closing: Closing) -> AgentExit {
+    pub fn shut_down(self, closing: RecordingClosing) -> AgentExit {
         let time = if self.must_end_soon { SHORT_END_TIMEOUT } else { END_TIMEOUT };
         self.connection.shut_down(closing, time, &self.inbox)
     }

@@ -8,9 +8,9 @@ use std::process::{ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use steno_core::Status;
-use steno_core::agent::acp::wire::Side;
-use steno_core::vault::record::Closing;
+use steno_core::SessionStatus;
+use steno_core::agent::acp::wire::AcpSide;
+use steno_core::vault::record::RecordingClosing;
 
 use self::forward::{ByteForwarder, ForwardProgress};
 use crate::child::{self, CaughtSignals, ChildGroup, ChildLauncher, GroupWatch};
@@ -37,7 +37,7 @@ pub fn run_proxy(
     let watch = GroupWatch::watch_child(launcher, &agent).ok();
     let recorder = ConnectionRecorder::start(connection);
     let forwarder = ByteForwarder {
-        recorder: recorder.side(Side::Client),
+        recorder: recorder.side(AcpSide::Client),
         progress: ForwardProgress::default(),
     };
     let input = child::pipe_file(agent.stdin.take().expect("it is piped"));
@@ -45,7 +45,7 @@ pub fn run_proxy(
     start_forwarding(forwarder, from_editor, input, child::close_stdin)?;
     let progress = ForwardProgress::default();
     let forwarder =
-        ByteForwarder { recorder: recorder.side(Side::Agent), progress: progress.clone() };
+        ByteForwarder { recorder: recorder.side(AcpSide::Agent), progress: progress.clone() };
     let output = child::pipe_file(agent.stdout.take().expect("it is piped"));
     let forwarding = start_forwarding(forwarder, output, to_editor, child::close_stdout)?;
     let status = agent.wait()?;
@@ -72,10 +72,10 @@ fn start_forwarding(
 }
 
 /// The final status of the record.
-fn closing_for(status: ExitStatus) -> Closing {
+fn closing_for(status: ExitStatus) -> RecordingClosing {
     if status.success() {
-        return Closing { status: Status::Completed, reason: None };
+        return RecordingClosing { status: SessionStatus::Completed, reason: None };
     }
     let reason = Some(format!("the agent ended with {status}"));
-    Closing { status: Status::Failed, reason }
+    RecordingClosing { status: SessionStatus::Failed, reason }
 }

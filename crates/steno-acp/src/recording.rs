@@ -18,9 +18,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use steno_core::agent::acp::wire::Side;
+use steno_core::agent::acp::wire::AcpSide;
 use steno_core::durable::FileError;
-use steno_core::vault::record::Closing;
+use steno_core::vault::record::RecordingClosing;
 use steno_core::vault::{AgentName, SessionDir};
 use steno_core::{Clock, SessionId, Timestamp};
 
@@ -96,13 +96,13 @@ pub struct KeptSession {
 /// Messages to the thread that writes.
 enum RecorderMessage {
     /// Write bytes of a side, and count them as written.
-    Write { side: Side, at: Timestamp, bytes: WireBytes, written: Arc<WrittenCount> },
+    Write { side: AcpSide, at: Timestamp, bytes: WireBytes, written: Arc<WrittenCount> },
     /// Bytes of a side are missing from here up to its next ones.
-    Overflow(Side, Timestamp),
+    Overflow(AcpSide, Timestamp),
     /// Sync everything before this message, and then reply.
     Sync(Sender<()>),
     /// Close the sessions.
-    Close(Closing),
+    Close(RecordingClosing),
 }
 
 /// The state of the queue to the store, which the threads of a connection share.
@@ -139,7 +139,7 @@ impl ConnectionRecorder {
     }
 
     /// The recorder of one side.
-    pub fn side(&self, side: Side) -> SideRecorder {
+    pub fn side(&self, side: AcpSide) -> SideRecorder {
         SideRecorder::new(side, self.messages.clone(), self.queue.clone(), self.clock.clone())
     }
 
@@ -152,7 +152,7 @@ impl ConnectionRecorder {
 
     /// Closes the sessions and returns them. Waits as long as the store makes progress: `timeout` applies to each
     /// step.
-    pub fn finish(self, closing: Closing, timeout: Duration) -> Vec<KeptSession> {
+    pub fn finish(self, closing: RecordingClosing, timeout: Duration) -> Vec<KeptSession> {
         let _ = self.messages.send(RecorderMessage::Close(closing));
         loop {
             let before = self.queue.queued_bytes.load(Ordering::Acquire);

@@ -9,7 +9,7 @@ mod steps;
 
 use std::time::Duration;
 
-use steno_core::entry::{Entry, Numbering};
+use steno_core::entry::{Entry, EntryNumbering};
 use steno_core::{Session, SessionId, Timestamp, Transcript};
 
 pub use self::agent::{ReplaySettings, serve_script};
@@ -24,11 +24,11 @@ const REHEARSAL_LINES: &str = include_str!("replay/rehearsal.jsonl");
 pub fn rehearsal_session() -> Transcript {
     let id: SessionId = REHEARSAL.parse().expect("a plain word");
     let mut transcript = Transcript::new(Session::new(id, REHEARSAL));
-    let mut numbering = Numbering::new(REHEARSAL, REHEARSAL);
+    let mut numbering = EntryNumbering::new(REHEARSAL, REHEARSAL);
     for line in REHEARSAL_LINES.lines() {
         let object = serde_json::from_str(line).expect("our own lines can be read");
         let mut entry = Entry::from_object(object).expect("our own lines are entries");
-        numbering.assign(&mut entry);
+        numbering.assign_number(&mut entry);
         transcript.push(entry);
     }
     transcript

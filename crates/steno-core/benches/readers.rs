@@ -16,7 +16,7 @@ fn main() {
     let dir = tempfile::tempdir().expect("a temp folder");
     let named = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     let path = named.map_or_else(|| made_up(dir.path()), PathBuf::from);
-    let files: Vec<_> = format::files(&path).expect("the path can be read");
+    let files: Vec<_> = format::list_file_paths(&path).expect("the path can be read");
     let bytes: u64 = files.iter().filter_map(|file| file.metadata().ok()).map(|m| m.len()).sum();
     let (mut reads, mut skips) = (Vec::new(), Vec::new());
     for _ in 0..5 {
@@ -42,7 +42,7 @@ fn median(mut times: Vec<Duration>) -> f64 {
 }
 
 fn read(path: &Path) {
-    for found in format::find(path).expect("the path can be read") {
+    for found in format::find_sessions(path).expect("the path can be read") {
         let session = (found.reader.read)(&found.bundle, &mut |item| drop(black_box(item)));
         black_box(session.expect("the session can be read"));
     }

@@ -12,23 +12,23 @@ use std::time::{Duration, Instant};
 
 use divan::Bencher;
 use divan::counter::BytesCount;
-use steno_core::vault::record::Opening;
+use steno_core::vault::record::RecordingOpening;
 use steno_core::vault::recorder::Recorder;
-use steno_core::vault::sealed::Sealed;
+use steno_core::vault::sealed::SealedFile;
 use steno_core::vault::{SessionDir, Vault};
-use steno_core::{Clock, Source};
+use steno_core::{Clock, SessionFile};
 use tempfile::TempDir;
 
 fn main() {
     println!("durable append / write + fdatasync: {:.2} (at most 1.2)", append_ratio());
     let (calls, one) = group_ratio(|recorder, line| {
-        let pending: Vec<_> = (0..64).map(|_| recorder.submit(line)).collect();
+        let pending: Vec<_> = (0..64).map(|_| recorder.submit_line(line)).collect();
         pending.into_iter().for_each(|pending| drop(pending.wait().expect("there is room")));
     });
     println!("64 records handed in by one caller / one by one, per second: {calls:.1}");
     println!("  where one append takes {one:.2} ms");
     let (appends, _) = group_ratio(|recorder, line| {
-        (0..64).for_each(|_| drop(recorder.append(line).expect("there is room")));
+        (0..64).for_each(|_| drop(recorder.append_line(line).expect("there is room")));
         recorder.commit().expect("the disk works");
     });
     println!("64 appends and one commit / one by one: {appends:.1}");
@@ -41,11 +41,11 @@ fn main() {
 }
 
 fn session(root: &Path) -> SessionDir {
-    Vault::new(root).session(&"bench".parse().expect("a name"), &"s".parse().expect("an id"))
+    Vault::new(root).session_dir(&"bench".parse().expect("a name"), &"s".parse().expect("an id"))
 }
 
 fn recorder(root: &Path) -> Recorder {
-    let opening = Opening { agent: "bench".to_owned(), ..Opening::default() };
+    let opening = RecordingOpening { agent: "bench".to_owned(), ..RecordingOpening::default() };
     Recorder::open(session(root), &opening, Clock::system()).expect("the folder is ours")
 }
 
@@ -60,7 +60,7 @@ fn line_of(sentences: usize) -> Vec<u8> {
 }
 
 fn append_durably(recorder: &Recorder, line: &[u8]) {
-    recorder.record(line).expect("there is room");
+    recorder.record_line(line).expect("there is room");
 }
 
 fn write_durably(file: &mut File, line: &[u8]) {
@@ -130,7 +130,7 @@ fn in_tasks(recorder: &Arc<Recorder>, line: &[u8]) {
             let (recorder, line) = (Arc::clone(recorder), Arc::clone(&line));
             runtime.spawn(async move {
                 for _ in 0..100 {
-                    recorder.submit(&line).await.expect("there is room");
+                    recorder.submit_line(&line).await.expect("there is room");
                 }
             })
         })
@@ -212,13 +212,13 @@ fn zstd(options: &[&str], input: &Path, output: &Path) {
 }
 
 fn seal(root: &Path, source: &Path) {
-    let source = Source::on_disk("source.jsonl", source);
-    session(root).keep(&source, root).expect("there is room");
+    let source = SessionFile::on_disk("source.jsonl", source);
+    session(root).keep_file(&source, root).expect("there is room");
 }
 
 fn read(root: &Path) -> usize {
     let path = session(root).path().join("source.jsonl.zst");
-    let mut reader = Sealed::open(&path).expect("the file is whole").reader(0);
+    let mut reader = SealedFile::open(&path).expect("the file is whole").reader_from(0);
     let (mut buffer, mut total) = (vec![0; 1 << 20], 0);
     loop {
         match reader.read(&mut buffer).expect("the file is whole") {
@@ -278,6 +278,6 @@ fn read_one_frame(bencher: Bencher) {
     seal(dir.path(), &source);
     let path = session(dir.path()).path().join("source.jsonl.zst");
     bencher.bench(|| {
-        Sealed::open(&path).expect("the file is whole").frame_at(9 << 20).expect("it is there")
+        SealedFile::open(&path).expect("the file is whole").frame_at(9 << 20).expect("it is there")
     });
 }

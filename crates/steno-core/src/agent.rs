@@ -8,6 +8,7 @@ pub(crate) mod json_lines;
 pub(crate) mod responses;
 
 pub mod acp;
+mod agent_message;
 pub mod aider;
 pub mod amp;
 pub mod api_log;
@@ -22,49 +23,48 @@ pub mod cursor;
 pub(crate) mod document;
 pub mod droid;
 pub(crate) mod entries;
-pub(crate) mod fields;
+mod entry_emitter;
+pub(crate) mod file_head;
 pub mod gemini;
 pub mod goose;
-pub(crate) mod head;
-mod ids;
 pub mod inspect_eval;
+pub(crate) mod json_fields;
+mod json_records;
+pub(crate) mod json_repair;
+pub(crate) mod json_walker;
 #[cfg(test)]
 pub(crate) mod kept;
 pub mod kimi;
 #[cfg(test)]
 pub(crate) mod large;
-pub(crate) mod listing;
 pub mod litellm;
-mod message;
-pub mod near;
+mod message_ids;
+pub mod nearby_sessions;
 pub mod opencode;
 pub mod otel;
-mod output;
 pub mod pi;
-pub mod places;
 pub mod qwen;
-mod record;
-pub(crate) mod repair;
+pub(crate) mod record_list;
 pub mod resume;
+mod session_emitter;
+pub mod session_locations;
 mod shared_log;
+mod shared_texts;
 pub mod swe_agent;
-mod telling;
-mod texts;
 #[cfg(test)]
 mod trial;
 pub(crate) mod usage;
 pub mod vercel;
 pub mod vibe;
 pub mod vscode_chat;
-pub(crate) mod walk;
 pub mod zed;
 pub(crate) mod zip_archive;
 
-use crate::format::Reader;
-use steno_vault::Schema;
+use crate::format::FormatReader;
+use steno_vault::DatabaseSchema;
 
 /// The readers of all agents except Claude Code, which is tried first.
-pub(crate) const READERS: [&Reader; 25] = [
+pub(crate) const READERS: [&FormatReader; 25] = [
     &acp::READER,
     &codex::READER,
     &gemini::READER,
@@ -93,7 +93,7 @@ pub(crate) const READERS: [&Reader; 25] = [
 ];
 
 /// The database schemas of an agent. Empty for an agent without a database.
-pub(crate) fn schemas(agent: &str) -> &'static [&'static Schema] {
+pub(crate) fn database_schemas(agent: &str) -> &'static [&'static DatabaseSchema] {
     match agent {
         opencode::AGENT => &[&opencode::SCHEMA],
         cursor::AGENT => &cursor::SCHEMAS,

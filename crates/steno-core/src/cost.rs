@@ -4,9 +4,9 @@
 //! override them. A model without a price has an unknown cost, never zero.
 
 pub(crate) mod bill;
-pub mod block;
+pub mod billing_block;
 pub mod charge;
-pub mod files;
+pub mod file_charges;
 mod model_name;
 pub mod report;
 
@@ -16,19 +16,19 @@ use serde::Deserialize;
 
 use crate::usage::Usage;
 
-const BUNDLED: &str = include_str!("cost/prices.jsonl");
+const BUNDLED_PRICES: &str = include_str!("cost/prices.jsonl");
 
 /// Prompt lengths above which some vendor charges more. Messages are summed per band.
-pub const BANDS: [u64; 4] = [0, 100_000, 200_000, 272_000];
+pub const PROMPT_BANDS: [u64; 4] = [0, 100_000, 200_000, 272_000];
 
 /// The index in [`BANDS`] for a prompt length.
-pub(crate) fn band(prompt: u64) -> usize {
-    BANDS.iter().rposition(|above| prompt > *above).unwrap_or(0)
+pub(crate) fn prompt_band(prompt: u64) -> usize {
+    PROMPT_BANDS.iter().rposition(|above| prompt > *above).unwrap_or(0)
 }
 
 /// Dollars per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-pub struct Rates {
+pub struct TokenRates {
     /// Applies to requests with a longer prompt than this.
     #[serde(default)]
     pub above: u64,
@@ -49,11 +49,11 @@ pub struct Rates {
 
 /// The price of one model.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct Price {
+pub struct ModelPrice {
     /// The model's name, without a date.
     pub model: String,
     /// The rates; those for longer prompts come later.
-    pub rates: Vec<Rates>,
+    pub rates: Vec<TokenRates>,
     /// Where the price was found.
     #[serde(default)]
     pub source: String,
@@ -64,31 +64,31 @@ pub struct Price {
 
 /// Prices by model.
 #[derive(Clone, Debug, Default)]
-pub struct Prices {
-    models: HashMap<String, Price>,
+pub struct PriceTable {
+    models: HashMap<String, ModelPrice>,
     aliases: HashMap<String, String>,
 }
 
-impl Prices {
+impl PriceTable {
     /// The bundled prices.
     pub fn bundled() -> Self {
-        let lines = BUNDLED.lines().map(serde_json::from_str);
+        let lines = BUNDLED_PRICES.lines().map(serde_json::from_str);
         Self::new(lines.map(|price| price.expect("our own table can be read")))
     }
 
     /// A table of these prices.
-    pub fn new(prices: impl IntoIterator<Item = Price>) -> Self {
+    pub fn new(prices: impl IntoIterator<Item = ModelPrice>) -> Self {
         let models = prices.into_iter().map(|price| (price.model.clone(), price)).collect();
         Self { models, aliases: HashMap::new() }
     }
 
     /// Adds prices. They replace existing ones.
-    pub fn override_with(&mut self, prices: impl IntoIterator<Item = Price>) {
+    pub fn override_with(&mut self, prices: impl IntoIterator<Item = ModelPrice>) {
         self.models.extend(Self::new(prices).models);
     }
 
     /// Gives a model the price of another.
-    pub fn alias(&mut self, model: impl Into<String>, like: impl Into<String>) {
+    pub fn add_alias(&mut self, model: impl Into<String>, like: impl Into<String>) {
         self.aliases.insert(model.into(), like.into());
     }
 
@@ -97,27 +97,27 @@ impl Prices {
     ///
     /// Only parts that do not affect the price are stripped from a name. A model with a merely similar name may have
     /// another price.
-    pub fn of(&self, model: &str) -> Option<&Price> {
+    pub fn find_price(&self, model: &str) -> Option<&ModelPrice> {
         let model = self.aliases.get(model).map_or(model, String::as_str);
-        let spellings = model_name::spellings(model);
+        let spellings = model_name::name_spellings(model);
         spellings.iter().find_map(|name| self.models.get(name))
     }
 }
 
-impl Price {
+impl ModelPrice {
     /// The cost of one API message in dollars. A long prompt raises the price of the whole message.
-    pub fn cost(&self, usage: &Usage) -> Option<f64> {
-        self.cost_above(usage.prompt(), usage.numbers().map(|number| number as f64))
+    pub fn message_cost(&self, usage: &Usage) -> Option<f64> {
+        self.cost_at_prompt(usage.prompt_tokens(), usage.numbers().map(|number| number as f64))
     }
 
     /// The cost of messages with prompts in one of [`BANDS`].
-    pub(crate) fn cost_in(&self, band: usize, tokens: [i64; 7]) -> Option<f64> {
-        let above = BANDS.get(band).copied().unwrap_or(u64::MAX - 1);
-        self.cost_above(above + 1, tokens.map(|number| number as f64))
+    pub(crate) fn band_cost(&self, band: usize, tokens: [i64; 7]) -> Option<f64> {
+        let above = PROMPT_BANDS.get(band).copied().unwrap_or(u64::MAX - 1);
+        self.cost_at_prompt(above + 1, tokens.map(|number| number as f64))
     }
 
-    fn cost_above(&self, prompt: u64, tokens: [f64; 7]) -> Option<f64> {
-        let is_long = |rates: &&Rates| rates.above > 0 && prompt > rates.above;
+    fn cost_at_prompt(&self, prompt: u64, tokens: [f64; 7]) -> Option<f64> {
+        let is_long = |rates: &&TokenRates| rates.above > 0 && prompt > rates.above;
         let rates = self.rates.iter().rfind(is_long).or(self.rates.first())?;
         let [input, cache_read, cache_write, _, hour, output, _] = tokens;
         let short_write = rates.cache_write_5m.unwrap_or(rates.input);
@@ -138,8 +138,8 @@ impl Price {
 mod tests {
     use super::*;
 
-    fn price(model: &str) -> Option<Price> {
-        Prices::bundled().of(model).cloned()
+    fn price(model: &str) -> Option<ModelPrice> {
+        PriceTable::bundled().find_price(model).cloned()
     }
 
     #[test]
@@ -206,7 +206,7 @@ mod tests {
             reasoning: 9_000,
         };
         let due = 0.5 + 0.5 + 0.2 * 6.25 + 0.1 * 10.0 + 0.25;
-        let cost = opus.cost(&usage).unwrap();
+        let cost = opus.message_cost(&usage).unwrap();
         assert!((cost - due).abs() < 1e-9, "{cost}");
     }
 
@@ -215,40 +215,48 @@ mod tests {
         let pro = price("gemini-2.5-pro").unwrap();
         let asked =
             |input, cache_read| Usage { input, cache_read, output: 1000, ..Usage::default() };
-        assert!((pro.cost(&asked(200_000, 0)).unwrap() - (0.25 + 0.01)).abs() < 1e-9);
+        assert!((pro.message_cost(&asked(200_000, 0)).unwrap() - (0.25 + 0.01)).abs() < 1e-9);
         assert!(
-            (pro.cost(&asked(100_000, 100_001)).unwrap() - (0.25 + 0.025_000_25 + 0.015)).abs()
+            (pro.message_cost(&asked(100_000, 100_001)).unwrap() - (0.25 + 0.025_000_25 + 0.015))
+                .abs()
                 < 1e-9
         );
     }
 
     #[test]
     fn messages_are_added_up_between_all_lengths_that_matter() {
-        let known = Prices::bundled();
+        let known = PriceTable::bundled();
         let lengths = known.models.values().flat_map(|price| &price.rates).map(|rates| rates.above);
         for above in lengths {
-            assert!(BANDS.contains(&above), "{above}");
+            assert!(PROMPT_BANDS.contains(&above), "{above}");
         }
         let haiku = price("claude-haiku-5-5").unwrap();
         let usage = Usage { input: 100_001, ..Usage::default() };
-        let sum = haiku.cost_in(band(usage.prompt()), [100_001, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(sum, haiku.cost(&usage));
-        assert_eq!((band(0), band(100_000), band(100_001), band(999_999)), (0, 0, 1, 3));
+        let sum = haiku.band_cost(prompt_band(usage.prompt_tokens()), [100_001, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(sum, haiku.message_cost(&usage));
+        assert_eq!(
+            (prompt_band(0), prompt_band(100_000), prompt_band(100_001), prompt_band(999_999)),
+            (0, 0, 1, 3)
+        );
     }
 
     #[test]
     fn a_model_can_cost_what_another_does() {
-        let mut prices = Prices::bundled();
-        prices.alias("our-proxy", "claude-opus-4-5");
-        assert_eq!(prices.of("our-proxy"), prices.of("claude-opus-4-5-20251101"));
+        let mut prices = PriceTable::bundled();
+        prices.add_alias("our-proxy", "claude-opus-4-5");
+        assert_eq!(prices.find_price("our-proxy"), prices.find_price("claude-opus-4-5-20251101"));
     }
 
     #[test]
     fn what_a_user_says_comes_first() {
         let own = r#"{"model":"claude-opus-4-5","rates":[{"input":1,"output":2}]}"#;
-        let mut prices = Prices::bundled();
+        let mut prices = PriceTable::bundled();
         prices.override_with([serde_json::from_str(own).unwrap()]);
         let usage = Usage { input: 1_000_000, output: 1_000_000, ..Usage::default() };
-        assert!((prices.of("claude-opus-4-5").unwrap().cost(&usage).unwrap() - 3.0).abs() < 1e-9);
+        assert!(
+            (prices.find_price("claude-opus-4-5").unwrap().message_cost(&usage).unwrap() - 3.0)
+                .abs()
+                < 1e-9
+        );
     }
 }

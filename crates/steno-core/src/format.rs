@@ -7,11 +7,11 @@
 pub mod chibi;
 pub mod devflow;
 pub(crate) mod file_format;
+pub mod file_tree;
 pub mod leslie;
 pub mod native;
 pub mod openai;
-pub mod shape;
-pub mod tree;
+pub mod record_shape;
 pub mod weakincentives;
 
 use std::collections::HashSet;
@@ -19,38 +19,38 @@ use std::path::{Path, PathBuf};
 
 use foldhash::fast::RandomState;
 
-pub use self::tree::FileListing;
-use self::tree::Tree;
+pub use self::file_tree::FileListing;
+use self::file_tree::FileTree;
 use crate::agent;
 use crate::durable::FileError;
 use crate::entry::Entry;
 use crate::json::Value;
 use crate::problem::{Problem, ProblemList};
-use crate::session::{Session, Totals, Transcript};
+use crate::session::{Session, SessionTotals, Transcript};
 use crate::traffic;
 pub use steno_vault::FormatError;
-use steno_vault::{Bundle, Source, take_read_failures};
+use steno_vault::{SessionBundle, SessionFile, take_read_failures};
 
 /// Version of what the readers produce. Raise it when a reader finds or decodes anything differently: the index is
 /// then rebuilt, and files seen before are checked again.
-pub const VERSION: u32 = 6;
+pub const READER_VERSION: u32 = 6;
 
 /// Finds and reads the sessions of one format.
 #[derive(Debug)]
-pub struct Reader {
+pub struct FormatReader {
     /// The agent that writes the format.
     pub agent: &'static str,
     /// Finds sessions among files by their content; empty if there are none.
-    pub find: fn(&Tree) -> Result<Vec<Bundle>, FileError>,
+    pub find: fn(&FileTree) -> Result<Vec<SessionBundle>, FileError>,
     /// Reads one session item by item. The returned session has only the fields that the files state; totals from
     /// entries are added by the caller.
-    pub read: fn(&Bundle, Emit<'_>) -> Result<Session, FormatError>,
+    pub read: fn(&SessionBundle, ItemSink<'_>) -> Result<Session, FormatError>,
 }
 
-impl Reader {
+impl FormatReader {
     /// Finds the sessions at or below a path.
-    pub fn find_at(&self, path: &Path) -> Result<Vec<Bundle>, FileError> {
-        (self.find)(&Tree::at(path)?)
+    pub fn find_at(&self, path: &Path) -> Result<Vec<SessionBundle>, FileError> {
+        (self.find)(&FileTree::open(path)?)
     }
 }
 
@@ -58,8 +58,8 @@ impl Reader {
 /// Steno's own formats.
 ///
 /// A reader that identifies its files precisely comes before one that accepts any file of a similar shape.
-pub fn readers() -> impl Iterator<Item = &'static Reader> {
-    const FIRST: [&Reader; 5] = [
+pub fn all_readers() -> impl Iterator<Item = &'static FormatReader> {
+    const FIRST: [&FormatReader; 5] = [
         &agent::claude_code::READER,
         &leslie::READER,
         &devflow::READER,
@@ -74,22 +74,25 @@ pub fn readers() -> impl Iterator<Item = &'static Reader> {
 
 /// Returns the reader for the files of `agent`. An agent that is only recorded by `steno record` has none of its own
 /// and uses [`native::READER`].
-pub fn reader_of(agent: &str) -> &'static Reader {
-    readers().find(|reader| reader.agent == agent).unwrap_or(&native::READER)
+pub fn reader_for_agent(agent: &str) -> &'static FormatReader {
+    all_readers().find(|reader| reader.agent == agent).unwrap_or(&native::READER)
 }
 
 /// Returns the reader for a session in the vault: the agent's, unless the session was imported from a Steno document.
-pub(crate) fn reader_of_kept(agent: &str, bundle: &Bundle) -> &'static Reader {
-    let is_ours = |source: &Source| native::is_document(source).unwrap_or(false);
-    match bundle.sources.as_slice() {
+pub(crate) fn reader_for_stored_session(
+    agent: &str,
+    bundle: &SessionBundle,
+) -> &'static FormatReader {
+    let is_ours = |source: &SessionFile| native::is_document_file(source).unwrap_or(false);
+    match bundle.files.as_slice() {
         [only] if only.name().ends_with(".json") && is_ours(only) => &native::READER,
-        _ => reader_of(agent),
+        _ => reader_for_agent(agent),
     }
 }
 
 /// One item that a reader emits.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Item {
+pub enum ReaderItem {
     /// A message, tool call, tool result or other entry.
     Entry(Box<Entry>),
     /// A record that could not be parsed.
@@ -97,22 +100,22 @@ pub enum Item {
 }
 
 /// Receives the items of a reader, in file order. Readers buffer as little as possible.
-pub type Emit<'a> = &'a mut dyn FnMut(Item);
+pub type ItemSink<'a> = &'a mut dyn FnMut(ReaderItem);
 
 /// Collects the items of a reader into a transcript.
 ///
 /// Totals are computed from the entries. A cost or usage that the session files state takes precedence.
-fn collect(
-    read: impl FnOnce(Emit<'_>) -> Result<Session, FormatError>,
+fn collect_transcript(
+    read: impl FnOnce(ItemSink<'_>) -> Result<Session, FormatError>,
 ) -> Result<Transcript, FormatError> {
     let (mut entries, mut problems) = (Vec::new(), ProblemList::default());
     let session = read(&mut |item| match item {
-        Item::Entry(entry) => entries.push(*entry),
-        Item::Problem(problem) => problems.push(problem),
+        ReaderItem::Entry(entry) => entries.push(*entry),
+        ReaderItem::Problem(problem) => problems.push(problem),
     })?;
     let stated = session.totals;
     let mut transcript = Transcript::new(session);
-    transcript.session.totals = Totals { cost: stated.cost, ..Totals::default() };
+    transcript.session.totals = SessionTotals { cost: stated.cost, ..SessionTotals::default() };
     transcript.problems = problems.into_problems();
     entries.into_iter().for_each(|entry| transcript.push(entry));
     if !stated.usage.is_empty() {
@@ -122,86 +125,90 @@ fn collect(
 }
 
 /// Returns a function that emits entries as items.
-pub(crate) fn entries_to(emit: Emit<'_>) -> impl FnMut(Entry) {
-    move |entry| emit(Item::Entry(Box::new(entry)))
+pub(crate) fn entry_sink(emit: ItemSink<'_>) -> impl FnMut(Entry) {
+    move |entry| emit(ReaderItem::Entry(Box::new(entry)))
 }
 
 /// Emits the entries and problems of a transcript that was read as a whole, and returns its session.
-pub(crate) fn emit_all(transcript: Transcript, emit: Emit<'_>) -> Session {
-    transcript.entries.into_iter().for_each(|entry| emit(Item::Entry(Box::new(entry))));
-    transcript.problems.into_iter().for_each(|problem| emit(Item::Problem(problem)));
+pub(crate) fn emit_transcript(transcript: Transcript, emit: ItemSink<'_>) -> Session {
+    transcript.entries.into_iter().for_each(|entry| emit(ReaderItem::Entry(Box::new(entry))));
+    transcript.problems.into_iter().for_each(|problem| emit(ReaderItem::Problem(problem)));
     transcript.session
 }
 
 /// A session found in files, with the reader for it.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct FoundSession {
     /// The reader for the format.
-    pub reader: &'static Reader,
+    pub reader: &'static FormatReader,
     /// The session files.
-    pub bundle: Bundle,
+    pub bundle: SessionBundle,
 }
 
-impl Found {
+impl FoundSession {
     /// Reads the session as a transcript.
-    pub fn read(&self) -> Result<Transcript, FormatError> {
-        read(self.reader, &self.bundle)
+    pub fn read_transcript(&self) -> Result<Transcript, FormatError> {
+        read_transcript(self.reader, &self.bundle)
     }
 }
 
 /// Reads a session as a transcript, with totals computed from its entries.
-pub fn read(reader: &Reader, bundle: &Bundle) -> Result<Transcript, FormatError> {
-    collect(|emit| (reader.read)(bundle, emit))
+pub fn read_transcript(
+    reader: &FormatReader,
+    bundle: &SessionBundle,
+) -> Result<Transcript, FormatError> {
+    collect_transcript(|emit| (reader.read)(bundle, emit))
 }
 
 /// Lists the file `path`, or all plain files below the folder `path`. Symlinks are not followed.
-pub fn files(path: &Path) -> Result<Vec<PathBuf>, FileError> {
-    tree::files(path)
+pub fn list_file_paths(path: &Path) -> Result<Vec<PathBuf>, FileError> {
+    file_tree::list_file_paths(path)
 }
 
 /// Like [`files`], and returns the folders that could not be listed.
 pub fn list_files(path: &Path) -> Result<FileListing, FileError> {
-    tree::list_files(path)
+    file_tree::list_files(path)
 }
 
 /// Finds the sessions of all formats at or below `path`.
 ///
 /// A file belongs to sessions of one format only. A database is the exception: an editor stores the chats of several
 /// programs in one, each under its own key.
-pub fn find(path: &Path) -> Result<Vec<Found>, FileError> {
-    look(path).map(|look| look.found)
+pub fn find_sessions(path: &Path) -> Result<Vec<FoundSession>, FileError> {
+    find_sessions_and_failures(path).map(|look| look.sessions)
 }
 
 /// The sessions found at a path, and the files that could not be opened.
 #[derive(Debug)]
-pub struct Look {
+pub struct FoundSessions {
     /// The sessions.
-    pub found: Vec<Found>,
+    pub sessions: Vec<FoundSession>,
     /// Files and folders below the path that could not be opened.
     pub failures: Vec<FileError>,
 }
 
 /// Like [`find`], and returns the files and folders that could not be opened.
-pub fn look(path: &Path) -> Result<Look, FileError> {
+pub fn find_sessions_and_failures(path: &Path) -> Result<FoundSessions, FileError> {
     let mut found = Vec::new();
     take_read_failures();
-    let mut tree = Tree::at(path)?;
+    let mut tree = FileTree::open(path)?;
     let mut taken: HashSet<PathBuf, RandomState> = HashSet::default();
-    for reader in readers() {
+    for reader in all_readers() {
         let mut bundles = loop {
             match (reader.find)(&tree) {
-                Err(error) if tree.pass_over(&error) => {}
+                Err(error) if tree.skip_unreadable(&error) => {}
                 other => break other?,
             }
         };
         // A session may also claim files next to its main file.
-        bundles.retain(|bundle| !bundle.files().iter().any(|file| taken.contains(file.path())));
-        tree.take(&bundles);
+        bundles
+            .retain(|bundle| !bundle.main_files().iter().any(|file| taken.contains(file.path())));
+        tree.remove_session_files(&bundles);
         for bundle in bundles {
             if bundle.origin.is_none() {
-                taken.extend(bundle.files().iter().map(|source| source.path().to_owned()));
+                taken.extend(bundle.main_files().iter().map(|source| source.path().to_owned()));
             }
-            found.push(Found { reader, bundle });
+            found.push(FoundSession { reader, bundle });
         }
     }
     let mut failures = tree.into_failures();
@@ -210,30 +217,30 @@ pub fn look(path: &Path) -> Result<Look, FileError> {
             failures.push(failure);
         }
     }
-    Ok(Look { found, failures })
+    Ok(FoundSessions { sessions: found, failures })
 }
 
 /// Largest size in bytes of a file that may count as a log without messages.
-const EMPTY_LOG_LIMIT: u64 = 4096;
+const MAX_EMPTY_LOG_BYTES: u64 = 4096;
 
 /// Whether there are files at `path` and all of them are empty, as logs of any format are before the first message.
 pub fn holds_only_empty_logs(path: &Path) -> bool {
-    let files = files(path).unwrap_or_default();
+    let files = list_file_paths(path).unwrap_or_default();
     !files.is_empty() && files.iter().all(|file| is_empty_log(file))
 }
 
 /// Whether a file is blank, or JSON that has only empty lists and objects.
 fn is_empty_log(file: &Path) -> bool {
-    let is_small = std::fs::metadata(file).is_ok_and(|file| file.len() <= EMPTY_LOG_LIMIT);
+    let is_small = std::fs::metadata(file).is_ok_and(|file| file.len() <= MAX_EMPTY_LOG_BYTES);
     let Some(bytes) = is_small.then(|| std::fs::read(file).ok()).flatten() else { return false };
     bytes.trim_ascii().is_empty()
-        || serde_json::from_slice::<Value>(&bytes).is_ok_and(|value| holds_nothing(&value))
+        || serde_json::from_slice::<Value>(&bytes).is_ok_and(|value| is_empty_json(&value))
 }
 
-fn holds_nothing(value: &Value) -> bool {
+fn is_empty_json(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.values().all(holds_nothing),
+        Value::Object(fields) => fields.values().all(is_empty_json),
         _ => false,
     }
 }

@@ -13,27 +13,27 @@
 //! A store that cannot be written is still readable: [`IndexSource`] queries the index as it is, or one in memory.
 
 mod activity;
-mod ask;
 pub mod attribution;
-mod blocks;
+mod catch_up;
 mod charges;
-mod draft;
-pub mod fold;
-pub mod mark;
-mod parts;
-pub mod pending;
-mod put;
+pub mod entry_text;
+mod index_writer;
+pub mod match_lines;
+pub mod pending_sessions;
 pub mod query;
-mod rank;
+mod ranking;
 mod read_only;
 mod refresh;
-mod scan;
 mod schema;
 pub mod search;
-mod sessions;
-mod source;
-pub mod text;
-mod usage;
+mod session_draft;
+mod session_indexer;
+mod session_list;
+mod store_index;
+mod text_blocks;
+pub mod text_folding;
+mod text_scan;
+mod usage_tables;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -41,23 +41,23 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-pub use self::activity::{Activity, Counted};
-pub use self::draft::{Draft, Prepared};
-pub use self::query::Query;
+pub use self::activity::{ActivityReport, SessionActivity};
+pub use self::query::SearchQuery;
 use self::read_only::IndexAccess;
 pub use self::read_only::WriteObstacle;
-pub use self::refresh::{GATHERED, Pass, Refreshed, TroubledSession};
-pub use self::search::{Filter, Hit, Order, Search};
-pub use self::sessions::{Heading, Listed};
-pub use self::source::{IndexAnswer, IndexCondition, IndexSource};
+pub use self::refresh::{DamagedSession, MAX_BATCH_BYTES, RefreshProgress, RefreshSummary};
+pub use self::search::{EntryFilter, SearchHit, SearchOrder, SearchRequest};
+pub use self::session_draft::{PreparedSession, SessionDraft};
+pub use self::session_list::{ListedSession, SessionHeading};
+pub use self::store_index::{IndexCondition, IndexQueryResult, StoreIndex};
 use crate::durable::{self, FileError, OnPath};
 use steno_vault::FormatError;
 
 /// The first SQLite without the bug that lets two connections corrupt the write-ahead log.
-const OLDEST_SQLITE: i32 = 3_051_003;
+const MIN_SQLITE_VERSION: i32 = 3_051_003;
 
 /// How long a writer waits for the lock.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An open index.
 #[derive(Debug)]
@@ -66,15 +66,15 @@ pub struct Index {
     path: PathBuf,
     access: IndexAccess,
     store: PathBuf,
-    healed: Option<Healed>,
+    rebuild_reason: Option<RebuildReason>,
     identity: Option<u64>,
     /// How many bytes of a session are held in memory at once.
-    room: usize,
+    batch_bytes: usize,
 }
 
 /// Why an index was deleted and rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Healed {
+pub enum RebuildReason {
     /// The index was corrupt.
     Damaged,
     /// An older version built it by other rules.
@@ -103,10 +103,10 @@ pub enum IndexError {
     Newer(PathBuf),
     /// The bundled SQLite is too old for concurrent processes.
     #[error("SQLite {0} is too old for the index; 3.51.3 or later is required")]
-    OldSqlite(&'static str),
+    SqliteTooOld(&'static str),
     /// Another process writes different entries for the same session.
     #[error("another process is indexing the same session: {0}")]
-    Overtaken(PathBuf),
+    ConcurrentChange(PathBuf),
     /// There is no index that this version can read, and none may be created.
     #[error("the store has no index that this version can read: {0}")]
     Absent(PathBuf),
@@ -125,7 +125,7 @@ pub enum IndexError {
 
 impl IndexError {
     /// Whether the index is corrupt and must be rebuilt.
-    pub fn is_damage(&self) -> bool {
+    pub fn is_corruption(&self) -> bool {
         let Self::Database { source, .. } = self else { return false };
         let code = source.sqlite_error_code();
         matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
@@ -137,28 +137,30 @@ impl IndexError {
 impl Index {
     /// Opens the index of the store at `store`. Deletes and recreates one that is corrupt or older.
     pub fn open(store: &Path) -> Result<Self, IndexError> {
-        if rusqlite::version_number() < OLDEST_SQLITE {
-            return Err(IndexError::OldSqlite(rusqlite::version()));
+        if rusqlite::version_number() < MIN_SQLITE_VERSION {
+            return Err(IndexError::SqliteTooOld(rusqlite::version()));
         }
         durable::create_private_dir(store)?;
         match Self::connect(store) {
-            Err(error) if error.is_damage() => Self::anew(store, Some(Healed::Damaged)),
-            Ok(index) if index.healed == Some(Healed::Older) => {
+            Err(error) if error.is_corruption() => {
+                Self::rebuild(store, Some(RebuildReason::Damaged))
+            }
+            Ok(index) if index.rebuild_reason == Some(RebuildReason::Older) => {
                 drop(index);
-                Self::anew(store, Some(Healed::Older))
+                Self::rebuild(store, Some(RebuildReason::Older))
             }
             other => other,
         }
     }
 
     /// Deletes the index of the store and opens an empty one.
-    pub fn anew(store: &Path, healed: Option<Healed>) -> Result<Self, IndexError> {
-        let _lock = locked(store)?;
+    pub fn rebuild(store: &Path, healed: Option<RebuildReason>) -> Result<Self, IndexError> {
+        let _lock = lock_exclusively(store)?;
         // Another process may have rebuilt it while this one waited for the lock.
         if healed.is_some()
             && let Ok(index) = Self::connect_locked(store, healed)
-            && index.healed != Some(Healed::Older)
-            && index.is_sound()
+            && index.rebuild_reason != Some(RebuildReason::Older)
+            && index.passes_quick_check()
         {
             return Ok(index);
         }
@@ -169,13 +171,13 @@ impl Index {
     }
 
     /// Why the index was emptied when it was opened, if it was.
-    pub fn healed(&self) -> Option<Healed> {
-        self.healed
+    pub fn rebuild_reason(&self) -> Option<RebuildReason> {
+        self.rebuild_reason
     }
 
     /// Sets how many bytes of a session are held in memory at once.
-    pub fn with_room(self, room: usize) -> Self {
-        Self { room, ..self }
+    pub fn with_batch_bytes(self, room: usize) -> Self {
+        Self { batch_bytes: room, ..self }
     }
 
     /// The SQLite connection, for queries without a method here.
@@ -186,33 +188,37 @@ impl Index {
     fn connect(store: &Path) -> Result<Self, IndexError> {
         // A shared lock keeps other processes from deleting the files while they are opened. SQLite would mix up old
         // and new ones.
-        let lock = lock(store)?;
+        let lock = open_lock_file(store)?;
         lock.lock_shared().on("lock", store)?;
-        let index = Self::bare(store, None)?;
-        match index.on(schema::state(&index.connection))? {
-            schema::State::Current => Ok(index),
-            schema::State::Newer => Err(IndexError::Newer(index.path)),
-            schema::State::Older => Ok(Self { healed: Some(Healed::Older), ..index }),
-            schema::State::ToMigrate => {
+        let index = Self::open_file(store, None)?;
+        match index.wrap_error(schema::schema_state(&index.connection))? {
+            schema::SchemaState::Current => Ok(index),
+            schema::SchemaState::Newer => Err(IndexError::Newer(index.path)),
+            schema::SchemaState::Older => {
+                Ok(Self { rebuild_reason: Some(RebuildReason::Older), ..index })
+            }
+            schema::SchemaState::NeedsMigration => {
                 drop((index, lock));
-                let _lock = locked(store)?;
+                let _lock = lock_exclusively(store)?;
                 Self::connect_locked(store, None)
             }
         }
     }
 
     /// As [`Self::connect`], for a caller that holds the exclusive lock.
-    fn connect_locked(store: &Path, healed: Option<Healed>) -> Result<Self, IndexError> {
-        let index = Self::bare(store, healed)?;
-        match index.on(schema::state(&index.connection))? {
-            schema::State::Newer => return Err(IndexError::Newer(index.path)),
-            schema::State::Older => return Ok(Self { healed: Some(Healed::Older), ..index }),
-            _ => index.on(schema::migrate(&index.connection))?,
+    fn connect_locked(store: &Path, healed: Option<RebuildReason>) -> Result<Self, IndexError> {
+        let index = Self::open_file(store, healed)?;
+        match index.wrap_error(schema::schema_state(&index.connection))? {
+            schema::SchemaState::Newer => return Err(IndexError::Newer(index.path)),
+            schema::SchemaState::Older => {
+                return Ok(Self { rebuild_reason: Some(RebuildReason::Older), ..index });
+            }
+            _ => index.wrap_error(schema::run_migrations(&index.connection))?,
         }
         Ok(index)
     }
 
-    fn bare(store: &Path, healed: Option<Healed>) -> Result<Self, IndexError> {
+    fn open_file(store: &Path, healed: Option<RebuildReason>) -> Result<Self, IndexError> {
         let path = store.join("index.db");
         if !path.exists() {
             // SQLite gives its other files the mode of this one. An existing file is not opened here: closing it would
@@ -222,52 +228,60 @@ impl Index {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let at = |source| IndexError::Database { path: path.clone(), source };
         let connection = Connection::open_with_flags(&path, flags).map_err(at)?;
-        connection.busy_timeout(PATIENCE).map_err(at)?;
+        connection.busy_timeout(LOCK_TIMEOUT).map_err(at)?;
         connection.set_prepared_statement_cache_capacity(64);
-        schema::settings(&connection).map_err(at)?;
+        schema::configure_connection(&connection).map_err(at)?;
         let identity = identity(&path);
         let (access, store) = (IndexAccess::Writable, store.to_owned());
-        Ok(Self { connection, path, access, store, healed, identity, room: draft::ROOM })
+        Ok(Self {
+            connection,
+            path,
+            access,
+            store,
+            rebuild_reason: healed,
+            identity,
+            batch_bytes: session_draft::MAX_DRAFT_BYTES,
+        })
     }
 
     /// Checkpoints a large write-ahead log if no other process is in the way.
     ///
     /// Without this, the next process that opens the index alone must read the whole log first.
-    pub fn settle(&self) {
+    pub fn checkpoint_log(&self) {
         const MUCH: u64 = 1 << 20;
         let log = self.path.with_extension("db-wal");
         if fs::metadata(log).is_ok_and(|log| log.len() > MUCH) {
             // If it fails, a later call succeeds.
             let _ = self.connection.busy_timeout(Duration::ZERO);
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-            let _ = self.connection.busy_timeout(PATIENCE);
+            let _ = self.connection.busy_timeout(LOCK_TIMEOUT);
         }
     }
 
     /// Whether the open file is still the store's index. Another process may have replaced it.
-    pub fn is_in_place(&self) -> bool {
+    pub fn is_current_file(&self) -> bool {
         identity(&self.path) == self.identity
     }
 
-    fn is_sound(&self) -> bool {
+    fn passes_quick_check(&self) -> bool {
         let check = "PRAGMA quick_check(1)";
         let result = self.connection.query_row(check, [], |row| row.get::<_, String>(0));
         result.is_ok_and(|result| result == "ok")
     }
 
     /// Adds the index's path to an error.
-    fn on<T>(&self, result: rusqlite::Result<T>) -> Result<T, IndexError> {
+    fn wrap_error<T>(&self, result: rusqlite::Result<T>) -> Result<T, IndexError> {
         result.map_err(|source| IndexError::Database { path: self.path.clone(), source })
     }
 
     /// Runs `work` in a transaction. Rolls back if it fails.
-    fn transaction<T>(
+    fn run_transaction<T>(
         &self,
         work: impl FnOnce() -> Result<T, IndexError>,
     ) -> Result<T, IndexError> {
-        self.on(self.connection.execute_batch("BEGIN IMMEDIATE"))?;
+        self.wrap_error(self.connection.execute_batch("BEGIN IMMEDIATE"))?;
         let done = work().and_then(|done| {
-            self.on(self.connection.execute_batch("COMMIT"))?;
+            self.wrap_error(self.connection.execute_batch("COMMIT"))?;
             Ok(done)
         });
         if done.is_err() {
@@ -292,13 +306,13 @@ fn identity(path: &Path) -> Option<u64> {
 }
 
 /// Opens the lock file. It is locked exclusively while the index is created or deleted, and shared while it is opened.
-fn lock(store: &Path) -> Result<File, FileError> {
+fn open_lock_file(store: &Path) -> Result<File, FileError> {
     let path = store.join("index.lock");
     durable::private_options().create(true).append(true).open(&path).on("open", &path)
 }
 
-fn locked(store: &Path) -> Result<File, FileError> {
-    let lock = lock(store)?;
+fn lock_exclusively(store: &Path) -> Result<File, FileError> {
+    let lock = open_lock_file(store)?;
     lock.lock().on("lock", store)?;
     Ok(lock)
 }

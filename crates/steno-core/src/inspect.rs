@@ -10,23 +10,23 @@ use std::path::PathBuf;
 use serde::{Serialize, Serializer};
 
 use crate::agent::copilot;
-use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
-use crate::format::{FormatError, Found, Item};
+use crate::entry::{Entry, EntryKind, PRIMARY_SOURCE, Role, Usage};
+use crate::format::{FormatError, FoundSession, ReaderItem};
+use crate::name_hash::CompactNameSet;
 use crate::problem::{Problem, ProblemList};
-use crate::sums::SumSet;
 use crate::timestamp::Timestamp;
-use crate::usage::{Ledger, Tally};
-use steno_vault::{Source, Wanted};
+use crate::usage::{UsageLedger, UsageTally};
+use steno_vault::{ReadDetail, SessionFile};
 
 /// The key of the row for subagents.
-const SUBAGENTS: &str = "subagents";
+const SUBAGENTS_KEY: &str = "subagents";
 
 /// Agents that report the tokens of a session together with those of subagents in the same file.
-const TOGETHER: [&str; 1] = [copilot::AGENT];
+const JOINT_BILLING_AGENTS: [&str; 1] = [copilot::AGENT];
 
 /// The counts of one session file.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Inspection {
+pub struct SessionInspection {
     /// The session file, or the folder of a session.
     pub path: PathBuf,
     /// Which session, if the file holds several.
@@ -69,15 +69,15 @@ pub struct Inspection {
     pub problems: Vec<Problem>,
     /// Tokens by message.
     #[serde(skip)]
-    tally: Tally,
+    tally: UsageTally,
     /// The counts of subagents in the file.
     #[serde(skip)]
-    subagents: Option<Box<Inspection>>,
+    subagents: Option<Box<SessionInspection>>,
 }
 
-impl Inspection {
+impl SessionInspection {
     /// Whether nothing was counted.
-    fn is_silent(&self) -> bool {
+    fn has_no_messages(&self) -> bool {
         let said =
             self.user_prompts + self.assistant_messages + self.tool_calls + self.tool_results;
         said == 0 && self.tokens.is_empty()
@@ -91,7 +91,7 @@ fn serialize_time<S: Serializer>(at: &Option<Timestamp>, serializer: S) -> Resul
 
 /// The total of several session files. A message copied from one file to another counts once.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Total {
+pub struct InspectionTotal {
     /// Always true, to mark the total.
     total: bool,
     /// Number of session files.
@@ -103,31 +103,35 @@ pub struct Total {
     /// Records that could not be read.
     pub bad_lines: u64,
     #[serde(skip)]
-    ledger: Ledger,
+    ledger: UsageLedger,
 }
 
-impl Total {
+impl InspectionTotal {
     /// Adds one session file, and sets its repeated tokens.
-    pub fn add(&mut self, inspection: &mut Inspection) {
+    pub fn add_inspection(&mut self, inspection: &mut SessionInspection) {
         let tally = std::mem::take(&mut inspection.tally);
-        let repeated = self.ledger.repeated(&inspection.agent, tally);
+        let repeated = self.ledger.add_tally(&inspection.agent, tally);
         inspection.tokens_repeated = repeated;
         self.total = true;
         self.sources += 1;
-        self.tokens.add(&inspection.tokens.minus(&repeated));
+        self.tokens.add(&inspection.tokens.subtract(&repeated));
         self.tokens_repeated.add(&repeated);
         self.bad_lines += inspection.bad_lines;
     }
 }
 
 /// Counts one session, without its subagents' files.
-pub fn inspect(found: &Found) -> Result<Inspection, FormatError> {
-    let (main, parts) = split(found);
-    count_main(found, &main, &parts).map(|inspection| settled(inspection, found))
+pub fn inspect_session(found: &FoundSession) -> Result<SessionInspection, FormatError> {
+    let (main, parts) = split_subagents(found);
+    count_main(found, &main, &parts)
+        .map(|inspection| clear_subagents_of_empty_file(inspection, found))
 }
 
 /// An empty file has started no subagents, even if there are files that name it.
-fn settled(mut inspection: Inspection, found: &Found) -> Inspection {
+fn clear_subagents_of_empty_file(
+    mut inspection: SessionInspection,
+    found: &FoundSession,
+) -> SessionInspection {
     if std::fs::metadata(&found.bundle.root).is_ok_and(|file| file.is_file() && file.len() == 0) {
         inspection.subagent_files = 0;
     }
@@ -135,15 +139,15 @@ fn settled(mut inspection: Inspection, found: &Found) -> Inspection {
 }
 
 /// Counts one session, then each subagent's file as a session of its own.
-pub fn inspect_all(found: &Found) -> Result<Vec<Inspection>, FormatError> {
-    let (main, parts) = split(found);
+pub fn inspect_with_subagents(found: &FoundSession) -> Result<Vec<SessionInspection>, FormatError> {
+    let (main, parts) = split_subagents(found);
     let mut first = count_main(found, &main, &parts)?;
-    let alone = first.subagents.take().filter(|_| first.is_silent());
+    let alone = first.subagents.take().filter(|_| first.has_no_messages());
     let mut inspections = vec![first];
-    inspections.extend(alone.map(|subagents| *subagents).filter(|it| !it.is_silent()));
+    inspections.extend(alone.map(|subagents| *subagents).filter(|it| !it.has_no_messages()));
     if inspections[0].subagent_files > 0 {
         for part in &parts {
-            inspections.push(count(part)?);
+            inspections.push(count_session(part)?);
         }
         if !parts.is_empty() && !found.bundle.root.exists() {
             // Only subagents exist.
@@ -151,23 +155,28 @@ pub fn inspect_all(found: &Found) -> Result<Vec<Inspection>, FormatError> {
         }
     }
     let mut inspections = inspections.into_iter();
-    let first = inspections.next().map(|first| settled(first, found));
+    let first = inspections.next().map(|first| clear_subagents_of_empty_file(first, found));
     Ok(first.into_iter().chain(inspections).collect())
 }
 
 /// Counts a session without its parts, unless the parts are not subagents.
-fn count_main(found: &Found, main: &Found, parts: &[Found]) -> Result<Inspection, FormatError> {
-    match count(main) {
+fn count_main(
+    found: &FoundSession,
+    main: &FoundSession,
+    parts: &[FoundSession],
+) -> Result<SessionInspection, FormatError> {
+    match count_session(main) {
         Ok(inspection) if parts.is_empty() || inspection.subagent_files > 0 => Ok(inspection),
-        _ => count(found),
+        _ => count_session(found),
     }
 }
 
-fn count(found: &Found) -> Result<Inspection, FormatError> {
-    let together = TOGETHER.contains(&found.reader.agent);
-    let mut counter = Counter { together, ..Counter::default() };
-    let brief = found.bundle.clone().wanting(Wanted::Counts);
-    let session = (found.reader.read)(&brief, &mut |item| counter.item(item))?;
+fn count_session(found: &FoundSession) -> Result<SessionInspection, FormatError> {
+    let together = JOINT_BILLING_AGENTS.contains(&found.reader.agent);
+    let mut counter =
+        InspectionCounter { counts_subagents: together, ..InspectionCounter::default() };
+    let brief = found.bundle.clone().with_detail(ReadDetail::ShortTexts);
+    let session = (found.reader.read)(&brief, &mut |item| counter.count_item(item))?;
     let mut inspection = counter.inspection;
     inspection.tokens = counter.tally.total();
     inspection.tally = counter.tally;
@@ -192,7 +201,7 @@ fn count(found: &Found) -> Result<Inspection, FormatError> {
         row.tokens = subagents.tally.total();
         row.tally = subagents.tally;
         row.models.extend(subagents.models);
-        row.key = Some(SUBAGENTS.to_owned());
+        row.key = Some(SUBAGENTS_KEY.to_owned());
         row.path.clone_from(&inspection.path);
         row.agent.clone_from(&inspection.agent);
         row.session_id.clone_from(&inspection.session_id);
@@ -204,88 +213,95 @@ fn count(found: &Found) -> Result<Inspection, FormatError> {
 /// Splits off the files that are sessions of their own, so that none is read twice.
 ///
 /// The session keeps them as empty files, because it counts them.
-fn split(found: &Found) -> (Found, Vec<Found>) {
+fn split_subagents(found: &FoundSession) -> (FoundSession, Vec<FoundSession>) {
     let mut main = found.clone();
     let mut parts = Vec::new();
     let root = &found.bundle.root;
     if root.is_dir() {
         return (main, parts);
     }
-    for source in main.bundle.sources.iter_mut().filter(|source| source.path() != root) {
+    for source in main.bundle.files.iter_mut().filter(|source| source.path() != root) {
         let mut alone = found.reader.find_at(source.path()).unwrap_or_default();
         alone.retain(|bundle| bundle.root == source.path());
         if !alone.is_empty() {
-            *source = Source::in_memory(source.name(), source.path(), Vec::new());
+            *source = SessionFile::in_memory(source.name(), source.path(), Vec::new());
         }
-        parts.extend(alone.into_iter().map(|bundle| Found { reader: found.reader, bundle }));
+        parts.extend(alone.into_iter().map(|bundle| FoundSession { reader: found.reader, bundle }));
     }
     (main, parts)
 }
 
 #[derive(Default)]
-struct Counter {
-    inspection: Inspection,
+struct InspectionCounter {
+    inspection: SessionInspection,
     /// Whether subagents are counted too.
-    together: bool,
+    counts_subagents: bool,
     /// Ids seen so far, as hashes: a file of hundreds of megabytes may have millions.
-    seen: SumSet,
-    tally: Tally,
+    seen_ids: CompactNameSet,
+    tally: UsageTally,
     models: BTreeSet<String>,
     problems: ProblemList,
     /// Counts subagents separately, unless they are counted too.
-    subagents: Option<Box<Counter>>,
+    subagents: Option<Box<InspectionCounter>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum What {
+enum CountedItem {
     Prompt,
     Answer,
     Call,
     Result,
 }
 
-impl Counter {
-    fn item(&mut self, item: Item) {
+impl InspectionCounter {
+    fn count_item(&mut self, item: ReaderItem) {
         match item {
-            Item::Entry(entry) if self.together || entry.source == PRIMARY => self.entry(&entry),
-            Item::Entry(mut entry) => {
-                PRIMARY.clone_into(&mut entry.source);
-                self.subagents.get_or_insert_default().entry(&entry);
+            ReaderItem::Entry(entry) if self.counts_subagents || entry.source == PRIMARY_SOURCE => {
+                self.count_entry(&entry)
             }
-            Item::Problem(problem) => self.problems.push(problem),
+            ReaderItem::Entry(mut entry) => {
+                PRIMARY_SOURCE.clone_into(&mut entry.source);
+                self.subagents.get_or_insert_default().count_entry(&entry);
+            }
+            ReaderItem::Problem(problem) => self.problems.push(problem),
         }
     }
 
     /// Whether this is the first entry with this id. An entry without an id always is.
-    fn is_first(&mut self, what: What, id: Option<&String>) -> bool {
-        id.is_none_or(|id| self.seen.insert((what, id)))
+    fn is_first_of_id(&mut self, what: CountedItem, id: Option<&String>) -> bool {
+        id.is_none_or(|id| self.seen_ids.insert((what, id)))
     }
 
-    fn entry(&mut self, entry: &Entry) {
+    fn count_entry(&mut self, entry: &Entry) {
         let (message, tool) = (entry.message_id.as_ref(), entry.tool_call_id.as_ref());
         match (&entry.role, entry.kind) {
-            (Role::User, Kind::Text)
-                if entry.source == PRIMARY && self.is_first(What::Prompt, message) =>
+            (Role::User, EntryKind::Text)
+                if entry.source == PRIMARY_SOURCE
+                    && self.is_first_of_id(CountedItem::Prompt, message) =>
             {
                 self.inspection.user_prompts += 1
             }
-            (_, Kind::ToolResult) if self.is_first(What::Result, tool) => {
+            (_, EntryKind::ToolResult) if self.is_first_of_id(CountedItem::Result, tool) => {
                 self.inspection.tool_results += 1
             }
-            (_, Kind::Compaction) => self.inspection.compactions += 1,
+            (_, EntryKind::Compaction) => self.inspection.compactions += 1,
             _ => {}
         }
-        if entry.kind == Kind::ToolCall && self.is_first(What::Call, tool) {
+        if entry.kind == EntryKind::ToolCall && self.is_first_of_id(CountedItem::Call, tool) {
             self.inspection.tool_calls += 1;
         }
         // A thought or call without a message id, as in Codex, is not a message. A message that only calls a server's
         // tool is one.
-        let part = matches!(entry.kind, Kind::Thinking | Kind::ToolCall | Kind::Other);
-        let answers = entry.kind == Kind::Text || (part && entry.message_id.is_some());
-        if entry.role == Role::Assistant && answers && self.is_first(What::Answer, message) {
+        let part =
+            matches!(entry.kind, EntryKind::Thinking | EntryKind::ToolCall | EntryKind::Other);
+        let answers = entry.kind == EntryKind::Text || (part && entry.message_id.is_some());
+        if entry.role == Role::Assistant
+            && answers
+            && self.is_first_of_id(CountedItem::Answer, message)
+        {
             self.inspection.assistant_messages += 1;
         }
-        self.tally.count(entry);
+        self.tally.count_entry(entry);
         if let Some(model) = entry.model.as_ref().filter(|model| !self.models.contains(*model)) {
             self.models.insert(model.clone());
         }
@@ -313,8 +329,10 @@ mod tests {
             "2026-01-19T12:42:00+01:00",
             "2026-01-19 11:42:00",
         ] {
-            let inspection =
-                Inspection { first_timestamp: text.parse().ok(), ..Inspection::default() };
+            let inspection = SessionInspection {
+                first_timestamp: text.parse().ok(),
+                ..SessionInspection::default()
+            };
             let printed = serde_json::to_value(&inspection).unwrap();
             assert_eq!(printed["first_timestamp"], "2026-01-19T11:42:00.000Z", "{text}");
             assert!(printed["last_timestamp"].is_null());

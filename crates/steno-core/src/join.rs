@@ -24,13 +24,13 @@ pub fn is_only_on_wire(entry: &Entry) -> bool {
 
 /// Joins both lists. Entries of the agent's own files keep their ids.
 pub(crate) fn join_recorded(own: Vec<Entry>, recorded: Vec<Entry>) -> Vec<Entry> {
-    let (traffic, messages): (Vec<_>, Vec<_>) = recorded.into_iter().partition(is_of_traffic);
+    let (traffic, messages): (Vec<_>, Vec<_>) = recorded.into_iter().partition(is_traffic_entry);
     let own = if messages.is_empty() { own } else { acp::join_messages(own, messages) };
     traffic::join_traffic(own, traffic)
 }
 
 /// Whether an entry was decoded from recorded traffic.
-fn is_of_traffic(entry: &Entry) -> bool {
+fn is_traffic_entry(entry: &Entry) -> bool {
     entry
         .metadata
         .as_ref()
@@ -38,12 +38,12 @@ fn is_of_traffic(entry: &Entry) -> bool {
 }
 
 /// The agent's own entries, by key.
-struct OwnEntries {
+struct AgentEntryIndex {
     by_key: HashMap<EntryKey, Vec<usize>>,
-    is_found: Vec<bool>,
+    is_matched: Vec<bool>,
 }
 
-impl OwnEntries {
+impl AgentEntryIndex {
     fn new(own: &[Entry], keys: impl Fn(&Entry) -> Vec<EntryKey>) -> Self {
         let mut by_key: HashMap<EntryKey, Vec<usize>> = HashMap::new();
         // In reverse, so that `pop` returns the first.
@@ -52,21 +52,21 @@ impl OwnEntries {
                 by_key.entry(key).or_default().push(at);
             }
         }
-        Self { by_key, is_found: vec![false; own.len()] }
+        Self { by_key, is_matched: vec![false; own.len()] }
     }
 
     /// The next entry with this key. An entry with several keys is returned once for each.
-    fn find(&mut self, key: &EntryKey) -> Option<usize> {
+    fn find_next(&mut self, key: &EntryKey) -> Option<usize> {
         let at = self.by_key.get_mut(key)?.pop()?;
-        self.is_found[at] = true;
+        self.is_matched[at] = true;
         Some(at)
     }
 
     /// The next entry with this key that has not matched yet.
-    fn find_new(&mut self, key: &EntryKey) -> Option<usize> {
+    fn find_unmatched(&mut self, key: &EntryKey) -> Option<usize> {
         let positions = self.by_key.get_mut(key)?;
         while let Some(at) = positions.pop() {
-            if !std::mem::replace(&mut self.is_found[at], true) {
+            if !std::mem::replace(&mut self.is_matched[at], true) {
                 return Some(at);
             }
         }
@@ -74,13 +74,13 @@ impl OwnEntries {
     }
 
     /// The last entry with this key, unless all were taken.
-    fn last(&self, key: &EntryKey) -> Option<usize> {
+    fn find_last(&self, key: &EntryKey) -> Option<usize> {
         self.by_key.get(key)?.first().copied()
     }
 }
 
 /// Fills in missing fields of the agent's entry, and adds the recorded entry's metadata under `name`.
-fn complete(own: &mut Entry, recorded: &Entry, name: &str) {
+fn complete_entry(own: &mut Entry, recorded: &Entry, name: &str) {
     own.created_at = own.created_at.or(recorded.created_at);
     own.model = own.model.take().or_else(|| recorded.model.clone());
     if let Some(metadata) = &recorded.metadata {

@@ -22,12 +22,12 @@ pub use steno_model::{
     backup, durable, entry, json, lines, moment, note, numbering, problem, prompt, session,
     timestamp, usage,
 };
-use steno_model::{step, sums, varint};
+use steno_model::{name_hash, step, varint};
 
-pub use entry::{Entry, Kind, Role};
-pub use numbering::Numbering;
+pub use entry::{Entry, EntryKind, Role};
+pub use numbering::EntryNumbering;
 pub use problem::{Problem, ProblemList};
-pub use session::{Session, SessionId, Status, Totals, Transcript};
-pub use steno_vault::{Bundle, Fingerprint, Source, Wanted};
+pub use session::{Session, SessionId, SessionStatus, SessionTotals, Transcript};
+pub use steno_vault::{ReadDetail, SessionBundle, SessionFile, SessionFingerprint};
 pub use timestamp::{Clock, Timestamp};
 pub use usage::Usage;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// A Git checkout and the facts that identify it after a move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Repository {
+pub struct GitCheckout {
     /// The root folder.
     pub root: PathBuf,
     /// The remote URL as `host/path`, without scheme, user and `.git` suffix.
@@ -20,38 +20,39 @@ pub struct Repository {
 
 /// What two checkouts have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Likeness {
+pub enum CheckoutMatch {
     /// Both have the same remote.
-    Remote,
+    SameRemote,
     /// Both are the same checkout.
-    Checkout,
+    SameCheckout,
 }
 
-impl Repository {
+impl GitCheckout {
     /// Finds the checkout that contains `folder`.
-    pub fn of(folder: &Path) -> Option<Self> {
-        folder.ancestors().find_map(Self::at)
+    pub fn containing_folder(folder: &Path) -> Option<Self> {
+        folder.ancestors().find_map(Self::at_root)
     }
 
     /// The checkout with `folder` as its root, if it has a remote or a reflog.
-    pub fn at(folder: &Path) -> Option<Self> {
+    pub fn at_root(folder: &Path) -> Option<Self> {
         let own = git_folder(&folder.join(".git"))?;
         let shared = match fs::read_to_string(own.join("commondir")) {
             Ok(common) => own.join(common.trim_end()),
             Err(_) => own.clone(),
         };
-        let remote = fs::read_to_string(shared.join("config")).ok().and_then(|text| remote(&text));
-        let first = first_line(&own.join("logs/HEAD"));
+        let remote =
+            fs::read_to_string(shared.join("config")).ok().and_then(|text| parse_remote(&text));
+        let first = first_log_entry(&own.join("logs/HEAD"));
         let known = remote.is_some() || first.is_some();
         known.then(|| Self { root: folder.to_owned(), remote, first })
     }
 
     /// Compares two checkouts.
-    pub fn likeness(&self, other: &Self) -> Option<Likeness> {
+    pub fn match_with(&self, other: &Self) -> Option<CheckoutMatch> {
         if self.first.is_some() && self.first == other.first {
-            Some(Likeness::Checkout)
+            Some(CheckoutMatch::SameCheckout)
         } else if self.remote.is_some() && self.remote == other.remote {
-            Some(Likeness::Remote)
+            Some(CheckoutMatch::SameRemote)
         } else {
             None
         }
@@ -69,7 +70,7 @@ fn git_folder(git: &Path) -> Option<PathBuf> {
 }
 
 /// Reads the remote `origin` from a Git config file, or the first remote if there is no `origin`.
-fn remote(config: &str) -> Option<String> {
+fn parse_remote(config: &str) -> Option<String> {
     let mut found = None;
     let mut section = "";
     for line in config.lines().map(str::trim) {
@@ -80,16 +81,16 @@ fn remote(config: &str) -> Option<String> {
             && key.trim() == "url"
         {
             if section == "[remote \"origin\"]" {
-                return remote_name(url);
+                return normalize_remote_url(url);
             }
-            found = found.or_else(|| remote_name(url));
+            found = found.or_else(|| normalize_remote_url(url));
         }
     }
     found
 }
 
 /// Normalizes a remote URL to `host/path`. The result is the same for every protocol and contains no credentials.
-pub fn remote_name(url: &str) -> Option<String> {
+pub fn normalize_remote_url(url: &str) -> Option<String> {
     let url = url.trim().trim_matches('"');
     let (host, path) = match url.split_once("://") {
         Some((_, rest)) => rest.split_once('/')?,
@@ -106,7 +107,7 @@ pub fn remote_name(url: &str) -> Option<String> {
 }
 
 /// The first entry of a reflog; `None` if the line is longer than Git writes.
-fn first_line(path: &Path) -> Option<String> {
+fn first_log_entry(path: &Path) -> Option<String> {
     let mut line = String::new();
     let file = fs::File::open(path).ok()?;
     BufReader::new(file.take(4096)).read_line(&mut line).ok()?;
@@ -128,19 +129,23 @@ mod tests {
             "git@github.com:ada/engine.git",
             "ssh://git@github.com/ada/engine/",
         ] {
-            assert_eq!(remote_name(url).as_deref(), Some("github.com/ada/engine"), "{url}");
+            assert_eq!(
+                normalize_remote_url(url).as_deref(),
+                Some("github.com/ada/engine"),
+                "{url}"
+            );
         }
-        assert_eq!(remote_name("/srv/engine.git").as_deref(), Some("/srv/engine"));
-        assert_eq!(remote_name(" "), None);
+        assert_eq!(normalize_remote_url("/srv/engine.git").as_deref(), Some("/srv/engine"));
+        assert_eq!(normalize_remote_url(" "), None);
     }
 
     #[test]
     fn origin_goes_before_other_remotes() {
         let config = "[core]\n\turl = no\n[remote \"fork\"]\n\turl = git@x.org:b/p\n\
                       [remote \"origin\"]\n\turl = git@x.org:a/p\n";
-        assert_eq!(remote(config).as_deref(), Some("x.org/a/p"));
-        assert_eq!(remote(&config.replace("origin", "up")).as_deref(), Some("x.org/b/p"));
-        assert_eq!(remote("[core]\n\tbare = false\n"), None);
+        assert_eq!(parse_remote(config).as_deref(), Some("x.org/a/p"));
+        assert_eq!(parse_remote(&config.replace("origin", "up")).as_deref(), Some("x.org/b/p"));
+        assert_eq!(parse_remote("[core]\n\tbare = false\n"), None);
     }
 
     #[test]
@@ -153,18 +158,18 @@ mod tests {
             fs::create_dir_all(git.join("logs")).unwrap();
             fs::write(git.join("logs/HEAD"), log).unwrap();
             fs::write(git.join("config"), format!("[remote \"origin\"]\nurl = {url}\n")).unwrap();
-            Repository::of(&temp.path().join(name).join("src/deep")).unwrap()
+            GitCheckout::containing_folder(&temp.path().join(name).join("src/deep")).unwrap()
         };
         let before = make("p", &log, "https://x.org/p");
         assert_eq!(before.root, temp.path().join("p"));
         fs::rename(temp.path().join("p"), temp.path().join("q")).unwrap();
-        let moved = Repository::at(&temp.path().join("q")).unwrap();
-        assert_eq!(before.likeness(&moved), Some(Likeness::Checkout));
+        let moved = GitCheckout::at_root(&temp.path().join("q")).unwrap();
+        assert_eq!(before.match_with(&moved), Some(CheckoutMatch::SameCheckout));
         let cloned = make("r", &log.replace("1700", "1800"), "git@x.org:p");
-        assert_eq!(before.likeness(&cloned), Some(Likeness::Remote));
+        assert_eq!(before.match_with(&cloned), Some(CheckoutMatch::SameRemote));
         let other = make("s", "", "https://x.org/other");
-        assert_eq!(before.likeness(&other), None);
-        assert_eq!(Repository::at(temp.path()), None);
+        assert_eq!(before.match_with(&other), None);
+        assert_eq!(GitCheckout::at_root(temp.path()), None);
     }
 
     #[test]
@@ -177,6 +182,6 @@ mod tests {
         let tree = temp.path().join("w");
         fs::create_dir(&tree).unwrap();
         fs::write(tree.join(".git"), format!("gitdir: {}/worktrees/w\n", main.display())).unwrap();
-        assert_eq!(Repository::at(&tree).unwrap().remote.as_deref(), Some("x.org/p"));
+        assert_eq!(GitCheckout::at_root(&tree).unwrap().remote.as_deref(), Some("x.org/p"));
     }
 }

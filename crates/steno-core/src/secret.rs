@@ -15,7 +15,7 @@ use aho_corasick::AhoCorasick;
 use regex::bytes::{Captures, Regex};
 
 pub(crate) use self::names::{holds_password, is_secret_name};
-use self::rules::{RULES, SecretRule};
+use self::rules::{SECRET_RULES, SecretRule};
 pub(crate) use self::values::{is_dummy_password, is_placeholder, is_searchable};
 
 /// A secret found in a text.
@@ -31,7 +31,7 @@ pub(crate) struct SecretMatch {
 
 /// Which rules to apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SecretRules {
+pub(crate) enum SecretRuleSet {
     /// All rules.
     All,
     /// Only rules that no ordinary text matches: none that measure entropy.
@@ -47,32 +47,34 @@ struct CompiledRules {
     patterns: Vec<OnceLock<Regex>>,
 }
 
-static COMPILED: LazyLock<CompiledRules> = LazyLock::new(|| {
-    let hints = RULES.iter().flat_map(|rule| rule.hints);
+static COMPILED_RULES: LazyLock<CompiledRules> = LazyLock::new(|| {
+    let hints = SECRET_RULES.iter().flat_map(|rule| rule.hints);
     let hints = AhoCorasick::builder().ascii_case_insensitive(true).build(hints);
-    let indexed = RULES.iter().enumerate();
+    let indexed = SECRET_RULES.iter().enumerate();
     let rule_of_hint = indexed.flat_map(|(at, rule)| rule.hints.iter().map(move |_| at));
     CompiledRules {
         hints: hints.expect("a few words"),
         rule_of_hint: rule_of_hint.collect(),
-        patterns: RULES.iter().map(|_| OnceLock::new()).collect(),
+        patterns: SECRET_RULES.iter().map(|_| OnceLock::new()).collect(),
     }
 });
 
 /// All secrets in a text, in order and without overlaps. If two rules match, the earlier one wins.
-pub(crate) fn find_secrets(text: &[u8], rules: SecretRules) -> Vec<SecretMatch> {
-    let compiled = &*COMPILED;
-    let mut is_hinted = [false; RULES.len()];
+pub(crate) fn find_secrets(text: &[u8], rules: SecretRuleSet) -> Vec<SecretMatch> {
+    let compiled = &*COMPILED_RULES;
+    let mut is_hinted = [false; SECRET_RULES.len()];
     for hint in compiled.hints.find_overlapping_iter(text) {
         is_hinted[compiled.rule_of_hint[hint.pattern().as_usize()]] = true;
     }
     // Sorted by start, so that an overlap is found in a neighbour.
     let mut matches: BTreeMap<usize, SecretMatch> = BTreeMap::new();
-    for (rule, pattern) in RULES.iter().zip(&compiled.patterns).zip(is_hinted).filter_map(keep_if) {
-        if rules == SecretRules::FormsOnly && rule.entropy > 0.0 {
+    for (rule, pattern) in
+        SECRET_RULES.iter().zip(&compiled.patterns).zip(is_hinted).filter_map(keep_flagged)
+    {
+        if rules == SecretRuleSet::FormsOnly && rule.entropy > 0.0 {
             continue;
         }
-        let pattern = pattern.get_or_init(|| rule.compile());
+        let pattern = pattern.get_or_init(|| rule.compile_pattern());
         for captures in pattern.captures_iter(text) {
             let Some(range) = rule.secret_in(&captures) else { continue };
             let before = matches.range(..range.end).next_back();
@@ -85,12 +87,12 @@ pub(crate) fn find_secrets(text: &[u8], rules: SecretRules) -> Vec<SecretMatch> 
     matches.into_values().collect()
 }
 
-fn keep_if<T>((item, is_kept): (T, bool)) -> Option<T> {
+fn keep_flagged<T>((item, is_kept): (T, bool)) -> Option<T> {
     is_kept.then_some(item)
 }
 
 impl SecretRule {
-    fn compile(&self) -> Regex {
+    fn compile_pattern(&self) -> Regex {
         // No secret ends at a non-ASCII letter, and Unicode word boundaries are far slower.
         let pattern = self.pattern.replace(r"\b", r"(?-u:\b)");
         Regex::new(&pattern).expect("valid rules")
@@ -100,7 +102,7 @@ impl SecretRule {
     fn secret_in(&self, captures: &Captures<'_>) -> Option<Range<usize>> {
         let secret = captures.get(1).or(captures.get(0))?;
         let has_digit = secret.as_bytes().iter().any(u8::is_ascii_digit);
-        let is_random = has_digit && values::entropy(secret.as_bytes()) >= self.entropy;
+        let is_random = has_digit && values::byte_entropy(secret.as_bytes()) >= self.entropy;
         (self.entropy == 0.0 || is_random).then(|| secret.range())
     }
 }
@@ -111,13 +113,13 @@ mod tests {
 
     #[test]
     fn every_rule_finds_its_example_and_leaves_the_other() {
-        for rule in RULES {
+        for rule in SECRET_RULES {
             let example = rule.secret.concat();
-            let found = find_secrets(example.as_bytes(), SecretRules::All);
+            let found = find_secrets(example.as_bytes(), SecretRuleSet::All);
             assert_eq!(found.len(), 1, "{}: {example}", rule.name);
             assert_eq!(found[0].rule, rule.name, "{example}");
             assert_eq!(
-                find_secrets(rule.harmless.as_bytes(), SecretRules::All),
+                find_secrets(rule.harmless.as_bytes(), SecretRuleSet::All),
                 [],
                 "{}",
                 rule.name
@@ -128,14 +130,14 @@ mod tests {
     #[test]
     fn forms_do_not_depend_on_randomness() {
         let text = b"MY_API_KEY=q7Rz0vXw93LkTn5Yb2Hd8Fg1";
-        assert_eq!(find_secrets(text, SecretRules::All).len(), 1);
-        assert_eq!(find_secrets(text, SecretRules::FormsOnly), []);
+        assert_eq!(find_secrets(text, SecretRuleSet::All).len(), 1);
+        assert_eq!(find_secrets(text, SecretRuleSet::FormsOnly), []);
     }
 
     #[test]
     fn bytes_that_are_no_text_do_not_hide_a_secret() {
         let key = ["ghp_", "abcdefghijklmnopqrstuvwxyz0123456789"].concat();
         let bytes = [b"\xff\xfe ", key.as_bytes(), b"\xff"].concat();
-        assert_eq!(find_secrets(&bytes, SecretRules::FormsOnly)[0].range, 3..3 + key.len());
+        assert_eq!(find_secrets(&bytes, SecretRuleSet::FormsOnly)[0].range, 3..3 + key.len());
     }
 }

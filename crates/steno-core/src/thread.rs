@@ -13,10 +13,11 @@ mod agent;
 mod assets;
 mod commit;
 mod context;
-mod copy;
+mod delivery;
 mod draft;
 mod error;
 mod fields;
+mod file_copy;
 pub mod guide;
 mod id;
 mod lifecycle;
@@ -28,26 +29,25 @@ mod reference;
 mod relations;
 mod spawn;
 mod store;
-mod waiting;
-mod words;
+mod vocabulary;
 mod worker;
 
-pub use assets::{Asset, AssetKind};
-pub use error::{StoreProblem, ThreadError, Warning};
-pub use fields::Invalid;
-pub use id::{Id, IdError, IdSource};
-pub use lifecycle::{Inject, Lifecycle, Transfer};
-pub use links::Links;
-pub use merge::{Merge, Merged};
-pub use objectives::{Objective, Objectives};
-pub use reference::{Reference, Referenced};
-pub use relations::{Operation, Relations, Thread};
-pub use spawn::{Spawn, Spawned};
+pub use assets::{AssetKind, ThreadAsset};
+pub use delivery::{UndeliveredMessages, WaitingInjection};
+pub use error::{StoreProblem, ThreadError, ThreadWarning};
+pub use fields::InvalidField;
+pub use id::{IdSource, LeslieId, LeslieIdError};
+pub use lifecycle::{StatusChange, ThreadInjection, ThreadTransfer};
+pub use links::ThreadLinks;
+pub use merge::{MergeOutcome, MergeRequest};
+pub use objectives::{Objective, ObjectiveList};
+pub use reference::{AddedReference, ReferenceRequest};
+pub use relations::{Thread, ThreadOperation, ThreadRelations};
+pub use spawn::{SpawnRequest, SpawnedThread};
 pub use store::ThreadStore;
-pub use waiting::{Injection, Waiting};
-pub use words::{
-    Action, Binding, ConflictStrategy, Direction, Executor, Inherit, ObjectiveStatus, Operator,
-    Status, WordError,
+pub use vocabulary::{
+    ConflictStrategy, Executor, Inheritance, LifecycleAction, ObjectiveStatus, Operator,
+    ReferenceBinding, ThreadStatus, TransferDirection, WordError,
 };
 pub use worker::{ThreadWorker, WorkerState};
 

@@ -4,45 +4,45 @@
 //! each request continues, and emits every message once. Nothing here knows sockets.
 
 pub mod agent_session;
-mod assemble;
+mod assembly;
 pub(crate) mod attribution;
 mod aws_event_stream;
-mod body;
+pub mod body_decoder;
+pub mod body_format;
 pub mod body_meter;
 pub mod capture;
 mod conversations;
-pub mod debug;
-pub mod decoder;
+pub mod debug_lines;
+mod decoded_body;
+mod decoded_request;
+mod decoded_response;
 pub mod dialect;
 mod event_stream;
 pub mod exchange;
-pub mod form_body;
 mod gemini;
 pub mod piece;
-mod question;
 mod reader;
 mod realtime;
-mod reply;
-mod request;
-mod retries;
+mod request_fingerprint;
+mod request_retries;
 pub mod secrets;
 mod single_call;
 pub mod socket_audio;
 mod socket_exchanges;
-mod telling;
-mod translate;
+mod traffic_decoder;
+mod translation;
 
 #[cfg(test)]
 mod tests;
 
 /// The protocol name in a recording's notes that marks traffic of an agent with session files of its own.
-pub const PROTOCOL: &str = "api";
+pub const API_PROTOCOL: &str = "api";
 
 pub use agent_session::AgentSession;
-pub use dialect::Dialect;
-pub use exchange::Exchange;
-pub use piece::Piece;
-pub use question::{AskedRequest, Question};
+pub use dialect::ApiDialect;
+pub use exchange::ApiExchange;
+pub use piece::TrafficPiece;
 pub use reader::{AGENT, READER};
+pub use request_fingerprint::{IncomingRequest, RequestFingerprint};
 pub(crate) use socket_exchanges::SocketExchanges;
-pub(crate) use telling::Telling;
+pub(crate) use traffic_decoder::TrafficDecoder;

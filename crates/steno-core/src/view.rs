@@ -1,10 +1,10 @@
 //! Views: transcripts and sums rendered for people, in no agent's format.
 
 pub mod amount;
-pub mod answer;
 pub mod atif;
 pub mod edits;
+pub mod json_rows;
 pub mod lanes;
 pub mod markdown;
 pub mod pictures;
-pub mod redact;
+pub mod redaction;

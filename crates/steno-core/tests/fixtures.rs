@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use steno_core::format;
-use steno_core::inspect::{Inspection, inspect};
+use steno_core::inspect::{SessionInspection, inspect_session};
 use steno_core::vault::Vault;
 use steno_core::{SessionId, Usage};
 
@@ -91,10 +91,10 @@ fn compare(
 }
 
 fn counted(path: &Path, key: Option<&str>) -> Result<Value, String> {
-    let found = format::find(path).map_err(|error| error.to_string())?;
-    let mut inspections: Vec<Inspection> = Vec::new();
+    let found = format::find_sessions(path).map_err(|error| error.to_string())?;
+    let mut inspections: Vec<SessionInspection> = Vec::new();
     for found in &found {
-        inspections.push(inspect(found).map_err(|error| error.to_string())?);
+        inspections.push(inspect_session(found).map_err(|error| error.to_string())?);
     }
     let mut wanted = inspections.iter().filter(|inspection| {
         key.is_none_or(|key| {
@@ -294,18 +294,18 @@ fn kept_sessions_outlive_their_files() {
         let copy = temp.path().join(agent);
         copy_all(&PathBuf::from(&fixtures).join(agent), &copy);
         let mut kept = Vec::new();
-        for found in format::find(&copy).unwrap() {
+        for found in format::find_sessions(&copy).unwrap() {
             // Some are there twice, once exported; those would have one folder.
-            let before = found.read().unwrap();
+            let before = found.read_transcript().unwrap();
             let id = SessionId::for_native(agent, &format!("{}", kept.len()));
-            let dir = vault.session(&agent.parse().unwrap(), &id);
-            dir.keep_all(&found.bundle).unwrap();
+            let dir = vault.session_dir(&agent.parse().unwrap(), &id);
+            dir.keep_session(&found.bundle).unwrap();
             kept.push((dir, found.reader.agent, before));
         }
         std::fs::remove_dir_all(&copy).unwrap();
         assert!(!kept.is_empty(), "{agent}");
         for (dir, reader, before) in kept.iter().filter(|(_, reader, _)| *reader == agent) {
-            let after = dir.read().unwrap();
+            let after = dir.read_transcript().unwrap();
             assert_eq!(after.entries, before.entries, "{reader} {}", before.session.id);
             assert_eq!(after.problems, before.problems);
             assert_eq!(after.session.totals, before.session.totals);

@@ -6,7 +6,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use steno_core::format::devflow::{self, Look, Run, Shape, View, markdown, read_transcript};
+use steno_core::format::devflow::{
+    self, DevflowRun, RunFileShape, RunView, RunViewStyle, read_transcript, render_markdown,
+};
 
 fn golden() -> Option<PathBuf> {
     let Some(folder) = std::env::var_os("STENO_GOLDEN") else {
@@ -39,9 +41,9 @@ fn runs_come_back_byte_for_byte() {
     assert_eq!(found.len(), folders);
     let base = tempfile::tempdir().unwrap();
     for bundle in found {
-        let transcript = devflow::read(&bundle).unwrap();
+        let transcript = devflow::read_run(&bundle).unwrap();
         assert_eq!(transcript.problems, []);
-        let written = devflow::write(&transcript, base.path(), Shape::Shipped).unwrap();
+        let written = devflow::write_run(&transcript, base.path(), RunFileShape::Shipped).unwrap();
         assert_eq!(written.file_name(), bundle.root.file_name());
         assert_eq!(transcript_json(&written), transcript_json(&bundle.root));
         assert_eq!(text(&written.join("metadata.json")), text(&bundle.root.join("metadata.json")));
@@ -58,8 +60,8 @@ fn gzip_headers_are_the_same() {
     let base = tempfile::tempdir().unwrap();
     let folder = golden.join("runs/2025-01-15-manual-run-001");
     let found = devflow::READER.find_at(&folder).unwrap();
-    let transcript = devflow::read(&found[0]).unwrap();
-    let written = devflow::write(&transcript, base.path(), Shape::Shipped).unwrap();
+    let transcript = devflow::read_run(&found[0]).unwrap();
+    let written = devflow::write_run(&transcript, base.path(), RunFileShape::Shipped).unwrap();
     let head = |folder: &Path| fs::read(folder.join("transcript.json.gz")).unwrap()[..10].to_vec();
     assert_eq!(head(&written), head(&folder));
 }
@@ -69,10 +71,10 @@ fn the_sample_of_the_decision_comes_back_in_its_own_shape() {
     let Some(golden) = golden() else { return };
     let path = golden.join("adr-011-sample/transcript.json");
     let found = devflow::READER.find_at(&path).unwrap();
-    let transcript = devflow::read(&found[0]).unwrap();
-    let run = Run::from(&transcript);
-    assert_eq!(run.to_json(Shape::Adr011), text(&path));
-    assert!(run.to_json(Shape::Shipped).contains("\"turnCount\": 3"));
+    let transcript = devflow::read_run(&found[0]).unwrap();
+    let run = DevflowRun::from(&transcript);
+    assert_eq!(run.to_json(RunFileShape::Adr011), text(&path));
+    assert!(run.to_json(RunFileShape::Shipped).contains("\"turnCount\": 3"));
 }
 
 #[test]
@@ -81,9 +83,9 @@ fn views_are_the_same() {
     let path = golden.join("runs/2025-01-15-ticket-to-pr-TK421/transcript.json");
     let run = read_transcript(&path, text(&path).as_bytes()).unwrap().run;
     let now = "2030-01-01T00:00:00Z".parse().unwrap();
-    let view = View { run: &run, now, look: Look::Shipped };
+    let view = RunView { run: &run, now, style: RunViewStyle::Shipped };
     let expected = |name| text(&golden.join("views").join(name));
-    assert_eq!(view.full(), expected("TK421.full.txt"));
-    assert_eq!(view.summary(), expected("TK421.summary.txt"));
-    assert_eq!(markdown(&run, now), expected("TK421.export.md"));
+    assert_eq!(view.render_full(), expected("TK421.full.txt"));
+    assert_eq!(view.render_summary(), expected("TK421.summary.txt"));
+    assert_eq!(render_markdown(&run, now), expected("TK421.export.md"));
 }

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use steno_core::Clock;
 use steno_core::format::leslie;
-use steno_core::json::Style;
-use steno_core::thread::guide::{Confirm, Guide};
-use steno_core::thread::{Objectives, Relations};
+use steno_core::json::JsonStyle;
+use steno_core::thread::guide::{ConfirmUpdate, LeslieGuide};
+use steno_core::thread::{ObjectiveList, ThreadRelations};
 
 use replay::Replay;
 
@@ -39,11 +39,11 @@ fn slugs_and_limits() {
     let Some(golden) = golden() else { return };
     for case in cases(&golden.join("sanitize_cases.jsonl")) {
         let query = case["query"].as_str().unwrap();
-        assert_eq!(leslie::slug(query), case["slug"].as_str().unwrap());
+        assert_eq!(leslie::slug_from_query(query), case["slug"].as_str().unwrap());
     }
     for case in cases(&golden.join("truncate_cases.jsonl")) {
         let limit = case["max"].as_u64().unwrap() as usize;
-        let short = leslie::truncate(case["input"].as_str().unwrap(), limit);
+        let short = leslie::truncate_chars(case["input"].as_str().unwrap(), limit);
         assert_eq!(short, case["output"].as_str().unwrap());
     }
 }
@@ -56,15 +56,15 @@ fn the_documented_file_and_its_resolved_form_give_the_same() {
     for folder in ["seed", "resolved"] {
         let found = leslie::READER.find_at(&golden.join(folder)).unwrap();
         assert_eq!(found.len(), 1, "{folder}");
-        let transcript = leslie::read(&found[0]).unwrap();
+        let transcript = leslie::read_session(&found[0]).unwrap();
         assert!(transcript.problems.is_empty());
         assert_eq!(transcript.session.native_id.as_deref(), Some("chat-xyz789"));
         assert_eq!(transcript.entries.len(), 8);
         let dir = tempfile::tempdir().unwrap();
-        let paths = leslie::write(&transcript, dir.path(), &Clock::system()).unwrap();
+        let paths = leslie::write_units(&transcript, dir.path(), &Clock::system()).unwrap();
         assert_eq!(paths, [dir.path().join(name)], "{folder}");
         assert_eq!(fs::read(&paths[0]).unwrap(), expected, "{folder}");
-        assert_eq!(leslie::render(&transcript).as_bytes(), expected, "{folder}");
+        assert_eq!(leslie::render_units(&transcript).as_bytes(), expected, "{folder}");
     }
 }
 
@@ -73,11 +73,11 @@ fn stores_come_back_byte_for_byte() {
     let Some(golden) = golden() else { return };
     let text = |name: &str| fs::read_to_string(golden.join(name)).unwrap();
     let timed = |name: &str| serde_json::from_str(&text(name).replace(NORMALISED, NOW)).unwrap();
-    let relations = Relations::from_value(timed("thread_relations.json")).unwrap();
+    let relations = ThreadRelations::from_value(timed("thread_relations.json")).unwrap();
     assert_eq!(relations.threads.len(), 5);
-    assert_eq!(relations.print().replace(NOW, NORMALISED), text("thread_relations.json"));
-    let objectives = Objectives::from_value(timed("objectives.json")).unwrap();
-    assert_eq!(objectives.print().replace(NOW, NORMALISED), text("objectives.json"));
+    assert_eq!(relations.to_json().replace(NOW, NORMALISED), text("thread_relations.json"));
+    let objectives = ObjectiveList::from_value(timed("objectives.json")).unwrap();
+    assert_eq!(objectives.to_json().replace(NOW, NORMALISED), text("objectives.json"));
 }
 
 #[test]
@@ -94,10 +94,11 @@ fn the_guide_is_put_as_leslie_puts_it() {
             "<leslie_system_guide version=\"{version}\" description=\"x\">\nnew\n</leslie_system_guide>"
         );
         let mut answer = |_: &str, _: &str| case["confirm"].as_bool().unwrap();
-        let confirm: Option<Confirm<'_>> = case["confirm"].is_boolean().then_some(&mut answer);
-        let outcome = Guide { block: &block, version }.put(&path, confirm).unwrap();
+        let confirm: Option<ConfirmUpdate<'_>> =
+            case["confirm"].is_boolean().then_some(&mut answer);
+        let outcome = LeslieGuide { block: &block, version }.put_into(&path, confirm).unwrap();
         let mut result = json!({ "status": outcome.status.as_str() });
-        if let Some(previous) = outcome.previous {
+        if let Some(previous) = outcome.previous_version {
             result["previousVersion"] = previous.into();
         }
         result["nextVersion"] = version.into();
@@ -147,9 +148,9 @@ fn the_recorded_session_leaves_the_same_stores_and_folders() {
         serde_json::from_str(&text(&golden.join("thread_relations.json"))).unwrap();
     let operations = expected["operations"].as_array_mut().unwrap();
     operations.retain(|operation| operation["params"]["direction"] != "sideways");
-    let expected = Style::PRETTY.print(&number_operations(&expected.to_string()));
+    let expected = JsonStyle::PRETTY.print(&number_operations(&expected.to_string()));
     let relations = replay.numbered(&text(&base.join("thread_relations.json")));
-    assert_eq!(Style::PRETTY.print(&number_operations(&relations)), expected);
+    assert_eq!(JsonStyle::PRETTY.print(&number_operations(&relations)), expected);
 
     let mut found = Vec::new();
     tree(replay.dir.path(), replay.dir.path(), &mut found);

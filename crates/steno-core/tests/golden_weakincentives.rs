@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use steno_core::format::weakincentives::line;
 use steno_core::format::weakincentives::slice::{
-    Policy, SliceFactory, SliceFactoryConfig, SliceItem,
+    SliceFactory, SliceFactoryConfig, SliceItem, SlicePolicy,
 };
-use steno_core::format::weakincentives::snapshot::Snapshot;
+use steno_core::format::weakincentives::snapshot::SessionSnapshot;
 use steno_core::format::weakincentives::{
-    self as weakincentives, FILE_NAME, SliceSession, claude, format_transcript,
+    self as weakincentives, SliceSession, TRANSCRIPT_FILE, claude, format_transcript,
 };
 use steno_core::json::{Object, Value};
-use steno_core::{Bundle, Clock, Entry, Role, Timestamp, Transcript};
+use steno_core::{Clock, Entry, Role, SessionBundle, Timestamp, Transcript};
 use uuid::Uuid;
 
 const ERAS: [&str; 2] = ["seed-era-216fce2d", "v0.27.0"];
@@ -30,7 +30,8 @@ fn golden() -> Option<PathBuf> {
 }
 
 fn read(path: &Path) -> Transcript {
-    let transcript = weakincentives::read(&Bundle::file(path)).expect("a golden file is readable");
+    let transcript = weakincentives::read_session(&SessionBundle::from_file(path))
+        .expect("a golden file is readable");
     assert_eq!(transcript.problems, []);
     transcript
 }
@@ -40,7 +41,7 @@ fn text(path: &Path) -> String {
 }
 
 fn transcript_file(golden: &Path, era: &str) -> PathBuf {
-    golden.join(era).join("agent_transcripts").join(FILE_NAME)
+    golden.join(era).join("agent_transcripts").join(TRANSCRIPT_FILE)
 }
 
 #[test]
@@ -54,7 +55,7 @@ fn lines_come_back_as_they_were() {
             folder.join("edge_replace_empty.jsonl"),
         ] {
             let transcript = read(&file);
-            assert_eq!(weakincentives::render(&transcript, false), text(&file));
+            assert_eq!(weakincentives::render_lines(&transcript, false), text(&file));
         }
     }
 }
@@ -63,7 +64,7 @@ fn lines_come_back_as_they_were() {
 fn the_type_can_be_put_into_every_line() {
     let Some(golden) = golden() else { return };
     let [typed, untyped] = ERAS.map(|era| transcript_file(&golden, era));
-    assert_eq!(weakincentives::render(&read(&untyped), true), text(&typed));
+    assert_eq!(weakincentives::render_lines(&read(&untyped), true), text(&typed));
 }
 
 #[test]
@@ -109,12 +110,12 @@ fn snapshots_are_the_same() {
                 log: SliceFactory::Jsonl(golden.join(era).join("agent_transcripts")),
             },
         );
-        session.set_policy::<Entry>(Policy::Log).unwrap();
-        session.set_policy::<VisibilityOverrides>(Policy::State).unwrap();
-        assert_eq!(session.query::<Entry>().all().unwrap().len(), 6);
+        session.set_policy::<Entry>(SlicePolicy::Log).unwrap();
+        session.set_policy::<VisibilityOverrides>(SlicePolicy::State).unwrap();
+        assert_eq!(session.query::<Entry>().read_all().unwrap().len(), 6);
         let snapshot = session.snapshot(true).unwrap();
         assert_eq!(snapshot.to_json() + "\n", expected);
-        assert_eq!(Snapshot::from_json(&expected).unwrap(), snapshot);
+        assert_eq!(SessionSnapshot::from_json(&expected).unwrap(), snapshot);
     }
 }
 
@@ -126,14 +127,14 @@ fn claude_lines_are_converted_alike() {
     for (index, case) in cases.lines().enumerate() {
         let case: Value = serde_json::from_str(case).unwrap();
         let raw = case["raw"].as_object().unwrap().clone();
-        let mut entries = claude::convert(raw, Some(now));
+        let mut entries = claude::entries_from_line(raw, Some(now));
         assert_eq!(entries.len(), 1);
         entries[0].sequence = index as u64;
-        let mut line = line::to_object(&entries[0], false, now);
+        let mut line = line::object_from_entry(&entries[0], false, now);
         line.insert("entry_id".to_owned(), json!("<uuid4>"));
         assert_eq!(Value::Object(line).to_string(), case["entry"].to_string());
     }
-    let untimed = claude::convert(Object::new(), Some(now));
+    let untimed = claude::entries_from_line(Object::new(), Some(now));
     assert_eq!(untimed[0].created_at, Some(now));
     assert_eq!(untimed[0].role, Role::Assistant);
 }

@@ -7,11 +7,14 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use steno_core::format;
-use steno_core::index::pending::Pending;
-use steno_core::index::{Filter, Healed, Hit, Index, IndexError, Order, Query, Search};
-use steno_core::usage::{Ledger, Tally};
+use steno_core::index::pending_sessions::PendingSessions;
+use steno_core::index::{
+    EntryFilter, Index, IndexError, RebuildReason, SearchHit, SearchOrder, SearchQuery,
+    SearchRequest,
+};
+use steno_core::usage::{UsageLedger, UsageTally};
 use steno_core::vault::{SessionDir, Vault};
-use steno_core::{Source, Usage};
+use steno_core::{SessionFile, Usage};
 use tempfile::TempDir;
 
 /// A store with a vault, and a folder for sources.
@@ -39,11 +42,11 @@ impl Store {
 
     /// The same for another agent, which writes as Claude Code does.
     fn keep_for(&self, agent: &str, name: &str, lines: &[String]) -> SessionDir {
-        let dir = self.vault().session(&agent.parse().unwrap(), &name.parse().unwrap());
-        let _marker = Pending::new(self.path()).mark(&dir).unwrap();
+        let dir = self.vault().session_dir(&agent.parse().unwrap(), &name.parse().unwrap());
+        let _marker = PendingSessions::new(self.path()).mark_session(&dir).unwrap();
         let path = self.path().join(format!("{name}.jsonl"));
         fs::write(&path, lines.concat()).unwrap();
-        dir.keep(&Source::on_disk("main.jsonl", &path), &path).unwrap();
+        dir.keep_file(&SessionFile::on_disk("main.jsonl", &path), &path).unwrap();
         dir
     }
 
@@ -54,18 +57,24 @@ impl Store {
 
     /// The same, built with so little room that sessions go in part by part.
     fn index_in(&self, room: usize) -> Index {
-        let index = Index::open(self.path()).unwrap().with_room(room);
+        let index = Index::open(self.path()).unwrap().with_batch_bytes(room);
         index.refresh(&self.vault(), &mut |_, _| {}).unwrap();
         index
     }
 }
 
-fn search(index: &Index, query: &str) -> Vec<Hit> {
-    let query = Query::parse(query).unwrap();
+fn search(index: &Index, query: &str) -> Vec<SearchHit> {
+    let query = SearchQuery::parse(query).unwrap();
     let now = "2026-02-01T00:00:00Z".parse().unwrap();
-    let filter = Filter::default();
+    let filter = EntryFilter::default();
     index
-        .search(&Search { query: &query, filter, order: Order::Relevance, limit: 1000, now })
+        .search(&SearchRequest {
+            query: &query,
+            filter,
+            order: SearchOrder::Relevance,
+            limit: 1000,
+            now,
+        })
         .unwrap()
 }
 
@@ -124,14 +133,14 @@ fn a_session_that_grows_is_extended_and_one_that_is_rewritten_replaced() {
     let lines = [prompt("s1", "other words"), answer("s1", "msg_0000000000000002", 2)];
     store.keep("s1", &lines);
     let index = store.index();
-    let dir = store.vault().sessions().unwrap().remove(0);
+    let dir = store.vault().list_sessions().unwrap().remove(0);
     assert_eq!(
         number(&index, "SELECT count(*) FROM entry"),
-        dir.read().unwrap().entries.len() as i64
+        dir.read_transcript().unwrap().entries.len() as i64
     );
     assert_eq!(found(&index, "other"), ["s1:0"]);
     assert_eq!(
-        i64::try_from(dir.read().unwrap().session.totals.usage.output).unwrap(),
+        i64::try_from(dir.read_transcript().unwrap().session.totals.usage.output).unwrap(),
         output(&index)
     );
 }
@@ -205,7 +214,7 @@ fn what_is_gone_from_the_vault_is_gone_from_the_index() {
     fs::remove_dir_all(dir.path()).unwrap();
     let index = store.index();
     assert_eq!(found(&index, "only"), ["s1:0", "s2:0"], "what the journal lists is not forgotten");
-    let troubled = index.troubled_sessions(9).unwrap();
+    let troubled = index.damaged_sessions(9).unwrap();
     assert_eq!((troubled.len(), troubled[0].id.as_str()), (1, "s2"));
     fs::remove_dir_all(store.path().join("vault")).unwrap();
     let index = store.index();
@@ -285,25 +294,25 @@ fn a_damaged_or_older_index_is_built_anew() {
     fs::remove_file(store.path().join("index.db-wal")).unwrap();
     fs::write(&path, "not a database at all, but longer than a header is: ".repeat(50)).unwrap();
     let index = store.index();
-    assert_eq!(index.healed(), Some(Healed::Damaged));
+    assert_eq!(index.rebuild_reason(), Some(RebuildReason::Damaged));
     assert_eq!(found(&index, "hello"), ["s1:0"]);
     index.connection().execute_batch("UPDATE meta SET value = 0 WHERE name = 'rules'").unwrap();
     drop(index);
     let index = store.index();
-    assert_eq!(index.healed(), Some(Healed::Older));
+    assert_eq!(index.rebuild_reason(), Some(RebuildReason::Older));
     assert_eq!(found(&index, "hello"), ["s1:0"]);
     index.connection().execute_batch("DROP TABLE text").unwrap();
     assert!(
         index
-            .search(&Search {
-                query: &Query::parse("hello").unwrap(),
-                filter: Filter::default(),
-                order: Order::Time,
+            .search(&SearchRequest {
+                query: &SearchQuery::parse("hello").unwrap(),
+                filter: EntryFilter::default(),
+                order: SearchOrder::Time,
                 limit: 1,
                 now: "2026-02-01T00:00:00Z".parse().unwrap(),
             })
             .unwrap_err()
-            .is_damage()
+            .is_corruption()
     );
     index.connection().execute_batch("PRAGMA user_version = 1000").unwrap();
     drop(index);
@@ -314,15 +323,15 @@ fn a_damaged_or_older_index_is_built_anew() {
 fn what_a_lost_mark_hides_is_found_after_the_next_start() {
     let store = Store::new();
     let index = store.index();
-    index.doubt(&store.vault(), "boot 1").unwrap();
+    index.verify_after_boot(&store.vault(), "boot 1").unwrap();
     store.keep("s1", &[prompt("s1", "first")]);
     drop(store.index());
     store.keep("s1", &[prompt("s1", "first"), prompt("s1", "second")]);
     fs::remove_dir_all(store.path().join("pending")).unwrap();
     let index = store.index();
-    index.doubt(&store.vault(), "boot 1").unwrap();
+    index.verify_after_boot(&store.vault(), "boot 1").unwrap();
     assert_eq!(found(&store.index(), "second").len(), 0);
-    index.doubt(&store.vault(), "boot 2").unwrap();
+    index.verify_after_boot(&store.vault(), "boot 2").unwrap();
     assert_eq!(found(&store.index(), "second"), ["s1:1"]);
 }
 
@@ -339,7 +348,7 @@ fn an_index_that_names_no_start_is_compared_unless_it_began_empty() {
         store.keep("s1", &[prompt("s1", "first"), prompt("s1", "second")]);
         fs::remove_dir_all(store.path().join("pending")).unwrap();
         index.note_first_boot("boot 1").unwrap();
-        index.doubt(&store.vault(), "boot 1").unwrap();
+        index.verify_after_boot(&store.vault(), "boot 1").unwrap();
         found(&store.index(), "second").len()
     };
     assert_eq!(grow_unmarked(false), 1, "nobody knows when the index was written");
@@ -383,30 +392,30 @@ fn sessions_and_tokens_are_those_of_the_vault() {
 fn compare(folder: &Path) {
     let store = Store::new();
     let mut kept = Vec::new();
-    for found in format::find(folder).unwrap() {
-        let Ok(session) = found.read() else { continue };
+    for found in format::find_sessions(folder).unwrap() {
+        let Ok(session) = found.read_transcript() else { continue };
         let (agent, id) = (session.session.agent.parse().unwrap(), session.session.id.clone());
-        let dir = store.vault().session(&agent, &id);
-        if kept.contains(&dir) || dir.keep_all(&found.bundle).is_err() {
+        let dir = store.vault().session_dir(&agent, &id);
+        if kept.contains(&dir) || dir.keep_session(&found.bundle).is_err() {
             continue;
         }
         kept.push(dir);
     }
     let index = store.index_in(64 << 10);
     let (mut total, mut repeated, mut ledger) =
-        (Usage::default(), Usage::default(), Ledger::default());
+        (Usage::default(), Usage::default(), UsageLedger::default());
     for dir in &kept {
-        let transcript = dir.read().unwrap();
-        let mut tally = Tally::default();
-        transcript.entries.iter().for_each(|entry| tally.count(entry));
-        repeated.add(&ledger.repeated(dir.agent(), tally));
+        let transcript = dir.read_transcript().unwrap();
+        let mut tally = UsageTally::default();
+        transcript.entries.iter().for_each(|entry| tally.count_entry(entry));
+        repeated.add(&ledger.add_tally(dir.agent(), tally));
         total.add(&transcript.session.totals.usage);
     }
-    for listed in index.sessions(None, None).unwrap() {
+    for listed in index.list_sessions(None, None).unwrap() {
         let dir = kept
             .iter()
             .find(|dir| *dir.id() == listed.session.id && dir.agent() == listed.session.agent);
-        let mut read = dir.unwrap().read().unwrap().session;
+        let mut read = dir.unwrap().read_transcript().unwrap().session;
         read.extra.clear();
         assert_eq!(listed.session, read);
     }
@@ -507,7 +516,7 @@ fn sessions_are_told_apart_by_the_beginnings_of_their_ids() {
     }
     let index = store.index();
     let like = |beginning: &str| -> Vec<String> {
-        let found = index.like(beginning).unwrap();
+        let found = index.find_by_prefix(beginning).unwrap();
         found.iter().map(|(agent, id)| format!("{agent}/{id}")).collect()
     };
     assert_eq!(like("abcd"), ["claude-code/abcd", "codex/abcd-2"]);

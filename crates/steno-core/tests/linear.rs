@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use steno_core::format::{self, Reader};
+use steno_core::format::{self, FormatReader};
 use tempfile::TempDir;
 
 /// The files of an input, each with its name.
@@ -91,7 +91,7 @@ pub(crate) fn assert_linear(name: &str, mut cost: impl FnMut(usize) -> Option<Du
 }
 
 /// Lays out the files of an input, and measures how long a reader takes to find and read the sessions in them.
-fn reading_time(reader: &Reader, files: InputFiles) -> Duration {
+fn reading_time(reader: &FormatReader, files: InputFiles) -> Duration {
     let folder = scratch_folder();
     for (name, bytes) in files {
         let path = folder.path().join(name);
@@ -101,7 +101,7 @@ fn reading_time(reader: &Reader, files: InputFiles) -> Duration {
     cpu_time(|| {
         let found = reader.find_at(folder.path()).unwrap();
         for bundle in found.iter().take(MOST_SESSIONS) {
-            drop(format::read(reader, bundle));
+            drop(format::read_transcript(reader, bundle));
         }
     })
 }
@@ -113,7 +113,7 @@ pub(crate) fn scratch_folder() -> TempDir {
 }
 
 /// The samples of a reader, as they stand in the corpus.
-fn samples(reader: &Reader) -> Vec<(String, InputFiles)> {
+fn samples(reader: &FormatReader) -> Vec<(String, InputFiles)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(reader.agent);
     let mut samples = Vec::new();
     for item in fs::read_dir(folder).unwrap() {
@@ -130,7 +130,7 @@ fn samples(reader: &Reader) -> Vec<(String, InputFiles)> {
 }
 
 fn check_reader(agent: &str) {
-    let reader = format::readers().find(|reader| reader.agent == agent).unwrap();
+    let reader = format::all_readers().find(|reader| reader.agent == agent).unwrap();
     let mut samples = samples(reader);
     let mut inputs = Vec::new();
     if agent == "acp" {
@@ -162,7 +162,7 @@ macro_rules! readers {
         #[test]
         fn every_reader_is_measured() {
             let measured = [$($agent),*];
-            for reader in format::readers() {
+            for reader in format::all_readers() {
                 assert!(measured.contains(&reader.agent), "{}", reader.agent);
             }
         }

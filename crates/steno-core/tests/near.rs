@@ -5,30 +5,31 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use steno_core::agent::near::find_near;
-use steno_core::format::{Found, find};
+use steno_core::agent::nearby_sessions::find_sessions_near;
+use steno_core::format::{FoundSession, find_sessions};
 
 /// What makes two sessions that were found the same.
-fn told(found: &Found) -> (&str, &Path, Option<&str>, Vec<&Path>) {
+fn told(found: &FoundSession) -> (&str, &Path, Option<&str>, Vec<&Path>) {
     let bundle = &found.bundle;
-    let mut files: Vec<_> = bundle.files().iter().map(|source| source.path()).collect();
+    let mut files: Vec<_> = bundle.main_files().iter().map(|source| source.path()).collect();
     files.sort();
     (found.reader.agent, &bundle.root, bundle.key.as_deref(), files)
 }
 
 /// Compares every file of every session below `root`; how many there are.
 fn compare(root: &Path) -> usize {
-    let all = find(root).unwrap();
+    let all = find_sessions(root).unwrap();
     let mut files: Vec<PathBuf> = Vec::new();
-    for source in all.iter().flat_map(|found| found.bundle.files()) {
+    for source in all.iter().flat_map(|found| found.bundle.main_files()) {
         files.push(source.path().to_owned());
     }
     files.sort();
     files.dedup();
     let mut differences = Vec::new();
     for file in &files {
-        let holds = |found: &&Found| found.bundle.files().iter().any(|s| s.path() == file);
-        let near = find_near(file, root).unwrap();
+        let holds =
+            |found: &&FoundSession| found.bundle.main_files().iter().any(|s| s.path() == file);
+        let near = find_sessions_near(file, root).unwrap();
         let mut near: Vec<_> = near.iter().map(told).collect();
         let mut whole: Vec<_> = all.iter().filter(holds).map(told).collect();
         near.sort();

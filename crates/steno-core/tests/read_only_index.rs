@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use steno_core::Source;
-use steno_core::index::pending::Pending;
+use steno_core::SessionFile;
+use steno_core::index::pending_sessions::PendingSessions;
 use steno_core::index::{
-    Filter, Index, IndexCondition, IndexError, IndexSource, Order, Query, Search, WriteObstacle,
+    EntryFilter, Index, IndexCondition, IndexError, SearchOrder, SearchQuery, SearchRequest,
+    StoreIndex, WriteObstacle,
 };
 use steno_core::vault::Vault;
 use tempfile::TempDir;
@@ -36,8 +37,8 @@ impl TestStore {
 
     /// Keeps a session with one prompt for each text; nothing but the marker tells the index.
     fn keep(&self, name: &str, texts: &[&str]) {
-        let dir = self.vault().session(&"claude-code".parse().unwrap(), &name.parse().unwrap());
-        let _marker = Pending::new(&self.path()).mark(&dir).unwrap();
+        let dir = self.vault().session_dir(&"claude-code".parse().unwrap(), &name.parse().unwrap());
+        let _marker = PendingSessions::new(&self.path()).mark_session(&dir).unwrap();
         let path = self.dir.path().join(format!("{name}.jsonl"));
         let line = |text: &&str| {
             format!(
@@ -47,7 +48,7 @@ impl TestStore {
             )
         };
         fs::write(&path, texts.iter().map(line).collect::<String>()).unwrap();
-        dir.keep(&Source::on_disk("main.jsonl", &path), &path).unwrap();
+        dir.keep_file(&SessionFile::on_disk("main.jsonl", &path), &path).unwrap();
     }
 
     fn refresh(&self) -> Index {
@@ -60,8 +61,8 @@ impl TestStore {
         fs::remove_file(self.path().join(name)).unwrap();
     }
 
-    fn source(&self, boot: &str) -> IndexSource {
-        IndexSource::new(&self.path(), &self.vault(), Some(boot.to_owned()))
+    fn source(&self, boot: &str) -> StoreIndex {
+        StoreIndex::new(&self.path(), &self.vault(), Some(boot.to_owned()))
     }
 
     /// What the index answers without writing, and in which condition it is; no file may change.
@@ -70,7 +71,7 @@ impl TestStore {
         let source = self.source(boot);
         let mut refresh = |index: &Index| source.catch_up(index, &mut |_, _| {}).map(drop);
         let ask = |index: &Index| count_hits(index, query);
-        let answer = source.ask_as_is(WriteObstacle::ReadOnly, &mut refresh, &ask).unwrap();
+        let answer = source.query_read_only(WriteObstacle::ReadOnly, &mut refresh, &ask).unwrap();
         assert!(contents(&self.path()) == before, "a file of the store has changed");
         (answer.value, answer.condition)
     }
@@ -92,10 +93,15 @@ fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 fn count_hits(index: &Index, query: &str) -> Result<usize, IndexError> {
-    let query = Query::parse(query)?;
+    let query = SearchQuery::parse(query)?;
     let now = "2026-02-01T00:00:00Z".parse().unwrap();
-    let search =
-        Search { query: &query, filter: Filter::default(), order: Order::Time, limit: 10, now };
+    let search = SearchRequest {
+        query: &query,
+        filter: EntryFilter::default(),
+        order: SearchOrder::Time,
+        limit: 10,
+        now,
+    };
     Ok(index.search(&search)?.len())
 }
 
@@ -147,8 +153,8 @@ fn what_an_index_lacks_is_counted() {
     store.keep("s2", &["first two"]);
     drop(store.refresh());
     // A marker alone says nothing: whoever left it may have ended before anything was kept.
-    let dir = store.vault().session(&"claude-code".parse().unwrap(), &"s1".parse().unwrap());
-    drop(Pending::new(&store.path()).mark(&dir).unwrap());
+    let dir = store.vault().session_dir(&"claude-code".parse().unwrap(), &"s1".parse().unwrap());
+    drop(PendingSessions::new(&store.path()).mark_session(&dir).unwrap());
     assert_eq!(store.ask_as_is("boot 1", "first"), (2, IndexCondition::Current));
     store.keep("s2", &["first two", "second"]);
     assert_eq!(store.ask_as_is("boot 1", "second"), (0, behind(1)));
@@ -183,11 +189,11 @@ fn an_index_in_memory_follows_the_vault() {
     let source = store.source("boot 1");
     let mut refresh = |index: &Index| source.catch_up(index, &mut |_, _| {}).map(drop);
     let ask = |index: &Index| count_hits(index, "hello");
-    let first = source.ask_as_is(WriteObstacle::DiskFull, &mut refresh, &ask).unwrap();
+    let first = source.query_read_only(WriteObstacle::DiskFull, &mut refresh, &ask).unwrap();
     assert_eq!(first.value, 1);
     drop(first);
     store.keep("s2", &["hello again"]);
-    let next = source.ask(&mut refresh, &ask).unwrap();
+    let next = source.query(&mut refresh, &ask).unwrap();
     let obstacle = WriteObstacle::DiskFull;
     assert_eq!((next.value, next.condition), (2, IndexCondition::InMemory { obstacle }));
     // The markers are left to the index of the store.

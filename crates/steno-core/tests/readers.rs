@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use exercise::items;
 use proptest::prelude::*;
 use samples::SAMPLES;
-use steno_core::Bundle;
-use steno_core::format::{self, Reader};
+use steno_core::SessionBundle;
+use steno_core::format::{self, FormatReader};
 
 /// Names that some reader asks for.
 const NAMES: [&str; 12] = [
@@ -38,9 +38,9 @@ const NAMES: [&str; 12] = [
 
 /// Hands the file to all readers, also to those that do not know it.
 fn try_all(path: &Path) {
-    for reader in format::readers() {
+    for reader in format::all_readers() {
         let found = reader.find_at(path).unwrap_or_default();
-        for bundle in found.iter().chain([&Bundle::file(path)]) {
+        for bundle in found.iter().chain([&SessionBundle::from_file(path)]) {
             assert!(items(reader, bundle) == items(reader, bundle), "{}: differs", reader.agent);
         }
     }
@@ -137,8 +137,8 @@ fn no_sample_has_two_readers() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(name);
         fs::write(&path, text).unwrap();
-        let takes = |reader: &&Reader| !reader.find_at(&path).unwrap().is_empty();
-        let others = format::readers().filter(|reader| reader.agent != format::native::AGENT);
+        let takes = |reader: &&FormatReader| !reader.find_at(&path).unwrap().is_empty();
+        let others = format::all_readers().filter(|reader| reader.agent != format::native::AGENT);
         let takers: Vec<_> = others.filter(takes).map(|reader| reader.agent).collect();
         assert!(takers.len() <= 1, "{name}: {takers:?}");
     }

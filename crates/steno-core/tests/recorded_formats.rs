@@ -13,26 +13,26 @@ use std::path::{Path, PathBuf};
 use samples::SAMPLES;
 use serde_json::Value;
 use steno_core::index::Index;
-use steno_core::index::pending::Pending;
-use steno_core::vault::record::{Closing, Opening};
+use steno_core::index::pending_sessions::PendingSessions;
+use steno_core::vault::record::{RecordingClosing, RecordingOpening};
 use steno_core::vault::recorder::Recorder;
 use steno_core::vault::{SessionDir, Vault};
-use steno_core::{Clock, Entry, Status, Transcript, Usage, format};
+use steno_core::{Clock, Entry, SessionStatus, Transcript, Usage, format};
 use tempfile::TempDir;
 
 fn session(store: &TempDir) -> SessionDir {
     let vault = Vault::new(store.path());
-    vault.session(&"test".parse().unwrap(), &"recorded".parse().unwrap())
+    vault.session_dir(&"test".parse().unwrap(), &"recorded".parse().unwrap())
 }
 
 /// Records lines, as one call of `steno record` does.
 fn record<'a>(dir: &SessionDir, lines: impl IntoIterator<Item = &'a str>) {
-    let opening = Opening { agent: "test".to_owned(), ..Opening::default() };
+    let opening = RecordingOpening { agent: "test".to_owned(), ..RecordingOpening::default() };
     let recorder = Recorder::open(dir.clone(), &opening, Clock::system()).unwrap();
     for line in lines {
-        recorder.record(line.as_bytes()).unwrap();
+        recorder.record_line(line.as_bytes()).unwrap();
     }
-    recorder.close(&Closing { status: Status::Completed, reason: None }).unwrap();
+    recorder.close(&RecordingClosing { status: SessionStatus::Completed, reason: None }).unwrap();
 }
 
 /// The records of a file: its lines, or the one document that it is.
@@ -51,12 +51,12 @@ fn read_file(name: &str, records: &[String]) -> Option<(Vec<Entry>, Usage)> {
     let path = folder.path().join(name);
     fs::write(&path, records.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
     let (mut entries, mut usage) = (Vec::new(), Usage::default());
-    let found = format::find(&path).unwrap();
+    let found = format::find_sessions(&path).unwrap();
     if found.iter().all(|found| found.reader.agent == format::native::AGENT) {
         return None;
     }
     for found in found {
-        let transcript = found.read().unwrap();
+        let transcript = found.read_transcript().unwrap();
         entries.extend(transcript.entries);
         usage.add(&transcript.session.totals.usage);
     }
@@ -85,7 +85,7 @@ fn compare(place: &str, name: &str, text: &str) -> Option<String> {
         record(&session(&apart), lines().skip(middle));
     }
     for (how, store) in [("together", &together), ("apart", &apart)] {
-        let transcript = session(store).read().unwrap();
+        let transcript = session(store).read_transcript().unwrap();
         if wanted.is_empty() {
             // Records of which their reader tells nothing stay in view.
             assert_eq!(transcript.entries.len(), records.len(), "{place}, recorded {how}");
@@ -152,7 +152,7 @@ fn recorded_fixtures_are_read_as_their_files_are() {
         eprintln!("STENO_FIXTURES is not set: no real file is compared");
         return;
     };
-    let files = format::files(&PathBuf::from(fixtures)).unwrap();
+    let files = format::list_file_paths(&PathBuf::from(fixtures)).unwrap();
     let lines = files.iter().filter(|file| file.extension().is_some_and(|end| end == "jsonl"));
     let (mut compared, mut differences) = (0, Vec::new());
     for file in lines.filter(|file| !is_disputed(file)) {
@@ -180,10 +180,10 @@ fn records_of_other_systems_amid_an_agents_own_stay_in_view() {
         let dir = session(&store);
         let lines = || records.iter().map(String::as_str);
         record(&dir, lines());
-        let before = dir.read().unwrap().entries.len();
+        let before = dir.read_transcript().unwrap().entries.len();
         record(&dir, [r#"{"role":"user","content":"A note","kind":"text"}"#]);
         record(&dir, lines());
-        let entries = dir.read().unwrap().entries;
+        let entries = dir.read_transcript().unwrap().entries;
         let note = entries.iter().position(|entry| entry.content == "A note");
         assert_eq!(note, Some(before), "{name}");
         assert!(entries.len() >= 2 * before, "{name}: {} entries", entries.len());
@@ -202,7 +202,7 @@ fn two_agents_in_one_recording_are_both_read() {
         record(&dir, records.iter().map(String::as_str));
         wanted.extend(read_file(name, &records).unwrap().0);
     }
-    let entries = dir.read().unwrap().entries;
+    let entries = dir.read_transcript().unwrap().entries;
     let kinds = |entries: &[Entry]| -> Vec<_> {
         entries.iter().map(|entry| (entry.kind, entry.content.clone())).collect()
     };
@@ -211,7 +211,7 @@ fn two_agents_in_one_recording_are_both_read() {
 
 /// Notes that a session will change, as whoever records does.
 fn mark(store: &Path, dir: &SessionDir) {
-    drop(Pending::new(store).mark(dir).unwrap());
+    drop(PendingSessions::new(store).mark_session(dir).unwrap());
 }
 
 /// Tokens of all messages in the index, each kind.
@@ -236,12 +236,15 @@ fn a_recording_and_the_agents_own_file_count_once() {
         let path = files.path().join(name);
         fs::write(&path, records.iter().map(|line| format!("{line}\n")).collect::<String>())
             .unwrap();
-        for found in format::find(&path).unwrap() {
-            let read = found.read().unwrap().session;
-            vault.session(&read.agent.parse().unwrap(), &read.id).keep_all(&found.bundle).unwrap();
+        for found in format::find_sessions(&path).unwrap() {
+            let read = found.read_transcript().unwrap().session;
+            vault
+                .session_dir(&read.agent.parse().unwrap(), &read.id)
+                .keep_session(&found.bundle)
+                .unwrap();
         }
         let (alone, _) = billed(store.path());
-        let dir = vault.session(&"test".parse().unwrap(), &"recorded".parse().unwrap());
+        let dir = vault.session_dir(&"test".parse().unwrap(), &"recorded".parse().unwrap());
         let middle = records.len() / 2;
         record(&dir, records.iter().take(middle).map(String::as_str));
         billed(store.path());
@@ -261,15 +264,15 @@ fn the_index_has_what_a_recording_is_read_as() {
     for (name, records) in line_samples() {
         let store = tempfile::tempdir().unwrap();
         let vault = Vault::new(store.path().join("vault"));
-        let dir = vault.session(&"test".parse().unwrap(), &"recorded".parse().unwrap());
+        let dir = vault.session_dir(&"test".parse().unwrap(), &"recorded".parse().unwrap());
         for line in &records {
             mark(store.path(), &dir);
             record(&dir, [line.as_str()]);
             let index = Index::open(store.path()).unwrap();
             index.refresh(&vault, &mut |_, _| {}).unwrap();
-            let mut read = dir.read().unwrap().session;
+            let mut read = dir.read_transcript().unwrap().session;
             read.extra.clear();
-            assert_eq!(index.sessions(None, None).unwrap()[0].session, read, "{name}");
+            assert_eq!(index.list_sessions(None, None).unwrap()[0].session, read, "{name}");
         }
     }
 }

@@ -1,15 +1,15 @@
 //! A gateway that records beside a connection of the Agent Client Protocol, into the same session.
 
 use serde_json::{Value, json};
-use steno_core::traffic::PROTOCOL;
+use steno_core::traffic::API_PROTOCOL;
 use steno_core::vault::Vault;
-use steno_core::vault::record::{Closing, Opening};
+use steno_core::vault::record::{RecordingClosing, RecordingOpening};
 use steno_core::vault::recorder::Recorder;
-use steno_core::{Clock, Status};
+use steno_core::{Clock, SessionStatus};
 
-fn opening(protocol: &str) -> Opening {
+fn opening(protocol: &str) -> RecordingOpening {
     let protocol = Some(protocol.to_owned());
-    Opening { agent: "toy".to_owned(), protocol, ..Opening::default() }
+    RecordingOpening { agent: "toy".to_owned(), protocol, ..RecordingOpening::default() }
 }
 
 fn line(side: &str, message: &Value) -> Vec<u8> {
@@ -19,20 +19,21 @@ fn line(side: &str, message: &Value) -> Vec<u8> {
 #[test]
 fn a_turn_goes_on_when_a_gateway_begins_to_record() {
     let folder = tempfile::tempdir().unwrap();
-    let dir = Vault::new(folder.path()).session(&"toy".parse().unwrap(), &"s".parse().unwrap());
+    let dir = Vault::new(folder.path()).session_dir(&"toy".parse().unwrap(), &"s".parse().unwrap());
     let wire = Recorder::open(dir.clone(), &opening("acp"), Clock::system()).unwrap();
     let prompt = json!({"jsonrpc": "2.0", "id": 1, "method": "session/prompt",
         "params": {"sessionId": "s", "prompt": [{"type": "text", "text": "Count"}]}});
-    wire.append(&line("client", &prompt)).unwrap();
-    let traffic = Recorder::open(dir.clone(), &opening(PROTOCOL), Clock::system()).unwrap();
+    wire.append_line(&line("client", &prompt)).unwrap();
+    let traffic = Recorder::open(dir.clone(), &opening(API_PROTOCOL), Clock::system()).unwrap();
     let said = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s",
         "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Three."}}}});
     let end = json!({"jsonrpc": "2.0", "id": 1, "result": {"stopReason": "end_turn"}});
-    wire.append(&line("agent", &said)).unwrap();
-    wire.append(&line("agent", &end)).unwrap();
-    let closing = Closing { status: Status::Completed, reason: None };
+    wire.append_line(&line("agent", &said)).unwrap();
+    wire.append_line(&line("agent", &end)).unwrap();
+    let closing = RecordingClosing { status: SessionStatus::Completed, reason: None };
     wire.close(&closing).unwrap();
     traffic.close(&closing).unwrap();
-    let told: Vec<_> = dir.read().unwrap().entries.into_iter().map(|entry| entry.content).collect();
+    let told: Vec<_> =
+        dir.read_transcript().unwrap().entries.into_iter().map(|entry| entry.content).collect();
     assert_eq!(told, ["Count", "Three."]);
 }

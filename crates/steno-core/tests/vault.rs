@@ -6,10 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use steno_core::vault::record::{Closing, Opening};
+use steno_core::vault::record::{RecordingClosing, RecordingOpening};
 use steno_core::vault::recorder::Recorder;
 use steno_core::vault::{SessionDir, Vault};
-use steno_core::{Bundle, Clock, Source, Status};
+use steno_core::{Clock, SessionBundle, SessionFile, SessionStatus};
 use tempfile::TempDir;
 
 /// A folder in memory where there is one: these tests write hundreds of thousands of files.
@@ -19,25 +19,25 @@ fn scratch() -> TempDir {
 }
 
 fn session(root: &Path, id: &str) -> SessionDir {
-    Vault::new(root).session(&"test".parse().unwrap(), &id.parse().unwrap())
+    Vault::new(root).session_dir(&"test".parse().unwrap(), &id.parse().unwrap())
 }
 
 fn recorder(dir: &SessionDir) -> Recorder {
-    let opening = Opening { agent: "test".to_owned(), ..Opening::default() };
+    let opening = RecordingOpening { agent: "test".to_owned(), ..RecordingOpening::default() };
     Recorder::open(dir.clone(), &opening, Clock::system()).unwrap()
 }
 
 fn record(recorder: &Recorder, content: &str) {
     let line = format!("{{\"role\":\"user\",\"content\":\"{content}\"}}");
-    recorder.record(line.as_bytes()).unwrap();
+    recorder.record_line(line.as_bytes()).unwrap();
 }
 
 fn contents(dir: &SessionDir) -> Vec<String> {
-    dir.read().unwrap().entries.into_iter().map(|entry| entry.content).collect()
+    dir.read_transcript().unwrap().entries.into_iter().map(|entry| entry.content).collect()
 }
 
-fn completed() -> Closing {
-    Closing { status: Status::Completed, reason: None }
+fn completed() -> RecordingClosing {
+    RecordingClosing { status: SessionStatus::Completed, reason: None }
 }
 
 fn live_log(dir: &SessionDir) -> PathBuf {
@@ -61,7 +61,7 @@ fn what_was_handed_in_is_kept_in_order_waited_for_or_not() {
     let dir = session(scratch.path(), "handed-in");
     let recorder = recorder(&dir);
     let line = |n| format!("{{\"role\":\"user\",\"content\":\"{n}\"}}");
-    let mut pending: Vec<_> = (0..4).map(|n| recorder.submit(line(n).as_bytes())).collect();
+    let mut pending: Vec<_> = (0..4).map(|n| recorder.submit_line(line(n).as_bytes())).collect();
     // The last one to be handed in writes for all before it.
     let last = pending.pop().unwrap().wait().unwrap();
     assert_eq!(last.entries.unwrap()[0].sequence, 3);
@@ -69,7 +69,7 @@ fn what_was_handed_in_is_kept_in_order_waited_for_or_not() {
     let first = pending.remove(0).wait().unwrap();
     assert_eq!(first.entries.unwrap()[0].sequence, 0);
     drop(pending);
-    drop(recorder.submit(line(4).as_bytes()));
+    drop(recorder.submit_line(line(4).as_bytes()));
     recorder.close(&completed()).unwrap();
     assert_eq!(contents(&dir), ["0", "1", "2", "3", "4"]);
 }
@@ -86,7 +86,7 @@ fn tasks_and_threads_record_together() {
             runtime.spawn(async move {
                 for round in 0..20 {
                     let line = format!("{{\"role\":\"user\",\"content\":\"{task} {round}\"}}");
-                    let recorded = recorder.submit(line.as_bytes()).await.unwrap();
+                    let recorded = recorder.submit_line(line.as_bytes()).await.unwrap();
                     assert_eq!(recorded.entries.unwrap()[0].content, format!("{task} {round}"));
                 }
             })
@@ -133,9 +133,9 @@ fn check_cut(root: &Path, log: &[u8], whole: &[String]) {
     let recorder = recorder(&dir);
     record(&recorder, "after");
     let torn = log.len() - log.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    assert_eq!(recorder.cut(), torn as u64, "cut at {}", log.len());
+    assert_eq!(recorder.bytes_cut(), torn as u64, "cut at {}", log.len());
     drop(recorder);
-    let transcript = dir.read().unwrap();
+    let transcript = dir.read_transcript().unwrap();
     assert_eq!(transcript.problems, [], "cut at {}", log.len());
     let got: Vec<&str> = transcript.entries.iter().map(|entry| entry.content.as_str()).collect();
     // The log's first line only tells that a recorder began.
@@ -158,10 +158,10 @@ fn a_session_is_sealed_and_continued() {
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3, "two locks, the sealed file");
     }
     assert_eq!(contents(&dir), ["round 0", "round 1", "round 2"]);
-    let transcript = dir.read().unwrap();
+    let transcript = dir.read_transcript().unwrap();
     let sequences: Vec<u64> = transcript.entries.iter().map(|entry| entry.sequence).collect();
     assert_eq!(sequences, [0, 1, 2]);
-    assert_eq!(transcript.session.status, Status::Completed);
+    assert_eq!(transcript.session.status, SessionStatus::Completed);
     assert_eq!(dir.verify().unwrap().damage, []);
 }
 
@@ -190,9 +190,9 @@ fn a_session_that_nobody_records_any_more_has_failed() {
     let dir = session(scratch.path(), "s");
     let recorder = recorder(&dir);
     record(&recorder, "one");
-    assert_eq!(dir.read().unwrap().session.status, Status::Running);
+    assert_eq!(dir.read_transcript().unwrap().session.status, SessionStatus::Running);
     drop(recorder);
-    assert_eq!(dir.read().unwrap().session.status, Status::Failed);
+    assert_eq!(dir.read_transcript().unwrap().session.status, SessionStatus::Failed);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_damaged_line_costs_only_itself() {
         let mut damaged = log.clone();
         damaged[place] ^= 1;
         fs::write(live_log(&dir), damaged).unwrap();
-        let transcript = dir.read().unwrap();
+        let transcript = dir.read_transcript().unwrap();
         assert_eq!(transcript.problems.len(), 1, "{what}: {:?}", transcript.problems);
         assert_eq!(transcript.entries.len(), contents.len() - 1, "{what}");
     }
@@ -222,7 +222,7 @@ fn damage_to_a_live_record_still_shows_after_it_is_sealed() {
     recorder(&dir).close(&completed()).unwrap();
     assert!(dir.path().join("record.jsonl.zst").exists());
     assert_eq!(dir.verify().unwrap().damage.len(), 1);
-    assert_eq!(dir.read().unwrap().problems.len(), 1);
+    assert_eq!(dir.read_transcript().unwrap().problems.len(), 1);
 }
 
 #[test]
@@ -233,13 +233,13 @@ fn a_kept_record_that_lost_its_newline_is_not_cut_off() {
     let mut damaged = log.clone();
     *damaged.last_mut().unwrap() ^= 1;
     fs::write(live_log(&dir), &damaged).unwrap();
-    assert_eq!(dir.read().unwrap().problems.len(), 1, "whoever reads it now is warned");
+    assert_eq!(dir.read_transcript().unwrap().problems.len(), 1, "whoever reads it now is warned");
     let recorder = recorder(&dir);
-    assert_eq!(recorder.cut(), 0);
+    assert_eq!(recorder.bytes_cut(), 0);
     record(&recorder, "after");
     drop(recorder);
     assert!(fs::read(live_log(&dir)).unwrap().starts_with(&damaged));
-    let transcript = dir.read().unwrap();
+    let transcript = dir.read_transcript().unwrap();
     assert_eq!((transcript.problems.len(), transcript.entries.len()), (1, contents.len()));
     assert_eq!(dir.verify().unwrap().damage.len(), 1);
 }
@@ -252,7 +252,7 @@ fn kept_records_that_are_missing_are_noted_in_the_record() {
     fs::write(live_log(&dir), &log[..log.len() - 10]).unwrap();
     assert!(!dir.verify().unwrap().damage.is_empty());
     record(&recorder(&dir), "after");
-    let transcript = dir.read().unwrap();
+    let transcript = dir.read_transcript().unwrap();
     assert_eq!(transcript.entries.len(), 40);
     let reasons: Vec<&str> =
         transcript.problems.iter().map(|problem| problem.reason.as_str()).collect();
@@ -269,17 +269,17 @@ fn files_that_are_removed_show() {
         fs::write(scratch.path().join(name), "{}").unwrap();
     }
     let bundle = |names: &[&str]| {
-        let source = |name: &&str| Source::on_disk(*name, scratch.path().join(name));
-        Bundle::new(scratch.path(), names.iter().map(source).collect())
+        let source = |name: &&str| SessionFile::on_disk(*name, scratch.path().join(name));
+        SessionBundle::new(scratch.path(), names.iter().map(source).collect())
     };
-    dir.keep_all(&bundle(&["a.json", "b.json"])).unwrap();
+    dir.keep_session(&bundle(&["a.json", "b.json"])).unwrap();
     let names = || -> Vec<String> {
-        dir.bundle().unwrap().sources.iter().map(|source| source.name().to_owned()).collect()
+        dir.kept_bundle().unwrap().files.iter().map(|source| source.name().to_owned()).collect()
     };
     assert_eq!(names(), ["a.json", "b.json"]);
-    dir.keep_all(&bundle(&["a.json"])).unwrap();
+    dir.keep_session(&bundle(&["a.json"])).unwrap();
     assert_eq!(names(), ["a.json", "b.json"], "what the agent has purged stays visible");
-    dir.keep_all(&bundle(&["a.json", "b.json"])).unwrap();
+    dir.keep_session(&bundle(&["a.json", "b.json"])).unwrap();
     assert_eq!(names(), ["a.json", "b.json"], "and is there once when it comes back");
     assert_eq!(dir.verify().unwrap().damage, []);
     fs::remove_file(dir.path().join("a.json.zst")).unwrap();
@@ -292,12 +292,12 @@ fn a_damaged_file_starts_a_new_generation() {
     let dir = session(scratch.path(), "s");
     let path = scratch.path().join("a.jsonl");
     fs::write(&path, "one\n").unwrap();
-    let keep = || dir.keep(&Source::on_disk("a.jsonl", &path), scratch.path()).unwrap();
+    let keep = || dir.keep_file(&SessionFile::on_disk("a.jsonl", &path), scratch.path()).unwrap();
     assert_eq!(keep().generation, 0);
     fs::write(dir.path().join("a.jsonl.zst"), "").unwrap();
-    assert_eq!(dir.bundle().unwrap().sources.len(), 0);
+    assert_eq!(dir.kept_bundle().unwrap().files.len(), 0);
     assert_eq!((keep().generation, keep().generation), (1, 1));
-    assert_eq!(dir.bundle().unwrap().sources[0].bytes().unwrap(), b"one\n");
+    assert_eq!(dir.kept_bundle().unwrap().files[0].read_bytes().unwrap(), b"one\n");
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn what_follows_damage_is_not_cut_off_by_the_next_writer() {
     let path = scratch.path().join("a.jsonl");
     let text: String = (0..200_000).map(|n| format!("{{\"line\":{n}}}\n")).collect();
     fs::write(&path, &text).unwrap();
-    let keep = || dir.keep(&Source::on_disk("a.jsonl", &path), scratch.path()).unwrap();
+    let keep = || dir.keep_file(&SessionFile::on_disk("a.jsonl", &path), scratch.path()).unwrap();
     keep();
     let sealed = dir.path().join("a.jsonl.zst");
     let mut damaged = fs::read(&sealed).unwrap();
@@ -320,7 +320,7 @@ fn what_follows_damage_is_not_cut_off_by_the_next_writer() {
     // What it held is kept anew: nothing is missing any more.
     let report = dir.verify().unwrap();
     assert_eq!((report.damage, report.replaced), (vec![], vec![sealed]));
-    assert_eq!(dir.faults().unwrap(), []);
+    assert_eq!(dir.find_faults().unwrap(), []);
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn a_damaged_record_is_left_as_it_is_and_recording_goes_on() {
     let first = recorder(&dir);
     for n in 0..4000 {
         let line = format!("{{\"role\":\"user\",\"content\":\"{n} {}\"}}", "x".repeat(500));
-        first.append(line.as_bytes()).unwrap();
+        first.append_line(line.as_bytes()).unwrap();
     }
     first.close(&completed()).unwrap();
     let sealed = dir.path().join("record.jsonl.zst");
@@ -367,10 +367,11 @@ fn a_session_is_recorded_or_imported_never_both() {
     let scratch = scratch();
     let path = scratch.path().join("a.jsonl");
     fs::write(&path, "one\n").unwrap();
-    let keep = |dir: &SessionDir| dir.keep(&Source::on_disk("a.jsonl", &path), scratch.path());
+    let keep =
+        |dir: &SessionDir| dir.keep_file(&SessionFile::on_disk("a.jsonl", &path), scratch.path());
     let imported = session(scratch.path(), "imported");
     keep(&imported).unwrap();
-    assert!(Recorder::open(imported, &Opening::default(), Clock::system()).is_err());
+    assert!(Recorder::open(imported, &RecordingOpening::default(), Clock::system()).is_err());
     let recorded = session(scratch.path(), "recorded");
     record(&recorder(&recorded), "one");
     assert!(keep(&recorded).is_err());
@@ -408,11 +409,11 @@ fn every_bit_of_a_file_that_moved_counts() {
     for place in ["old", "new"] {
         let path = scratch.path().join(place);
         fs::write(&path, "one line\n").unwrap();
-        let source = Source::on_disk("source.jsonl", &path);
-        kept.keep(&source, &path).unwrap();
+        let source = SessionFile::on_disk("source.jsonl", &path);
+        kept.keep_file(&source, &path).unwrap();
     }
     assert_eq!(kept.verify().unwrap().damage, []);
-    assert_eq!(kept.bundle().unwrap().root, scratch.path().join("new"));
+    assert_eq!(kept.kept_bundle().unwrap().root, scratch.path().join("new"));
     let path = kept.path().join("source.jsonl.zst");
     let original = fs::read(&path).unwrap();
     for (byte, bit) in (0..original.len()).flat_map(|byte| (0..8).map(move |bit| (byte, bit))) {
@@ -483,7 +484,7 @@ fn varied_vault(vault: &Vault, scratch: &Path) -> Vec<PathBuf> {
         let line =
             |n: u32| format!("{{\"line\":{n},\"text\":\"{}\"}}\n", "ab".repeat(n as usize % 13));
         fs::write(&source, (0..lines).map(line).collect::<String>()).unwrap();
-        kept.keep(&Source::on_disk("source.jsonl", &source), scratch).unwrap();
+        kept.keep_file(&SessionFile::on_disk("source.jsonl", &source), scratch).unwrap();
     }
     let mut files = Vec::new();
     for dir in [&live, &sealed, &kept] {
@@ -512,14 +513,15 @@ fn a_header_that_was_changed_decides_nothing() {
         let dir = session(&scratch.path().join("vault"), &format!("s{}", text.len()));
         let path = scratch.path().join("a.jsonl");
         fs::write(&path, text).unwrap();
-        let keep = || dir.keep(&Source::on_disk("a.jsonl", &path), scratch.path()).unwrap();
+        let keep =
+            || dir.keep_file(&SessionFile::on_disk("a.jsonl", &path), scratch.path()).unwrap();
         keep();
         misplace(&dir.path().join("a.jsonl.zst"), "a.jsonl\",\"root", "b.jsonl\",\"root");
         fs::remove_file(&path).unwrap();
         let error = dir.restore(None, true).unwrap_err();
         let source = std::error::Error::source(&error).map(ToString::to_string);
         assert!(source.is_some_and(|it| it.contains("was changed")), "{error}");
-        assert!(dir.originals().is_err());
+        assert!(dir.original_files().is_err());
         assert!(!scratch.path().join("b.jsonl").exists());
         // What comes next does not go where it does not belong.
         fs::write(&path, format!("{text}two\n")).unwrap();
@@ -536,7 +538,7 @@ fn a_file_without_its_end_is_not_put_back_in_part() {
     let dir = session(&scratch.path().join("vault"), "s");
     let path = scratch.path().join("a.jsonl");
     fs::write(&path, "one\n").unwrap();
-    dir.keep(&Source::on_disk("a.jsonl", &path), scratch.path()).unwrap();
+    dir.keep_file(&SessionFile::on_disk("a.jsonl", &path), scratch.path()).unwrap();
     let kept = dir.path().join("a.jsonl.zst");
     misplace(&kept, "a.jsonl\",\"root", "b.jsonl\",\"root");
     let bytes = fs::read(&kept).unwrap();

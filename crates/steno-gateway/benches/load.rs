@@ -21,9 +21,9 @@ use hyper::{Request, Response};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use steno_core::vault::Vault;
-use steno_core::vault::record::{Closing, Opening};
+use steno_core::vault::record::{RecordingClosing, RecordingOpening};
 use steno_core::vault::resumable::{RecordedSession, ResumableRecorder};
-use steno_core::{Clock, Status};
+use steno_core::{Clock, SessionStatus};
 use steno_gateway::{
     BoundAddress, GatewayOptions, OpenSession, OutboundProxies, TrafficRouting, TrafficSession,
     Upstream, Upstreams,
@@ -176,9 +176,10 @@ fn resident() -> u64 {
 
 fn main() {
     let folder = tempfile::tempdir().unwrap();
-    let dir = Vault::new(folder.path()).session(&"load".parse().unwrap(), &"s".parse().unwrap());
+    let dir =
+        Vault::new(folder.path()).session_dir(&"load".parse().unwrap(), &"s".parse().unwrap());
     let clock = Clock::system();
-    let opening = Opening { agent: "load".to_owned(), ..Opening::default() };
+    let opening = RecordingOpening { agent: "load".to_owned(), ..RecordingOpening::default() };
     let session =
         RecordedSession { dir: dir.clone(), opening, clock: clock.clone(), unit: "exchange" };
     let open: OpenSession = Box::new(move |_| {
@@ -235,17 +236,21 @@ fn main() {
     );
     drop(runtime);
     for recording in gateway.stop().recordings {
-        recording.recorder.close(&Closing { status: Status::Completed, reason: None }).unwrap();
+        recording
+            .recorder
+            .close(&RecordingClosing { status: SessionStatus::Completed, reason: None })
+            .unwrap();
     }
     check(&dir);
 }
 
 /// Checks that every exchange and chunk is in the vault.
 fn check(dir: &steno_core::vault::SessionDir) {
-    let exchanges = dir.exchanges().unwrap();
+    let exchanges = dir.read_exchanges().unwrap();
     assert_eq!(exchanges.len(), STREAMS * ROUNDS, "an exchange is missing");
     for exchange in &exchanges {
-        let data = exchange.answer().windows(6).filter(|window| window == b"data: ").count();
+        let data =
+            exchange.decoded_response().windows(6).filter(|window| window == b"data: ").count();
         assert_eq!(data, CHUNKS, "the record has lost chunks");
         assert!(exchange.end.as_ref().is_some_and(|end| end.error.is_none()), "an end is missing");
     }

@@ -6,11 +6,11 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::{Request, Response, Uri};
-use steno_core::traffic::Piece;
+use steno_core::traffic::TrafficPiece;
+use steno_core::traffic::body_decoder::BodyDecoder;
+use steno_core::traffic::body_format::BodyFormat;
 use steno_core::traffic::body_meter::BodyMeter;
-use steno_core::traffic::decoder::BodyDecoder;
-use steno_core::traffic::form_body::BodyFields;
-use steno_core::traffic::piece::PieceKind;
+use steno_core::traffic::piece::TrafficPieceKind;
 use steno_core::{Clock, Timestamp};
 
 use crate::body::BoxedBody;
@@ -82,13 +82,13 @@ impl ReceivedRequest<'_> {
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         let mut secrets = std::mem::take(&mut recorder.secrets);
         note_header_secrets(&parts.headers, &mut secrets);
-        secrets.note_path(path);
+        secrets.remember_path(path);
         let is_whole = self.body.is_whole();
         let body = if is_whole { &self.body.prefix[..] } else { &[] };
         let mut meter = BodyMeter::new(body_limit, &self.kind.fields);
-        let redacted = RedactedBody::new(secrets, self.kind, meter.take(body));
+        let redacted = RedactedBody::new(secrets, self.kind, meter.update(body));
         let secrets = redacted.secrets;
-        let mut piece = Piece::new(PieceKind::Request, recorder.id.as_str());
+        let mut piece = TrafficPiece::new(TrafficPieceKind::Request, recorder.id.as_str());
         piece.redactions = redacted.redactions;
         piece.at = Some(self.at);
         piece.method = Some(parts.method.as_str().into());
@@ -98,15 +98,15 @@ impl ReceivedRequest<'_> {
         piece.decoded = redacted.is_decoded.then(|| self.kind.coding.as_str().into());
         piece.is_uploaded = !is_whole;
         let measured = meter.finish();
-        let has_parts = self.kind.fields != BodyFields::Json;
+        let has_parts = self.kind.fields != BodyFormat::Json;
         // The hash of bytes that hold a secret could give the secret away.
         let is_measured = measured.omitted > 0 || (has_parts && piece.redactions == 0);
         if is_whole && is_measured {
-            piece = piece.with_measure(measured);
+            piece = piece.with_measured_body(measured);
         }
         let mut pieces = vec![if is_whole { piece.with_bytes(&redacted.bytes) } else { piece }];
         if !self.body.trailers.is_empty() {
-            let mut end = Piece::new(PieceKind::UploadEnd, recorder.id.as_str());
+            let mut end = TrafficPiece::new(TrafficPieceKind::UploadEnd, recorder.id.as_str());
             end.headers = redacted_headers(&self.body.trailers, &secrets);
             pieces.push(end);
         }
@@ -147,7 +147,7 @@ pub(crate) fn record_response(
     recorder.decoder = BodyDecoder::new(&coding);
     let head = response_head(&response, &recorder);
     let decoded = recorder.decoder.is_some().then(|| coding.into());
-    recorder.extent = recorder.append_pieces(&[Piece { decoded, ..head }]);
+    recorder.extent = recorder.append_pieces(&[TrafficPiece { decoded, ..head }]);
     let (mut parts, body) = response.into_parts();
     remove_hop_by_hop(&mut parts.headers);
     Response::from_parts(parts, RecordedBody::new(body, recorder).boxed_unsync())
@@ -157,11 +157,11 @@ pub(crate) fn record_response(
 pub(crate) fn response_head(
     response: &Response<Incoming>,
     recorder: &ExchangeRecorder,
-) -> Piece<'static> {
+) -> TrafficPiece<'static> {
     // A secret in a response's header, such as a cookie, does not come again in its body.
     let mut secrets = recorder.secrets.clone();
     note_header_secrets(response.headers(), &mut secrets);
-    let mut head = Piece::new(PieceKind::Response, recorder.id.clone());
+    let mut head = TrafficPiece::new(TrafficPieceKind::Response, recorder.id.clone());
     head.after = Some(recorder.elapsed_micros());
     head.status = Some(response.status().as_u16());
     head.headers = redacted_headers(response.headers(), &secrets);

@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use hyper::body::Frame;
-use steno_core::traffic::Piece;
+use steno_core::traffic::TrafficPiece;
+use steno_core::traffic::body_decoder::{BodyDecoder, MAX_DECODED_BYTES};
+use steno_core::traffic::body_format::BodyFormat;
 use steno_core::traffic::body_meter::BodyMeter;
-use steno_core::traffic::decoder::{BodyDecoder, DECODED_LIMIT};
-use steno_core::traffic::form_body::BodyFields;
-use steno_core::traffic::piece::{Headers, PieceKind};
+use steno_core::traffic::piece::{HttpHeaders, TrafficPieceKind};
 use steno_core::traffic::secrets::{SecretFilter, TrafficSecrets};
 use uuid::Uuid;
 
@@ -47,7 +47,7 @@ pub(crate) struct ExchangeRecorder {
     /// Measures the response, and limits how much of it is recorded.
     meter: BodyMeter,
     /// The response's trailers, as recorded.
-    trailers: Headers,
+    trailers: HttpHeaders,
 }
 
 impl ExchangeRecorder {
@@ -60,8 +60,8 @@ impl ExchangeRecorder {
             secrets: TrafficSecrets::default(),
             decoder: None,
             filter: None,
-            meter: BodyMeter::new(body_limit, &BodyFields::Json),
-            trailers: Headers::new(),
+            meter: BodyMeter::new(body_limit, &BodyFormat::Json),
+            trailers: HttpHeaders::new(),
         }
     }
 
@@ -71,15 +71,16 @@ impl ExchangeRecorder {
     }
 
     /// Appends pieces, unless pieces before them are missing; returns how much is in the record then.
-    pub(crate) fn append_pieces(&self, pieces: &[Piece<'_>]) -> RecordExtent {
+    pub(crate) fn append_pieces(&self, pieces: &[TrafficPiece<'_>]) -> RecordExtent {
         let has = |kind| pieces.iter().any(|piece| piece.traffic == kind);
         match self.extent {
             RecordExtent::Complete if self.recorder.append(1, pieces) => RecordExtent::Complete,
-            RecordExtent::Complete if has(PieceKind::Request) => RecordExtent::Missing,
+            RecordExtent::Complete if has(TrafficPieceKind::Request) => RecordExtent::Missing,
             RecordExtent::Complete => RecordExtent::Cut,
             RecordExtent::Cut => {
-                if has(PieceKind::End) {
-                    let end = Piece::end(&self.id, self.elapsed_micros(), Some(CUT_ERROR));
+                if has(TrafficPieceKind::End) {
+                    let end =
+                        TrafficPiece::new_end(&self.id, self.elapsed_micros(), Some(CUT_ERROR));
                     self.recorder.append(0, &[end]);
                 }
                 RecordExtent::Cut
@@ -100,18 +101,18 @@ impl ExchangeRecorder {
         let after = self.elapsed_micros();
         let mut pieces = Vec::new();
         if !held.is_empty() {
-            pieces.push(Piece::chunk(&self.id, after, &held));
+            pieces.push(TrafficPiece::new_chunk(&self.id, after, &held));
         }
-        let mut end = Piece::end(&self.id, after, error);
+        let mut end = TrafficPiece::new_end(&self.id, after, error);
         end.headers = std::mem::take(&mut self.trailers);
         let measured = self.meter.clone().finish();
-        let end = if measured.omitted > 0 { end.with_measure(measured) } else { end };
+        let end = if measured.omitted > 0 { end.with_measured_body(measured) } else { end };
         pieces.push(end);
         self.extent = self.append_pieces(&pieces);
     }
 
     fn record_chunk(&mut self, data: &Bytes) {
-        let data = self.meter.take(data);
+        let data = self.meter.update(data);
         if data.is_empty() {
             return;
         }
@@ -121,19 +122,19 @@ impl ExchangeRecorder {
             Err(error) => return self.cut_undecodable(&error),
         };
         let secrets = &self.secrets;
-        let filter = self.filter.get_or_insert_with(|| secrets.filter());
+        let filter = self.filter.get_or_insert_with(|| secrets.body_filter());
         let before = filter.redactions();
         let bytes = filter.push(decoded.as_deref().unwrap_or(data));
         let redactions = filter.redactions() - before;
         if !bytes.is_empty() {
-            let chunk = Piece::chunk(&self.id, self.elapsed_micros(), &bytes);
-            self.extent = self.append_pieces(&[Piece { redactions, ..chunk }]);
+            let chunk = TrafficPiece::new_chunk(&self.id, self.elapsed_micros(), &bytes);
+            self.extent = self.append_pieces(&[TrafficPiece { redactions, ..chunk }]);
         }
     }
 
     /// Ends the record of a response that cannot be decompressed: it could hold any secret.
     fn cut_undecodable(&mut self, error: &std::io::Error) {
-        let limit = DECODED_LIMIT >> 20;
+        let limit = MAX_DECODED_BYTES >> 20;
         let reason = match error.kind() {
             std::io::ErrorKind::FileTooLarge => {
                 format!(

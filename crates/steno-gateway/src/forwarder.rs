@@ -6,8 +6,8 @@ use std::time::Instant;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode, Uri};
-use steno_core::traffic::Piece;
-use steno_core::traffic::piece::PieceKind;
+use steno_core::traffic::TrafficPiece;
+use steno_core::traffic::piece::TrafficPieceKind;
 use steno_core::traffic::secrets::TrafficSecrets;
 
 use crate::body::{BodyError, BoxedBody, error_chain_text};
@@ -94,7 +94,7 @@ impl InformationalRecorder {
 
     fn attach_to(self, request: &mut Request<BoxedBody>) {
         hyper::ext::on_informational(request, move |response| {
-            let mut piece = Piece::new(PieceKind::Informational, self.id.as_str());
+            let mut piece = TrafficPiece::new(TrafficPieceKind::Informational, self.id.as_str());
             piece.after = Some(elapsed_micros(self.began));
             piece.status = Some(response.status().as_u16());
             piece.headers = redacted_headers(response.headers(), &self.secrets);

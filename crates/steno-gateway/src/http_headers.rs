@@ -3,7 +3,7 @@
 use hyper::Uri;
 use hyper::header::{CONTENT_ENCODING, HOST, HeaderMap, HeaderName, HeaderValue, TE};
 use hyper::http::request::Parts;
-use steno_core::traffic::piece::Headers;
+use steno_core::traffic::piece::HttpHeaders;
 use steno_core::traffic::secrets::TrafficSecrets;
 
 /// Headers that apply to one connection only. `trailer` is not among them, because trailers are forwarded.
@@ -31,17 +31,17 @@ pub(crate) fn content_encoding(headers: &HeaderMap) -> String {
 pub(crate) fn note_header_secrets(headers: &HeaderMap, secrets: &mut TrafficSecrets) {
     headers
         .iter()
-        .for_each(|(name, value)| secrets.note_header(name.as_str(), &header_text(value)));
+        .for_each(|(name, value)| secrets.remember_header(name.as_str(), &header_text(value)));
 }
 
 /// Headers as received, secrets included.
-pub(crate) fn received_headers(headers: &HeaderMap) -> Headers {
+pub(crate) fn received_headers(headers: &HeaderMap) -> HttpHeaders {
     let pair = |(name, value): (&HeaderName, &HeaderValue)| (name.to_string(), header_text(value));
     headers.iter().map(pair).collect()
 }
 
 /// Headers as recorded, without secrets.
-pub(crate) fn redacted_headers(headers: &HeaderMap, secrets: &TrafficSecrets) -> Headers {
+pub(crate) fn redacted_headers(headers: &HeaderMap, secrets: &TrafficSecrets) -> HttpHeaders {
     let redacted = |(name, value): (&HeaderName, &HeaderValue)| {
         (name.as_str().to_owned(), secrets.redact_header(name.as_str(), &header_text(value)))
     };

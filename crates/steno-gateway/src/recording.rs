@@ -10,10 +10,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use steno_core::durable::FileError;
-use steno_core::traffic::Piece;
-use steno_core::traffic::piece::PieceKind;
+use steno_core::traffic::TrafficPiece;
+use steno_core::traffic::piece::TrafficPieceKind;
 use steno_core::vault::gap::RecordingGap;
-use steno_core::vault::resumable::{NotRecorded, ResumableRecorder};
+use steno_core::vault::resumable::{NotRecordedError, ResumableRecorder};
 use steno_core::vault::retry::RetrySchedule;
 
 use crate::locking::lock_unpoisoned;
@@ -25,7 +25,7 @@ const SYNC_DELAY: Duration = Duration::from_millis(20);
 const RETRY_POLL: Duration = Duration::from_millis(200);
 
 /// Called with every recorded piece.
-pub type PieceListener = Box<dyn FnMut(&Piece<'_>) + Send>;
+pub type PieceListener = Box<dyn FnMut(&TrafficPiece<'_>) + Send>;
 
 /// The listener that the recorders of all sessions share.
 pub(crate) type SharedPieceListener = Arc<Mutex<PieceListener>>;
@@ -94,24 +94,25 @@ impl TrafficRecorder {
             syncing,
         };
         let recording = Self { recorder, requests, on_change, listener, wake };
-        recording.append(0, &[Piece::settings(subagents)]);
+        recording.append(0, &[TrafficPiece::new_settings(subagents)]);
         (recording, handle)
     }
 
     /// Appends pieces of one exchange; they are in the file when this returns. Returns whether they were recorded. If
     /// not, `lost` is added to the lost exchanges of the gap.
-    pub(crate) fn append(&self, lost: u64, pieces: &[Piece<'_>]) -> bool {
-        let appended = self.recorder.append(lost, |recorder| recorder.append_traffic(pieces));
+    pub(crate) fn append(&self, lost: u64, pieces: &[TrafficPiece<'_>]) -> bool {
+        let appended = self.recorder.append_with(lost, |recorder| recorder.append_traffic(pieces));
         let _ = self.wake.try_send(());
         match appended {
             Ok(()) => {}
-            Err(NotRecorded::Paused) => return false,
-            Err(NotRecorded::Failed(error)) => {
+            Err(NotRecordedError::Paused) => return false,
+            Err(NotRecordedError::Failed(error)) => {
                 (self.on_change)(RecordingChange::Paused(error));
                 return false;
             }
         }
-        let requests = pieces.iter().filter(|piece| piece.traffic == PieceKind::Request).count();
+        let requests =
+            pieces.iter().filter(|piece| piece.traffic == TrafficPieceKind::Request).count();
         self.requests.fetch_add(requests as u64, Ordering::Relaxed);
         if let Some(listener) = &self.listener {
             let mut listener = lock_unpoisoned(listener);
@@ -164,7 +165,7 @@ impl StoreMaintenance {
             return;
         }
         // If the session could not be opened before, it has no settings yet.
-        let settings = [Piece::settings(self.subagents)];
+        let settings = [TrafficPiece::new_settings(self.subagents)];
         match self.recorder.try_resume_with(|recorder| recorder.append_traffic(&settings)) {
             Ok(Some(gap)) => {
                 self.schedule.note_success(Instant::now());

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use steno_core::traffic::decoder::BodyDecoder;
-use steno_core::traffic::form_body::BodyFields;
+use steno_core::traffic::body_decoder::BodyDecoder;
+use steno_core::traffic::body_format::BodyFormat;
 use steno_core::traffic::secrets::TrafficSecrets;
 
 use crate::request_body::BodyKind;
@@ -23,11 +23,11 @@ impl RedactedBody {
         let is_decoded = decoded.is_some();
         let mut bytes = Cow::Borrowed(decoded.as_deref().unwrap_or(body));
         let mut redactions = 0;
-        if kind.fields == BodyFields::Form {
+        if kind.fields == BodyFormat::Form {
             let (form, count) = secrets.redact_form(&bytes);
             (bytes, redactions) = (Cow::Owned(form), count);
         }
-        let mut filter = secrets.filter_fields(&kind.fields);
+        let mut filter = secrets.body_filter_for(&kind.fields);
         let mut clean = filter.push(&bytes);
         clean.extend(filter.finish());
         redactions += filter.redactions();

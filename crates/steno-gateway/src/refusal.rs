@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hyper::header::CONTENT_TYPE;
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
-use steno_core::traffic::Dialect;
+use steno_core::traffic::ApiDialect;
 
 use crate::body::{BoxedBody, full_body};
 
@@ -25,11 +25,11 @@ pub(crate) fn unreachable_upstream(path: &str, origin: &str, reason: &str) -> Re
 }
 
 fn error_json(path: &str, status: StatusCode, reason: &str) -> Value {
-    match Dialect::of(path) {
-        Dialect::Messages => {
+    match ApiDialect::from_path(path) {
+        ApiDialect::Messages => {
             json!({"type": "error", "error": {"type": anthropic_type(status), "message": reason}})
         }
-        Dialect::Generate => {
+        ApiDialect::Generate => {
             json!({"error": {"code": status.as_u16(), "message": reason, "status": google_status(status)}})
         }
         _ if path.contains("/messages") => {

@@ -15,7 +15,7 @@ use hyper::body::{Frame, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use steno_core::traffic::secrets::TrafficSecrets;
-use steno_core::traffic::{AskedRequest, Exchange, Question};
+use steno_core::traffic::{ApiExchange, IncomingRequest, RequestFingerprint};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
@@ -50,7 +50,10 @@ pub struct ReplayServer {
 
 impl ReplayServer {
     /// Starts to answer requests with `exchanges`.
-    pub fn start(options: ReplayOptions, exchanges: Vec<Exchange>) -> Result<Self, GatewayError> {
+    pub fn start(
+        options: ReplayOptions,
+        exchanges: Vec<ApiExchange>,
+    ) -> Result<Self, GatewayError> {
         let BoundAddress { runtime, listener, address } = BoundAddress::bind(options.listen)?;
         let handler = ReplayHandler {
             guard: OriginGuard::new(address),
@@ -87,7 +90,7 @@ impl RequestHandler for ReplayHandler {
         let content_type = request.headers().get(CONTENT_TYPE).map(header_text).unwrap_or_default();
         let mut secrets = TrafficSecrets::default();
         note_header_secrets(request.headers(), &mut secrets);
-        secrets.note_path(&path);
+        secrets.remember_path(&path);
         let Ok(body) = request.into_body().collect().await else {
             return error_response(
                 &path,
@@ -99,13 +102,18 @@ impl RequestHandler for ReplayHandler {
         // Recorded requests are redacted, so only a redacted request can match.
         let clean = RedactedBody::new(secrets, &kind, &body);
         let (content_type, sent) = (content_type.as_str(), &body[..]);
-        let request =
-            AskedRequest { method: &method, path: &path, content_type, body: &clean.bytes, sent };
-        let question = Question::new(request);
+        let request = IncomingRequest {
+            method: &method,
+            path: &path,
+            content_type,
+            body: &clean.bytes,
+            sent_body: sent,
+        };
+        let question = RequestFingerprint::new(request);
         let exchange = lock_unpoisoned(&self.tape).find_exchange(&question);
         match exchange {
             Some(exchange) => {
-                tokio::time::sleep(Duration::from_micros(exchange.head_after)).await;
+                tokio::time::sleep(Duration::from_micros(exchange.head_micros)).await;
                 replay_response(exchange)
             }
             None => {
@@ -124,17 +132,17 @@ struct ReplayTape {
 }
 
 struct TapedExchange {
-    question: Question,
-    exchange: Arc<Exchange>,
+    question: RequestFingerprint,
+    exchange: Arc<ApiExchange>,
     is_used: bool,
 }
 
 impl ReplayTape {
-    fn new(exchanges: Vec<Exchange>, strict: bool) -> Self {
+    fn new(exchanges: Vec<ApiExchange>, strict: bool) -> Self {
         // An exchange without a response cannot be replayed.
         let answered = exchanges.into_iter().filter(|exchange| exchange.status.is_some());
         let taped = answered.map(|exchange| {
-            let question = Question::of(&exchange);
+            let question = RequestFingerprint::from_exchange(&exchange);
             TapedExchange { question, exchange: Arc::new(exchange), is_used: false }
         });
         Self { exchanges: taped.collect(), strict }
@@ -142,14 +150,14 @@ impl ReplayTape {
 
     /// The first unused exchange with the same question. Unless `strict`, else the last one with that question, or the
     /// next unused one of the same API.
-    fn find_exchange(&mut self, question: &Question) -> Option<Arc<Exchange>> {
+    fn find_exchange(&mut self, question: &RequestFingerprint) -> Option<Arc<ApiExchange>> {
         let is_same = |taped: &TapedExchange| taped.question == *question;
         let unused = self.exchanges.iter().position(|taped| !taped.is_used && is_same(taped));
         let index = unused.or_else(|| {
             let again = self.exchanges.iter().rposition(is_same);
             let next = || {
                 let mut all = self.exchanges.iter();
-                all.position(|taped| !taped.is_used && taped.question.is_like(question))
+                all.position(|taped| !taped.is_used && taped.question.has_same_shape(question))
             };
             again.or_else(next).filter(|_| !self.strict)
         })?;
@@ -160,7 +168,7 @@ impl ReplayTape {
 }
 
 /// The response as recorded, with its pauses.
-fn replay_response(exchange: Arc<Exchange>) -> Response<BoxedBody> {
+fn replay_response(exchange: Arc<ApiExchange>) -> Response<BoxedBody> {
     let (sender, frames) = mpsc::channel(1);
     tokio::spawn(send_chunks(Arc::clone(&exchange), sender));
     let mut response = Response::new(PlaybackBody { frames }.boxed_unsync());
@@ -179,10 +187,10 @@ fn replay_response(exchange: Arc<Exchange>) -> Response<BoxedBody> {
 }
 
 /// Sends the recorded chunks, each at its recorded time.
-async fn send_chunks(exchange: Arc<Exchange>, sender: mpsc::Sender<PlayedFrame>) {
+async fn send_chunks(exchange: Arc<ApiExchange>, sender: mpsc::Sender<PlayedFrame>) {
     let began = tokio::time::Instant::now();
     for (after, bytes) in &exchange.chunks {
-        let due = after.saturating_sub(exchange.head_after);
+        let due = after.saturating_sub(exchange.head_micros);
         tokio::time::sleep_until(began + Duration::from_micros(due)).await;
         if sender.send(Ok(Frame::data(Bytes::copy_from_slice(bytes)))).await.is_err() {
             return;
@@ -195,7 +203,7 @@ async fn send_chunks(exchange: Arc<Exchange>, sender: mpsc::Sender<PlayedFrame>)
     if !trailers.is_empty() {
         let _ = sender.send(Ok(Frame::trailers(trailers))).await;
     }
-    if !exchange.has_whole_answer() {
+    if !exchange.has_complete_response() {
         // The recorded response was cut, so the connection is closed early here too.
         let _ = sender.send(Err("the recorded response ends here".into())).await;
     }

@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming};
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
-use steno_core::traffic::form_body::BodyFields;
+use steno_core::traffic::body_format::BodyFormat;
 
 use crate::body::{BodyError, BoxedBody, full_body};
 use crate::http_headers::{content_encoding, header_text};
@@ -20,7 +20,7 @@ const COLLECTED_LIMIT: usize = 4 << 20;
 /// What the headers say about a body.
 #[derive(Clone, Debug)]
 pub(crate) struct BodyKind {
-    pub(crate) fields: BodyFields,
+    pub(crate) fields: BodyFormat,
     pub(crate) coding: String,
     length: Option<u64>,
     is_message: bool,
@@ -30,9 +30,9 @@ impl BodyKind {
     pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
         let kind = headers.get(CONTENT_TYPE).map(header_text).unwrap_or_default();
         let length = headers.get(CONTENT_LENGTH).map(header_text).unwrap_or_default();
-        let fields = BodyFields::of_content_type(&kind);
+        let fields = BodyFormat::from_content_type(&kind);
         let is_text = kind.is_empty() || kind.contains("json") || kind.starts_with("text/");
-        let is_message = is_text || fields != BodyFields::Json;
+        let is_message = is_text || fields != BodyFormat::Json;
         Self { fields, coding: content_encoding(headers), length: length.parse().ok(), is_message }
     }
 }

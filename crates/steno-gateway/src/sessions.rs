@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use steno_core::traffic::AgentSession;
-use steno_core::traffic::piece::Headers;
+use steno_core::traffic::piece::HttpHeaders;
 
 use crate::locking::lock_unpoisoned;
 use crate::recording::{
@@ -52,11 +52,11 @@ impl SessionRecorders {
     }
 
     /// The recorder of an exchange, given the request's headers and the part of its body read so far.
-    pub(crate) fn recorder_for(&self, headers: &Headers, body: &[u8]) -> Arc<TrafficRecorder> {
+    pub(crate) fn recorder_for(&self, headers: &HttpHeaders, body: &[u8]) -> Arc<TrafficRecorder> {
         match self.routing {
             TrafficRouting::OneSession(_) => self.open_recorder(None),
             TrafficRouting::ByAgentSession(_) => {
-                self.open_recorder(AgentSession::of_request_with_body(headers, body))
+                self.open_recorder(AgentSession::from_request(headers, body))
             }
         }
     }

@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use hyper::body::Frame;
-use steno_core::traffic::Piece;
+use steno_core::traffic::TrafficPiece;
+use steno_core::traffic::body_decoder::BodyDecoder;
 use steno_core::traffic::body_meter::BodyMeter;
-use steno_core::traffic::decoder::BodyDecoder;
-use steno_core::traffic::piece::{Headers, PieceKind};
+use steno_core::traffic::piece::{HttpHeaders, TrafficPieceKind};
 use steno_core::traffic::secrets::{SecretFilter, TrafficSecrets};
 
 use crate::exchange_recorder::{ExchangeRecorder, elapsed_micros};
@@ -26,7 +26,7 @@ pub(crate) struct UploadRecorder {
     filter: SecretFilter,
     decoder: Option<BodyDecoder>,
     meter: BodyMeter,
-    trailers: Headers,
+    trailers: HttpHeaders,
     /// Why the rest of the body is not recorded.
     failure: Option<String>,
 }
@@ -38,17 +38,17 @@ impl UploadRecorder {
             recorder: Arc::clone(&exchange.recorder),
             id: exchange.id.clone(),
             began: exchange.began,
-            filter: secrets.filter_fields(&kind.fields),
+            filter: secrets.body_filter_for(&kind.fields),
             secrets,
             decoder: BodyDecoder::new(&kind.coding),
             meter: BodyMeter::new(body_limit, &kind.fields),
-            trailers: Headers::new(),
+            trailers: HttpHeaders::new(),
             failure: None,
         }
     }
 
     fn record_data(&mut self, data: &[u8]) {
-        let kept = self.meter.take(data);
+        let kept = self.meter.update(data);
         if self.failure.is_some() || kept.is_empty() {
             return;
         }
@@ -68,7 +68,7 @@ impl UploadRecorder {
         if bytes.is_empty() {
             return;
         }
-        let piece = Piece::upload(&self.id, elapsed_micros(self.began), bytes);
+        let piece = TrafficPiece::new_upload(&self.id, elapsed_micros(self.began), bytes);
         if !self.recorder.append(1, &[piece]) {
             self.failure = Some("recording paused: the rest was not recorded".to_owned());
         }
@@ -91,7 +91,7 @@ impl BodyRecorder for UploadRecorder {
     fn finish(mut self, error: Option<&str>) {
         let held = self.filter.finish();
         self.append_upload(&held);
-        let mut end = Piece::new(PieceKind::UploadEnd, self.id.as_str());
+        let mut end = TrafficPiece::new(TrafficPieceKind::UploadEnd, self.id.as_str());
         end.after = Some(elapsed_micros(self.began));
         end.headers = std::mem::take(&mut self.trailers);
         end.redactions = self.filter.redactions();
@@ -100,7 +100,7 @@ impl BodyRecorder for UploadRecorder {
         let measured = self.meter.finish();
         // The hash of bytes that hold a secret could give the secret away.
         if measured.omitted > 0 || end.redactions == 0 {
-            end = end.with_measure(measured);
+            end = end.with_measured_body(measured);
         }
         self.recorder.append(0, &[end]);
     }

@@ -1,7 +1,7 @@
 //! The servers that requests are forwarded to. Each has a name, and only the configuration sets its address.
 
 use hyper::Uri;
-use steno_core::traffic::Dialect;
+use steno_core::traffic::ApiDialect;
 
 /// A server that requests are forwarded to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,10 +131,10 @@ impl Upstreams {
 
 /// The provider with an API of its own at this path. It is an upstream only if the user configured it.
 fn provider_name(path: &str) -> Option<&'static str> {
-    match Dialect::of(path) {
-        Dialect::OllamaChat | Dialect::OllamaGenerate => Some("ollama"),
-        Dialect::Converse => Some("bedrock"),
-        Dialect::Cohere => Some("cohere"),
+    match ApiDialect::from_path(path) {
+        ApiDialect::OllamaChat | ApiDialect::OllamaGenerate => Some("ollama"),
+        ApiDialect::Converse => Some("bedrock"),
+        ApiDialect::Cohere => Some("cohere"),
         _ => None,
     }
 }
@@ -142,10 +142,10 @@ fn provider_name(path: &str) -> Option<&'static str> {
 /// The vendor of the API with this path.
 fn vendor_name(path: &str) -> Option<&'static str> {
     let plain = path.split('?').next().unwrap_or_default();
-    match Dialect::of(path) {
-        Dialect::Chat | Dialect::Responses | Dialect::Realtime => Some("openai"),
-        Dialect::Messages => Some("anthropic"),
-        Dialect::Generate => Some("gemini"),
+    match ApiDialect::from_path(path) {
+        ApiDialect::Chat | ApiDialect::Responses | ApiDialect::Realtime => Some("openai"),
+        ApiDialect::Messages => Some("anthropic"),
+        ApiDialect::Generate => Some("gemini"),
         _ if plain.contains("/messages") => Some("anthropic"),
         _ if plain.starts_with("/v1beta") => Some("gemini"),
         _ if plain.starts_with("/v1/") => Some("openai"),

@@ -9,9 +9,9 @@ use hyper::header::{CONNECTION, HeaderMap, HeaderValue, UPGRADE};
 use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
-use steno_core::traffic::piece::PieceKind;
-use steno_core::traffic::socket_audio::leave_out_audio;
-use steno_core::traffic::{Dialect, Piece};
+use steno_core::traffic::piece::TrafficPieceKind;
+use steno_core::traffic::socket_audio::strip_audio;
+use steno_core::traffic::{ApiDialect, TrafficPiece};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::body::{BoxedBody, empty_body, error_chain_text};
@@ -54,7 +54,7 @@ pub(crate) async fn forward_websocket(
     let client = hyper::upgrade::on(&mut request);
     let (mut parts, _) = request.into_parts();
     let path = parts.uri.path().to_owned();
-    let is_realtime = Dialect::of(uri.path()) == Dialect::Realtime;
+    let is_realtime = ApiDialect::from_path(uri.path()) == ApiDialect::Realtime;
     let (kind, body) = (BodyKind::from_headers(&parts.headers), RequestBody::empty());
     let head = RequestHead { upstream, uri: &uri, parts: &parts };
     let pending = context.begin_exchange(&head, &kind, &body);
@@ -151,12 +151,12 @@ impl SocketRecorder {
             }
             SocketMessage::Text(bytes) | SocketMessage::Binary(bytes) => bytes,
         };
-        let shortened = self.is_realtime.then(|| leave_out_audio(&bytes)).flatten();
+        let shortened = self.is_realtime.then(|| strip_audio(&bytes)).flatten();
         let (bytes, omitted) = match shortened {
             Some(shortened) => (shortened.text.into_bytes(), shortened.omitted),
             None => (bytes, 0),
         };
-        let mut filter = self.exchange.secrets.filter();
+        let mut filter = self.exchange.secrets.body_filter();
         let mut clean = filter.push(&bytes);
         clean.extend(filter.finish());
         let redactions = filter.redactions();
@@ -197,12 +197,16 @@ struct RedactedMessage {
 }
 
 impl RedactedMessage {
-    fn to_piece<'a>(&'a self, side: SocketSide, exchange: &'a ExchangeRecorder) -> Piece<'a> {
+    fn to_piece<'a>(
+        &'a self,
+        side: SocketSide,
+        exchange: &'a ExchangeRecorder,
+    ) -> TrafficPiece<'a> {
         let kind = match side {
-            SocketSide::Client => PieceKind::Sent,
-            SocketSide::Upstream => PieceKind::Received,
+            SocketSide::Client => TrafficPieceKind::Sent,
+            SocketSide::Upstream => TrafficPieceKind::Received,
         };
-        let mut piece = Piece::new(kind, exchange.id.as_str());
+        let mut piece = TrafficPiece::new(kind, exchange.id.as_str());
         piece.after = Some(exchange.elapsed_micros());
         (piece.omitted, piece.redactions) = (self.omitted, self.redactions);
         piece.with_bytes(&self.bytes)

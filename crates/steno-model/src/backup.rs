@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use crate::durable::{self, FileError, OnPath};
 
 /// The suffix of a backup.
-const SUFFIX: &str = ".steno-backup";
+const BACKUP_SUFFIX: &str = ".steno-backup";
 
 /// The suffix of a restored earlier generation.
-const EARLIER: &str = ".steno-earlier";
+const EARLIER_SUFFIX: &str = ".steno-earlier";
 
 /// The possible backup names of `path`, in order of use.
-pub fn names(path: &Path) -> impl Iterator<Item = PathBuf> {
+pub fn backup_names(path: &Path) -> impl Iterator<Item = PathBuf> {
     let base = path.file_name().unwrap_or_default().to_owned();
     (0_u32..).map(move |number| {
         let mut name = base.clone();
-        name.push(SUFFIX);
+        name.push(BACKUP_SUFFIX);
         if number > 0 {
             name.push(format!(".{number}"));
         }
@@ -28,7 +28,7 @@ pub fn names(path: &Path) -> impl Iterator<Item = PathBuf> {
 /// The name for generation `generation` of `path`, counted from 0.
 pub fn earlier_name(path: &Path, generation: u32) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!("{EARLIER}.{generation}"));
+    name.push(format!("{EARLIER_SUFFIX}.{generation}"));
     path.with_file_name(name)
 }
 
@@ -38,7 +38,7 @@ pub fn is_backup(path: &Path) -> bool {
     let is_number = |number: &str| {
         number.is_empty() || number.strip_prefix('.').is_some_and(|it| it.parse::<u32>().is_ok())
     };
-    [SUFFIX, EARLIER]
+    [BACKUP_SUFFIX, EARLIER_SUFFIX]
         .iter()
         .filter_map(|suffix| name.rsplit_once(suffix))
         .any(|(_, number)| is_number(number))
@@ -48,8 +48,8 @@ pub fn is_backup(path: &Path) -> bool {
 ///
 /// Never overwrites a backup. An existing one with the same bytes is reused.
 pub fn back_up(path: &Path) -> Result<PathBuf, FileError> {
-    for name in names(path) {
-        if is_same(path, &name) || create(path, &name)? {
+    for name in backup_names(path) {
+        if has_same_bytes(path, &name) || create_backup(path, &name)? {
             return Ok(name);
         }
     }
@@ -57,24 +57,24 @@ pub fn back_up(path: &Path) -> Result<PathBuf, FileError> {
 }
 
 /// Creates the backup; `false` if the name is taken.
-fn create(path: &Path, backup: &Path) -> Result<bool, FileError> {
+fn create_backup(path: &Path, backup: &Path) -> Result<bool, FileError> {
     if path.is_symlink() {
         if fs::symlink_metadata(backup).is_ok() {
             return Ok(false);
         }
         // A link is renamed, because not every platform can copy one.
         fs::rename(path, backup).on("rename", path)?;
-        return durable::sync_dir(durable::parent(path)).map(|()| true);
+        return durable::sync_dir(durable::parent_folder(path)).map(|()| true);
     }
     let mut input = File::open(path).on("open", path)?;
     let modified = input.metadata().and_then(|metadata| metadata.modified()).on("read", path)?;
-    durable::create_filled(backup, |file| {
+    durable::create_atomic_with(backup, |file| {
         io::copy(&mut input, file)?;
         file.set_modified(modified)
     })
 }
 
-fn is_same(path: &Path, backup: &Path) -> bool {
+fn has_same_bytes(path: &Path, backup: &Path) -> bool {
     let plain = |path: &Path| {
         let is_file = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
         is_file.then(|| File::open(path).ok()).flatten()

@@ -35,7 +35,7 @@ impl<T> OnPath<T> for io::Result<T> {
 
 impl FileError {
     /// A copy of the error for another caller that waits for the same operation.
-    pub fn again(&self) -> Self {
+    pub fn duplicate_error(&self) -> Self {
         let source = match self.source.raw_os_error() {
             Some(code) => io::Error::from_raw_os_error(code),
             None => io::Error::new(self.source.kind(), self.source.to_string()),
@@ -59,7 +59,7 @@ pub fn make_private_dir(path: &Path) -> Result<Vec<PathBuf>, FileError> {
     if path.is_dir() {
         return Ok(Vec::new());
     }
-    let above = parent(path);
+    let above = parent_folder(path);
     let mut changed = if above.exists() { Vec::new() } else { make_private_dir(above)? };
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -92,10 +92,10 @@ pub fn create_shared(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut temp = temporary_by(&mut builder, path)?;
+    let mut temp = create_temporary_with(&mut builder, path)?;
     temp.write_all(bytes).on("write", path)?;
     temp.as_file().sync_all().on("sync", path)?;
-    place_new(temp, path)
+    persist_new(temp, path)
 }
 
 /// Atomically replaces `path` by what `fill` writes, readable by the owner only.
@@ -103,18 +103,18 @@ pub fn replace_atomic(
     path: &Path,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<(), FileError> {
-    let temp = filled(path, fill)?;
+    let temp = write_temporary(path, fill)?;
     temp.persist(path).map_err(|error| error.error).on("replace", path)?;
     step::done();
-    sync_dir(parent(path))
+    sync_dir(parent_folder(path))
 }
 
 /// Writes and syncs a temporary file beside `path`.
-fn filled(
+fn write_temporary(
     path: &Path,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<tempfile::NamedTempFile, FileError> {
-    let mut temp = temporary(path)?;
+    let mut temp = create_temporary(path)?;
     step::done();
     fill(temp.as_file_mut()).on("write", path)?;
     temp.as_file().sync_all().on("sync", path)?;
@@ -124,23 +124,23 @@ fn filled(
 
 /// Atomically creates a file, readable by the owner only. Returns `false` if the name is taken.
 pub fn create_atomic(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
-    create_filled(path, |file| file.write_all(bytes))
+    create_atomic_with(path, |file| file.write_all(bytes))
 }
 
 /// Like [`create_atomic`], with the content that `fill` writes.
-pub fn create_filled(
+pub fn create_atomic_with(
     path: &Path,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<bool, FileError> {
-    place_new(filled(path, fill)?, path)
+    persist_new(write_temporary(path, fill)?, path)
 }
 
 /// Renames a temporary file to its final name, unless the name is taken.
-fn place_new(temp: tempfile::NamedTempFile, path: &Path) -> Result<bool, FileError> {
+fn persist_new(temp: tempfile::NamedTempFile, path: &Path) -> Result<bool, FileError> {
     match temp.persist_noclobber(path) {
         Ok(_) => {
             step::done();
-            sync_dir(parent(path)).map(|()| true)
+            sync_dir(parent_folder(path)).map(|()| true)
         }
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error.error).on("create", path),
@@ -149,32 +149,32 @@ fn place_new(temp: tempfile::NamedTempFile, path: &Path) -> Result<bool, FileErr
 
 /// Atomically replaces `path` by `bytes` without a sync, for content that can be computed again.
 pub fn replace_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    replace_unsynced_by(path, |file| file.write_all(bytes))
+    replace_unsynced_with(path, |file| file.write_all(bytes))
 }
 
 /// Like [`replace_unsynced`], with the content that `fill` writes.
-pub fn replace_unsynced_by(
+pub fn replace_unsynced_with(
     path: &Path,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<(), FileError> {
-    let mut temp = temporary(path)?;
+    let mut temp = create_temporary(path)?;
     fill(temp.as_file_mut()).on("write", path)?;
     temp.persist(path).map_err(|error| error.error).on("replace", path)?;
     Ok(())
 }
 
 /// Creates a temporary file beside `path`. It is locked while it is being written.
-pub fn temporary(path: &Path) -> Result<tempfile::NamedTempFile, FileError> {
-    temporary_by(&mut tempfile::Builder::new(), path)
+pub fn create_temporary(path: &Path) -> Result<tempfile::NamedTempFile, FileError> {
+    create_temporary_with(&mut tempfile::Builder::new(), path)
 }
 
-fn temporary_by(
+fn create_temporary_with(
     builder: &mut tempfile::Builder<'_, 'static>,
     path: &Path,
 ) -> Result<tempfile::NamedTempFile, FileError> {
-    builder.prefix(TEMPORARY.0).suffix(TEMPORARY.1);
+    builder.prefix(TEMPORARY_AFFIXES.0).suffix(TEMPORARY_AFFIXES.1);
     loop {
-        let temp = builder.tempfile_in(parent(path)).on("write", path)?;
+        let temp = builder.tempfile_in(parent_folder(path)).on("write", path)?;
         let is_locked = temp.as_file().lock().is_ok();
         // Before the lock, another process may have removed it as a leftover.
         if !is_locked || temp.path().exists() {
@@ -197,12 +197,12 @@ pub fn remove_leftovers(dir: &Path) {
 }
 
 /// Prefix and suffix of temporary files.
-const TEMPORARY: (&str, &str) = (".steno-", ".tmp");
+const TEMPORARY_AFFIXES: (&str, &str) = (".steno-", ".tmp");
 
 /// Whether a file is the temporary file of an interrupted replacement, by its name.
 pub fn is_leftover(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.starts_with(TEMPORARY.0) && name.ends_with(TEMPORARY.1)
+    name.starts_with(TEMPORARY_AFFIXES.0) && name.ends_with(TEMPORARY_AFFIXES.1)
 }
 
 /// Syncs a folder, so that a rename, creation or removal in it is durable.
@@ -217,7 +217,7 @@ pub fn sync_dir(dir: &Path) -> Result<(), FileError> {
 pub fn remove_file(path: &Path) -> Result<(), FileError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other.on("remove", path).and_then(|()| sync_dir(parent(path))),
+        other => other.on("remove", path).and_then(|()| sync_dir(parent_folder(path))),
     }
 }
 
@@ -239,13 +239,13 @@ pub fn append_lines(path: &Path, lines: &[u8]) -> Result<(), FileError> {
     file.write_all(&bytes).on("write", path)?;
     file.sync_data().on("sync", path)?;
     if new {
-        sync_dir(parent(path))?;
+        sync_dir(parent_folder(path))?;
     }
     Ok(())
 }
 
 /// The parent folder of `path`; `.` for a bare file name.
-pub fn parent(path: &Path) -> &Path {
+pub fn parent_folder(path: &Path) -> &Path {
     match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,
         _ => Path::new("."),

@@ -11,15 +11,17 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
 
-use self::fields::{map, string, timestamp, usage, uuid, whole};
+use self::fields::{
+    integer_field, object_field, string_field, timestamp_field, usage_field, uuid_field,
+};
 pub use self::fields::{take_object, take_string, take_timestamp, take_u64};
 use crate::json::{Object, Value};
-pub use crate::numbering::Numbering;
+pub use crate::numbering::EntryNumbering;
 use crate::timestamp::Timestamp;
 pub use crate::usage::Usage;
 
 /// The source of everything that a session's main agent produces.
-pub const PRIMARY: &str = "primary";
+pub const PRIMARY_SOURCE: &str = "primary";
 
 /// One thing said or done: text, thought, tool call, tool result, compaction, error or notice.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +47,7 @@ pub struct Entry {
     /// Counts up by one per source.
     pub sequence: u64,
     /// What the entry is.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// The model that produced it.
     pub model: Option<String>,
     /// Shared by all entries of one API message.
@@ -76,7 +78,7 @@ pub enum Role {
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum EntryKind {
     /// Text of a message.
     Text,
     /// Reasoning of the model.
@@ -119,7 +121,7 @@ pub enum EntryError {
 
 impl Entry {
     /// An entry without id and number; [`Numbering::assign`] sets both.
-    pub fn new(role: Role, kind: Kind, content: impl Into<String>) -> Self {
+    pub fn new(role: Role, kind: EntryKind, content: impl Into<String>) -> Self {
         Self {
             role,
             content: content.into(),
@@ -129,7 +131,7 @@ impl Entry {
             tool_input: None,
             metadata: None,
             entry_id: Uuid::nil(),
-            source: PRIMARY.to_owned(),
+            source: PRIMARY_SOURCE.to_owned(),
             sequence: 0,
             kind,
             model: None,
@@ -144,30 +146,30 @@ impl Entry {
     ///
     /// A missing `entry_id` stays nil. A missing `kind` is inferred from role and tool fields.
     pub fn from_object(object: Object) -> Result<Self, EntryError> {
-        let mut entry = Entry::new(Role::System, Kind::Text, "");
+        let mut entry = Entry::new(Role::System, EntryKind::Text, "");
         let (mut role, mut content, mut kind) = (None, None, None);
         // One pass over the fields: looking up each known field would cost more than parsing.
         for (name, value) in object {
             match name.as_str() {
-                "role" => role = string("role", value)?,
-                "content" => content = string("content", value)?,
-                "created_at" => entry.created_at = timestamp("created_at", value)?,
-                "tool_name" => entry.tool_name = string("tool_name", value)?,
-                "tool_call_id" => entry.tool_call_id = string("tool_call_id", value)?,
+                "role" => role = string_field("role", value)?,
+                "content" => content = string_field("content", value)?,
+                "created_at" => entry.created_at = timestamp_field("created_at", value)?,
+                "tool_name" => entry.tool_name = string_field("tool_name", value)?,
+                "tool_call_id" => entry.tool_call_id = string_field("tool_call_id", value)?,
                 "tool_input" => entry.tool_input = Some(value).filter(|input| !input.is_null()),
-                "metadata" => entry.metadata = map("metadata", value)?,
-                "entry_id" => entry.entry_id = uuid("entry_id", value)?,
+                "metadata" => entry.metadata = object_field("metadata", value)?,
+                "entry_id" => entry.entry_id = uuid_field("entry_id", value)?,
                 "source" => {
-                    if let Some(source) = string("source", value)? {
+                    if let Some(source) = string_field("source", value)? {
                         entry.source = source;
                     }
                 }
-                "sequence" => entry.sequence = whole("sequence", value)?.unwrap_or(0),
-                "kind" => kind = string("kind", value)?,
-                "model" => entry.model = string("model", value)?,
-                "message_id" => entry.message_id = string("message_id", value)?,
-                "parent_id" => entry.parent_id = string("parent_id", value)?,
-                "usage" => entry.usage = usage("usage", value)?,
+                "sequence" => entry.sequence = integer_field("sequence", value)?.unwrap_or(0),
+                "kind" => kind = string_field("kind", value)?,
+                "model" => entry.model = string_field("model", value)?,
+                "message_id" => entry.message_id = string_field("message_id", value)?,
+                "parent_id" => entry.parent_id = string_field("parent_id", value)?,
+                "usage" => entry.usage = usage_field("usage", value)?,
                 _ => drop(entry.extra.insert(name, value)),
             }
         }
@@ -178,17 +180,17 @@ impl Entry {
             None => return Err(EntryError::MissingField("content")),
         };
         entry.kind = match kind {
-            Some(name) => entry.kind_named(name),
+            Some(name) => entry.kind_from_name(name),
             None => entry.implied_kind(),
         };
         Ok(entry)
     }
 
     /// Removes what JSON would not preserve: a null tool input, and extra fields with names of known fields.
-    pub fn settle(&mut self) {
+    pub fn normalize(&mut self) {
         self.tool_input.take_if(|input| input.is_null());
         if !self.extra.is_empty() {
-            FIELDS.iter().for_each(|name| drop(self.extra.shift_remove(*name)));
+            ENTRY_FIELD_NAMES.iter().for_each(|name| drop(self.extra.shift_remove(*name)));
         }
     }
 
@@ -201,14 +203,14 @@ impl Entry {
     }
 
     /// The kind with this name. An unknown name is stored in the metadata.
-    fn kind_named(&mut self, name: String) -> Kind {
+    fn kind_from_name(&mut self, name: String) -> EntryKind {
         match serde_json::from_value(Value::String(name.clone())) {
             Ok(kind) => kind,
             Err(_) => {
                 self.metadata
                     .get_or_insert_default()
                     .insert("kind".to_owned(), Value::String(name));
-                Kind::Other
+                EntryKind::Other
             }
         }
     }
@@ -219,8 +221,8 @@ impl Entry {
     }
 
     /// The text beside a tool call: the content, unless it only repeats the arguments.
-    pub fn said_with_call(&self) -> Option<&str> {
-        let input = self.tool_input.as_ref().filter(|_| self.kind == Kind::ToolCall)?;
+    pub fn text_beside_call(&self) -> Option<&str> {
+        let input = self.tool_input.as_ref().filter(|_| self.kind == EntryKind::ToolCall)?;
         let repeats =
             serde_json::from_str::<Value>(&self.content).is_ok_and(|value| value == *input);
         Some(self.content.as_str()).filter(|text| !text.is_empty() && !repeats)
@@ -232,23 +234,23 @@ impl Entry {
         let marked = self.metadata.as_ref().is_some_and(|metadata| metadata.get("is_error") == yes);
         marked
             || self.extra.get("is_error") == yes
-            || (self.kind == Kind::Error && self.tool_call_id.is_some())
+            || (self.kind == EntryKind::Error && self.tool_call_id.is_some())
     }
 
     /// The kind implied by role and tool fields, for formats without kinds.
-    pub fn implied_kind(&self) -> Kind {
+    pub fn implied_kind(&self) -> EntryKind {
         match self.role {
-            Role::Tool => Kind::ToolResult,
+            Role::Tool => EntryKind::ToolResult,
             Role::Assistant if self.tool_name.is_some() || self.tool_input.is_some() => {
-                Kind::ToolCall
+                EntryKind::ToolCall
             }
-            _ => Kind::Text,
+            _ => EntryKind::Text,
         }
     }
 }
 
 /// The JSON names of all entry fields, weakincentives' ten first. Extra fields must not use them.
-pub const FIELDS: [&str; 15] = [
+pub const ENTRY_FIELD_NAMES: [&str; 15] = [
     "role",
     "content",
     "created_at",
@@ -334,31 +336,31 @@ impl Serialize for Role {
     }
 }
 
-impl Kind {
+impl EntryKind {
     /// The kind with this name, or [`Kind::Other`] if it is unknown.
-    pub fn named(name: &str) -> Self {
-        serde_json::from_value(Value::String(name.to_owned())).unwrap_or(Kind::Other)
+    pub fn from_name(name: &str) -> Self {
+        serde_json::from_value(Value::String(name.to_owned())).unwrap_or(EntryKind::Other)
     }
 
     /// The kind's name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::Text => "text",
-            Kind::Thinking => "thinking",
-            Kind::ToolCall => "tool_call",
-            Kind::ToolResult => "tool_result",
-            Kind::Compaction => "compaction",
-            Kind::Error => "error",
-            Kind::Notice => "notice",
-            Kind::Other => "other",
+            EntryKind::Text => "text",
+            EntryKind::Thinking => "thinking",
+            EntryKind::ToolCall => "tool_call",
+            EntryKind::ToolResult => "tool_result",
+            EntryKind::Compaction => "compaction",
+            EntryKind::Error => "error",
+            EntryKind::Notice => "notice",
+            EntryKind::Other => "other",
         }
     }
 
     /// A short heading for an entry of this kind.
     pub fn heading(self, role: &str, tool: Option<&str>) -> String {
         let mut words = match self {
-            Kind::Text => role.to_owned(),
-            Kind::ToolCall | Kind::ToolResult => self.to_string().replace('_', " "),
+            EntryKind::Text => role.to_owned(),
+            EntryKind::ToolCall | EntryKind::ToolResult => self.to_string().replace('_', " "),
             kind => format!("{role} {kind}"),
         };
         if let Some(name) = tool {
@@ -369,7 +371,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for EntryKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
@@ -400,9 +402,9 @@ mod tests {
     #[test]
     fn kind_is_told_from_role_and_tool() {
         let call = json!({"role": "assistant", "tool_name": "Read", "tool_input": {"path": "x"}});
-        assert_eq!(Entry::from_object(object(call)).unwrap().kind, Kind::ToolCall);
+        assert_eq!(Entry::from_object(object(call)).unwrap().kind, EntryKind::ToolCall);
         let result = json!({"role": "tool", "content": "x"});
-        assert_eq!(Entry::from_object(object(result)).unwrap().kind, Kind::ToolResult);
+        assert_eq!(Entry::from_object(object(result)).unwrap().kind, EntryKind::ToolResult);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! `serde_json` does the work; [`Style`] sets separators, indent and escapes.
 
-pub mod bounds;
-pub mod skim;
+pub mod scanner;
+pub mod value_limit;
 
 use std::io;
 
@@ -16,15 +16,15 @@ pub type Object = Map<String, Value>;
 
 /// The JSON output style of a language's standard library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Style {
+pub struct JsonStyle {
     indent: Option<usize>,
     item_separator: &'static str,
     key_separator: &'static str,
-    escape: Escape,
+    escape: EscapeRule,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Escape {
+enum EscapeRule {
     /// Only the escapes that JSON requires.
     Minimal,
     /// Also `<`, `>`, `&`, U+2028 and U+2029, like Go.
@@ -33,35 +33,57 @@ enum Escape {
     Ascii,
 }
 
-impl Style {
+impl JsonStyle {
     /// No spaces, unescaped UTF-8: serde_json, `JSON.stringify`.
-    pub const COMPACT: Style =
-        Style { indent: None, item_separator: ",", key_separator: ":", escape: Escape::Minimal };
+    pub const COMPACT: JsonStyle = JsonStyle {
+        indent: None,
+        item_separator: ",",
+        key_separator: ":",
+        escape: EscapeRule::Minimal,
+    };
     /// Two spaces of indent, unescaped UTF-8.
-    pub const PRETTY: Style = Style {
+    pub const PRETTY: JsonStyle = JsonStyle {
         indent: Some(2),
         item_separator: ",",
         key_separator: ": ",
-        escape: Escape::Minimal,
+        escape: EscapeRule::Minimal,
     };
     /// Go's `json.MarshalIndent(v, "", "  ")`.
-    pub const GO_INDENT: Style =
-        Style { indent: Some(2), item_separator: ",", key_separator: ": ", escape: Escape::Html };
+    pub const GO_INDENT: JsonStyle = JsonStyle {
+        indent: Some(2),
+        item_separator: ",",
+        key_separator: ": ",
+        escape: EscapeRule::Html,
+    };
     /// Python's `json.dumps(v, separators=(",", ":"))`.
-    pub const PYTHON_COMPACT: Style =
-        Style { indent: None, item_separator: ",", key_separator: ":", escape: Escape::Ascii };
+    pub const PYTHON_COMPACT: JsonStyle = JsonStyle {
+        indent: None,
+        item_separator: ",",
+        key_separator: ":",
+        escape: EscapeRule::Ascii,
+    };
     /// Python's `json.dumps(v)`.
-    pub const PYTHON: Style =
-        Style { indent: None, item_separator: ", ", key_separator: ": ", escape: Escape::Ascii };
+    pub const PYTHON: JsonStyle = JsonStyle {
+        indent: None,
+        item_separator: ", ",
+        key_separator: ": ",
+        escape: EscapeRule::Ascii,
+    };
     /// Python's `json.dumps(v, indent=2)`.
-    pub const PYTHON_INDENT: Style =
-        Style { indent: Some(2), item_separator: ",", key_separator: ": ", escape: Escape::Ascii };
+    pub const PYTHON_INDENT: JsonStyle = JsonStyle {
+        indent: Some(2),
+        item_separator: ",",
+        key_separator: ": ",
+        escape: EscapeRule::Ascii,
+    };
 
     /// Prints `value` in this style, without a trailing newline.
     pub fn print<T: Serialize + ?Sized>(self, value: &T) -> String {
         let mut out = Vec::new();
-        let mut serializer =
-            Serializer::with_formatter(&mut out, Printer { style: self, depth: 0, empty: true });
+        let mut serializer = Serializer::with_formatter(
+            &mut out,
+            JsonFormatter { style: self, depth: 0, is_empty: true },
+        );
         value
             .serialize(&mut serializer)
             .expect("our types have string keys and a Vec takes all bytes");
@@ -70,21 +92,21 @@ impl Style {
 }
 
 /// Sorts the keys of all objects, recursively.
-pub fn sorted(value: &Value) -> Value {
+pub fn sort_keys(value: &Value) -> Value {
     match value {
         Value::Object(object) => {
             let mut fields: Vec<_> = object.iter().collect();
             fields.sort_by_key(|(key, _)| key.as_str());
-            let fields = fields.into_iter().map(|(key, value)| (key.clone(), sorted(value)));
+            let fields = fields.into_iter().map(|(key, value)| (key.clone(), sort_keys(value)));
             Value::Object(fields.collect())
         }
-        Value::Array(items) => items.iter().map(sorted).collect(),
+        Value::Array(items) => items.iter().map(sort_keys).collect(),
         other => other.clone(),
     }
 }
 
 /// Formats a number as Go's `encoding/json` prints a `float64`.
-pub fn go_float(value: f64) -> String {
+pub fn format_go_float(value: f64) -> String {
     let magnitude = value.abs();
     if magnitude != 0.0 && !(1e-6..1e21).contains(&magnitude) {
         let text = format!("{value:e}");
@@ -93,14 +115,14 @@ pub fn go_float(value: f64) -> String {
     format!("{value}")
 }
 
-struct Printer {
-    style: Style,
+struct JsonFormatter {
+    style: JsonStyle,
     depth: usize,
-    empty: bool,
+    is_empty: bool,
 }
 
-impl Printer {
-    fn line<W: io::Write + ?Sized>(&self, out: &mut W) -> io::Result<()> {
+impl JsonFormatter {
+    fn write_line_break<W: io::Write + ?Sized>(&self, out: &mut W) -> io::Result<()> {
         let Some(indent) = self.style.indent else {
             return Ok(());
         };
@@ -111,45 +133,53 @@ impl Printer {
         Ok(())
     }
 
-    fn begin<W: io::Write + ?Sized>(&mut self, out: &mut W, bracket: &[u8]) -> io::Result<()> {
+    fn open_bracket<W: io::Write + ?Sized>(
+        &mut self,
+        out: &mut W,
+        bracket: &[u8],
+    ) -> io::Result<()> {
         self.depth += 1;
-        self.empty = true;
+        self.is_empty = true;
         out.write_all(bracket)
     }
 
-    fn end<W: io::Write + ?Sized>(&mut self, out: &mut W, bracket: &[u8]) -> io::Result<()> {
+    fn close_bracket<W: io::Write + ?Sized>(
+        &mut self,
+        out: &mut W,
+        bracket: &[u8],
+    ) -> io::Result<()> {
         self.depth -= 1;
-        if !self.empty {
-            self.line(out)?;
+        if !self.is_empty {
+            self.write_line_break(out)?;
         }
-        self.empty = false;
+        self.is_empty = false;
         out.write_all(bracket)
     }
 
-    fn item<W: io::Write + ?Sized>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        self.empty = false;
+    fn begin_item<W: io::Write + ?Sized>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.is_empty = false;
         if !first {
             out.write_all(self.style.item_separator.as_bytes())?;
         }
-        self.line(out)
+        self.write_line_break(out)
     }
 
-    fn escapes(&self, c: char) -> bool {
+    fn needs_escape(&self, c: char) -> bool {
         match self.style.escape {
-            Escape::Minimal => false,
-            Escape::Html => matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}'),
-            Escape::Ascii => !c.is_ascii() || c == '\u{7f}',
+            EscapeRule::Minimal => false,
+            EscapeRule::Html => matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}'),
+            EscapeRule::Ascii => !c.is_ascii() || c == '\u{7f}',
         }
     }
 }
 
-impl Formatter for Printer {
+impl Formatter for JsonFormatter {
     fn begin_array<W: io::Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
-        self.begin(out, b"[")
+        self.open_bracket(out, b"[")
     }
 
     fn end_array<W: io::Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
-        self.end(out, b"]")
+        self.close_bracket(out, b"]")
     }
 
     fn begin_array_value<W: io::Write + ?Sized>(
@@ -157,15 +187,15 @@ impl Formatter for Printer {
         out: &mut W,
         first: bool,
     ) -> io::Result<()> {
-        self.item(out, first)
+        self.begin_item(out, first)
     }
 
     fn begin_object<W: io::Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
-        self.begin(out, b"{")
+        self.open_bracket(out, b"{")
     }
 
     fn end_object<W: io::Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
-        self.end(out, b"}")
+        self.close_bracket(out, b"}")
     }
 
     fn begin_object_key<W: io::Write + ?Sized>(
@@ -173,7 +203,7 @@ impl Formatter for Printer {
         out: &mut W,
         first: bool,
     ) -> io::Result<()> {
-        self.item(out, first)
+        self.begin_item(out, first)
     }
 
     fn begin_object_value<W: io::Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
@@ -186,7 +216,7 @@ impl Formatter for Printer {
         fragment: &str,
     ) -> io::Result<()> {
         let mut rest = fragment;
-        while let Some((at, c)) = rest.char_indices().find(|(_, c)| self.escapes(*c)) {
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| self.needs_escape(*c)) {
             out.write_all(&rest.as_bytes()[..at])?;
             for unit in c.encode_utf16(&mut [0; 2]) {
                 write!(out, "\\u{unit:04x}")?;
@@ -207,7 +237,7 @@ mod tests {
     fn go_escapes_html_and_line_separators() {
         let value = json!({"b": "<a> & \u{2028} é \u{8}\u{1f}\u{7f}/", "a": [], "c": {}});
         assert_eq!(
-            Style::GO_INDENT.print(&value),
+            JsonStyle::GO_INDENT.print(&value),
             "{\n  \"b\": \"\\u003ca\\u003e \\u0026 \\u2028 é \\b\\u001f\u{7f}/\",\n  \"a\": [],\n  \"c\": {}\n}"
         );
     }
@@ -216,11 +246,17 @@ mod tests {
     fn python_escapes_all_but_printable_ascii() {
         let value = json!({"k": ["é🔧\u{7f}", 1, 2.5, null]});
         assert_eq!(
-            Style::PYTHON_COMPACT.print(&value),
+            JsonStyle::PYTHON_COMPACT.print(&value),
             r#"{"k":["\u00e9\ud83d\udd27\u007f",1,2.5,null]}"#
         );
-        assert_eq!(Style::PYTHON.print(&json!({"a": 1, "b": [1, 2]})), r#"{"a": 1, "b": [1, 2]}"#);
-        assert_eq!(Style::PYTHON_INDENT.print(&json!({"a": [1]})), "{\n  \"a\": [\n    1\n  ]\n}");
+        assert_eq!(
+            JsonStyle::PYTHON.print(&json!({"a": 1, "b": [1, 2]})),
+            r#"{"a": 1, "b": [1, 2]}"#
+        );
+        assert_eq!(
+            JsonStyle::PYTHON_INDENT.print(&json!({"a": [1]})),
+            "{\n  \"a\": [\n    1\n  ]\n}"
+        );
     }
 
     #[test]
@@ -234,7 +270,7 @@ mod tests {
             (100.0, "100"),
             (1e20, "100000000000000000000"),
         ] {
-            assert_eq!(go_float(value), text);
+            assert_eq!(format_go_float(value), text);
         }
     }
 
@@ -242,6 +278,6 @@ mod tests {
     fn numbers_keep_their_text() {
         let text = r#"{"big":123456789012345678901234567890,"one":1.0,"exp":1e400}"#;
         let value: Value = serde_json::from_str(text).unwrap();
-        assert_eq!(Style::COMPACT.print(&value).replace("e+", "e"), text);
+        assert_eq!(JsonStyle::COMPACT.print(&value).replace("e+", "e"), text);
     }
 }

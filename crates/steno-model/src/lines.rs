@@ -5,11 +5,11 @@
 use std::io::{self, BufRead};
 
 /// Maximum length of a line for parsing it as a record.
-pub const LINE_LIMIT: usize = 64 << 20;
+pub const MAX_LINE_LENGTH: usize = 64 << 20;
 
 /// A line, or a piece of a line that exceeds the limit.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct InputLine {
     /// Line number, counted from 1.
     pub number: u64,
     /// The bytes, without the `\n`.
@@ -17,29 +17,34 @@ pub struct Line {
     /// How the line or piece ended.
     pub end: LineEnd,
     /// Whether it continues a piece that the limit ended.
-    pub continues: bool,
+    pub is_continuation: bool,
 }
 
 /// A [`Line`] without its bytes.
-pub struct Piece {
+pub struct LinePiece {
     /// Line number, counted from 1.
     pub number: u64,
     /// How the line or piece ended.
     pub end: LineEnd,
-    continues: bool,
+    is_continuation: bool,
 }
 
-impl Piece {
+impl LinePiece {
     /// Combines it with its bytes.
-    pub fn with(self, bytes: Vec<u8>) -> Line {
-        Line { number: self.number, bytes, end: self.end, continues: self.continues }
+    pub fn with_bytes(self, bytes: Vec<u8>) -> InputLine {
+        InputLine {
+            number: self.number,
+            bytes,
+            end: self.end,
+            is_continuation: self.is_continuation,
+        }
     }
 }
 
-impl Line {
+impl InputLine {
     /// Whether this is a complete line, not a piece.
     pub fn is_whole(&self) -> bool {
-        !self.continues && self.end != LineEnd::Limit
+        !self.is_continuation && self.end != LineEnd::Limit
     }
 }
 
@@ -56,22 +61,22 @@ pub enum LineEnd {
 
 /// Reads a stream line by line.
 #[derive(Debug)]
-pub struct Lines<R> {
+pub struct LineReader<R> {
     input: R,
     number: u64,
     limit: usize,
-    within: bool,
+    is_within_line: bool,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> LineReader<R> {
     /// Reads lines of at most [`LINE_LIMIT`] bytes.
     pub fn new(input: R) -> Self {
-        Self::with_limit(input, LINE_LIMIT)
+        Self::with_limit(input, MAX_LINE_LENGTH)
     }
 
     /// Reads lines, in pieces of at most `limit` bytes.
     pub fn with_limit(input: R, limit: usize) -> Self {
-        Self { input, number: 0, limit, within: false }
+        Self { input, number: 0, limit, is_within_line: false }
     }
 
     /// The underlying input.
@@ -81,8 +86,8 @@ impl<R: BufRead> Lines<R> {
 
     /// Passes the next line to `take` without copying it; `None` if the input's buffer does not contain the whole
     /// line.
-    pub fn in_place<T>(&mut self, take: impl FnOnce(u64, &[u8]) -> T) -> Option<T> {
-        let buffer = self.input.fill_buf().ok().filter(|_| !self.within)?;
+    pub fn take_in_place<T>(&mut self, take: impl FnOnce(u64, &[u8]) -> T) -> Option<T> {
+        let buffer = self.input.fill_buf().ok().filter(|_| !self.is_within_line)?;
         let window = &buffer[..buffer.len().min(self.limit)];
         let length = memchr::memchr(b'\n', window)?;
         self.number += 1;
@@ -92,27 +97,27 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// Reads the next line or piece.
-    pub fn read(&mut self) -> io::Result<Option<Line>> {
+    pub fn read_line(&mut self) -> io::Result<Option<InputLine>> {
         let mut bytes = Vec::new();
         let piece = self.read_into(&mut bytes)?;
-        Ok(piece.map(|piece| piece.with(bytes)))
+        Ok(piece.map(|piece| piece.with_bytes(bytes)))
     }
 
     /// Reads the next line or piece into the buffer `bytes`, which is cleared first.
-    pub fn read_into(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<Piece>> {
+    pub fn read_into(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<LinePiece>> {
         bytes.clear();
-        let end = self.collect(bytes)?;
-        if end == LineEnd::Input && bytes.is_empty() && !self.within {
+        let end = self.collect_line(bytes)?;
+        if end == LineEnd::Input && bytes.is_empty() && !self.is_within_line {
             return Ok(None);
         }
-        if !self.within {
+        if !self.is_within_line {
             self.number += 1;
         }
-        let continues = std::mem::replace(&mut self.within, end == LineEnd::Limit);
-        Ok(Some(Piece { number: self.number, end, continues }))
+        let continues = std::mem::replace(&mut self.is_within_line, end == LineEnd::Limit);
+        Ok(Some(LinePiece { number: self.number, end, is_continuation: continues }))
     }
 
-    fn collect(&mut self, bytes: &mut Vec<u8>) -> io::Result<LineEnd> {
+    fn collect_line(&mut self, bytes: &mut Vec<u8>) -> io::Result<LineEnd> {
         loop {
             let buffer = match self.input.fill_buf() {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -138,11 +143,11 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-impl<R: BufRead> Iterator for Lines<R> {
-    type Item = io::Result<Line>;
+impl<R: BufRead> Iterator for LineReader<R> {
+    type Item = io::Result<InputLine>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.read().transpose()
+        self.read_line().transpose()
     }
 }
 
@@ -151,7 +156,7 @@ mod tests {
     use super::*;
 
     fn lines(input: &[u8], limit: usize) -> Vec<(u64, String, LineEnd)> {
-        Lines::with_limit(input, limit)
+        LineReader::with_limit(input, limit)
             .map(|line| line.unwrap())
             .map(|line| (line.number, String::from_utf8_lossy(&line.bytes).into_owned(), line.end))
             .collect()
@@ -176,7 +181,7 @@ mod tests {
         let numbers: Vec<_> =
             got.iter().map(|(number, text, _)| (*number, text.as_str())).collect();
         assert_eq!(numbers, [(1, "abc"), (1, "def"), (1, "g"), (2, "h")]);
-        let whole: Vec<bool> = Lines::with_limit(b"abcdefg\nh\n".as_slice(), 3)
+        let whole: Vec<bool> = LineReader::with_limit(b"abcdefg\nh\n".as_slice(), 3)
             .map(|line| line.unwrap().is_whole())
             .collect();
         assert_eq!(whole, [false, false, false, true]);

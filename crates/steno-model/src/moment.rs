@@ -2,11 +2,11 @@
 
 use jiff::tz::TimeZone;
 
-use crate::timestamp::{Timestamp, Zone};
+use crate::timestamp::{Timestamp, TimestampZone};
 
 /// Which end of the day a date without a time means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edge {
+pub enum DayEdge {
     /// The start of the day.
     Begin,
     /// The start of the next day.
@@ -15,7 +15,7 @@ pub enum Edge {
 
 /// The user's current time and time zone.
 #[derive(Clone, Copy, Debug)]
-pub struct Here<'a> {
+pub struct LocalNow<'a> {
     /// The current time.
     pub now: Timestamp,
     /// The user's time zone.
@@ -28,20 +28,24 @@ pub struct Here<'a> {
 pub struct MomentError(String);
 
 /// Parses `2026-01-05`, `2026-01-05T09:15`, or a duration before now: `90m`, `12h`, `7d`, `2w`.
-pub fn parse(text: &str, edge: Edge, here: &Here<'_>) -> Result<Timestamp, MomentError> {
+pub fn parse_moment(
+    text: &str,
+    edge: DayEdge,
+    here: &LocalNow<'_>,
+) -> Result<Timestamp, MomentError> {
     let unknown = || MomentError(text.to_owned());
-    if let Some(seconds) = ago(text) {
+    if let Some(seconds) = parse_seconds_ago(text) {
         let now = here.now.instant();
         let then =
             now.checked_sub(jiff::SignedDuration::from_secs(seconds)).map_err(|_| unknown())?;
         return Ok(Timestamp::from_instant(then, 0));
     }
     let stated: Timestamp = text.parse().map_err(|_| unknown())?;
-    if stated.zone() != Zone::Unstated {
+    if stated.zone() != TimestampZone::Unstated {
         return Ok(stated);
     }
     let mut wall = stated.wall();
-    if edge == Edge::End && !text.contains([':', 'T', 't']) {
+    if edge == DayEdge::End && !text.contains([':', 'T', 't']) {
         wall = wall.checked_add(jiff::Span::new().days(1)).map_err(|_| unknown())?;
     }
     let local = here.zone.to_ambiguous_timestamp(wall).compatible().map_err(|_| unknown())?;
@@ -49,7 +53,7 @@ pub fn parse(text: &str, edge: Edge, here: &Here<'_>) -> Result<Timestamp, Momen
 }
 
 /// Parses a duration such as `12h` into seconds.
-fn ago(text: &str) -> Option<i64> {
+fn parse_seconds_ago(text: &str) -> Option<i64> {
     let unit = match text.chars().next_back()? {
         'm' => 60,
         'h' => 3600,

@@ -31,12 +31,12 @@ impl Note {
     }
 
     /// The notes about one entry.
-    pub fn of_entry<'a>(notes: &'a [Note], entry: &'a Entry) -> impl Iterator<Item = &'a Note> {
+    pub fn for_entry<'a>(notes: &'a [Note], entry: &'a Entry) -> impl Iterator<Item = &'a Note> {
         notes.iter().filter(|note| note.entry == Some(entry.entry_id))
     }
 
     /// The notes about no entry in `entries`: about the session, or about entries that no longer exist.
-    pub fn of_session<'a>(notes: &'a [Note], entries: &[Entry]) -> Vec<&'a Note> {
+    pub fn for_session<'a>(notes: &'a [Note], entries: &[Entry]) -> Vec<&'a Note> {
         let ids: HashSet<Uuid> = entries.iter().map(|entry| entry.entry_id).collect();
         let is_there = |id: Uuid| ids.contains(&id);
         notes.iter().filter(|note| !note.entry.is_some_and(is_there)).collect()

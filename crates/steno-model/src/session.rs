@@ -8,13 +8,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use uuid::Uuid;
 
-use crate::entry::{Entry, Kind, Role};
+use crate::entry::{Entry, EntryKind, Role};
 use crate::json::Object;
 use crate::note::Note;
 use crate::problem::Problem;
 use crate::prompt::{without_agent_blocks, without_thread_blocks};
 use crate::timestamp::Timestamp;
-use crate::usage::{Tally, Usage};
+use crate::usage::{Usage, UsageTally};
 
 /// The id of a session: letters, digits, `.`, `_` and `-`, so that it is a valid folder name.
 ///
@@ -31,7 +31,7 @@ pub struct SessionIdError(pub String);
 
 impl SessionId {
     /// A new id for a live session. Later ids sort after earlier ones.
-    pub fn fresh() -> Self {
+    pub fn new_unique() -> Self {
         Self(Uuid::now_v7().hyphenated().to_string().into())
     }
 
@@ -51,7 +51,7 @@ impl SessionId {
 }
 
 /// The bytes allowed in an id, as a table because scans parse thousands of ids.
-const IS_PLAIN: [bool; 256] = {
+const IS_ID_BYTE: [bool; 256] = {
     let (mut plain, mut byte) = ([false; 256], 0);
     while byte < plain.len() {
         let character = byte as u8;
@@ -65,7 +65,7 @@ impl FromStr for SessionId {
     type Err = SessionIdError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text.bytes().all(|byte| IS_PLAIN[usize::from(byte)])
+        if text.bytes().all(|byte| IS_ID_BYTE[usize::from(byte)])
             && (1..=128).contains(&text.len())
             && !text.starts_with('.')
         {
@@ -97,7 +97,7 @@ impl<'de> Deserialize<'de> for SessionId {
 /// The status of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Status {
+pub enum SessionStatus {
     /// A recorder has it open, or the agent has not marked its end.
     Running,
     /// Ended normally.
@@ -109,19 +109,19 @@ pub enum Status {
     Canceled,
 }
 
-impl Status {
+impl SessionStatus {
     /// The status's name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
-            Status::Running => "running",
-            Status::Completed => "completed",
-            Status::Failed => "failed",
-            Status::Canceled => "canceled",
+            SessionStatus::Running => "running",
+            SessionStatus::Completed => "completed",
+            SessionStatus::Failed => "failed",
+            SessionStatus::Canceled => "canceled",
         }
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for SessionStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
@@ -147,13 +147,13 @@ pub struct Session {
     /// When it ended.
     pub ended: Option<Timestamp>,
     /// Its status.
-    pub status: Status,
+    pub status: SessionStatus,
     /// Why the model stopped, or what failed.
     pub stop_reason: Option<String>,
     /// Every model used, in order of appearance.
     pub models: Vec<String>,
     /// Totals over all entries.
-    pub totals: Totals,
+    pub totals: SessionTotals,
     /// The thread it belongs to.
     pub thread: Option<String>,
     /// The session that it continues or that spawned it.
@@ -167,7 +167,7 @@ pub struct Session {
 
 /// Totals of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Totals {
+pub struct SessionTotals {
     /// Number of entries of all sources.
     pub entries: u64,
     /// Tokens, counting each API message once.
@@ -188,10 +188,10 @@ impl Session {
             title: None,
             started: None,
             ended: None,
-            status: Status::default(),
+            status: SessionStatus::default(),
             stop_reason: None,
             models: Vec::new(),
-            totals: Totals::default(),
+            totals: SessionTotals::default(),
             thread: None,
             parent: None,
             subagent_files: 0,
@@ -200,28 +200,28 @@ impl Session {
     }
 
     /// Counts an entry with its tokens, and fills in missing session fields from it.
-    pub fn note(&mut self, entry: &Entry, tally: &mut Tally) {
-        tally.count(entry);
+    pub fn add_entry(&mut self, entry: &Entry, tally: &mut UsageTally) {
+        tally.count_entry(entry);
         self.totals.usage = tally.total();
-        self.note_facts(entry);
+        self.add_entry_facts(entry);
     }
 
     /// Like `add_entry`, without the tokens.
-    pub fn note_facts(&mut self, entry: &Entry) {
+    pub fn add_entry_facts(&mut self, entry: &Entry) {
         self.totals.entries += 1;
         if let Some(model) = &entry.model
             && !self.models.contains(model)
         {
             self.models.push(model.clone());
         }
-        if self.title.is_none() && entry.role == Role::User && entry.kind == Kind::Text {
-            self.title = title(&entry.content);
+        if self.title.is_none() && entry.role == Role::User && entry.kind == EntryKind::Text {
+            self.title = title_from_prompt(&entry.content);
         }
         if let Some(at) = entry.created_at {
             if self.started.is_none_or(|started| at.instant() < started.instant()) {
                 self.started = Some(at);
             }
-            if self.status != Status::Running
+            if self.status != SessionStatus::Running
                 && self.ended.is_none_or(|ended| at.instant() > ended.instant())
             {
                 self.ended = Some(at);
@@ -232,7 +232,7 @@ impl Session {
 
 impl Session {
     /// Fills missing fields from a session built from the entries alone.
-    pub fn completed_by(mut self, derived: Session) -> Self {
+    pub fn completed_with(mut self, derived: Session) -> Self {
         self.title = self.title.or(derived.title);
         for model in derived.models {
             if !self.models.contains(&model) {
@@ -244,7 +244,7 @@ impl Session {
         {
             self.started = Some(at);
         }
-        if let Some(at) = derived.ended.filter(|_| self.status != Status::Running)
+        if let Some(at) = derived.ended.filter(|_| self.status != SessionStatus::Running)
             && self.ended.is_none_or(|ended| at.instant() > ended.instant())
         {
             self.ended = Some(at);
@@ -258,7 +258,7 @@ impl Session {
 }
 
 /// The first line of a prompt's task, at most 80 characters.
-fn title(prompt: &str) -> Option<String> {
+fn title_from_prompt(prompt: &str) -> Option<String> {
     let task = without_agent_blocks(without_thread_blocks(prompt));
     let line = task.lines().map(str::trim).find(|line| !line.is_empty())?;
     if line.chars().count() <= 80 {
@@ -280,19 +280,19 @@ pub struct Transcript {
     pub problems: Vec<Problem>,
     /// Notes of users.
     pub notes: Vec<Note>,
-    tally: Tally,
+    tally: UsageTally,
 }
 
 impl Transcript {
     /// A transcript without entries.
     pub fn new(session: Session) -> Self {
         let (entries, problems, notes) = (Vec::new(), Vec::new(), Vec::new());
-        Self { session, entries, problems, notes, tally: Tally::default() }
+        Self { session, entries, problems, notes, tally: UsageTally::default() }
     }
 
     /// Appends an entry and counts it.
     pub fn push(&mut self, entry: Entry) {
-        self.session.note(&entry, &mut self.tally);
+        self.session.add_entry(&entry, &mut self.tally);
         self.entries.push(entry);
     }
 }
@@ -315,30 +315,33 @@ mod tests {
     #[test]
     fn a_title_never_comes_from_a_block_of_context() {
         let reminder = "<system-reminder>\nbe nice\n</system-reminder>\n";
-        assert_eq!(title(reminder), None);
-        assert_eq!(title(&format!("{reminder}{reminder}Count")).as_deref(), Some("Count"));
+        assert_eq!(title_from_prompt(reminder), None);
+        assert_eq!(
+            title_from_prompt(&format!("{reminder}{reminder}Count")).as_deref(),
+            Some("Count")
+        );
         let context = "<session_context>\nToday\n</session_context>\n\nCount the herons\nplease";
-        assert_eq!(title(context).as_deref(), Some("Count the herons"));
-        assert_eq!(title("<system-reminder> never closed"), None);
-        assert_eq!(title("<b>bold</b>").as_deref(), Some("<b>bold</b>"));
+        assert_eq!(title_from_prompt(context).as_deref(), Some("Count the herons"));
+        assert_eq!(title_from_prompt("<system-reminder> never closed"), None);
+        assert_eq!(title_from_prompt("<b>bold</b>").as_deref(), Some("<b>bold</b>"));
     }
 
     #[test]
     fn title_is_the_first_line_of_the_first_prompt() {
-        let mut transcript = Transcript::new(Session::new(SessionId::fresh(), "x"));
-        transcript.push(Entry::new(Role::System, Kind::Text, "You are"));
-        transcript.push(Entry::new(Role::User, Kind::Text, "\n  Fix it\nplease"));
+        let mut transcript = Transcript::new(Session::new(SessionId::new_unique(), "x"));
+        transcript.push(Entry::new(Role::System, EntryKind::Text, "You are"));
+        transcript.push(Entry::new(Role::User, EntryKind::Text, "\n  Fix it\nplease"));
         assert_eq!(transcript.session.title.as_deref(), Some("Fix it"));
         assert_eq!(transcript.session.totals.entries, 2);
     }
 
     #[test]
     fn tokens_count_once_per_message() {
-        let mut transcript = Transcript::new(Session::new(SessionId::fresh(), "x"));
+        let mut transcript = Transcript::new(Session::new(SessionId::new_unique(), "x"));
         for (message, output) in
             [(Some("m1"), 1), (Some("m1"), 20), (Some("m2"), 5), (None, 3), (None, 3)]
         {
-            let mut entry = Entry::new(Role::Assistant, Kind::Text, "hi");
+            let mut entry = Entry::new(Role::Assistant, EntryKind::Text, "hi");
             entry.message_id = message.map(str::to_owned);
             entry.usage = Some(Usage { input: 10, output, ..Usage::default() });
             transcript.push(entry);

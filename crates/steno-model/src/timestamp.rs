@@ -18,12 +18,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Timestamp {
     wall: DateTime,
     digits: u8,
-    zone: Zone,
+    zone: TimestampZone,
 }
 
 /// The time zone in a timestamp's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Zone {
+pub enum TimestampZone {
     /// The letter `Z`.
     Utc,
     /// A numeric offset in seconds, such as `+08:00`.
@@ -47,7 +47,7 @@ impl Timestamp {
     /// An instant in UTC, printed with `digits` sub-second digits (at most nine).
     pub fn from_instant(instant: jiff::Timestamp, digits: u8) -> Self {
         let wall = Offset::UTC.to_datetime(instant);
-        Self { wall, digits: digits.min(9), zone: Zone::Utc }
+        Self { wall, digits: digits.min(9), zone: TimestampZone::Utc }
     }
 
     /// The instant, independent of the offset.
@@ -66,7 +66,7 @@ impl Timestamp {
     }
 
     /// The time zone as written.
-    pub fn zone(&self) -> Zone {
+    pub fn zone(&self) -> TimestampZone {
         self.zone
     }
 
@@ -74,8 +74,11 @@ impl Timestamp {
     pub fn in_zone(&self, zone: &TimeZone) -> Self {
         let instant = self.instant();
         let offset = zone.to_offset(instant);
-        let stated =
-            if zone == &TimeZone::UTC { Zone::Utc } else { Zone::Offset(offset.seconds()) };
+        let stated = if zone == &TimeZone::UTC {
+            TimestampZone::Utc
+        } else {
+            TimestampZone::Offset(offset.seconds())
+        };
         Self { wall: offset.to_datetime(instant), digits: self.digits, zone: stated }
     }
 
@@ -83,17 +86,17 @@ impl Timestamp {
     /// without a zone is taken as local time in `zone`.
     pub fn to_local_seconds(&self, zone: &TimeZone) -> Self {
         let (wall, offset) = match self.zone {
-            Zone::Offset(seconds) => (self.wall, seconds),
-            Zone::Utc => {
+            TimestampZone::Offset(seconds) => (self.wall, seconds),
+            TimestampZone::Utc => {
                 let offset = zone.to_offset(self.instant());
                 (offset.to_datetime(self.instant()), offset.seconds())
             }
-            Zone::Unstated => {
+            TimestampZone::Unstated => {
                 let instant = zone.to_timestamp(self.wall).unwrap_or_else(|_| self.instant());
                 (self.wall, zone.to_offset(instant).seconds())
             }
         };
-        Self { wall, digits: 0, zone: Zone::Offset(offset) }
+        Self { wall, digits: 0, zone: TimestampZone::Offset(offset) }
     }
 
     /// The same instant in UTC, written with `Z`.
@@ -102,7 +105,7 @@ impl Timestamp {
     }
 
     /// `HH:MM:SS` as written, in the text's own offset.
-    pub fn clock(&self) -> String {
+    pub fn clock_text(&self) -> String {
         self.wall.strftime("%H:%M:%S").to_string()
     }
 
@@ -113,46 +116,46 @@ impl Timestamp {
 
     /// The format of Go's `time.RFC3339Nano`: no trailing zeros, `Z` for a zero offset.
     pub fn to_rfc3339_nano(&self) -> String {
-        let mut text = self.base();
+        let mut text = self.date_time_text();
         let fraction = format!("{:09}", self.wall.subsec_nanosecond());
         let fraction = fraction.trim_end_matches('0');
         if !fraction.is_empty() {
             text.push('.');
             text.push_str(fraction);
         }
-        text.push_str(&self.go_zone());
+        text.push_str(&self.go_offset_text());
         text
     }
 
     /// The format of Go's `time.RFC3339`: whole seconds.
     pub fn to_rfc3339_seconds(&self) -> String {
-        self.base() + &self.go_zone()
+        self.date_time_text() + &self.go_offset_text()
     }
 
     /// The format of Python's `datetime.isoformat`: six sub-second digits or none, never `Z`.
     pub fn to_isoformat(&self) -> String {
-        let mut text = self.base();
+        let mut text = self.date_time_text();
         let micros = self.wall.subsec_nanosecond() / 1000;
         if micros != 0 {
             text.push_str(&format!(".{micros:06}"));
         }
         match self.zone {
-            Zone::Utc => text.push_str("+00:00"),
-            Zone::Offset(seconds) => push_offset(&mut text, seconds),
-            Zone::Unstated => {}
+            TimestampZone::Utc => text.push_str("+00:00"),
+            TimestampZone::Offset(seconds) => push_offset(&mut text, seconds),
+            TimestampZone::Unstated => {}
         }
         text
     }
 
     fn offset(&self) -> Offset {
         match self.zone {
-            Zone::Utc | Zone::Unstated => Offset::UTC,
-            Zone::Offset(seconds) => Offset::from_seconds(seconds).unwrap_or(Offset::UTC),
+            TimestampZone::Utc | TimestampZone::Unstated => Offset::UTC,
+            TimestampZone::Offset(seconds) => Offset::from_seconds(seconds).unwrap_or(Offset::UTC),
         }
     }
 
     /// Date and time, written digit by digit: every record has a timestamp, and `strftime` takes three times as long.
-    fn base(&self) -> String {
+    fn date_time_text(&self) -> String {
         let wall = &self.wall;
         let (year, month, day) = (wall.year().unsigned_abs(), wall.month(), wall.day());
         let mut text = String::with_capacity(40);
@@ -170,14 +173,14 @@ impl Timestamp {
         ];
         for (number, before) in pairs {
             text.push_str(before);
-            push_pair(&mut text, number);
+            push_two_digits(&mut text, number);
         }
         text
     }
 
-    fn go_zone(&self) -> String {
+    fn go_offset_text(&self) -> String {
         match self.zone {
-            Zone::Offset(seconds) if seconds != 0 => {
+            TimestampZone::Offset(seconds) if seconds != 0 => {
                 let mut text = String::new();
                 push_offset(&mut text, seconds - seconds % 60);
                 text
@@ -189,19 +192,19 @@ impl Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = self.base();
+        let mut text = self.date_time_text();
         if self.digits > 0 {
             text.push('.');
             let mut rest = self.wall.subsec_nanosecond().unsigned_abs();
             for _ in 0..self.digits {
-                text.push(digit(rest / 100_000_000));
+                text.push(last_digit(rest / 100_000_000));
                 rest = rest % 100_000_000 * 10;
             }
         }
         match self.zone {
-            Zone::Utc => text.push('Z'),
-            Zone::Offset(seconds) => push_offset(&mut text, seconds),
-            Zone::Unstated => {}
+            TimestampZone::Utc => text.push('Z'),
+            TimestampZone::Offset(seconds) => push_offset(&mut text, seconds),
+            TimestampZone::Unstated => {}
         }
         f.pad(&text)
     }
@@ -218,7 +221,7 @@ impl FromStr for Timestamp {
 
     /// Parses ISO 8601 as agents write it: `T` or a space, any number of digits, `Z`, an offset or none.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse(text.trim()).ok_or_else(|| ParseTimestampError(text.to_owned()))
+        parse_timestamp(text.trim()).ok_or_else(|| ParseTimestampError(text.to_owned()))
     }
 }
 
@@ -235,13 +238,13 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-fn push_pair(text: &mut String, number: u16) {
-    text.push(digit(u32::from(number / 10)));
-    text.push(digit(u32::from(number)));
+fn push_two_digits(text: &mut String, number: u16) {
+    text.push(last_digit(u32::from(number / 10)));
+    text.push(last_digit(u32::from(number)));
 }
 
 /// The last digit of a number.
-fn digit(number: u32) -> char {
+fn last_digit(number: u32) -> char {
     char::from(b'0' + (number % 10) as u8)
 }
 
@@ -254,19 +257,27 @@ fn push_offset(text: &mut String, seconds: i32) {
     }
 }
 
-fn parse(text: &str) -> Option<Timestamp> {
-    let mut rest = Scanner(text.as_bytes());
-    let (year, month, day) =
-        (rest.number(4)?, rest.then(b'-')?.number(2)?, rest.then(b'-')?.number(2)?);
+fn parse_timestamp(text: &str) -> Option<Timestamp> {
+    let mut rest = TimestampScanner(text.as_bytes());
+    let (year, month, day) = (
+        rest.read_number(4)?,
+        rest.expect_byte(b'-')?.read_number(2)?,
+        rest.expect_byte(b'-')?.read_number(2)?,
+    );
     let date = Date::new(year as i16, month as i8, day as i8).ok()?;
     if rest.0.is_empty() {
-        return Some(Timestamp { wall: date.at(0, 0, 0, 0), digits: 0, zone: Zone::Unstated });
+        return Some(Timestamp {
+            wall: date.at(0, 0, 0, 0),
+            digits: 0,
+            zone: TimestampZone::Unstated,
+        });
     }
     rest.one_of(b"Tt ")?;
-    let (hour, minute) = (rest.number(2)?, rest.then(b':')?.number(2)?);
-    let second = if rest.peek() == Some(b':') { rest.then(b':')?.number(2)? } else { 0 };
-    let (nanos, digits) = rest.fraction()?;
-    let zone = rest.zone()?;
+    let (hour, minute) = (rest.read_number(2)?, rest.expect_byte(b':')?.read_number(2)?);
+    let second =
+        if rest.peek() == Some(b':') { rest.expect_byte(b':')?.read_number(2)? } else { 0 };
+    let (nanos, digits) = rest.read_fraction()?;
+    let zone = rest.read_zone()?;
     // Unix time has no leap seconds; second 60 becomes 59.
     let wall = date.to_datetime(
         jiff::civil::Time::new(hour as i8, minute as i8, second.min(59) as i8, nanos).ok()?,
@@ -274,14 +285,14 @@ fn parse(text: &str) -> Option<Timestamp> {
     (second <= 60).then_some(Timestamp { wall, digits, zone })
 }
 
-struct Scanner<'a>(&'a [u8]);
+struct TimestampScanner<'a>(&'a [u8]);
 
-impl Scanner<'_> {
+impl TimestampScanner<'_> {
     fn peek(&self) -> Option<u8> {
         self.0.first().copied()
     }
 
-    fn then(&mut self, byte: u8) -> Option<&mut Self> {
+    fn expect_byte(&mut self, byte: u8) -> Option<&mut Self> {
         self.one_of(&[byte]).map(|_| self)
     }
 
@@ -291,7 +302,7 @@ impl Scanner<'_> {
         Some(byte)
     }
 
-    fn number(&mut self, width: usize) -> Option<i32> {
+    fn read_number(&mut self, width: usize) -> Option<i32> {
         let digits = self.0.get(..width)?;
         let mut value = 0;
         for digit in digits {
@@ -301,34 +312,34 @@ impl Scanner<'_> {
         Some(value)
     }
 
-    fn fraction(&mut self) -> Option<(i32, u8)> {
+    fn read_fraction(&mut self) -> Option<(i32, u8)> {
         if self.one_of(b".,").is_none() {
             return Some((0, 0));
         }
         let count = self.0.iter().take_while(|b| b.is_ascii_digit()).count();
         let kept = count.min(9);
-        let nanos = self.number(kept).filter(|_| count > 0)? * 10_i32.pow(9 - kept as u32);
+        let nanos = self.read_number(kept).filter(|_| count > 0)? * 10_i32.pow(9 - kept as u32);
         self.0 = &self.0[count - kept..];
         Some((nanos, kept as u8))
     }
 
-    fn zone(&mut self) -> Option<Zone> {
+    fn read_zone(&mut self) -> Option<TimestampZone> {
         let Some(sign) = self.one_of(b"Zz+-") else {
-            return self.0.is_empty().then_some(Zone::Unstated);
+            return self.0.is_empty().then_some(TimestampZone::Unstated);
         };
         if sign.eq_ignore_ascii_case(&b'z') {
-            return self.0.is_empty().then_some(Zone::Utc);
+            return self.0.is_empty().then_some(TimestampZone::Utc);
         }
-        let mut seconds = self.number(2)? * 3600;
+        let mut seconds = self.read_number(2)? * 3600;
         for unit in [60, 1] {
             let colon = self.one_of(b":").is_some();
             if colon || !self.0.is_empty() {
-                seconds += self.number(2)? * unit;
+                seconds += self.read_number(2)? * unit;
             }
         }
         Offset::from_seconds(seconds).ok()?;
         let seconds = if sign == b'-' { -seconds } else { seconds };
-        self.0.is_empty().then_some(Zone::Offset(seconds))
+        self.0.is_empty().then_some(TimestampZone::Offset(seconds))
     }
 }
 
@@ -438,7 +449,7 @@ mod tests {
             let instant = jiff::Timestamp::new(seconds, 0).unwrap();
             let wall = Offset::UTC.to_datetime(instant);
             let wall = wall.with().subsec_nanosecond(nanos - nanos % unit).build().unwrap();
-            let original = Timestamp { wall, digits, zone: Zone::Offset(offset * 60) };
+            let original = Timestamp { wall, digits, zone: TimestampZone::Offset(offset * 60) };
             prop_assert_eq!(at(&original.to_string()), original);
         }
     }

@@ -4,7 +4,7 @@ mod tally;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::tally::{Ledger, Tally};
+pub use self::tally::{UsageLedger, UsageTally};
 use crate::timestamp::Timestamp;
 
 /// Billed tokens, with the same fields for all vendors.
@@ -40,19 +40,19 @@ impl Usage {
     }
 
     /// Raises each field to the larger value, for messages with several records and growing counts.
-    pub fn max(&mut self, other: &Usage) {
+    pub fn raise_to(&mut self, other: &Usage) {
         self.combine(other, u64::max);
     }
 
     /// Raises each field to the larger value, and returns the difference.
-    fn grow(&mut self, other: &Usage) -> Usage {
+    fn raise_and_diff(&mut self, other: &Usage) -> Usage {
         let before = *self;
-        self.max(other);
-        self.minus(&before)
+        self.raise_to(other);
+        self.subtract(&before)
     }
 
     /// Subtracts `other`, saturating at zero.
-    pub fn minus(mut self, other: &Usage) -> Usage {
+    pub fn subtract(mut self, other: &Usage) -> Usage {
         self.combine(other, u64::saturating_sub);
         self
     }
@@ -93,7 +93,7 @@ impl Usage {
     }
 
     /// All prompt tokens, cached or not.
-    pub fn prompt(&self) -> u64 {
+    pub fn prompt_tokens(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
@@ -104,13 +104,13 @@ impl Usage {
 }
 
 /// Minimum length of a globally unique message id.
-const UNIQUE: usize = 16;
+const MIN_UNIQUE_LENGTH: usize = 16;
 
 /// The key of a message across all sessions; `None` if another message may have the same id.
 ///
 /// An API's own message id is the same in the agent's file and in recorded API traffic.
-pub fn key(agent: &str, message: &str, at: Option<Timestamp>) -> Option<String> {
-    if message.len() >= UNIQUE {
+pub fn message_key(agent: &str, message: &str, at: Option<Timestamp>) -> Option<String> {
+    if message.len() >= MIN_UNIQUE_LENGTH {
         return Some(message.to_owned());
     }
     at.map(|at| format!("{agent}\n{message}\n{at}"))

@@ -1,7 +1,7 @@
 //! Variable-length integers with seven bits per byte, so that small numbers are short.
 
 /// Appends a number.
-pub fn write(bytes: &mut Vec<u8>, mut number: u64) {
+pub fn write_varint(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
         number >>= 7;
@@ -10,7 +10,7 @@ pub fn write(bytes: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Reads a number from the front; `None` if the bytes do not hold a complete one.
-pub fn read(bytes: &mut &[u8]) -> Option<u64> {
+pub fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
         let byte = *bytes.split_off_first()?;
@@ -33,9 +33,9 @@ mod tests {
         fn what_is_written_is_read(numbers: Vec<u64>) {
             let mut bytes = Vec::new();
             let numbers = numbers.into_iter().map(|number| number >> (number % 64));
-            let numbers: Vec<_> = numbers.inspect(|number| write(&mut bytes, *number)).collect();
+            let numbers: Vec<_> = numbers.inspect(|number| write_varint(&mut bytes, *number)).collect();
             let mut rest = bytes.as_slice();
-            let read: Vec<_> = std::iter::from_fn(|| read(&mut rest)).collect();
+            let read: Vec<_> = std::iter::from_fn(|| read_varint(&mut rest)).collect();
             prop_assert_eq!(read, numbers);
         }
     }

@@ -6,18 +6,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Modification time and mode of a session file, where known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Attributes {
+pub struct FileAttributes {
     /// Modification time in nanoseconds since the Unix epoch.
     pub modified: Option<i128>,
     /// Permission bits.
     pub mode: Option<u32>,
 }
 
-impl Attributes {
+impl FileAttributes {
     /// Reads the attributes from file metadata.
-    pub fn of(metadata: &Metadata) -> Self {
+    pub fn from_metadata(metadata: &Metadata) -> Self {
         Self {
-            modified: metadata.modified().ok().map(nanoseconds),
+            modified: metadata.modified().ok().map(unix_nanoseconds),
             mode: permission_bits(metadata),
         }
     }
@@ -29,27 +29,30 @@ impl Attributes {
     }
 
     /// The modification time.
-    pub fn time(&self) -> Option<SystemTime> {
+    pub fn modified_time(&self) -> Option<SystemTime> {
         let nanos = self.modified?;
-        let (seconds, rest) = (nanos.unsigned_abs() / SECOND, nanos.unsigned_abs() % SECOND);
+        let (seconds, rest) = (
+            nanos.unsigned_abs() / NANOSECONDS_PER_SECOND,
+            nanos.unsigned_abs() % NANOSECONDS_PER_SECOND,
+        );
         let distance = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(rest).ok()?);
         if nanos < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) }
     }
 
     /// Sets the attributes on a file that is still private to its owner.
-    pub fn give_to(&self, file: &File) -> io::Result<()> {
+    pub fn apply_to(&self, file: &File) -> io::Result<()> {
         if let Some(mode) = self.mode {
             set_mode(file, mode)?;
         }
-        self.time().map_or(Ok(()), |time| file.set_modified(time))
+        self.modified_time().map_or(Ok(()), |time| file.set_modified(time))
     }
 }
 
 /// Nanoseconds per second.
-const SECOND: u128 = 1_000_000_000;
+const NANOSECONDS_PER_SECOND: u128 = 1_000_000_000;
 
 /// Nanoseconds since the Unix epoch; negative before it.
-fn nanoseconds(time: SystemTime) -> i128 {
+fn unix_nanoseconds(time: SystemTime) -> i128 {
     let whole = |distance: Duration| i128::try_from(distance.as_nanos()).unwrap_or(i128::MAX);
     match time.duration_since(UNIX_EPOCH) {
         Ok(after) => whole(after),
@@ -86,10 +89,10 @@ mod tests {
         let day = Duration::from_secs(86_400);
         let far = [day, day * 365 * 400, Duration::new(1, 999_999_999)];
         for time in far.into_iter().flat_map(|it| [UNIX_EPOCH + it, UNIX_EPOCH - it]) {
-            let attributes = Attributes { modified: Some(nanoseconds(time)), mode: None };
-            assert_eq!(attributes.time(), Some(time));
+            let attributes = FileAttributes { modified: Some(unix_nanoseconds(time)), mode: None };
+            assert_eq!(attributes.modified_time(), Some(time));
         }
-        let beyond = Attributes { modified: Some(i128::MAX), mode: None };
-        assert_eq!(beyond.time(), None);
+        let beyond = FileAttributes { modified: Some(i128::MAX), mode: None };
+        assert_eq!(beyond.modified_time(), None);
     }
 }

@@ -7,10 +7,10 @@ use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::compress_bound;
 
 /// Level 3 takes 50 % longer and saves 6 % more.
-const LEVEL: i32 = 1;
+const COMPRESSION_LEVEL: i32 = 1;
 
 /// Output buffers above this capacity are dropped instead of cached.
-const MUCH: usize = 4 << 20;
+const MAX_RETAINED_BUFFER: usize = 4 << 20;
 
 thread_local! {
     static COMPRESSOR: RefCell<Option<(Compressor<'static>, Vec<u8>)>> = const { RefCell::new(None) };
@@ -18,12 +18,12 @@ thread_local! {
 }
 
 /// Compresses `raw` into a frame with a checksum, and passes the frame to `take`.
-pub fn compress<T>(raw: &[u8], take: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
+pub fn compress_frame<T>(raw: &[u8], take: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
     COMPRESSOR.with_borrow_mut(|kept| {
         let (compressor, frame) = match kept {
             Some(kept) => kept,
             None => {
-                let mut compressor = Compressor::new(LEVEL)?;
+                let mut compressor = Compressor::new(COMPRESSION_LEVEL)?;
                 compressor.include_checksum(true)?;
                 kept.insert((compressor, Vec::new()))
             }
@@ -32,7 +32,7 @@ pub fn compress<T>(raw: &[u8], take: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
         frame.reserve(compress_bound(raw.len()));
         compressor.compress_to_buffer(raw, frame)?;
         let taken = take(frame);
-        if frame.capacity() > MUCH {
+        if frame.capacity() > MAX_RETAINED_BUFFER {
             *frame = Vec::new();
         }
         Ok(taken)
@@ -40,7 +40,7 @@ pub fn compress<T>(raw: &[u8], take: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
 }
 
 /// Decompresses a frame. Fails if the content is longer than `length` bytes.
-pub fn decompress(data: &[u8], length: usize) -> io::Result<Vec<u8>> {
+pub fn decompress_frame(data: &[u8], length: usize) -> io::Result<Vec<u8>> {
     DECOMPRESSOR.with_borrow_mut(|kept| {
         let decompressor = match kept {
             Some(decompressor) => decompressor,

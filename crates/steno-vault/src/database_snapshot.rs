@@ -11,74 +11,77 @@ use std::time::SystemTime;
 
 use tempfile::TempDir;
 
-use crate::session_file::Source;
+use crate::session_file::SessionFile;
 use steno_model::durable::{FileError, OnPath};
 
 /// How often to retry a copy if the files change meanwhile.
-const ATTEMPTS: usize = 5;
+const MAX_COPY_ATTEMPTS: usize = 5;
 
 thread_local! {
-    static LAST: RefCell<Option<Arc<Snapshot>>> = const { RefCell::new(None) };
+    static LAST: RefCell<Option<Arc<DatabaseSnapshot>>> = const { RefCell::new(None) };
 }
 
 /// A folder with the copied files, removed on drop.
 #[derive(Debug)]
-pub(crate) struct Snapshot {
+pub(crate) struct DatabaseSnapshot {
     folder: TempDir,
-    stamp: Option<Stamp>,
+    stamps: Option<FileStamps>,
 }
 
 /// Path, length and modification time of each file, to detect changes.
-type Stamp = Vec<(PathBuf, u64, Option<SystemTime>)>;
+type FileStamps = Vec<(PathBuf, u64, Option<SystemTime>)>;
 
-impl Snapshot {
+impl DatabaseSnapshot {
     /// A copy of both files as they are now, from the cache if they are unchanged.
-    pub(crate) fn of(main: &Source, wal: Option<&Source>) -> Result<Arc<Self>, FileError> {
-        let stamp = stamp(main, wal);
+    pub(crate) fn take(
+        main: &SessionFile,
+        wal: Option<&SessionFile>,
+    ) -> Result<Arc<Self>, FileError> {
+        let stamp = file_stamps(main, wal);
         let last = LAST.with_borrow(Option::clone);
-        if let Some(last) = last.filter(|last| stamp.is_some() && last.stamp == stamp) {
+        if let Some(last) = last.filter(|last| stamp.is_some() && last.stamps == stamp) {
             return Ok(last);
         }
         LAST.set(None);
-        let snapshot = Arc::new(Self::make(main, wal)?);
-        if snapshot.stamp.is_some() {
+        let snapshot = Arc::new(Self::copy_files(main, wal)?);
+        if snapshot.stamps.is_some() {
             LAST.set(Some(Arc::clone(&snapshot)));
         }
         Ok(snapshot)
     }
 
     /// The path of the copied database.
-    pub(crate) fn database(&self) -> PathBuf {
+    pub(crate) fn database_path(&self) -> PathBuf {
         self.folder.path().join("database")
     }
 
-    fn make(main: &Source, wal: Option<&Source>) -> Result<Self, FileError> {
+    fn copy_files(main: &SessionFile, wal: Option<&SessionFile>) -> Result<Self, FileError> {
         let folder = tempfile::tempdir().on("create a folder for", main.path())?;
         let mut attempt = 1;
         loop {
-            let before = stamp(main, wal);
-            fill(main, &folder.path().join("database"))?;
+            let before = file_stamps(main, wal);
+            copy_file(main, &folder.path().join("database"))?;
             if let Some(wal) = wal {
-                fill(wal, &folder.path().join("database-wal"))?;
+                copy_file(wal, &folder.path().join("database-wal"))?;
             }
-            if before == stamp(main, wal) || attempt == ATTEMPTS {
-                return Ok(Self { folder, stamp: before });
+            if before == file_stamps(main, wal) || attempt == MAX_COPY_ATTEMPTS {
+                return Ok(Self { folder, stamps: before });
             }
             attempt += 1;
         }
     }
 }
 
-fn stamp(main: &Source, wal: Option<&Source>) -> Option<Stamp> {
-    [Some(main), wal].into_iter().flatten().map(stamp_of).collect()
+fn file_stamps(main: &SessionFile, wal: Option<&SessionFile>) -> Option<FileStamps> {
+    [Some(main), wal].into_iter().flatten().map(file_stamp).collect()
 }
 
-fn stamp_of(source: &Source) -> Option<(PathBuf, u64, Option<SystemTime>)> {
+fn file_stamp(source: &SessionFile) -> Option<(PathBuf, u64, Option<SystemTime>)> {
     let metadata = source.is_on_disk().then(|| fs::metadata(source.path()).ok())??;
     Some((source.path().to_owned(), metadata.len(), metadata.modified().ok()))
 }
 
-fn fill(source: &Source, target: &Path) -> Result<(), FileError> {
+fn copy_file(source: &SessionFile, target: &Path) -> Result<(), FileError> {
     if source.is_on_disk() {
         // A copy by path lets the file system share the data.
         let _ = fs::remove_file(target);

@@ -16,7 +16,7 @@ pub enum FormatError {
 
 impl FormatError {
     /// Whether the operating system failed to read the file. Its content may be valid.
-    pub fn is_of_system(&self) -> bool {
+    pub fn is_system_error(&self) -> bool {
         matches!(self, Self::File(error) if error.source.raw_os_error().is_some())
     }
 }

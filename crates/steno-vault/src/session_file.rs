@@ -14,30 +14,30 @@ use steno_model::durable::{FileError, OnPath};
 
 use self::file_reader::FileReader;
 pub use self::file_reader::take_read_failures;
-use crate::attributes::Attributes;
+use crate::attributes::FileAttributes;
 
 /// The largest file parsed as one document. A parsed document may need twenty times its size in memory.
-pub const DOCUMENT_LIMIT: u64 = 128 << 20;
+pub const MAX_DOCUMENT_SIZE: u64 = 128 << 20;
 
 /// Opens a file at a byte offset.
-type Opener = Arc<dyn Fn(u64) -> io::Result<Box<dyn BufRead>> + Send + Sync>;
+type FileOpener = Arc<dyn Fn(u64) -> io::Result<Box<dyn BufRead>> + Send + Sync>;
 
 /// The magic number of a zstd frame.
-const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// One file, or the rows of a database, in which an agent keeps a session.
 #[derive(Clone)]
-pub struct Source {
+pub struct SessionFile {
     name: String,
     path: PathBuf,
-    on_disk: bool,
-    gone: bool,
+    is_on_disk: bool,
+    is_gone: bool,
     /// Maximum bytes to hold in memory.
     limit: u64,
-    opener: Opener,
+    opener: FileOpener,
 }
 
-impl Source {
+impl SessionFile {
     /// A file on disk, known to its session as `name` (parts joined by `/`).
     pub fn on_disk(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
         let path = path.into();
@@ -46,13 +46,13 @@ impl Source {
         let open = move |at| -> io::Result<Box<dyn BufRead>> {
             Ok(Box::new(FileReader::open_at(&file, at)?))
         };
-        Self { on_disk: true, ..Self::anywhere(name, path, open) }
+        Self { is_on_disk: true, ..Self::with_opener(name, path, open) }
     }
 
     /// Bytes in memory that act as a file at `path`.
     pub fn in_memory(name: impl Into<String>, path: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
         let bytes: Arc<[u8]> = bytes.into();
-        Self::anywhere(name, path, move |at| {
+        Self::with_opener(name, path, move |at| {
             let mut input = Cursor::new(Arc::clone(&bytes));
             input.set_position(at);
             Ok(Box::new(input))
@@ -65,7 +65,7 @@ impl Source {
         path: impl Into<PathBuf>,
         open: impl Fn() -> io::Result<Box<dyn BufRead>> + Send + Sync + 'static,
     ) -> Self {
-        Self::anywhere(name, path, move |at| {
+        Self::with_opener(name, path, move |at| {
             let mut input = open()?;
             io::copy(&mut input.by_ref().take(at), &mut io::sink())?;
             Ok(input)
@@ -73,7 +73,7 @@ impl Source {
     }
 
     /// A file that `open` opens at any byte offset.
-    pub fn anywhere(
+    pub fn with_opener(
         name: impl Into<String>,
         path: impl Into<PathBuf>,
         open: impl Fn(u64) -> io::Result<Box<dyn BufRead>> + Send + Sync + 'static,
@@ -82,26 +82,26 @@ impl Source {
         Self {
             name,
             path,
-            on_disk: false,
-            gone: false,
-            limit: DOCUMENT_LIMIT,
+            is_on_disk: false,
+            is_gone: false,
+            limit: MAX_DOCUMENT_SIZE,
             opener: Arc::new(open),
         }
     }
 
     /// The bytes of `range` as a separate file named `name` inside this one.
-    pub fn part(&self, name: &str, range: Range<u64>) -> Self {
+    pub fn named_part(&self, name: &str, range: Range<u64>) -> Self {
         let (opener, length) = (Arc::clone(&self.opener), range.end - range.start);
         let open = move |at: u64| -> io::Result<Box<dyn BufRead>> {
             let at = at.min(length);
             Ok(Box::new(opener(range.start + at)?.take(length - at)))
         };
-        Self { limit: self.limit, ..Self::anywhere(name, self.path.join(name), open) }
+        Self { limit: self.limit, ..Self::with_opener(name, self.path.join(name), open) }
     }
 
     /// The bytes of `range` as if the file contained nothing else.
-    pub fn section(&self, range: Range<u64>) -> Self {
-        Self { path: self.path.clone(), ..self.part(&self.name, range) }
+    pub fn byte_range(&self, range: Range<u64>) -> Self {
+        Self { path: self.path.clone(), ..self.named_part(&self.name, range) }
     }
 
     /// The same file, of which at most `limit` bytes may be held in memory.
@@ -110,13 +110,13 @@ impl Source {
     }
 
     /// The same file, marked as deleted by its agent.
-    pub fn gone(self) -> Self {
-        Self { gone: true, ..self }
+    pub fn marked_gone(self) -> Self {
+        Self { is_gone: true, ..self }
     }
 
     /// Whether the file was already deleted when its session was last kept.
     pub fn is_gone(&self) -> bool {
-        self.gone
+        self.is_gone
     }
 
     /// The name inside the session, parts joined by `/`.
@@ -130,19 +130,19 @@ impl Source {
     }
 
     /// The modification time of the file at this path.
-    pub fn modified(&self) -> Option<SystemTime> {
-        self.attributes().time()
+    pub fn modified_time(&self) -> Option<SystemTime> {
+        self.attributes().modified_time()
     }
 
     /// The file system attributes of the file at this path.
-    pub fn attributes(&self) -> Attributes {
-        let metadata = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk);
-        metadata.as_ref().map(Attributes::of).unwrap_or_default()
+    pub fn attributes(&self) -> FileAttributes {
+        let metadata = std::fs::metadata(&self.path).ok().filter(|_| self.is_on_disk);
+        metadata.as_ref().map(FileAttributes::from_metadata).unwrap_or_default()
     }
 
     /// Whether the bytes come directly from the file at [`Source::path`].
     pub fn is_on_disk(&self) -> bool {
-        self.on_disk
+        self.is_on_disk
     }
 
     /// Opens a reader at the first byte.
@@ -156,8 +156,8 @@ impl Source {
     }
 
     /// The file's length in bytes. Reads the content if the file is not on disk.
-    pub fn length(&self) -> Result<u64, FileError> {
-        let file = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk);
+    pub fn read_length(&self) -> Result<u64, FileError> {
+        let file = std::fs::metadata(&self.path).ok().filter(|_| self.is_on_disk);
         match file {
             Some(file) => Ok(file.len()),
             None => io::copy(&mut self.open()?, &mut io::sink()).on("read", &self.path),
@@ -165,7 +165,7 @@ impl Source {
     }
 
     /// Reads a whole document. Fails if it is larger than [`DOCUMENT_LIMIT`].
-    pub fn bytes(&self) -> Result<Vec<u8>, FileError> {
+    pub fn read_bytes(&self) -> Result<Vec<u8>, FileError> {
         let mut bytes = Vec::new();
         self.open_document()?.read_to_end(&mut bytes).on("read", &self.path)?;
         Ok(bytes)
@@ -174,11 +174,11 @@ impl Source {
     /// Opens a reader for formats held in memory as a whole. The reader fails after [`DOCUMENT_LIMIT`]
     /// bytes.
     pub fn open_document(&self) -> Result<Box<dyn BufRead>, FileError> {
-        let metadata = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk);
+        let metadata = std::fs::metadata(&self.path).ok().filter(|_| self.is_on_disk);
         if metadata.is_some_and(|metadata| metadata.len() > self.limit) {
-            return Err(too_large()).on("read", &self.path);
+            return Err(too_large_error()).on("read", &self.path);
         }
-        let input = Limited { input: self.open()?, room: self.limit };
+        let input = LimitedInput { input: self.open()?, remaining: self.limit };
         Ok(Box::new(BufReader::new(input)))
     }
 }
@@ -190,12 +190,12 @@ fn exact_name(name: String, path: &Path) -> String {
         return name;
     }
     let count = name.split('/').count();
-    let mut parts: Vec<_> = path.iter().rev().take(count).map(escaped).collect();
+    let mut parts: Vec<_> = path.iter().rev().take(count).map(escape_invalid_utf8).collect();
     parts.reverse();
     parts.join("/")
 }
 
-fn escaped(part: &std::ffi::OsStr) -> String {
+fn escape_invalid_utf8(part: &std::ffi::OsStr) -> String {
     let chunks = part.as_encoded_bytes().utf8_chunks();
     let text = chunks.map(|chunk| {
         let bytes = chunk.invalid().iter().map(|byte| format!("%{byte:02X}"));
@@ -205,33 +205,33 @@ fn escaped(part: &std::ffi::OsStr) -> String {
 }
 
 /// Input that returns an error once it exceeds its limit.
-struct Limited {
+struct LimitedInput {
     input: Box<dyn BufRead>,
-    room: u64,
+    remaining: u64,
 }
 
-impl Read for Limited {
+impl Read for LimitedInput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read(buffer)?;
-        self.room = self.room.checked_sub(count as u64).ok_or_else(too_large)?;
+        self.remaining = self.remaining.checked_sub(count as u64).ok_or_else(too_large_error)?;
         Ok(count)
     }
 }
 
-fn too_large() -> io::Error {
-    let reason = format!("the document is larger than {} MiB", DOCUMENT_LIMIT >> 20);
+fn too_large_error() -> io::Error {
+    let reason = format!("the document is larger than {} MiB", MAX_DOCUMENT_SIZE >> 20);
     io::Error::new(io::ErrorKind::FileTooLarge, reason)
 }
 
 /// Decompresses the input if it starts with a zstd frame; otherwise returns it unchanged.
-pub fn unpacked(mut input: Box<dyn BufRead>) -> io::Result<Box<dyn BufRead>> {
-    if !input.fill_buf()?.starts_with(&ZSTD) {
+pub fn decompress_if_zstd(mut input: Box<dyn BufRead>) -> io::Result<Box<dyn BufRead>> {
+    if !input.fill_buf()?.starts_with(&ZSTD_MAGIC) {
         return Ok(input);
     }
     Ok(Box::new(BufReader::new(zstd::Decoder::with_buffer(input)?)))
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for SessionFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SessionFile").field("name", &self.name).field("path", &self.path).finish()
     }
@@ -248,12 +248,12 @@ mod tests {
         std::fs::write(&path, "0123456789").unwrap();
         let opened = || Ok(Box::new(Cursor::new("0123456789")) as Box<dyn BufRead>);
         for file in [
-            Source::on_disk("file", &path),
-            Source::in_memory("file", &path, b"0123456789".to_vec()),
-            Source::new("file", &path, opened),
+            SessionFile::on_disk("file", &path),
+            SessionFile::in_memory("file", &path, b"0123456789".to_vec()),
+            SessionFile::new("file", &path, opened),
         ] {
-            let part = file.part("inner", 2..8).part("innermost", 1..5);
-            assert_eq!(part.bytes().unwrap(), b"3456");
+            let part = file.named_part("inner", 2..8).named_part("innermost", 1..5);
+            assert_eq!(part.read_bytes().unwrap(), b"3456");
             let mut rest = String::new();
             part.open_at(3).unwrap().read_to_string(&mut rest).unwrap();
             part.open_at(9).unwrap().read_to_string(&mut rest).unwrap();
@@ -263,9 +263,9 @@ mod tests {
 
     #[test]
     fn a_document_has_a_limit() {
-        let mut input = Limited { input: Box::new(&b"abc"[..]), room: 3 };
+        let mut input = LimitedInput { input: Box::new(&b"abc"[..]), remaining: 3 };
         assert_eq!(input.read_to_end(&mut Vec::new()).unwrap(), 3);
-        let mut input = Limited { input: Box::new(&b"abcd"[..]), room: 3 };
+        let mut input = LimitedInput { input: Box::new(&b"abcd"[..]), remaining: 3 };
         let error = input.read_to_end(&mut Vec::new()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
     }

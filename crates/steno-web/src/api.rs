@@ -13,12 +13,12 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use steno_core::Problem;
-use steno_core::compare::compare;
-use steno_core::cost::report::{By, Group};
-use steno_core::index::Listed;
-use steno_core::index::mark::Shown;
+use steno_core::compare::compare_entries;
+use steno_core::cost::report::{GroupBy, ReportGroup};
+use steno_core::index::ListedSession;
+use steno_core::index::match_lines::LineLimits;
 use steno_core::vault::SessionDir;
-use steno_core::view::answer::{self, EntryRow, HitRow, NoteRow, SessionRow};
+use steno_core::view::json_rows::{self, EntryRow, HitRow, NoteRow, SessionRow};
 use uuid::Uuid;
 
 use crate::app::WebApp;
@@ -57,7 +57,7 @@ impl CheckedResponse {
 
     /// A response about all sessions.
     fn about_all_sessions(value: Value, library: &SessionLibrary) -> Result<Self, WebError> {
-        let troubled = library.query_index(|index| index.troubled_sessions(5))?;
+        let troubled = library.query_index(|index| index.damaged_sessions(5))?;
         let problems = troubled.iter().map(|one| format!("{}: {}", one.id, one.reason)).collect();
         Ok(Self { value, problems })
     }
@@ -147,8 +147,12 @@ pub(crate) async fn list_sessions(
     let listed = app.run_blocking(move |library| {
         let agent = Some(filters.agent.as_str()).filter(|agent| !agent.is_empty());
         let listed = library.list_sessions(agent, filters.limit)?;
-        let is_readable = |one: &&Listed| one.trouble.is_none() || one.session.totals.entries > 0;
-        let rows = listed.iter().filter(is_readable).map(|one| json!(SessionRow::of(&one.session)));
+        let is_readable =
+            |one: &&ListedSession| one.problem.is_none() || one.session.totals.entries > 0;
+        let rows = listed
+            .iter()
+            .filter(is_readable)
+            .map(|one| json!(SessionRow::from_session(&one.session)));
         CheckedResponse::about_all_sessions(rows.collect(), library)
     });
     Ok(listed.await?)
@@ -178,10 +182,10 @@ pub(crate) async fn list_entries(
 ) -> CheckedResult {
     let entries = app.run_blocking(move |library| {
         let opened = library.open_session(&agent, &id)?;
-        let notes = opened.dir.notes()?;
+        let notes = opened.dir.read_notes()?;
         let entries = opened.transcript.entries.iter().skip(part.from.unwrap_or(0));
         let entries = entries.take(part.count.unwrap_or(usize::MAX));
-        let rows = entries.map(|entry| json!(EntryRow::of(entry, &notes.all))).collect();
+        let rows = entries.map(|entry| json!(EntryRow::from_entry(entry, &notes.all))).collect();
         let problems = [opened.transcript.problems.as_slice(), &notes.problems].concat();
         Ok(CheckedResponse::new(rows, &problems))
     });
@@ -195,8 +199,8 @@ pub(crate) async fn search_entries(
 ) -> CheckedResult {
     let hits = app.run_blocking(move |library| {
         let (question, hits) = filters.search(library, filters.limit.unwrap_or(10))?;
-        let shown = Shown { lines: 3, context: 0 };
-        let row = |hit| json!(HitRow::of(hit, &question.lines(&hit.text, shown)));
+        let shown = LineLimits { max_lines: 3, context_lines: 0 };
+        let row = |hit| json!(HitRow::from_hit(hit, &question.matching_lines(&hit.text, shown)));
         CheckedResponse::about_all_sessions(hits.iter().map(row).collect(), library)
     });
     Ok(hits.await?)
@@ -218,23 +222,23 @@ pub(crate) async fn get_cost(
     Ok(rows.await?)
 }
 
-fn cost_rows(library: &SessionLibrary, accounts: &CostAccounts, by: By) -> Vec<Value> {
+fn cost_rows(library: &SessionLibrary, accounts: &CostAccounts, by: GroupBy) -> Vec<Value> {
     let CostAccounts { charges, costs, filter } = accounts;
-    let selected: Vec<usize> = charges.select(filter).collect();
-    let rows = charges.rows(costs, &selected, &Group { by, zone: &library.zone });
-    let sums = rows.iter().map(|row| (answer::cost::row_key(charges, by, row), &row.sum));
-    let total = charges.total(costs, &selected);
-    let sums = sums.chain([(answer::cost::total_key(), &total)]);
-    sums.map(|(key, sum)| Value::Object(answer::cost::sum(key, charges, sum))).collect()
+    let selected: Vec<usize> = charges.select_charges(filter).collect();
+    let rows = charges.report_rows(costs, &selected, &ReportGroup { by, zone: &library.zone });
+    let sums = rows.iter().map(|row| (json_rows::cost::row_key(charges, by, row), &row.sum));
+    let total = charges.sum_charges(costs, &selected);
+    let sums = sums.chain([(json_rows::cost::total_key(), &total)]);
+    sums.map(|(key, sum)| Value::Object(json_rows::cost::sum_object(key, charges, sum))).collect()
 }
 
 fn cost_blocks(library: &SessionLibrary, accounts: &CostAccounts) -> Vec<Value> {
     let CostAccounts { charges, costs, filter } = accounts;
-    let (blocks, total) = charges.blocks_begun(costs, filter);
+    let (blocks, total) = charges.blocks_started_in(costs, filter);
     let now = library.clock.now().instant().as_millisecond();
-    let sums = blocks.iter().map(|block| (answer::cost::block_key(block, now), &block.sum));
-    let sums = sums.chain([(answer::cost::total_key(), &total)]);
-    sums.map(|(key, sum)| Value::Object(answer::cost::sum(key, charges, sum))).collect()
+    let sums = blocks.iter().map(|block| (json_rows::cost::block_key(block, now), &block.sum));
+    let sums = sums.chain([(json_rows::cost::total_key(), &total)]);
+    sums.map(|(key, sum)| Value::Object(json_rows::cost::sum_object(key, charges, sum))).collect()
 }
 
 /// Same as `steno diff --json`.
@@ -244,8 +248,8 @@ pub(crate) async fn get_diff(
 ) -> JsonResult {
     let objects = app.run_blocking(move |library| {
         let (a, b) = (open_named(library, &both.a)?, open_named(library, &both.b)?);
-        let steps = compare(&a.transcript.entries, &b.transcript.entries);
-        Ok(answer::diff::objects(&a.transcript, &b.transcript, &steps))
+        let steps = compare_entries(&a.transcript.entries, &b.transcript.entries);
+        Ok(json_rows::diff::diff_objects(&a.transcript, &b.transcript, &steps))
     });
     Ok(Json(Value::Array(objects.await?)))
 }
@@ -264,7 +268,7 @@ pub(crate) async fn list_notes(
 ) -> CheckedResult {
     let notes = app.run_blocking(move |library| {
         let dir = library.session_dir(&agent, &id)?;
-        Ok(CheckedResponse::new(note_rows(&dir)?.into(), &dir.notes()?.problems))
+        Ok(CheckedResponse::new(note_rows(&dir)?.into(), &dir.read_notes()?.problems))
     });
     Ok(notes.await?)
 }
@@ -273,9 +277,9 @@ pub(crate) async fn list_notes(
 pub(crate) async fn list_all_notes(State(app): State<WebApp>) -> CheckedResult {
     let notes = app.run_blocking(|library| {
         let (mut rows, mut problems) = (Vec::new(), Vec::new());
-        for dir in library.vault.sessions()?.iter().chain(&library.vault.missing_sessions()?) {
+        for dir in library.vault.list_sessions()?.iter().chain(&library.vault.missing_sessions()?) {
             rows.extend(note_rows(dir)?);
-            problems.extend(dir.notes()?.problems);
+            problems.extend(dir.read_notes()?.problems);
         }
         Ok(CheckedResponse::new(rows.into(), &problems))
     });
@@ -283,7 +287,7 @@ pub(crate) async fn list_all_notes(State(app): State<WebApp>) -> CheckedResult {
 }
 
 fn note_rows(dir: &SessionDir) -> Result<Vec<Value>, WebError> {
-    Ok(dir.notes()?.all.iter().map(|note| json!(NoteRow::of(dir, note))).collect())
+    Ok(dir.read_notes()?.all.iter().map(|note| json!(NoteRow::from_note(dir, note))).collect())
 }
 
 /// Same as `steno annotate ID[:N] TEXT --json`.
@@ -303,8 +307,8 @@ pub(crate) async fn add_note(
             entry.ok_or_else(|| WebError::NotFound(format!("{agent}/{id}:{number}")))
         };
         let entry = entry.map(named).transpose()?.map(|entry| entry.entry_id);
-        let note = opened.dir.annotate(entry, text.trim(), &library.clock)?;
-        Ok(json!(NoteRow::of(&opened.dir, &note)))
+        let note = opened.dir.add_note(entry, text.trim(), &library.clock)?;
+        Ok(json!(NoteRow::from_note(&opened.dir, &note)))
     });
     Ok(Json(note.await?))
 }

@@ -1,7 +1,7 @@
 //! Charts as SVG: bars over time, and a share of the largest value.
 
 use maud::{Markup, html};
-use steno_core::view::amount::{dollars, round_up};
+use steno_core::view::amount::{format_dollars, round_up_scale};
 
 use crate::render::plain::{clean_text, visible_text};
 
@@ -17,7 +17,7 @@ const MAX_LABELS: usize = 12;
 
 /// A bar for each group: its name, and its cost if the price is known.
 pub(crate) fn bar_chart(title: &str, all: &[(String, Option<f64>)]) -> Markup {
-    let top = round_up(all.iter().filter_map(|(_, cost)| *cost).fold(0.0, f64::max));
+    let top = round_up_scale(all.iter().filter_map(|(_, cost)| *cost).fold(0.0, f64::max));
     let step = (RIGHT - LEFT) / all.len().max(1) as f64;
     let width = (step * 0.78).min(64.0);
     html! {
@@ -27,7 +27,7 @@ pub(crate) fn bar_chart(title: &str, all: &[(String, Option<f64>)]) -> Markup {
                     @let share = f64::from(quarter) / 4.0;
                     @let y = BOTTOM - share * (BOTTOM - TOP);
                     path.grid d={ "M" (LEFT) " " (y) "H" (RIGHT) } {}
-                    text x=(LEFT - 8.0) y=(y + 4.0) text-anchor="end" { (dollars(top * share)) }
+                    text x=(LEFT - 8.0) y=(y + 4.0) text-anchor="end" { (format_dollars(top * share)) }
                 }
                 @for (at, (name, cost)) in all.iter().enumerate() {
                     @let height = cost.unwrap_or(0.0) / top * (BOTTOM - TOP);
@@ -35,7 +35,7 @@ pub(crate) fn bar_chart(title: &str, all: &[(String, Option<f64>)]) -> Markup {
                     rect.bar x=(round_tenth(x - width / 2.0)) y=(round_tenth(BOTTOM - height))
                         width=(round_tenth(width)) height=(round_tenth(height)) rx="2"
                     {
-                        title { (clean_text(name)) ": " (cost.map_or("no price".to_owned(), dollars)) }
+                        title { (clean_text(name)) ": " (cost.map_or("no price".to_owned(), format_dollars)) }
                     }
                     @if at % all.len().div_ceil(MAX_LABELS) == 0 {
                         text x=(round_tenth(x)) y=(BOTTOM + 18.0) text-anchor="middle" { (short_label(name)) }

@@ -6,8 +6,8 @@ use std::thread;
 use jiff::tz::TimeZone;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use steno_core::vault::notes::Note;
-use steno_core::view::lanes::Lanes;
-use steno_core::view::pictures::Pictures;
+use steno_core::view::lanes::SubagentLanes;
+use steno_core::view::pictures::SessionPictures;
 use steno_core::{Entry, Session, Transcript};
 
 use crate::assets::{SCRIPT_BUNDLE, STYLE, csp_hash};
@@ -24,7 +24,7 @@ pub struct SessionExport<'a> {
     /// The entries.
     pub transcript: &'a Transcript,
     /// The pictures in the entries.
-    pub pictures: &'a Pictures,
+    pub pictures: &'a SessionPictures,
     /// The time zone of the times in the file.
     pub zone: &'a TimeZone,
     /// The address of an index that lists this file.
@@ -35,13 +35,13 @@ impl SessionExport<'_> {
     /// Renders the file.
     pub fn to_html(&self) -> String {
         let Transcript { session, entries, notes, .. } = self.transcript;
-        let (zone, lanes) = (self.zone, &Lanes::of(entries));
+        let (zone, lanes) = (self.zone, &SubagentLanes::from_entries(entries));
         let renderer = EntryRenderer { zone, pictures: self.pictures, base: None, lanes, notes };
         let body = html! {
             (self.top_bar())
             main.reading data-runs=[heading::lane_runs(lanes)] {
                 (heading::session_heading(session, zone))
-                (heading::session_notes(&Note::of_session(notes, entries), zone))
+                (heading::session_notes(&Note::for_session(notes, entries), zone))
                 ol.entries { @for part in render_entries(renderer, entries) { (PreEscaped(part)) } }
             }
             (minimap::minimap_strip(entries, lanes))

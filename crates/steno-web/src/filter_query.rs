@@ -1,8 +1,8 @@
 //! The query parameters that search and cost share. They have the names of the commands' flags.
 
 use serde::Deserialize;
-use steno_core::index::{Filter, Hit, Order, Query, Search};
-use steno_core::moment::{self, Edge, Here};
+use steno_core::index::{EntryFilter, SearchHit, SearchOrder, SearchQuery, SearchRequest};
+use steno_core::moment::{self, DayEdge, LocalNow};
 
 use crate::error::WebError;
 use crate::library::SessionLibrary;
@@ -28,21 +28,22 @@ pub(crate) struct FilterQuery {
 
 impl FilterQuery {
     /// Parses the fields into an index filter.
-    pub(crate) fn to_filter(&self, library: &SessionLibrary) -> Result<Filter, WebError> {
+    pub(crate) fn to_filter(&self, library: &SessionLibrary) -> Result<EntryFilter, WebError> {
         let set = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        let here = Here { now: library.clock.now(), zone: &library.zone };
-        let at =
-            |text: &str, edge| set(text).map(|text| moment::parse(&text, edge, &here)).transpose();
-        Ok(Filter {
+        let here = LocalNow { now: library.clock.now(), zone: &library.zone };
+        let at = |text: &str, edge| {
+            set(text).map(|text| moment::parse_moment(&text, edge, &here)).transpose()
+        };
+        Ok(EntryFilter {
             agent: set(&self.agent),
             project: set(self.project.trim_end_matches('/')),
             role: set(&self.role.to_lowercase()),
             tool: set(&self.tool),
             model: set(&self.model),
             thread: set(&self.thread),
-            since: at(&self.since, Edge::Begin)?,
-            until: at(&self.until, Edge::End)?,
-            errors: self.errors,
+            since: at(&self.since, DayEdge::Begin)?,
+            until: at(&self.until, DayEdge::End)?,
+            only_errors: self.errors,
             session: None,
         })
     }
@@ -52,12 +53,12 @@ impl FilterQuery {
         &self,
         library: &SessionLibrary,
         limit: usize,
-    ) -> Result<(Query, Vec<Hit>), WebError> {
-        let query = Query::parse(&self.q)?;
-        let search = Search {
+    ) -> Result<(SearchQuery, Vec<SearchHit>), WebError> {
+        let query = SearchQuery::parse(&self.q)?;
+        let search = SearchRequest {
             query: &query,
             filter: self.to_filter(library)?,
-            order: if self.sort == "time" { Order::Time } else { Order::Relevance },
+            order: if self.sort == "time" { SearchOrder::Time } else { SearchOrder::Relevance },
             limit,
             now: library.clock.now(),
         };

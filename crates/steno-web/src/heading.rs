@@ -3,9 +3,9 @@
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use steno_core::vault::notes::Note;
-use steno_core::view::amount::{dollars, short};
-use steno_core::view::lanes::Lanes;
-use steno_core::{Session, Status};
+use steno_core::view::amount::{format_count, format_dollars};
+use steno_core::view::lanes::SubagentLanes;
+use steno_core::{Session, SessionStatus};
 
 use crate::render::note::note_aside;
 use crate::render::plain::{clean_text, visible_text};
@@ -23,9 +23,9 @@ pub(crate) fn session_heading(session: &Session, zone: &TimeZone) -> Markup {
             @if let Some(length) = session_duration(session) { li { (length) } }
             li { (entry_count(session)) }
             @if !usage.is_empty() {
-                li { b { (short(usage.prompt())) } " tokens in, " b { (short(usage.output)) } " out" }
+                li { b { (format_count(usage.prompt_tokens())) } " tokens in, " b { (format_count(usage.output)) } " out" }
             }
-            @if let Some(cost) = session.totals.cost { li { b { (dollars(cost)) } } }
+            @if let Some(cost) = session.totals.cost { li { b { (format_dollars(cost)) } } }
             @for model in &session.models { li { (clean_text(model)) } }
             @if let Some(project) = &session.project { li { code { (clean_text(project)) } } }
             @if let Some(branch) = &session.branch { li { "on " code { (clean_text(branch)) } } }
@@ -44,8 +44,8 @@ pub(crate) fn session_notes(notes: &[&Note], zone: &TimeZone) -> Markup {
 }
 
 /// The runs of entries, if they are out of numeric order: first number and count of each.
-pub(crate) fn lane_runs(lanes: &Lanes) -> Option<String> {
-    let runs = lanes.runs();
+pub(crate) fn lane_runs(lanes: &SubagentLanes) -> Option<String> {
+    let runs = lanes.consecutive_runs();
     let pairs = runs.iter().map(|(first, count)| format!("{first} {count}"));
     (!runs.is_empty()).then(|| pairs.collect::<Vec<_>>().join(" "))
 }
@@ -61,10 +61,10 @@ pub(crate) fn agent_badge(session: &Session) -> Markup {
     html! {
         span.agent { (clean_text(&session.agent)) }
         @match session.status {
-            Status::Running => { " " span.agent.running { "running" } }
-            Status::Failed => { " " span.agent.failed { "failed" } }
-            Status::Canceled => { " " span.agent { "canceled" } }
-            Status::Completed => {}
+            SessionStatus::Running => { " " span.agent.running { "running" } }
+            SessionStatus::Failed => { " " span.agent.failed { "failed" } }
+            SessionStatus::Canceled => { " " span.agent { "canceled" } }
+            SessionStatus::Completed => {}
         }
     }
 }

@@ -8,14 +8,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use jiff::tz::TimeZone;
-use steno_core::cost::Prices;
-use steno_core::cost::charge::{Charges, Mode};
-use steno_core::cost::report::{By, Group, Sum};
-use steno_core::index::{Filter, Index, IndexCondition, IndexError, IndexSource, Listed};
+use steno_core::cost::PriceTable;
+use steno_core::cost::charge::{ChargeTable, CostMode};
+use steno_core::cost::report::{ChargeSum, GroupBy, ReportGroup};
+use steno_core::index::{
+    EntryFilter, Index, IndexCondition, IndexError, ListedSession, StoreIndex,
+};
 use steno_core::vault::{SessionDir, Vault};
-use steno_core::view::lanes::Lanes;
-use steno_core::view::pictures::Pictures;
-use steno_core::{Clock, Entry, Session, Status, Transcript};
+use steno_core::view::lanes::SubagentLanes;
+use steno_core::view::pictures::SessionPictures;
+use steno_core::{Clock, Entry, Session, SessionStatus, Transcript};
 
 use crate::error::WebError;
 use crate::options::ServerOptions;
@@ -42,9 +44,9 @@ pub(crate) struct SessionLibrary {
     /// The current time.
     pub(crate) clock: Clock,
     /// What tokens cost.
-    pub(crate) prices: Prices,
+    pub(crate) prices: PriceTable,
     pub(crate) vault: Vault,
-    source: IndexSource,
+    source: StoreIndex,
     idle_indexes: Mutex<Vec<Index>>,
     refreshed_at: Mutex<Option<Instant>>,
     /// When writing to the store last failed.
@@ -60,9 +62,9 @@ pub(crate) struct SessionLibrary {
 pub(crate) struct OpenedSession {
     pub(crate) dir: SessionDir,
     pub(crate) transcript: Transcript,
-    pub(crate) pictures: Pictures,
+    pub(crate) pictures: SessionPictures,
     /// The order and depth of subagents' entries.
-    pub(crate) lanes: Lanes,
+    pub(crate) lanes: SubagentLanes,
     /// The size of the session in the vault when it was parsed.
     pub(crate) size: u64,
     text_bytes: usize,
@@ -72,16 +74,16 @@ impl OpenedSession {
     /// The entries and their numbers, in display order.
     pub(crate) fn entries_in_order(&self) -> impl Iterator<Item = (usize, &Entry)> {
         let entries = &self.transcript.entries;
-        let numbers = (0..entries.len()).map(|place| self.lanes.number(place));
+        let numbers = (0..entries.len()).map(|place| self.lanes.number_at(place));
         numbers.map(|number| (number, &entries[number]))
     }
 }
 
 /// All sessions, with their costs and failures.
 pub(crate) struct SessionListing {
-    pub(crate) sessions: Vec<Listed>,
+    pub(crate) sessions: Vec<ListedSession>,
     /// By agent and session id.
-    pub(crate) costs: HashMap<(String, String), Sum>,
+    pub(crate) costs: HashMap<(String, String), ChargeSum>,
     pub(crate) failures: HashMap<(String, String), u64>,
 }
 
@@ -95,9 +97,9 @@ pub(crate) struct IndexEdition {
 
 /// Charges, and the cost of each.
 pub(crate) struct CostAccounts {
-    pub(crate) charges: Charges,
+    pub(crate) charges: ChargeTable,
     pub(crate) costs: Vec<Option<f64>>,
-    pub(crate) filter: Filter,
+    pub(crate) filter: EntryFilter,
 }
 
 impl SessionLibrary {
@@ -105,7 +107,7 @@ impl SessionLibrary {
     pub(crate) fn new(options: &ServerOptions) -> Self {
         let vault = Vault::new(options.store.join("vault"));
         Self {
-            source: IndexSource::new(&options.store, &vault, options.boot.clone()),
+            source: StoreIndex::new(&options.store, &vault, options.boot.clone()),
             vault,
             store: options.store.clone(),
             zone: options.zone.clone(),
@@ -126,7 +128,7 @@ impl SessionLibrary {
         &self,
         query: impl Fn(&Index) -> Result<T, IndexError>,
     ) -> Result<T, WebError> {
-        let idle = lock_unpoisoned(&self.idle_indexes).pop().filter(Index::is_in_place);
+        let idle = lock_unpoisoned(&self.idle_indexes).pop().filter(Index::is_current_file);
         if let Some(index) = idle
             && let Ok(value) = self.refresh_index(&index).and_then(|()| query(&index))
         {
@@ -139,7 +141,7 @@ impl SessionLibrary {
         {
             return Ok(value);
         }
-        let answer = self.source.ask(&mut |index| self.catch_up_index(index), &query)?;
+        let answer = self.source.query(&mut |index| self.catch_up_index(index), &query)?;
         *lock_unpoisoned(&self.condition) = answer.condition;
         *lock_unpoisoned(&self.blocked_since) = answer.index.is_read_only().then(Instant::now);
         self.return_index(answer.index);
@@ -175,7 +177,7 @@ impl SessionLibrary {
     /// Indexes new sessions.
     fn catch_up_index(&self, index: &Index) -> Result<(), IndexError> {
         let refreshed = self.source.catch_up(index, &mut |_, _| {})?;
-        self.indexed_sessions.fetch_add(refreshed.taken, Ordering::Relaxed);
+        self.indexed_sessions.fetch_add(refreshed.indexed, Ordering::Relaxed);
         if !index.is_in_memory() {
             *lock_unpoisoned(&self.condition) = IndexCondition::Current;
         }
@@ -205,7 +207,7 @@ impl SessionLibrary {
         let listing = Arc::new(SessionListing {
             sessions: self.list_sessions(None, None)?,
             costs: self.costs_by_session()?,
-            failures: self.query_index(Index::failures)?,
+            failures: self.query_index(Index::count_failures)?,
         });
         *last = Some((edition, Arc::clone(&listing)));
         Ok(listing)
@@ -217,10 +219,10 @@ impl SessionLibrary {
         &self,
         agent: Option<&str>,
         limit: Option<usize>,
-    ) -> Result<Vec<Listed>, WebError> {
-        let mut sessions = self.query_index(|index| index.sessions(agent, limit))?;
+    ) -> Result<Vec<ListedSession>, WebError> {
+        let mut sessions = self.query_index(|index| index.list_sessions(agent, limit))?;
         for session in sessions.iter_mut().map(|one| &mut one.session) {
-            let is_running = session.status == Status::Running;
+            let is_running = session.status == SessionStatus::Running;
             let dir =
                 self.session_dir(&session.agent, session.id.as_str()).ok().filter(|_| is_running);
             if dir.is_some_and(|dir| dir.is_imported().is_ok_and(|imported| !imported))
@@ -231,15 +233,19 @@ impl SessionLibrary {
         }
         sessions.retain(|one| {
             let Session { agent, id, totals, .. } = &one.session;
-            one.trouble.is_some() || !self.vault.is_empty_recording(agent, id, totals.entries)
+            one.problem.is_some() || !self.vault.is_empty_recording(agent, id, totals.entries)
         });
         Ok(sessions)
     }
 
-    fn costs_by_session(&self) -> Result<HashMap<(String, String), Sum>, WebError> {
-        let CostAccounts { charges, costs, .. } = self.cost_accounts(Filter::default())?;
-        let all: Vec<usize> = (0..charges.all.len()).collect();
-        let rows = charges.rows(&costs, &all, &Group { by: By::Session, zone: &self.zone });
+    fn costs_by_session(&self) -> Result<HashMap<(String, String), ChargeSum>, WebError> {
+        let CostAccounts { charges, costs, .. } = self.cost_accounts(EntryFilter::default())?;
+        let all: Vec<usize> = (0..charges.charges.len()).collect();
+        let rows = charges.report_rows(
+            &costs,
+            &all,
+            &ReportGroup { by: GroupBy::Session, zone: &self.zone },
+        );
         let named = rows.into_iter().filter_map(|row| {
             let key = row.key?;
             let (agent, id) = key.split_once('\n')?;
@@ -249,9 +255,9 @@ impl SessionLibrary {
     }
 
     /// The charges that match a filter, with their costs.
-    pub(crate) fn cost_accounts(&self, filter: Filter) -> Result<CostAccounts, WebError> {
-        let charges = self.query_index(|index| index.charges(&filter))?;
-        let costs = charges.costs(&self.prices, Mode::Auto);
+    pub(crate) fn cost_accounts(&self, filter: EntryFilter) -> Result<CostAccounts, WebError> {
+        let charges = self.query_index(|index| index.load_charges(&filter))?;
+        let costs = charges.charge_costs(&self.prices, CostMode::Auto);
         Ok(CostAccounts { charges, costs, filter })
     }
 
@@ -259,7 +265,7 @@ impl SessionLibrary {
     pub(crate) fn session_dir(&self, agent: &str, id: &str) -> Result<SessionDir, WebError> {
         let unknown = || WebError::NotFound(format!("{agent}/{id}"));
         let agent = agent.parse().map_err(|_| unknown())?;
-        let dir = self.vault.session(&agent, &id.parse().map_err(|_| unknown())?);
+        let dir = self.vault.session_dir(&agent, &id.parse().map_err(|_| unknown())?);
         if dir.exists() { Ok(dir) } else { Err(unknown()) }
     }
 
@@ -270,7 +276,7 @@ impl SessionLibrary {
         id: &str,
     ) -> Result<Arc<OpenedSession>, WebError> {
         let dir = self.session_dir(agent, id)?;
-        let size = dir.size()?;
+        let size = dir.stored_size()?;
         // The lock is held while parsing, so that several requests do not parse the same session.
         let mut opened = lock_unpoisoned(&self.open_sessions);
         if let Some(at) = opened.iter().position(|known| known.dir == dir && known.size == size) {
@@ -279,10 +285,10 @@ impl SessionLibrary {
             return Ok(known);
         }
         opened.retain(|known| known.dir != dir);
-        let transcript = dir.read()?;
-        let pictures = Pictures::find(&dir.bundle()?, &transcript.entries)?;
+        let transcript = dir.read_transcript()?;
+        let pictures = SessionPictures::find_in_bundle(&dir.kept_bundle()?, &transcript.entries)?;
         let text_bytes = transcript.entries.iter().map(|entry| entry.content.len()).sum();
-        let lanes = Lanes::of(&transcript.entries);
+        let lanes = SubagentLanes::from_entries(&transcript.entries);
         let new = Arc::new(OpenedSession { dir, transcript, pictures, lanes, size, text_bytes });
         opened.push(Arc::clone(&new));
         while opened.len() > MAX_OPEN_SESSIONS

@@ -104,7 +104,10 @@ async fn send_changes(
 fn read_state(library: &SessionLibrary, watched: &WatchTarget) -> Result<WatchedState, WebError> {
     if let (Some(agent), Some(id)) = (&watched.agent, &watched.id) {
         let dir = library.session_dir(agent, id)?;
-        return Ok(WatchedState::Session { size: dir.size()?, notes_size: dir.noted() });
+        return Ok(WatchedState::Session {
+            size: dir.stored_size()?,
+            notes_size: dir.notes_size(),
+        });
     }
     library.query_index(|_| Ok(()))?;
     Ok(WatchedState::Listing(edition_id(&library.index_edition())))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use steno_core::Clock;
-use steno_core::cost::Prices;
+use steno_core::cost::PriceTable;
 
 use crate::connections::ConnectionLimits;
 
@@ -23,7 +23,7 @@ pub struct ServerOptions {
     /// The current time.
     pub clock: Clock,
     /// What tokens cost.
-    pub prices: Prices,
+    pub prices: PriceTable,
     /// Identifies the time since the machine was started, where the system has such an id.
     pub boot: Option<String>,
     /// Where to listen.

@@ -18,10 +18,10 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use maud::{Render, html};
 use steno_core::Entry;
-use steno_core::entry::PRIMARY;
+use steno_core::entry::PRIMARY_SOURCE;
 use steno_core::vault::notes::Note;
-use steno_core::view::lanes::Lanes;
-use steno_core::view::pictures::Pictures;
+use steno_core::view::lanes::SubagentLanes;
+use steno_core::view::pictures::SessionPictures;
 
 use self::entry::EntryPlace;
 pub(crate) use self::entry::is_error_entry;
@@ -42,11 +42,11 @@ pub(crate) struct EntryRenderer<'a> {
     /// The time zone of displayed times.
     pub(crate) zone: &'a TimeZone,
     /// The pictures of the session.
-    pub(crate) pictures: &'a Pictures,
+    pub(crate) pictures: &'a SessionPictures,
     /// The address where the page requests more; `None` in an exported file, which contains everything.
     pub(crate) base: Option<&'a str>,
     /// The order and depth of subagents' entries.
-    pub(crate) lanes: &'a Lanes,
+    pub(crate) lanes: &'a SubagentLanes,
     /// The notes of the session.
     pub(crate) notes: &'a [Note],
 }
@@ -56,19 +56,19 @@ impl EntryRenderer<'_> {
     pub(crate) fn render_entries(&self, all: &[Entry], places: Range<usize>) -> String {
         let mut page = String::with_capacity(places.len().min(all.len()) * ENTRY_BYTES_ESTIMATE);
         let places = places.start.min(all.len())..places.end.min(all.len());
-        let at = |place: usize| &all[self.lanes.number(place)];
+        let at = |place: usize| &all[self.lanes.number_at(place)];
         let mut before = places.start.checked_sub(1).map(at);
         let mut last = before.and_then(|entry| self.wall_time(entry));
         for place in places {
             let entry = at(place);
             let now = self.wall_time(entry);
-            let depth = self.lanes.depth(place);
-            let above = place.checked_sub(1).map_or(0, |before| self.lanes.depth(before));
+            let depth = self.lanes.depth_at(place);
+            let above = place.checked_sub(1).map_or(0, |before| self.lanes.depth_at(before));
             let lane = LaneChange { before, entry, depth, is_back: above > depth };
             lane.render_breaks(&mut page, last, now);
             let earlier = (0..place).rev().take(MODEL_LOOKBACK);
             let place = EntryPlace {
-                number: self.lanes.number(place),
+                number: self.lanes.number_at(place),
                 depth,
                 last_model: earlier.map(at).find_map(|entry| entry.model.as_deref()),
                 time: now.filter(|now| last.is_none_or(|last| is_other_minute(last, *now))),
@@ -98,7 +98,7 @@ impl LaneChange<'_> {
     fn render_breaks(&self, page: &mut String, last: Option<DateTime>, now: Option<DateTime>) {
         let Self { before, entry, depth, is_back } = *self;
         let day = now.filter(|now| last.is_none_or(|last| last.date() != now.date()));
-        let source = before.map_or(PRIMARY, |before| before.source.as_str());
+        let source = before.map_or(PRIMARY_SOURCE, |before| before.source.as_str());
         if day.is_none() && source == entry.source {
             return;
         }

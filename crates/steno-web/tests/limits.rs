@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use steno_core::Clock;
-use steno_core::cost::Prices;
+use steno_core::cost::PriceTable;
 use steno_web::{ConnectionLimits, ServerOptions, WebServer};
 use tempfile::TempDir;
 
@@ -30,7 +30,7 @@ impl RunningServer {
             store: store.path().to_owned(),
             zone: TimeZone::UTC,
             clock: Clock::system(),
-            prices: Prices::default(),
+            prices: PriceTable::default(),
             boot: None,
             address: "127.0.0.1:0".parse().unwrap(),
             resume: Some(std::sync::Arc::new(|_, _| Err("not in this test".to_owned()))),

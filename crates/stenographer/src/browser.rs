@@ -23,7 +23,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
-use steno_core::index::Listed;
+use steno_core::index::ListedSession;
 use steno_core::{SessionId, Transcript};
 
 use self::draw::TerminalPalette;
@@ -49,7 +49,7 @@ pub(crate) struct SessionName {
 }
 
 impl SessionName {
-    fn from_listed(listed: &Listed) -> Self {
+    fn from_listed(listed: &ListedSession) -> Self {
         Self { agent: listed.session.agent.clone(), id: listed.session.id.clone() }
     }
 }
@@ -73,7 +73,7 @@ pub(crate) enum WorkerResponse {
     /// Progress of the index update.
     Indexing(String),
     /// The sessions.
-    Listed(Result<Vec<Listed>, String>),
+    Listed(Result<Vec<ListedSession>, String>),
     /// The list is complete. The text explains why sessions may be missing.
     UpToDate(Option<String>),
     /// The hits of a query.
@@ -105,7 +105,7 @@ pub(crate) fn run_browser(
     browser.worker.submit(WorkerRequest::List);
     let exit = loop {
         let Some(name) = browser.run_until_left()? else { break CommandExit::Done };
-        let session = store.vault.session(&name.agent.parse()?, &name.id);
+        let session = store.vault.session_dir(&name.agent.parse()?, &name.id);
         match resume::resume_session(ui, env, session) {
             Ok(exit) => break exit,
             Err(error) => browser.state.notice = Some(error.to_line()),

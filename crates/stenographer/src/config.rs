@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use steno_core::cost::{Price, Prices, Rates};
+use steno_core::cost::{ModelPrice, PriceTable, TokenRates};
 use steno_gateway::{DEFAULT_BODY_LIMIT, Upstream, Upstreams};
 use toml_edit::{Document, Item, Table, TableLike};
 
@@ -69,7 +69,7 @@ impl Config {
     }
 
     /// Returns the bundled prices, overridden by the user's own.
-    pub(crate) fn prices(&self) -> Result<Prices, CommandError> {
+    pub(crate) fn prices(&self) -> Result<PriceTable, CommandError> {
         self.parse_prices().map_err(|error| {
             error.hint(
                 "prices are dollars per million tokens: [prices.\"model\"] input = 3 output = 15",
@@ -77,23 +77,23 @@ impl Config {
         })
     }
 
-    fn parse_prices(&self) -> Result<Prices, CommandError> {
+    fn parse_prices(&self) -> Result<PriceTable, CommandError> {
         let settings = self.parse_toml()?;
-        let mut prices = Prices::bundled();
+        let mut prices = PriceTable::bundled();
         for (model, item) in self.table_entries(&settings, "prices")? {
             let table = item.as_table_like().ok_or_else(|| {
                 self.error_at(item.span(), &format!("prices of {model} are not a table"))
             })?;
             let rates = self.parse_rates(model, table, item.span())?;
             let (model, rates) = (model.to_owned(), vec![rates]);
-            let price = Price { model, rates, source: String::new(), date: String::new() };
+            let price = ModelPrice { model, rates, source: String::new(), date: String::new() };
             prices.override_with([price]);
         }
         for (model, item) in self.table_entries(&settings, "aliases")? {
             let like = item.as_str().ok_or_else(|| {
                 self.error_at(item.span(), &format!("the alias {model} is not a model's name"))
             })?;
-            prices.alias(model, like);
+            prices.add_alias(model, like);
         }
         Ok(prices)
     }
@@ -173,7 +173,7 @@ impl Config {
         model: &str,
         table: &dyn TableLike,
         span: Option<Range<usize>>,
-    ) -> Result<Rates, CommandError> {
+    ) -> Result<TokenRates, CommandError> {
         let mut rates = [None; RATE_NAMES.len()];
         for (name, item) in table.iter() {
             let kind = RATE_NAMES.iter().position(|kind| *kind == name).ok_or_else(|| {
@@ -188,7 +188,7 @@ impl Config {
         let [input, output, cache_read, cache_write_5m, cache_write_1h] = rates;
         let missing = || self.error_at(span, &format!("{model} needs both input and output"));
         let (input, output) = input.zip(output).ok_or_else(missing)?;
-        Ok(Rates { above: 0, input, output, cache_read, cache_write_5m, cache_write_1h })
+        Ok(TokenRates { above: 0, input, output, cache_read, cache_write_5m, cache_write_1h })
     }
 
     fn error_at(&self, span: Option<Range<usize>>, reason: &str) -> CommandError {

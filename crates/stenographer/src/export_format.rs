@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use jiff::tz::TimeZone;
 use steno_core::durable;
 use steno_core::format::{chibi, devflow, leslie, native, weakincentives};
-use steno_core::view::pictures::Pictures;
+use steno_core::view::pictures::SessionPictures;
 use steno_core::{Transcript, view};
 use steno_web::export::SessionExport as Page;
 
@@ -57,7 +57,7 @@ impl ExportFormat {
 /// A transcript to export.
 pub(crate) struct TranscriptExport<'a> {
     pub(crate) transcript: &'a Transcript,
-    pub(crate) pictures: &'a Pictures,
+    pub(crate) pictures: &'a SessionPictures,
     pub(crate) format: ExportFormat,
     pub(crate) out: Option<&'a Path>,
 }
@@ -91,11 +91,13 @@ impl TranscriptExport<'_> {
     fn render_text(&self, zone: &TimeZone) -> Option<String> {
         let Self { transcript, pictures, .. } = *self;
         match self.format {
-            ExportFormat::Weakincentives => Some(weakincentives::render(self.transcript, false)),
+            ExportFormat::Weakincentives => {
+                Some(weakincentives::render_lines(self.transcript, false))
+            }
             ExportFormat::Json => Some(native::render_json(self.transcript)),
             ExportFormat::Jsonl => Some(native::render_lines(self.transcript)),
-            ExportFormat::Md => Some(view::markdown::render(self.transcript)),
-            ExportFormat::Atif => Some(view::atif::render(self.transcript)),
+            ExportFormat::Md => Some(view::markdown::render_markdown(self.transcript)),
+            ExportFormat::Atif => Some(view::atif::render_atif(self.transcript)),
             ExportFormat::Html => Some(Page { transcript, pictures, zone, index: None }.to_html()),
             ExportFormat::Leslie | ExportFormat::Devflow | ExportFormat::Chibi => None,
         }
@@ -110,13 +112,13 @@ impl TranscriptExport<'_> {
         Ok(match self.format {
             ExportFormat::Leslie => {
                 let mut local = transcript.clone();
-                leslie::localize(&mut local, &env.zone);
-                leslie::write(&local, dir, &env.clock)?
+                leslie::localize_times(&mut local, &env.zone);
+                leslie::write_units(&local, dir, &env.clock)?
             }
             ExportFormat::Devflow => {
-                vec![devflow::write(transcript, dir, devflow::Shape::Shipped)?]
+                vec![devflow::write_run(transcript, dir, devflow::RunFileShape::Shipped)?]
             }
-            ExportFormat::Chibi => vec![chibi::write(transcript, dir)?],
+            ExportFormat::Chibi => vec![chibi::write_context(transcript, dir)?],
             _ => Vec::new(),
         })
     }

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use steno_core::Clock;
-use steno_core::index::attribution::TimeSpan;
-use steno_core::index::pending::{Marker, Pending};
-use steno_core::index::{GATHERED, Healed, Index, IndexError, Prepared};
+use steno_core::index::attribution::MillisecondSpan;
+use steno_core::index::pending_sessions::{PendingMarker, PendingSessions};
+use steno_core::index::{Index, IndexError, MAX_BATCH_BYTES, PreparedSession, RebuildReason};
 use steno_core::vault::{SessionDir, Vault};
 
 use crate::error::CommandError;
@@ -17,10 +17,10 @@ const MAX_BATCH: usize = 256;
 /// Queues sessions for the index. Sessions that fail stay marked, and the next search indexes them.
 pub(crate) struct Indexer {
     store: PathBuf,
-    pending: Pending,
+    pending: PendingSessions,
     index: Option<Index>,
-    batch: Vec<Prepared>,
-    markers: Vec<Marker>,
+    batch: Vec<PreparedSession>,
+    markers: Vec<PendingMarker>,
     batch_size: usize,
     failure: Option<CommandError>,
 }
@@ -29,7 +29,7 @@ impl Indexer {
     pub(crate) fn new(store: &Path) -> Self {
         Self {
             store: store.to_owned(),
-            pending: Pending::new(store),
+            pending: PendingSessions::new(store),
             index: None,
             batch: Vec::new(),
             markers: Vec::new(),
@@ -39,20 +39,24 @@ impl Indexer {
     }
 
     /// Marks a session as pending before writing it. A failure to mark is ignored.
-    pub(crate) fn mark(&self, dir: &SessionDir) -> Option<Marker> {
-        self.pending.mark(dir).ok()
+    pub(crate) fn mark(&self, dir: &SessionDir) -> Option<PendingMarker> {
+        self.pending.mark_session(dir).ok()
     }
 
     /// Queues a session that was parsed during its import.
-    pub(crate) fn add_prepared(&mut self, prepared: Prepared, marker: Option<Marker>) {
-        self.batch_size += prepared.size();
+    pub(crate) fn add_prepared(
+        &mut self,
+        prepared: PreparedSession,
+        marker: Option<PendingMarker>,
+    ) {
+        self.batch_size += prepared.size_bytes();
         self.batch.push(prepared);
         self.markers.extend(marker);
     }
 
     /// Returns whether the batch is full.
     pub(crate) fn is_full(&self) -> bool {
-        self.batch_size >= GATHERED || self.batch.len() >= MAX_BATCH
+        self.batch_size >= MAX_BATCH_BYTES || self.batch.len() >= MAX_BATCH
     }
 
     /// Drops the batch, as its sessions were not written after all. They stay marked.
@@ -63,10 +67,13 @@ impl Indexer {
     }
 
     /// Queues a session read from the vault.
-    pub(crate) fn add_from_vault(&mut self, dir: &SessionDir, marker: Option<Marker>) {
-        match self.open_index().and_then(|index| Ok((index.take(dir)?, index.is_in_place()))) {
+    pub(crate) fn add_from_vault(&mut self, dir: &SessionDir, marker: Option<PendingMarker>) {
+        match self
+            .open_index()
+            .and_then(|index| Ok((index.read_session(dir)?, index.is_current_file())))
+        {
             Ok((Some(prepared), _)) => self.add_prepared(prepared, marker),
-            Ok((None, true)) => marker.into_iter().for_each(Marker::done),
+            Ok((None, true)) => marker.into_iter().for_each(PendingMarker::remove),
             Ok((None, false)) => self.index = None,
             Err(error) => self.handle_error(error),
         }
@@ -77,7 +84,7 @@ impl Indexer {
     pub(crate) fn attribute_traffic(
         &mut self,
         vault: &Vault,
-        span: TimeSpan,
+        span: MillisecondSpan,
     ) -> Result<(), CommandError> {
         let clock = Clock::system();
         let changed = self.open_index()?.attribute_traffic(vault, span, &clock)?;
@@ -94,7 +101,7 @@ impl Indexer {
     /// Writes the batch. Returns the last error since the previous call.
     pub(crate) fn flush(&mut self) -> Result<(), CommandError> {
         self.write_batch();
-        self.index.iter().for_each(Index::settle);
+        self.index.iter().for_each(Index::checkpoint_log);
         self.failure.take().map_or(Ok(()), Err)
     }
 
@@ -106,9 +113,11 @@ impl Indexer {
         if gathered.is_empty() {
             return;
         }
-        match self.open_index().and_then(|index| index.put(&gathered).map(|()| index.is_in_place()))
+        match self
+            .open_index()
+            .and_then(|index| index.write_sessions(&gathered).map(|()| index.is_current_file()))
         {
-            Ok(true) => markers.into_iter().for_each(Marker::done),
+            Ok(true) => markers.into_iter().for_each(PendingMarker::remove),
             // Another process builds a new index, which includes the marked sessions.
             Ok(false) => self.index = None,
             Err(error) => self.handle_error(error),
@@ -116,7 +125,7 @@ impl Indexer {
     }
 
     fn open_index(&mut self) -> Result<&Index, IndexError> {
-        match self.index.take().filter(Index::is_in_place) {
+        match self.index.take().filter(Index::is_current_file) {
             Some(index) => Ok(self.index.insert(index)),
             None => {
                 let index = Index::open(&self.store)?;
@@ -129,9 +138,9 @@ impl Indexer {
 
     fn handle_error(&mut self, error: IndexError) {
         self.index = None;
-        if error.is_damage() {
+        if error.is_corruption() {
             // The next query indexes everything again.
-            match Index::anew(&self.store, Some(Healed::Damaged)) {
+            match Index::rebuild(&self.store, Some(RebuildReason::Damaged)) {
                 Ok(index) => self.index = Some(index),
                 Err(error) => self.failure = Some(error.into()),
             }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use steno_core::durable::{self, FileError};
-use steno_core::repository::{Likeness, Repository};
+use steno_core::repository::{CheckoutMatch, GitCheckout};
 
 /// Limit of folders checked in one search.
 const MAX_FOLDERS: usize = 20_000;
@@ -16,7 +16,7 @@ const MAX_FOLDERS: usize = 20_000;
 #[derive(Debug)]
 pub(crate) struct KnownProjects {
     path: PathBuf,
-    folders: BTreeMap<PathBuf, Repository>,
+    folders: BTreeMap<PathBuf, GitCheckout>,
     checked_folders: BTreeSet<PathBuf>,
 }
 
@@ -37,7 +37,7 @@ impl KnownProjects {
     }
 
     /// Returns the repository of `folder` at its last import.
-    pub(crate) fn repository(&self, folder: &Path) -> Option<&Repository> {
+    pub(crate) fn repository(&self, folder: &Path) -> Option<&GitCheckout> {
         self.folders.get(folder)
     }
 
@@ -52,7 +52,7 @@ impl KnownProjects {
         if !folder.is_absolute() || !self.checked_folders.insert(folder.to_owned()) {
             return Ok(());
         }
-        let Some(repository) = Repository::of(folder) else { return Ok(()) };
+        let Some(repository) = GitCheckout::containing_folder(folder) else { return Ok(()) };
         if self.folders.get(folder) == Some(&repository) {
             return Ok(());
         }
@@ -63,12 +63,12 @@ impl KnownProjects {
     }
 
     /// Searches for `lost`: among the known folders, beside them, and up to two levels below its former parent.
-    pub(crate) fn find_moved(&self, lost: &Repository) -> ProjectSearch {
+    pub(crate) fn find_moved(&self, lost: &GitCheckout) -> ProjectSearch {
         let candidates = self.candidates(&lost.root);
-        let mut best: Option<Likeness> = None;
+        let mut best: Option<CheckoutMatch> = None;
         let mut matches = Vec::new();
-        for repository in candidates.iter().filter_map(|folder| Repository::at(folder)) {
-            let likeness = lost.likeness(&repository);
+        for repository in candidates.iter().filter_map(|folder| GitCheckout::at_root(folder)) {
+            let likeness = lost.match_with(&repository);
             if likeness > best {
                 matches.clear();
                 best = likeness;
@@ -100,7 +100,7 @@ impl KnownProjects {
     }
 }
 
-fn read_projects(path: &Path) -> BTreeMap<PathBuf, Repository> {
+fn read_projects(path: &Path) -> BTreeMap<PathBuf, GitCheckout> {
     let bytes = fs::read(path).ok();
     bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! Parses dates and times in the user's time zone.
 
 use steno_core::Timestamp;
-use steno_core::moment::{self, Edge, Here};
+use steno_core::moment::{self, DayEdge, LocalNow};
 
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
@@ -9,11 +9,11 @@ use crate::process_environment::ProcessEnvironment;
 /// Parses `2026-01-05`, `2026-01-05T09:15`, or `90m`, `12h`, `7d`, `2w` ago.
 pub(crate) fn parse_moment(
     text: &str,
-    edge: Edge,
+    edge: DayEdge,
     env: &ProcessEnvironment,
 ) -> Result<Timestamp, CommandError> {
-    let here = Here { now: env.clock.now(), zone: &env.zone };
-    moment::parse(text, edge, &here).map_err(|error| {
+    let here = LocalNow { now: env.clock.now(), zone: &env.zone };
+    moment::parse_moment(text, edge, &here).map_err(|error| {
         CommandError::user(error).hint(
             "use a date such as 2026-01-05, a time such as 2026-01-05T09:15, or 90m, 12h, 7d, 2w ago",
         )

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use steno_core::Session;
 use steno_core::durable::OnPath;
-use steno_core::repository::{Repository, remote_name};
+use steno_core::repository::{GitCheckout, normalize_remote_url};
 
 use crate::error::CommandError;
 use crate::known_projects::KnownProjects;
@@ -72,8 +72,8 @@ fn find_moved_folder(
 }
 
 /// Returns the repository that the agent recorded.
-fn repository_from_agent(session: &Session, folder: &Path) -> Option<Repository> {
+fn repository_from_agent(session: &Session, folder: &Path) -> Option<GitCheckout> {
     let url = session.extra.get("git")?.get("repository_url")?.as_str()?;
-    let remote = Some(remote_name(url)?);
-    Some(Repository { root: folder.to_owned(), remote, first: None })
+    let remote = Some(normalize_remote_url(url)?);
+    Some(GitCheckout { root: folder.to_owned(), remote, first: None })
 }

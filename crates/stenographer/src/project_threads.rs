@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use steno_core::thread::guide::{Guide, Outcome};
-use steno_core::thread::{Id, IdSource, Objective, Thread, ThreadError, ThreadStore, Warning};
+use steno_core::thread::guide::{GuideOutcome, LeslieGuide};
+use steno_core::thread::{
+    IdSource, LeslieId, Objective, Thread, ThreadError, ThreadStore, ThreadWarning,
+};
 
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
@@ -105,7 +107,7 @@ impl ProjectThreads {
 
     /// Finds a thread by id, unique prefix, or `latest`.
     pub(crate) fn find_thread(&self, text: &str) -> Result<Thread, CommandError> {
-        let mut threads = self.store.threads(None).map_err(explain_thread_error)?;
+        let mut threads = self.store.list_threads(None).map_err(explain_thread_error)?;
         let ids: Vec<_> = threads.iter().map(|thread| thread.id.as_str()).collect();
         let at = IdQuery { noun: "thread", text, prefix: "thread-" }.find_index(&ids)?;
         Ok(threads.swap_remove(at))
@@ -120,13 +122,13 @@ impl ProjectThreads {
     pub(crate) fn warn_missing_paths(
         &self,
         ui: &mut Ui,
-        thread: &Id,
+        thread: &LeslieId,
         scope: &[String],
-        warnings: &[Warning],
+        warnings: &[ThreadWarning],
     ) -> Result<(), CommandError> {
-        let folder = self.store.folder(thread).map_err(explain_thread_error)?;
+        let folder = self.store.thread_folder(thread).map_err(explain_thread_error)?;
         for path in scope {
-            let leads_out = warnings.contains(&Warning::LeadsOut(path.clone()));
+            let leads_out = warnings.contains(&ThreadWarning::LeadsOut(path.clone()));
             if !leads_out && !folder.join(path).exists() {
                 ui.warning(format_args!("{thread} has no such file or folder: {path}"));
             }
@@ -137,7 +139,7 @@ impl ProjectThreads {
 
     /// Finds an objective by id, unique prefix, or `latest`.
     pub(crate) fn find_objective(&self, text: &str) -> Result<Objective, CommandError> {
-        let mut objectives = self.store.objectives().map_err(explain_thread_error)?;
+        let mut objectives = self.store.list_objectives().map_err(explain_thread_error)?;
         let ids: Vec<_> = objectives.iter().map(|objective| objective.id.as_str()).collect();
         let at = IdQuery { noun: "objective", text, prefix: "obj-" }.find_index(&ids)?;
         Ok(objectives.swap_remove(at))
@@ -204,22 +206,26 @@ where
 }
 
 /// Prints warnings.
-pub(crate) fn report_warnings(ui: &mut Ui, warnings: &[Warning]) {
+pub(crate) fn report_warnings(ui: &mut Ui, warnings: &[ThreadWarning]) {
     for warning in warnings {
         ui.warning(match warning {
-            Warning::TargetNotFound(id) | Warning::ReferencedNotFound(id) => {
+            ThreadWarning::TargetNotFound(id) | ThreadWarning::ReferencedNotFound(id) => {
                 format!("referenced thread no longer exists: {id}")
             }
-            Warning::LeadsOut(path) => format!("not copied, outside of the thread: {path}"),
-            Warning::NotCopied(path) => format!("not copied, not a file or folder: {path}"),
+            ThreadWarning::LeadsOut(path) => format!("not copied, outside of the thread: {path}"),
+            ThreadWarning::NotCopied(path) => format!("not copied, not a file or folder: {path}"),
         });
     }
 }
 
 /// Installs the guide in the project's `AGENTS.md`. Asks before a major change, unless `yes`.
-pub(crate) fn install_guide(ui: &mut Ui, root: &Path, yes: bool) -> Result<Outcome, ThreadError> {
+pub(crate) fn install_guide(
+    ui: &mut Ui,
+    root: &Path,
+    yes: bool,
+) -> Result<GuideOutcome, ThreadError> {
     let mut confirm = |from: &str, to: &str| yes || ui.confirm(confirm_question(from, to));
-    Guide::ours().put(&root.join("AGENTS.md"), Some(&mut confirm))
+    LeslieGuide::built_in().put_into(&root.join("AGENTS.md"), Some(&mut confirm))
 }
 
 fn confirm_question(from: &str, to: &str) -> String {

@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use steno_core::durable;
-use steno_core::index::attribution::TimeSpan;
-use steno_core::index::pending::{Marker, Pending};
-use steno_core::traffic::debug::{DebugFile, DebugLines};
-use steno_core::traffic::{AgentSession, PROTOCOL, Piece};
-use steno_core::vault::record::{Closing, Opening};
-use steno_core::vault::resumable::{RecordedSession, ResumableRecorder, UnclosedRecording};
+use steno_core::index::attribution::MillisecondSpan;
+use steno_core::index::pending_sessions::{PendingMarker, PendingSessions};
+use steno_core::traffic::debug_lines::{ChibiDebugFile, DebugLineEncoder};
+use steno_core::traffic::{API_PROTOCOL, AgentSession, TrafficPiece};
+use steno_core::vault::record::{RecordingClosing, RecordingOpening};
+use steno_core::vault::resumable::{RecordedSession, ResumableRecorder, UnclosedRecordingError};
 use steno_core::vault::{SessionDir, Vault};
 use steno_core::{Clock, Timestamp};
 use steno_gateway::gateway::{ChangeCallback, PieceListener, StoppedGateway, StoppedRecording};
@@ -67,7 +67,7 @@ pub(crate) struct RecordingGateway {
 }
 
 /// Opened sessions, each with its marker.
-type OpenedSessions = Arc<Mutex<Vec<(SessionDir, Option<Marker>)>>>;
+type OpenedSessions = Arc<Mutex<Vec<(SessionDir, Option<PendingMarker>)>>>;
 
 /// Result of a recording.
 pub(crate) struct RecordedTraffic {
@@ -105,7 +105,7 @@ impl RecordingGateway {
             clock: env.clock.clone(),
             subagents: settings.subagents,
             opened_sessions: Arc::clone(&opened_sessions),
-            pending: Pending::new(&env.store),
+            pending: PendingSessions::new(&env.store),
             on_change: Arc::clone(&on_change),
         };
         let open: OpenSession = Box::new(move |session| opener.open_session(session));
@@ -146,7 +146,7 @@ impl RecordingGateway {
 
     /// Stops the gateway and closes its sessions. Failed writes are warnings, not errors, since the recorded program
     /// has its own exit status.
-    pub(crate) fn finish(mut self, ui: &mut Ui, closing: &Closing) -> RecordedTraffic {
+    pub(crate) fn finish(mut self, ui: &mut Ui, closing: &RecordingClosing) -> RecordedTraffic {
         let StoppedGateway { recordings } = self.gateway.stop();
         let (mut has_gap, mut is_closed) = (false, true);
         for event in self.events.1.try_iter() {
@@ -177,7 +177,8 @@ impl RecordingGateway {
         }
         let mut indexed = self.indexer.flush();
         if indexed.is_ok() && !sessions.is_empty() {
-            let span = TimeSpan { from: self.started_at.instant().as_millisecond(), to: i64::MAX };
+            let span =
+                MillisecondSpan { from: self.started_at.instant().as_millisecond(), to: i64::MAX };
             indexed = self.indexer.attribute_traffic(&self.vault, span);
         }
         if let Err(error) = indexed {
@@ -187,7 +188,7 @@ impl RecordingGateway {
     }
 }
 
-fn take_marker(opened: &OpenedSessions, dir: &SessionDir) -> Option<Marker> {
+fn take_marker(opened: &OpenedSessions, dir: &SessionDir) -> Option<PendingMarker> {
     let mut opened = opened.lock().unwrap_or_else(PoisonError::into_inner);
     let at = opened.iter().position(|(known, _)| known == dir)?;
     opened.swap_remove(at).1
@@ -209,7 +210,7 @@ struct SessionOpener {
     clock: Clock,
     subagents: bool,
     opened_sessions: OpenedSessions,
-    pending: Pending,
+    pending: PendingSessions,
     on_change: ChangeCallback,
 }
 
@@ -218,22 +219,25 @@ impl SessionOpener {
         let (dir, native_id) = match session {
             Some(session) => {
                 let agent = session.agent.parse().expect("the name of a reader");
-                (self.vault.session(&agent, &session.id()), Some(session.native_id.clone()))
+                (
+                    self.vault.session_dir(&agent, &session.session_id()),
+                    Some(session.native_id.clone()),
+                )
             }
             None => (self.target.dir.clone(), None),
         };
         // A failure to mark is ignored.
-        let marker = self.pending.mark(&dir).ok();
+        let marker = self.pending.mark_session(&dir).ok();
         self.opened_sessions
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push((dir.clone(), marker));
-        let opening = Opening {
+        let opening = RecordingOpening {
             agent: dir.agent().to_owned(),
             project: (!dir.exists()).then(|| self.project.clone()),
-            protocol: native_id.is_some().then(|| PROTOCOL.to_owned()),
+            protocol: native_id.is_some().then(|| API_PROTOCOL.to_owned()),
             native_id,
-            ..Opening::default()
+            ..RecordingOpening::default()
         };
         let clock = self.clock.clone();
         let recorded = RecordedSession { dir, opening, clock, unit: "exchange" };
@@ -251,14 +255,17 @@ pub(crate) fn report_change(ui: &mut Ui, change: &RecordingChange) {
             error.source
         )),
         RecordingChange::Resumed(gap) => {
-            let loss = gap.loss().map(|loss| format!("; {loss} not recorded")).unwrap_or_default();
+            let loss = gap
+                .describe_loss()
+                .map(|loss| format!("; {loss} not recorded"))
+                .unwrap_or_default();
             ui.print_note(format_args!("recording resumed{loss}"));
         }
     }
 }
 
 /// Reports that a recording was not closed. A pause was already reported.
-fn report_unclosed(ui: &mut Ui, unclosed: &UnclosedRecording, was_paused: bool) {
+fn report_unclosed(ui: &mut Ui, unclosed: &UnclosedRecordingError, was_paused: bool) {
     if was_paused {
         let lost = count_noun(unclosed.lost, "exchange");
         ui.status(format_args!("recording did not resume; {lost} not recorded"));
@@ -284,8 +291,8 @@ type DebugWriter = (Option<PieceListener>, Option<JoinHandle<()>>);
 /// Writes debug files on a thread of its own. Write errors are ignored, like chibi does.
 fn start_debug_writer(folder: &Path) -> Result<DebugWriter, CommandError> {
     durable::create_private_dir(folder)?;
-    let open = |file: DebugFile| -> Result<File, CommandError> {
-        let path = folder.join(file.name());
+    let open = |file: ChibiDebugFile| -> Result<File, CommandError> {
+        let path = folder.join(file.file_name());
         let mut options = durable::private_options();
         let opened = options.create(true).append(true).open(&path);
         opened.map_err(|error| {
@@ -293,14 +300,14 @@ fn start_debug_writer(folder: &Path) -> Result<DebugWriter, CommandError> {
         })
     };
     let mut files = Vec::new();
-    for file in DebugFile::ALL {
+    for file in ChibiDebugFile::ALL {
         files.push((file, open(file)?));
     }
     let (sender, receiver) = mpsc::channel::<Vec<u8>>();
     let thread = std::thread::spawn(move || {
-        let mut lines = DebugLines::default();
+        let mut lines = DebugLineEncoder::default();
         for piece in receiver {
-            let written = Piece::of(&piece).map(|piece| lines.take(piece));
+            let written = TrafficPiece::parse(&piece).map(|piece| lines.push_piece(piece));
             for (file, line) in written.into_iter().flatten() {
                 if let Some((_, out)) = files.iter_mut().find(|(known, _)| *known == file) {
                     let _ = out.write_all(line.as_bytes());

@@ -24,14 +24,14 @@ impl RequestedSession<'_> {
     pub(crate) fn open_dir(&self, store: &SessionStore) -> Result<SessionDir, CommandError> {
         let agent = self.agent.unwrap_or(&self.default_agent);
         let Some(id) = self.session else {
-            return Ok(store.vault.session(agent, &SessionId::fresh()));
+            return Ok(store.vault.session_dir(agent, &SessionId::new_unique()));
         };
         let known = if id.as_str() == "latest" {
             Some(store.latest_session()?)
         } else {
-            store.vault.sessions()?.into_iter().find(|session| session.id() == id)
+            store.vault.list_sessions()?.into_iter().find(|session| session.id() == id)
         };
-        let Some(known) = known else { return Ok(store.vault.session(agent, id)) };
+        let Some(known) = known else { return Ok(store.vault.session_dir(agent, id)) };
         if let Some(agent) = self.agent.filter(|agent| agent.as_str() != known.agent()) {
             let message =
                 format!("session {id} belongs to agent {}, not {}", known.agent(), agent.as_str());
@@ -60,10 +60,10 @@ impl RequestedSession<'_> {
         };
         let agent = self.agent.unwrap_or(&self.default_agent);
         match self.session.filter(|id| id.as_str() != "latest") {
-            Some(id) => Ok(store.vault.session(agent, id)),
+            Some(id) => Ok(store.vault.session_dir(agent, id)),
             None => {
                 ui.warning(format_args!("recording into a new session: {}", error.error));
-                Ok(store.vault.session(agent, &SessionId::fresh()))
+                Ok(store.vault.session_dir(agent, &SessionId::new_unique()))
             }
         }
     }

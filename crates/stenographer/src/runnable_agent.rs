@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use steno_acp::child::ChildLauncher;
 use steno_acp::recording::{ConnectionSettings, KeptSession, RecordingError, RecordingStatus};
 use steno_acp::replay::REHEARSAL;
-use steno_core::agent::places::places;
+use steno_core::agent::session_locations::session_locations;
 use steno_core::agent::{gemini, opencode};
 
 use crate::config::{AgentSetting, Config};
@@ -207,7 +207,7 @@ pub(crate) fn spawn_agent_files_sync(env: &ProcessEnvironment, kept: &KeptSessio
 
 /// Returns whether the agent has a known session folder on this machine.
 fn has_known_files(env: &ProcessEnvironment, agent: &str) -> bool {
-    let folders = places(&env.home, &ProcessEnvironment::variable);
+    let folders = session_locations(&env.home, &ProcessEnvironment::variable);
     folders.iter().any(|folder| folder.agent == agent && folder.path.exists())
 }
 

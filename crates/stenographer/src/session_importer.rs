@@ -7,18 +7,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp as Instant;
-use steno_core::Wanted;
+use steno_core::ReadDetail;
 use steno_core::agent::aider;
 use steno_core::durable::{self, FileError, OnPath};
-use steno_core::entry::PRIMARY;
-use steno_core::format::{FormatError, Found, Item};
-use steno_core::index::Draft;
-use steno_core::index::attribution::TimeSpan;
-use steno_core::index::pending::Marker;
+use steno_core::entry::PRIMARY_SOURCE;
+use steno_core::format::{FormatError, FoundSession, ReaderItem};
+use steno_core::index::SessionDraft;
+use steno_core::index::attribution::MillisecondSpan;
+use steno_core::index::pending_sessions::PendingMarker;
 use steno_core::vault::commit::VaultCommit;
-use steno_core::vault::likeness::Likeness;
+use steno_core::vault::comparison::KeptComparison;
 use steno_core::vault::{AgentName, SessionDir, Vault};
-use steno_core::{Bundle, Entry, Kind, Problem, ProblemList, Role, Session, SessionId};
+use steno_core::{Entry, EntryKind, Problem, ProblemList, Role, Session, SessionBundle, SessionId};
 
 use crate::error::CommandError;
 use crate::indexer::Indexer;
@@ -78,14 +78,16 @@ pub(crate) struct ImportedSession {
 impl SessionImporter {
     pub(crate) fn new(vault: Vault) -> Result<Self, CommandError> {
         let mut known_agents = HashMap::new();
-        for agent in vault.agents()?.iter().filter_map(|agent| agent.parse().ok()).map(Arc::new) {
-            vault.each_session_id(&agent, &mut |id| {
+        for agent in
+            vault.list_agents()?.iter().filter_map(|agent| agent.parse().ok()).map(Arc::new)
+        {
+            vault.for_each_session_id(&agent, &mut |id| {
                 drop(known_agents.insert(id, Arc::clone(&agent)))
             })?;
         }
-        let projects = KnownProjects::load(durable::parent(vault.root()));
-        let indexer = Indexer::new(durable::parent(vault.root()));
-        let vault_commit = vault.commit();
+        let projects = KnownProjects::load(durable::parent_folder(vault.root()));
+        let indexer = Indexer::new(durable::parent_folder(vault.root()));
+        let vault_commit = vault.begin_commit();
         Ok(Self {
             vault,
             known_agents,
@@ -124,8 +126,8 @@ impl SessionImporter {
             Some(lock) => lock,
             None => {
                 let path = self.vault.root().with_file_name("keeping.lock");
-                durable::create_private_dir(durable::parent(&path))?;
-                durable::remove_leftovers(durable::parent(&path));
+                durable::create_private_dir(durable::parent_folder(&path))?;
+                durable::remove_leftovers(durable::parent_folder(&path));
                 let mut options = durable::private_options();
                 options.create(true).append(true).open(&path).on("open", &path)?
             }
@@ -150,7 +152,7 @@ impl SessionImporter {
 
     /// Finds the session with this id, of any agent.
     fn known_session(&self, id: &SessionId) -> Option<SessionDir> {
-        self.known_agents.get(id).map(|agent| self.vault.session(agent, id))
+        self.known_agents.get(id).map(|agent| self.vault.session_dir(agent, id))
     }
 
     /// Remembers that the vault has the session.
@@ -168,15 +170,15 @@ impl SessionImporter {
     }
 
     /// Returns the session imported from its own files, if `found` is only a summary in another file.
-    pub(crate) fn find_better_copy(&self, found: &Found) -> Option<SessionDir> {
-        let native_id = found.bundle.key.as_deref().filter(|_| found.bundle.is_only_told())?;
+    pub(crate) fn find_better_copy(&self, found: &FoundSession) -> Option<SessionDir> {
+        let native_id = found.bundle.key.as_deref().filter(|_| found.bundle.has_only_excerpts())?;
         let kept = self.known_session(&SessionId::for_native(found.reader.agent, native_id))?;
-        Some(kept).filter(|kept| kept.is_only_told().is_ok_and(|is_told| !is_told))
+        Some(kept).filter(|kept| kept.has_only_excerpts().is_ok_and(|is_told| !is_told))
     }
 
     /// Imports what is new of a session. It is durable once [`SessionImporter::commit`] or [`SessionImporter::flush`]
     /// has returned.
-    pub(crate) fn import(&mut self, found: &Found) -> Result<ImportedSession, CommandError> {
+    pub(crate) fn import(&mut self, found: &FoundSession) -> Result<ImportedSession, CommandError> {
         let before = file_stamps(&found.bundle);
         if is_large_session(&before) {
             self.commit()?;
@@ -194,13 +196,13 @@ impl SessionImporter {
         }
         self.unlock_names()?;
         let WrittenSession { dir, marker, damage, bytes_added, is_more } = written?;
-        let bytes_stored = dir.size()?;
+        let bytes_stored = dir.stored_size()?;
         self.remember_session(&dir)?;
         let title = session.title.clone().or(prompt);
         let is_read = file_stamps(&found.bundle) == before && !is_more;
         if let Some(draft) = draft.filter(|_| is_read) {
             let named = Session { id: dir.id().clone(), ..session };
-            let named = draft.complete(named);
+            let named = draft.complete_session(named);
             self.indexer.add_prepared(draft.finish(named, Some(bytes_stored)), marker);
         } else if self.is_indexing {
             // More was written than parsed, the vault has more than the files, or the session is too large to hold in
@@ -214,11 +216,12 @@ impl SessionImporter {
     }
 
     /// Indexes an Aider history again that version 0.1 imported as one session, since its chats are now separate.
-    fn reindex_older_history(&mut self, found: &Found) -> Result<(), CommandError> {
+    fn reindex_older_history(&mut self, found: &FoundSession) -> Result<(), CommandError> {
         if found.reader.agent != aider::AGENT || !self.is_indexing {
             return Ok(());
         }
-        let Some(history) = self.known_session(&aider::id_of_history(&found.bundle.root)) else {
+        let Some(history) = self.known_session(&aider::legacy_history_id(&found.bundle.root))
+        else {
             return Ok(());
         };
         self.commit()?;
@@ -228,14 +231,14 @@ impl SessionImporter {
     }
 
     /// Parses a session for its import.
-    fn read_session(&self, found: &Found) -> Result<ReadSession, CommandError> {
+    fn read_session(&self, found: &FoundSession) -> Result<ReadSession, CommandError> {
         let (mut entries, mut problems, mut prompt) = (0, ProblemList::default(), None);
         let mut first_entry: Option<Instant> = None;
-        let mut draft = self.is_indexing.then(Draft::default);
-        let wanted = if self.is_indexing { Wanted::All } else { Wanted::Counts };
-        let bundle = found.bundle.clone().wanting(wanted);
+        let mut draft = self.is_indexing.then(SessionDraft::default);
+        let wanted = if self.is_indexing { ReadDetail::Full } else { ReadDetail::ShortTexts };
+        let bundle = found.bundle.clone().with_detail(wanted);
         let read = (found.reader.read)(&bundle, &mut |item| match item {
-            Item::Entry(entry) => {
+            ReaderItem::Entry(entry) => {
                 entries += 1;
                 first_entry =
                     first_entry.into_iter().chain(entry.created_at.map(|at| at.instant())).min();
@@ -247,12 +250,12 @@ impl SessionImporter {
                     }
                 }
             }
-            Item::Problem(problem) => problems.push(problem),
+            ReaderItem::Problem(problem) => problems.push(problem),
         });
         let session = match read {
             // A session that cannot be parsed is imported too: it may be incomplete, or a later reader may parse it.
             Err(FormatError::File(error)) if is_file_too_large(&error) => {
-                problems.push(Problem::of(&error.path, &error.source));
+                problems.push(Problem::for_file(&error.path, &error.source));
                 unread_session(found)
             }
             Err(FormatError::Invalid(problem)) => {
@@ -266,7 +269,7 @@ impl SessionImporter {
 
     /// Commits and indexes a full batch.
     fn commit_full_batch(&mut self) -> Result<(), CommandError> {
-        if self.indexer.is_full() || self.vault_commit.sessions() >= MAX_BATCH {
+        if self.indexer.is_full() || self.vault_commit.session_count() >= MAX_BATCH {
             self.commit()?;
             self.indexer.write_batch();
         }
@@ -283,7 +286,7 @@ impl SessionImporter {
     pub(crate) fn attribute_traffic(&mut self, since: Option<Instant>) -> Result<(), CommandError> {
         let first = self.first_entry.take().filter(|_| self.is_indexing);
         let Some(from) = first.max(first.and(since)) else { return Ok(()) };
-        let span = TimeSpan { from: from.as_millisecond(), to: i64::MAX };
+        let span = MillisecondSpan { from: from.as_millisecond(), to: i64::MAX };
         self.indexer.attribute_traffic(&self.vault, span)
     }
 
@@ -291,12 +294,12 @@ impl SessionImporter {
     fn write_session(
         &mut self,
         session: &Session,
-        bundle: &Bundle,
+        bundle: &SessionBundle,
     ) -> Result<WrittenSession, CommandError> {
         let SessionDestination { dir, is_complete } =
             self.find_destination(&session.agent, &session.id, bundle)?;
         let marker = self.indexer.mark(&dir);
-        let damage = dir.damage()?;
+        let damage = dir.find_damaged_files()?;
         let is_new = dir.is_empty()?;
         let bytes_added = if is_complete { 0 } else { self.write_files(&dir, bundle)? };
         self.batch.push(dir.id().clone());
@@ -305,34 +308,38 @@ impl SessionImporter {
             // not wait for others.
             self.commit()?;
         }
-        let is_more = is_complete || dir.has_more_than(bundle.files().len())?;
+        let is_more = is_complete || dir.has_more_than(bundle.main_files().len())?;
         Ok(WrittenSession { dir, marker, damage, bytes_added, is_more })
     }
 
     /// Writes the session's files. A file with several sessions is stored with the first of them.
-    fn write_files(&mut self, dir: &SessionDir, bundle: &Bundle) -> Result<u64, CommandError> {
+    fn write_files(
+        &mut self,
+        dir: &SessionDir,
+        bundle: &SessionBundle,
+    ) -> Result<u64, CommandError> {
         let Some(file) = bundle.shared_file() else {
-            return Ok(dir.keep_all_in(bundle, &mut self.vault_commit)?);
+            return Ok(dir.keep_session_in(bundle, &mut self.vault_commit)?);
         };
         let now = file_stamp(file.path());
         if let Some((then, holder)) = self.shared_files.get(file.path())
             && *then == now
             && holder != dir
         {
-            dir.point_to(holder, bundle, &mut self.vault_commit)?;
+            dir.point_to_holder(holder, bundle, &mut self.vault_commit)?;
             return Ok(0);
         }
         let holder = dir.holder()?.filter(SessionDir::exists);
         let grown = match &holder {
-            Some(holder) => holder.grow(&file, &mut self.vault_commit)?,
+            Some(holder) => holder.grow_shared_file(&file, &mut self.vault_commit)?,
             None => None,
         };
         let (holder, added) = match (holder, grown) {
             (Some(holder), Some(added)) => {
-                dir.point_to(&holder, bundle, &mut self.vault_commit)?;
+                dir.point_to_holder(&holder, bundle, &mut self.vault_commit)?;
                 (holder, added)
             }
-            _ => (dir.clone(), dir.keep_all_in(bundle, &mut self.vault_commit)?),
+            _ => (dir.clone(), dir.keep_session_in(bundle, &mut self.vault_commit)?),
         };
         self.shared_files.insert(file.path().to_owned(), (now, holder));
         Ok(added)
@@ -344,16 +351,16 @@ impl SessionImporter {
         &mut self,
         agent: &str,
         id: &SessionId,
-        bundle: &Bundle,
+        bundle: &SessionBundle,
     ) -> Result<SessionDestination, CommandError> {
         let name = agent.parse()?;
-        let unread = self.vault.session(&name, &unread_id(agent, bundle));
+        let unread = self.vault.session_dir(&name, &unread_id(agent, bundle));
         if !self.batch.contains(unread.id()) && !unread.is_empty()? {
             return Ok(SessionDestination { dir: unread, is_complete: false });
         }
-        let dir = self.vault.session(&name, id);
+        let dir = self.vault.session_dir(&name, id);
         let path_and_id = format!("{}\n{id}", bundle.root.to_string_lossy());
-        let apart = self.vault.session(&name, &SessionId::for_native(agent, &path_and_id));
+        let apart = self.vault.session_dir(&name, &SessionId::for_native(agent, &path_and_id));
         if self.batch.contains(id) || self.batch.contains(apart.id()) {
             // Only committed files can be compared.
             self.commit()?;
@@ -365,15 +372,15 @@ impl SessionImporter {
             return Ok(SessionDestination { dir, is_complete: false });
         }
         if is_own && apart.is_empty()? {
-            match known.likeness(bundle)? {
-                Likeness::More => return Ok(SessionDestination { dir, is_complete: false }),
-                Likeness::Less => return Ok(SessionDestination { dir, is_complete: true }),
+            match known.compare_bundle(bundle)? {
+                KeptComparison::More => return Ok(SessionDestination { dir, is_complete: false }),
+                KeptComparison::Less => return Ok(SessionDestination { dir, is_complete: true }),
                 // Only a moved session gets a new path, not a copied one.
-                Likeness::Same => {
-                    let is_complete = known.bundle()?.root.exists();
+                KeptComparison::Same => {
+                    let is_complete = known.kept_bundle()?.root.exists();
                     return Ok(SessionDestination { dir, is_complete });
                 }
-                Likeness::Other => {}
+                KeptComparison::Other => {}
             }
         }
         Ok(SessionDestination { dir: apart, is_complete: false })
@@ -389,14 +396,14 @@ struct ReadSession {
     /// Start of its first prompt.
     prompt: Option<String>,
     /// Entries for the index; `None` if they are not indexed now, or too many to hold in memory.
-    draft: Option<Draft>,
+    draft: Option<SessionDraft>,
     problems: ProblemList,
 }
 
 /// A session with written files.
 struct WrittenSession {
     dir: SessionDir,
-    marker: Option<Marker>,
+    marker: Option<PendingMarker>,
     damage: Vec<Problem>,
     /// New bytes.
     bytes_added: u64,
@@ -413,7 +420,8 @@ struct SessionDestination {
 
 /// Returns the start of a prompt; `None` for any other entry.
 fn prompt_start(entry: &Entry) -> Option<String> {
-    let is_prompt = entry.role == Role::User && entry.kind == Kind::Text && entry.source == PRIMARY;
+    let is_prompt =
+        entry.role == Role::User && entry.kind == EntryKind::Text && entry.source == PRIMARY_SOURCE;
     let line = entry.content.lines().find(|line| !line.trim().is_empty());
     line.filter(|_| is_prompt).map(|line| line.trim().chars().take(MAX_TITLE_CHARS).collect())
 }
@@ -424,13 +432,13 @@ fn is_file_too_large(error: &FileError) -> bool {
 }
 
 /// Creates a session identified only by its path.
-fn unread_session(found: &Found) -> Session {
+fn unread_session(found: &FoundSession) -> Session {
     let agent = found.reader.agent;
     Session::new(unread_id(agent, &found.bundle), agent)
 }
 
 /// Returns the id of a session that could not be parsed at its first import. It keeps this id.
-fn unread_id(agent: &str, bundle: &Bundle) -> SessionId {
+fn unread_id(agent: &str, bundle: &SessionBundle) -> SessionId {
     let key = bundle.key.as_deref().map(|key| format!("#{key}")).unwrap_or_default();
     SessionId::for_native(agent, &format!("{}{key}", bundle.root.display()))
 }
@@ -440,15 +448,15 @@ fn is_large_session(stamps: &[Option<FileStamp>]) -> bool {
 }
 
 /// Returns size and time of each file of a session.
-fn file_stamps(bundle: &Bundle) -> Vec<Option<FileStamp>> {
-    bundle.files().iter().map(|source| file_stamp(source.path())).collect()
+fn file_stamps(bundle: &SessionBundle) -> Vec<Option<FileStamp>> {
+    bundle.main_files().iter().map(|source| file_stamp(source.path())).collect()
 }
 
-fn is_imported_from(dir: &SessionDir, bundle: &Bundle) -> Result<bool, CommandError> {
+fn is_imported_from(dir: &SessionDir, bundle: &SessionBundle) -> Result<bool, CommandError> {
     if !dir.is_imported()? {
         return Ok(false);
     }
-    let kept = dir.bundle()?;
+    let kept = dir.kept_bundle()?;
     if kept.root == dir.path() {
         // None of its files can be read, so nothing shows that it is a different session.
         return Ok(true);

@@ -1,8 +1,8 @@
 //! Flags that select sessions and times, shared by search and statistics.
 
 use steno_core::SessionId;
-use steno_core::index::Filter;
-use steno_core::moment::Edge;
+use steno_core::index::EntryFilter;
+use steno_core::moment::DayEdge;
 
 use crate::error::CommandError;
 use crate::moment;
@@ -40,7 +40,7 @@ impl SessionScope {
         &self,
         env: &ProcessEnvironment,
         session: impl Fn(&str) -> Result<SessionId, CommandError>,
-    ) -> Result<Filter, CommandError> {
+    ) -> Result<EntryFilter, CommandError> {
         let moment = |text: &Option<String>, edge| {
             text.as_ref().map(|text| moment::parse_moment(text, edge, env)).transpose()
         };
@@ -50,15 +50,15 @@ impl SessionScope {
             let known = named.canonicalize().ok().filter(|named| named.is_dir());
             known.map_or_else(|| project.clone(), |named| named.to_string_lossy().into_owned())
         });
-        Ok(Filter {
+        Ok(EntryFilter {
             agent: self.agent.clone(),
             project: project.map(|project| project.trim_end_matches('/').to_owned()),
             model: self.model.clone(),
-            since: moment(&self.since, Edge::Begin)?,
-            until: moment(&self.until, Edge::End)?,
+            since: moment(&self.since, DayEdge::Begin)?,
+            until: moment(&self.until, DayEdge::End)?,
             session: self.session.as_deref().map(session).transpose()?,
             thread: self.thread.clone(),
-            ..Filter::default()
+            ..EntryFilter::default()
         })
     }
 }

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use steno_core::durable::FileError;
-use steno_core::format::{self, Found};
-use steno_core::index::{Heading, Healed, Index, IndexCondition, IndexError, IndexSource, Pass};
+use steno_core::format::{self, FoundSession};
+use steno_core::index::{
+    Index, IndexCondition, IndexError, RebuildReason, RefreshProgress, SessionHeading, StoreIndex,
+};
 use steno_core::vault::{SessionDir, Vault};
-use steno_core::view::pictures::Pictures;
-use steno_core::{Bundle, SessionId, Status, Transcript};
+use steno_core::view::pictures::SessionPictures;
+use steno_core::{SessionBundle, SessionId, SessionStatus, Transcript};
 
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
@@ -23,14 +25,14 @@ const LATEST_CANDIDATES: usize = 200;
 #[derive(Debug)]
 pub(crate) struct SessionStore {
     pub(crate) vault: Vault,
-    index: IndexSource,
+    index: StoreIndex,
     cwd: PathBuf,
 }
 
 impl SessionStore {
     pub(crate) fn new(env: &ProcessEnvironment) -> Self {
         let vault = Vault::new(env.store.join("vault"));
-        let index = IndexSource::new(&env.store, &vault, ProcessEnvironment::boot_id());
+        let index = StoreIndex::new(&env.store, &vault, ProcessEnvironment::boot_id());
         Self { vault, index, cwd: env.cwd.clone() }
     }
 
@@ -47,7 +49,7 @@ impl SessionStore {
         ask: impl Fn(&Index) -> Result<T, IndexError>,
     ) -> Result<(Index, T), CommandError> {
         let mut refresh = |index: &Index| self.update_index(ui, index).map(drop);
-        let answer = self.index.ask(&mut refresh, &ask).map_err(add_reindex_hint)?;
+        let answer = self.index.query(&mut refresh, &ask).map_err(add_reindex_hint)?;
         report_condition(ui, answer.condition);
         Ok((answer.index, answer.value))
     }
@@ -59,7 +61,7 @@ impl SessionStore {
         ask: impl Fn(&Index) -> Result<T, IndexError>,
     ) -> Result<(Index, T), CommandError> {
         let answered = self.query(ui, ask)?;
-        let mut troubled = answered.0.troubled_sessions(MAX_LISTED + 1)?;
+        let mut troubled = answered.0.damaged_sessions(MAX_LISTED + 1)?;
         let has_more = troubled.len() > MAX_LISTED;
         troubled.truncate(MAX_LISTED);
         let warnings = troubled.iter().map(|one| format!("{}: {}", one.id, one.reason));
@@ -72,19 +74,21 @@ impl SessionStore {
     /// called for each indexed session.
     pub(crate) fn query_quietly<T>(
         &self,
-        pass: Pass<'_>,
+        pass: RefreshProgress<'_>,
         ask: impl Fn(&Index) -> Result<T, IndexError>,
     ) -> Result<(T, IndexCondition), CommandError> {
         let mut refresh = |index: &Index| self.index.catch_up(index, &mut *pass).map(drop);
-        let answer = self.index.ask(&mut refresh, &ask).map_err(add_reindex_hint)?;
+        let answer = self.index.query(&mut refresh, &ask).map_err(add_reindex_hint)?;
         Ok((answer.value, answer.condition))
     }
 
     /// Indexes new sessions. Returns their number.
     pub(crate) fn update_index(&self, ui: &mut Ui, index: &Index) -> Result<usize, IndexError> {
-        match index.healed() {
-            Some(Healed::Damaged) => ui.print_note("the index is damaged; rebuilding it"),
-            Some(Healed::Older) => ui.print_note("the index has an older version; rebuilding it"),
+        match index.rebuild_reason() {
+            Some(RebuildReason::Damaged) => ui.print_note("the index is damaged; rebuilding it"),
+            Some(RebuildReason::Older) => {
+                ui.print_note("the index has an older version; rebuilding it")
+            }
             None => {}
         }
         let mut progress = ui.start_progress("indexing");
@@ -95,13 +99,13 @@ impl SessionStore {
             let sessions = count_noun(refreshed.pending as u64, "session");
             ui.status(format_args!("{sessions} being recorded may not be found yet"));
         }
-        Ok(refreshed.taken)
+        Ok(refreshed.indexed)
     }
 
     /// Reads the transcript of a session by id, unique prefix, `latest`, or path.
     pub(crate) fn transcript(&self, name: &str) -> Result<Transcript, CommandError> {
         if let Some(session) = self.try_find_session(name)? {
-            return Ok(session.read()?);
+            return Ok(session.read_transcript()?);
         }
         match SessionPath::from_name(&self.cwd, name) {
             Some(place) => place.read(),
@@ -132,7 +136,7 @@ impl SessionStore {
         if name == "latest" {
             return self.latest_session().map(Some);
         }
-        let exact = self.vault.sessions_named(name)?;
+        let exact = self.vault.sessions_with_id(name)?;
         let candidates =
             if exact.is_empty() { self.vault.sessions_with_prefix(name)? } else { exact };
         match candidates.as_slice() {
@@ -147,15 +151,15 @@ impl SessionStore {
 
     /// Returns the session to which all exchanges of a recording were moved, else the session itself.
     fn resolve_traffic_owner(&self, session: SessionDir) -> Result<SessionDir, CommandError> {
-        let Some(owner) = session.owner_of_traffic()? else { return Ok(session) };
-        let owners = self.vault.sessions_named(owner.as_str())?;
+        let Some(owner) = session.traffic_owner()? else { return Ok(session) };
+        let owners = self.vault.sessions_with_id(owner.as_str())?;
         Ok(owners.into_iter().next().unwrap_or(session))
     }
 
     /// Checks that the given agent has sessions.
     pub(crate) fn check_agent(&self, agent: Option<&str>) -> Result<(), CommandError> {
         let Some(agent) = agent else { return Ok(()) };
-        let agents = self.vault.agents()?;
+        let agents = self.vault.list_agents()?;
         if agents.iter().any(|kept| kept == agent) {
             return Ok(());
         }
@@ -168,12 +172,12 @@ impl SessionStore {
 
     /// Returns the session that started last, except for recordings without entries.
     fn find_newest(&self, index: &Index) -> Result<Option<(String, SessionId)>, IndexError> {
-        let latest = index.latest()?;
+        let latest = index.latest_session()?;
         let (mut is_empty, mut newest) = (false, None);
         index.each_heading(None, Some(LATEST_CANDIDATES), &mut |heading| {
-            let Heading { agent, id, status, entries, trouble, .. } = heading;
-            let has_nothing =
-                status != Status::Running && self.vault.is_empty_recording(&agent, &id, entries);
+            let SessionHeading { agent, id, status, entries, problem: trouble, .. } = heading;
+            let has_nothing = status != SessionStatus::Running
+                && self.vault.is_empty_recording(&agent, &id, entries);
             let named = (agent, id);
             is_empty |= has_nothing && latest.as_ref() == Some(&named);
             if newest.is_none() && !has_nothing && trouble.is_none() {
@@ -193,7 +197,7 @@ impl SessionStore {
             CommandError::user("no sessions yet")
                 .hint("run `steno sync`, `steno import PATH` or `steno record`")
         })?;
-        Ok(self.vault.session(&agent.parse()?, &id))
+        Ok(self.vault.session_dir(&agent.parse()?, &id))
     }
 }
 
@@ -218,16 +222,16 @@ fn report_condition(ui: &mut Ui, condition: IndexCondition) {
 /// A transcript with the pictures of its entries.
 pub(crate) struct PicturedTranscript {
     pub(crate) transcript: Transcript,
-    pub(crate) pictures: Pictures,
+    pub(crate) pictures: SessionPictures,
 }
 
 impl PicturedTranscript {
     pub(crate) fn from_session(session: &SessionDir) -> Result<Self, CommandError> {
-        Ok(Self::new(session.read()?, &session.bundle()?)?)
+        Ok(Self::new(session.read_transcript()?, &session.kept_bundle()?)?)
     }
 
-    fn new(transcript: Transcript, bundle: &Bundle) -> Result<Self, FileError> {
-        let pictures = Pictures::find(bundle, &transcript.entries)?;
+    fn new(transcript: Transcript, bundle: &SessionBundle) -> Result<Self, FileError> {
+        let pictures = SessionPictures::find_in_bundle(bundle, &transcript.entries)?;
         Ok(Self { transcript, pictures })
     }
 }
@@ -266,17 +270,17 @@ impl SessionPath {
 
     /// Reads the session at the path.
     pub(crate) fn read(&self) -> Result<Transcript, CommandError> {
-        Ok(self.find_one()?.read()?)
+        Ok(self.find_one()?.read_transcript()?)
     }
 
     /// Reads the session at the path, with its pictures.
     pub(crate) fn read_pictured(&self) -> Result<PicturedTranscript, CommandError> {
         let found = self.find_one()?;
-        Ok(PicturedTranscript::new(found.read()?, &found.bundle)?)
+        Ok(PicturedTranscript::new(found.read_transcript()?, &found.bundle)?)
     }
 
-    fn find_one(&self) -> Result<Found, CommandError> {
-        let mut found = format::find(&self.path)?;
+    fn find_one(&self) -> Result<FoundSession, CommandError> {
+        let mut found = format::find_sessions(&self.path)?;
         if self.key.is_some() {
             found.retain(|found| found.bundle.key == self.key);
         }
@@ -297,7 +301,7 @@ impl SessionPath {
 }
 
 /// Returns the name of a session for the command line.
-fn session_path_name(found: &Found) -> String {
+fn session_path_name(found: &FoundSession) -> String {
     let root = found.bundle.root.display();
     match &found.bundle.key {
         Some(key) => format!("{root}#{key}"),

@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::builder::PossibleValuesParser;
 use jiff::{SignedDuration, Timestamp as Instant};
 use serde::Serialize;
-use steno_core::agent::near;
-use steno_core::agent::places::{Place, in_projects, places};
+use steno_core::agent::nearby_sessions;
+use steno_core::agent::session_locations::{SessionLocation, project_locations, session_locations};
 use steno_core::durable::{self, FileError};
-use steno_core::format::{self, FileListing, Found};
-use steno_core::{Bundle, ProblemList, SessionId, Source};
+use steno_core::format::{self, FileListing, FoundSession};
+use steno_core::{ProblemList, SessionBundle, SessionFile, SessionId};
 
 use self::files::{
     database_session_name, fingerprint_stamp, folders_to_read, is_part_of_database,
@@ -68,17 +68,18 @@ pub(crate) fn session_roots(
     if !paths.is_empty() {
         return paths.iter().map(|path| env.cwd.join(path)).collect();
     }
-    let is_selected =
-        |place: &Place| agents.is_empty() || agents.iter().any(|name| name == place.agent);
-    let mut known = places(&env.home, &ProcessEnvironment::variable);
+    let is_selected = |place: &SessionLocation| {
+        agents.is_empty() || agents.iter().any(|name| name == place.agent)
+    };
+    let mut known = session_locations(&env.home, &ProcessEnvironment::variable);
     let projects = KnownProjects::load(&env.store).folders_and_roots();
-    known.extend(in_projects(&projects, &env.home, &ProcessEnvironment::variable));
+    known.extend(project_locations(&projects, &env.home, &ProcessEnvironment::variable));
     known.into_iter().filter(is_selected).map(|place| place.path).collect()
 }
 
 /// Parser for the names of agents with readers.
 pub(crate) fn agent_name_parser() -> PossibleValuesParser {
-    PossibleValuesParser::new(format::readers().map(|reader| reader.agent))
+    PossibleValuesParser::new(format::all_readers().map(|reader| reader.agent))
 }
 
 /// Resolves links, so that a session has the same path however it is reached.
@@ -168,9 +169,9 @@ impl SessionSyncer {
         self.failures.extend(failures.into_iter().map(CommandError::from));
         let mut found = Vec::new();
         for folder in folders_to_read(root, changed.keys()) {
-            let failures = match format::look(&folder) {
+            let failures = match format::find_sessions_and_failures(&folder) {
                 Ok(look) => {
-                    found.extend(look.found);
+                    found.extend(look.sessions);
                     look.failures
                 }
                 Err(error) => vec![error],
@@ -226,7 +227,7 @@ impl SessionSyncer {
         let Some(at) = file_stamp(file).filter(|at| self.is_new(file, *at)) else { return };
         self.lookup_count += 1;
         self.skipped_files.insert(file.to_owned(), at);
-        let found = match near::find_near(file, root) {
+        let found = match nearby_sessions::find_sessions_near(file, root) {
             Ok(found) => found,
             Err(error) => {
                 // A file that was deleted meanwhile is not an error.
@@ -247,8 +248,8 @@ impl SessionSyncer {
         places: &[PathBuf],
     ) -> Result<Vec<PathBuf>, CommandError> {
         let place = places.iter().find(|place| file.starts_with(place));
-        let root = place.map_or_else(|| durable::parent(file), PathBuf::as_path);
-        let found = near::find_near(file, root)?;
+        let root = place.map_or_else(|| durable::parent_folder(file), PathBuf::as_path);
+        let found = nearby_sessions::find_sessions_near(file, root)?;
         self.sync_changed(&found, &[]);
         self.seen.save()?;
         let sources = found.iter().flat_map(|found| session_files(&found.bundle));
@@ -262,7 +263,7 @@ impl SessionSyncer {
     }
 
     /// Imports sessions with changed files.
-    fn sync_changed(&mut self, found: &[Found], agents: &[String]) {
+    fn sync_changed(&mut self, found: &[FoundSession], agents: &[String]) {
         let sources = found.iter().flat_map(|found| session_files(&found.bundle));
         let paths = sources.map(|source| source.path().to_owned());
         let stamped = paths.filter_map(|path| file_stamp(&path).map(|at| (path, at)));
@@ -289,7 +290,7 @@ impl SessionSyncer {
     }
 
     /// Remembers the session of a bundle's files.
-    fn remember_sessions(&mut self, bundle: &Bundle, id: &SessionId) {
+    fn remember_sessions(&mut self, bundle: &SessionBundle, id: &SessionId) {
         let files = session_files(bundle).into_iter().map(|source| source.path().to_owned());
         // A database session is also known by its rows.
         let rows = bundle.key.is_some().then(|| database_session_name(bundle));
@@ -325,7 +326,7 @@ impl SessionSyncer {
     /// Imports a session if it is selected and has changed. Returns the files that must be read again.
     fn sync_found(
         &mut self,
-        found: &Found,
+        found: &FoundSession,
         agents: &[String],
         changed: &HashMap<PathBuf, FileStamp>,
     ) -> Vec<PathBuf> {
@@ -342,8 +343,8 @@ impl SessionSyncer {
     /// Imports a session with a changed file. Returns whether it is done for now.
     fn sync_changed_session(
         &mut self,
-        found: &Found,
-        sources: &[Source],
+        found: &FoundSession,
+        sources: &[SessionFile],
         changed: &HashMap<PathBuf, FileStamp>,
     ) -> bool {
         if self.stop.load(Ordering::Relaxed) {
@@ -354,7 +355,7 @@ impl SessionSyncer {
             // Most sessions of a changed database have not changed.
             Ok(Some(print)) => {
                 let name = database_session_name(&found.bundle);
-                let is_beside = |source: &&Source| !is_part_of_database(&found.bundle, source);
+                let is_beside = |source: &&SessionFile| !is_part_of_database(&found.bundle, source);
                 let mut beside = sources.iter().filter(is_beside);
                 let has_news_beside = beside.any(|source| changed.contains_key(source.path()));
                 if !has_news_beside && self.seen.is_unchanged(&name, fingerprint_stamp(&print)) {
@@ -386,14 +387,14 @@ impl SessionSyncer {
         }
     }
 
-    fn agent_row(&mut self, found: &Found) -> &mut AgentSyncRow {
+    fn agent_row(&mut self, found: &FoundSession) -> &mut AgentSyncRow {
         let row = self.rows.entry(found.reader.agent.to_owned()).or_default();
         row.agent = found.reader.agent.to_owned();
         row
     }
 
     /// Imports one session, of which `size` bytes may have changed. Returns whether it is done for now.
-    fn import_session(&mut self, found: &Found, size: u64) -> bool {
+    fn import_session(&mut self, found: &FoundSession, size: u64) -> bool {
         let imported = (!self.dry_run).then(|| self.importer.import(found));
         if let Some(Ok(imported)) = &imported {
             self.remember_sessions(&found.bundle, imported.dir.id());
@@ -430,7 +431,7 @@ fn recent_start() -> Option<Instant> {
 }
 
 impl SyncedSession {
-    fn from_import(found: &Found, imported: &ImportedSession) -> Self {
+    fn from_import(found: &FoundSession, imported: &ImportedSession) -> Self {
         Self {
             agent: found.reader.agent,
             session: imported.dir.id().to_string(),

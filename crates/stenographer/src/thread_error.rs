@@ -1,6 +1,6 @@
 //! Messages and hints for thread errors.
 
-use steno_core::thread::{Action, ThreadError};
+use steno_core::thread::{LifecycleAction, ThreadError};
 
 use crate::error::CommandError;
 
@@ -8,7 +8,8 @@ use crate::error::CommandError;
 pub(crate) fn explain_thread_error(error: ThreadError) -> CommandError {
     match error {
         ThreadError::Transition { from, action } => {
-            let possible = Action::ALL.iter().filter(|action| from.after(**action).is_some());
+            let possible =
+                LifecycleAction::ALL.iter().filter(|action| from.after_action(**action).is_some());
             let possible: Vec<_> = possible.map(|action| action.as_str()).collect();
             let error =
                 CommandError::user(format!("{action} is not possible while the thread is {from}"));

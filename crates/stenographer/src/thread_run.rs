@@ -6,7 +6,8 @@ use steno_acp::recording::KeptSession;
 use steno_core::format::leslie;
 use steno_core::join::is_only_on_wire;
 use steno_core::thread::{
-    Action, Id, Lifecycle, Operator, Relations, Status, ThreadStore, ThreadWorker, WorkerState,
+    LeslieId, LifecycleAction, Operator, StatusChange, ThreadRelations, ThreadStatus, ThreadStore,
+    ThreadWorker, WorkerState,
 };
 use steno_core::vault::SessionDir;
 use steno_core::{SessionId, Transcript};
@@ -33,7 +34,7 @@ pub(crate) enum RunOutcome {
 /// Finishes killed runs in the project's threads. A failure is reported, and the next command tries again.
 pub(crate) fn finish_killed_runs(ui: &mut Ui, env: &ProcessEnvironment, threads: &ThreadStore) {
     // An unreadable store is reported by the command that reads it.
-    let all = threads.threads(None).unwrap_or_default();
+    let all = threads.list_threads(None).unwrap_or_default();
     for thread in all {
         let run = ThreadRun { env, threads, id: &thread.id };
         let finished = match threads.take_over_killed(&thread.id) {
@@ -52,7 +53,7 @@ pub(crate) fn finish_killed_runs(ui: &mut Ui, env: &ProcessEnvironment, threads:
 pub(crate) struct ThreadRun<'a> {
     pub(crate) env: &'a ProcessEnvironment,
     pub(crate) threads: &'a ThreadStore,
-    pub(crate) id: &'a Id,
+    pub(crate) id: &'a LeslieId,
 }
 
 impl ThreadRun<'_> {
@@ -67,9 +68,10 @@ impl ThreadRun<'_> {
             // The agent's own files make the transcripts richer; without them the recorded traffic is used.
             let kept = KeptSession { dir: dir.clone(), name };
             let _ = runnable_agent::sync_agent_files(&Ui::silent(), self.env, &kept);
-            let mut transcript = dir.read()?;
+            let mut transcript = dir.read_transcript()?;
             killed.retain_own_units(&mut transcript);
-            recorded = transcript.entries.iter().filter(|entry| leslie::asks(entry)).count();
+            recorded =
+                transcript.entries.iter().filter(|entry| leslie::is_user_prompt(entry)).count();
             last_turn = leslie::last_stop_reason(&transcript);
             written = self.write_transcripts(transcript, killed);
         }
@@ -94,51 +96,53 @@ impl ThreadRun<'_> {
             return Ok(Vec::new());
         }
         transcript.session.thread = Some(self.id.to_string());
-        leslie::localize(&mut transcript, &self.env.zone);
+        leslie::localize_times(&mut transcript, &self.env.zone);
         self.threads.write_transcript(self.id.as_str(), &transcript).map_err(explain_thread_error)
     }
 
     /// Updates the thread's status, unless it was changed meanwhile.
-    pub(crate) fn update_status(&self, outcome: &RunOutcome) -> Result<Status, CommandError> {
-        let relations = self.threads.relations().map_err(explain_thread_error)?;
+    pub(crate) fn update_status(&self, outcome: &RunOutcome) -> Result<ThreadStatus, CommandError> {
+        let relations = self.threads.load_relations().map_err(explain_thread_error)?;
         let status = self.threads.thread(self.id.as_str()).map_err(explain_thread_error)?.status;
-        if status != Status::Active {
+        if status != ThreadStatus::Active {
             return Ok(status);
         }
         let (action, reason) = match outcome {
             RunOutcome::Done if has_open_children(&relations, self.id) => {
-                (Action::Suspend, Some("Waiting for child threads".to_owned()))
+                (LifecycleAction::Suspend, Some("Waiting for child threads".to_owned()))
             }
-            RunOutcome::Done => (Action::Done, None),
-            RunOutcome::Open(reason) => (Action::Suspend, Some(reason.clone())),
+            RunOutcome::Done => (LifecycleAction::Done, None),
+            RunOutcome::Open(reason) => (LifecycleAction::Suspend, Some(reason.clone())),
         };
         let thread = self.id.to_string();
-        let change = Lifecycle { thread, action, reason, operator: Operator::System };
-        Ok(self.threads.lifecycle(&change).map_err(explain_thread_error)?.status)
+        let change = StatusChange { thread, action, reason, operator: Operator::System };
+        Ok(self.threads.change_status(&change).map_err(explain_thread_error)?.status)
     }
 }
 
 /// Finds the session with this id in the protocol; if several agents have one, that of the thread.
 pub(crate) fn find_session(
     env: &ProcessEnvironment,
-    thread: &Id,
+    thread: &LeslieId,
     name: &str,
 ) -> Result<Option<SessionDir>, CommandError> {
     let vault = SessionStore::new(env).vault;
     let mut sessions = Vec::new();
-    for agent in vault.agents()? {
+    for agent in vault.list_agents()? {
         let Ok(known) = agent.parse() else { continue };
-        let session = vault.session(&known, &SessionId::for_native(&agent, name));
+        let session = vault.session_dir(&known, &SessionId::for_native(&agent, name));
         sessions.extend(session.exists().then_some(session));
     }
     let is_own = |session: &SessionDir| {
-        session.read().is_ok_and(|kept| kept.session.thread.as_deref() == Some(thread.as_str()))
+        session
+            .read_transcript()
+            .is_ok_and(|kept| kept.session.thread.as_deref() == Some(thread.as_str()))
     };
     let own = if sessions.len() > 1 { sessions.iter().position(is_own) } else { None };
     Ok((!sessions.is_empty()).then(|| sessions.swap_remove(own.unwrap_or(0))))
 }
 
-fn has_open_children(relations: &Relations, id: &Id) -> bool {
+fn has_open_children(relations: &ThreadRelations, id: &LeslieId) -> bool {
     let children = relations.links.get(id).map_or(&[][..], |links| &links.children);
     let mut children = children.iter().filter_map(|id| relations.threads.get(id));
     children.any(|child| !child.status.is_over())

@@ -7,7 +7,7 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use steno_core::agent::places::{in_projects, places};
+use steno_core::agent::session_locations::{project_locations, session_locations};
 use steno_core::vault::SessionDir;
 
 use crate::error::CommandError;
@@ -83,8 +83,8 @@ impl<'a> WritePermission<'a> {
         let (home, agent) = (&self.env.home, self.session.agent());
         let projects: Vec<PathBuf> =
             projects.iter().filter(|folder| is_project(folder, home)).cloned().collect();
-        let mut known = places(home, &ProcessEnvironment::variable);
-        known.extend(in_projects(&projects, home, &ProcessEnvironment::variable));
+        let mut known = session_locations(home, &ProcessEnvironment::variable);
+        known.extend(project_locations(&projects, home, &ProcessEnvironment::variable));
         let own = known.into_iter().filter(|place| place.agent == agent);
         let mut own: Vec<PathBuf> = own.map(|place| place.path).collect();
         // If an agent has no session folders, the whole project counts as one.

@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use steno_core::agent::acp::wire::Side;
-use steno_core::vault::record::Closing;
+use steno_core::agent::acp::wire::AcpSide;
+use steno_core::vault::record::RecordingClosing;
 
 use super::AgentExit;
 use super::error::ClientError;
@@ -64,7 +64,8 @@ impl AgentConnection {
         let (input, output, stderr) =
             (agent.stdin.take(), agent.stdout.take(), agent.stderr.take());
         let recorder = ConnectionRecorder::start(connection);
-        let (client_side, agent_side) = (recorder.side(Side::Client), recorder.side(Side::Agent));
+        let (client_side, agent_side) =
+            (recorder.side(AcpSide::Client), recorder.side(AcpSide::Agent));
         let stderr_tail = Arc::<Mutex<Vec<u8>>>::default();
         let shared_tail = Arc::clone(&stderr_tail);
         let (outgoing, messages) = mpsc::channel();
@@ -108,7 +109,7 @@ impl AgentConnection {
     /// Ends the agent, which has `time` to end by itself, and closes the record.
     pub(super) fn shut_down(
         mut self,
-        closing: Closing,
+        closing: RecordingClosing,
         time: Duration,
         inbox: &ClientInbox,
     ) -> AgentExit {

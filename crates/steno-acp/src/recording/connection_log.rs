@@ -9,18 +9,18 @@ use std::sync::{Arc, LazyLock};
 use memchr::memchr;
 use memchr::memmem::Finder;
 use steno_core::agent::acp;
-use steno_core::agent::acp::address::{self, Address};
-use steno_core::agent::acp::redact::Redactor;
-use steno_core::agent::acp::route::{Line, Router};
-use steno_core::agent::acp::wire::{Side, Wire};
+use steno_core::agent::acp::message_header::{self, AcpMessageHeader};
+use steno_core::agent::acp::redact::AcpRedactor;
+use steno_core::agent::acp::session_router::{ForwardedLine, SessionRouter};
+use steno_core::agent::acp::wire::{AcpSide, WireLine};
 use steno_core::durable::FileError;
-use steno_core::lines::LINE_LIMIT;
+use steno_core::lines::MAX_LINE_LENGTH;
 use steno_core::vault::Vault;
 use steno_core::vault::gap::RecordingGap;
-use steno_core::vault::record::{Closing, Opening};
+use steno_core::vault::record::{RecordingClosing, RecordingOpening};
 use steno_core::vault::resumable::RecordedSession;
 use steno_core::vault::wire_lines::WireLines;
-use steno_core::{SessionId, Status, Timestamp};
+use steno_core::{SessionId, SessionStatus, Timestamp};
 
 use super::recording_session::RecordingSession;
 use super::sync::{LogSyncer, NamedRecorder, SyncFailure};
@@ -44,9 +44,9 @@ pub(super) struct ConnectionLog {
     /// The name that the agent reports.
     agent_name: Option<String>,
     /// The unfinished line of each side.
-    partial_lines: HashMap<Side, Vec<u8>>,
-    redactor: Redactor,
-    router: Router,
+    partial_lines: HashMap<AcpSide, Vec<u8>>,
+    redactor: AcpRedactor,
+    router: SessionRouter,
     sessions: HashMap<String, RecordingSession>,
     syncer: LogSyncer,
     /// The lines of the next write, and their session.
@@ -67,7 +67,7 @@ struct QueueOverflow {
     /// When the overflow began; `None` once the gap is marked.
     since: Option<Timestamp>,
     /// Sides of which the next line lacks its beginning.
-    torn_sides: HashSet<Side>,
+    torn_sides: HashSet<AcpSide>,
     /// How many lines were dropped.
     dropped_lines: Arc<AtomicU64>,
 }
@@ -80,8 +80,8 @@ impl ConnectionLog {
             settings,
             agent_name: None,
             partial_lines: HashMap::new(),
-            redactor: Redactor::default(),
-            router: Router::default(),
+            redactor: AcpRedactor::default(),
+            router: SessionRouter::default(),
             sessions: HashMap::new(),
             syncer: LogSyncer::start(),
             lines: WireLines::default(),
@@ -95,7 +95,7 @@ impl ConnectionLog {
     }
 
     /// Records bytes of one side, which may end anywhere in a line. Returns whether they may end a turn.
-    pub(super) fn record(&mut self, side: Side, at: Timestamp, mut bytes: &[u8]) -> bool {
+    pub(super) fn record(&mut self, side: AcpSide, at: Timestamp, mut bytes: &[u8]) -> bool {
         if self.is_stopped {
             return false;
         }
@@ -122,7 +122,7 @@ impl ConnectionLog {
         }
         let partial = self.partial_lines.entry(side).or_default();
         partial.extend_from_slice(bytes);
-        if partial.len() >= LINE_LIMIT {
+        if partial.len() >= MAX_LINE_LENGTH {
             let line = std::mem::take(partial);
             ends_turn |= self.record_line(side, at, &line);
         }
@@ -168,7 +168,7 @@ impl ConnectionLog {
     }
 
     /// Notes that lines of a side are missing from here on, because the queue is full.
-    pub(super) fn note_overflow(&mut self, side: Side, at: Timestamp) {
+    pub(super) fn note_overflow(&mut self, side: AcpSide, at: Timestamp) {
         self.partial_lines.remove(&side);
         self.overflow.torn_sides.insert(side);
         if self.overflow.since.is_none() && !self.is_stopped {
@@ -187,7 +187,7 @@ impl ConnectionLog {
         let gap = RecordingGap { since, reason, lost, unit };
         let mut failures = Vec::new();
         for open in self.sessions.values_mut() {
-            let marked = open.recorder.append(0, |recorder| recorder.append_gap(&gap));
+            let marked = open.recorder.append_with(0, |recorder| recorder.append_gap(&gap));
             failures.extend(open.note_append(marked));
         }
         failures.into_iter().for_each(|error| self.note_pause(error));
@@ -195,14 +195,14 @@ impl ConnectionLog {
     }
 
     /// Closes the sessions; returns those with a complete record.
-    pub(super) fn close_sessions(mut self, closing: Option<Closing>) -> Vec<KeptSession> {
+    pub(super) fn close_sessions(mut self, closing: Option<RecordingClosing>) -> Vec<KeptSession> {
         for (side, line) in std::mem::take(&mut self.partial_lines) {
             if !line.is_empty() {
                 self.record_line(side, self.settings.clock.now(), &line);
             }
         }
-        let rest = std::mem::take(&mut self.router).rest().into_iter();
-        let name = SessionId::fresh().to_string();
+        let rest = std::mem::take(&mut self.router).unrouted_lines().into_iter();
+        let name = SessionId::new_unique().to_string();
         rest.for_each(|line| self.queue_line(&name, &line));
         self.write_lines();
         self.syncer.finish();
@@ -210,7 +210,8 @@ impl ConnectionLog {
         if self.is_stopped {
             return Vec::new();
         }
-        let closing = closing.unwrap_or(Closing { status: Status::Completed, reason: None });
+        let closing =
+            closing.unwrap_or(RecordingClosing { status: SessionStatus::Completed, reason: None });
         let sessions = std::mem::take(&mut self.sessions).into_iter();
         sessions.filter_map(|(name, session)| self.close_session(name, session, &closing)).collect()
     }
@@ -219,7 +220,7 @@ impl ConnectionLog {
         &mut self,
         name: String,
         open: RecordingSession,
-        closing: &Closing,
+        closing: &RecordingClosing,
     ) -> Option<KeptSession> {
         let recorder = Arc::into_inner(open.recorder).expect("the syncer has ended");
         let (dir, was_paused) = (recorder.dir().clone(), recorder.is_paused());
@@ -236,36 +237,36 @@ impl ConnectionLog {
     }
 
     /// Records a line. Returns whether it may end a turn.
-    fn record_line(&mut self, side: Side, at: Timestamp, line: &[u8]) -> bool {
-        let address = Address::of(line);
-        if side == Side::Agent && self.agent_name.is_none() {
+    fn record_line(&mut self, side: AcpSide, at: Timestamp, line: &[u8]) -> bool {
+        let address = AcpMessageHeader::parse(line);
+        if side == AcpSide::Agent && self.agent_name.is_none() {
             let is_response = address.as_ref().is_some_and(|address| address.method.is_none());
-            self.agent_name = is_response.then(|| address::agent_name(line)).flatten();
+            self.agent_name = is_response.then(|| message_header::parse_agent_name(line)).flatten();
         }
         let bytes = self.redactor.redact(line, address.as_ref());
-        let running = address.as_ref().and_then(|address| self.router.running(address));
+        let running = address.as_ref().and_then(|address| self.router.current_session_of(address));
         if running.is_some() && running == self.lines_session.as_deref() {
             let is_json = matches!(bytes, Cow::Borrowed(_));
             self.lines.push(at, side, &bytes, is_json);
         } else {
-            let line = Line { at, wire: Wire { side, bytes: bytes.into_owned() } };
-            let placed = self.router.place(address.as_ref(), line);
+            let line = ForwardedLine { at, wire: WireLine { side, bytes: bytes.into_owned() } };
+            let placed = self.router.route_line(address.as_ref(), line);
             placed.iter().for_each(|(session, line)| self.queue_line(session, line));
             self.assign_unnamed_lines();
         }
-        side == Side::Agent && STOP_REASON_KEY.find(line).is_some()
+        side == AcpSide::Agent && STOP_REASON_KEY.find(line).is_some()
     }
 
     /// Moves lines that name no session into a new one, if they are too many.
     fn assign_unnamed_lines(&mut self) {
-        if self.router.waiting() > MAX_UNNAMED_BYTES {
-            let placed = self.router.settle(SessionId::fresh().as_str());
+        if self.router.waiting_bytes() > MAX_UNNAMED_BYTES {
+            let placed = self.router.assign_waiting(SessionId::new_unique().as_str());
             placed.iter().for_each(|(session, line)| self.queue_line(session, line));
         }
     }
 
     /// Queues a line for the next write.
-    fn queue_line(&mut self, session: &str, line: &Line) {
+    fn queue_line(&mut self, session: &str, line: &ForwardedLine) {
         if self.lines_session.as_deref() != Some(session) {
             self.write_lines();
             self.lines_session = Some(session.to_owned());
@@ -296,7 +297,8 @@ impl ConnectionLog {
         let open = self.lines_session.as_ref().and_then(|session| self.sessions.get_mut(session));
         let failure = open.and_then(|open| {
             let lost = lines.len() as u64;
-            let appended = open.recorder.append(lost, |recorder| recorder.append_wire(lines));
+            let appended =
+                open.recorder.append_with(lost, |recorder| recorder.append_wire_lines(lines));
             open.note_append(appended)
         });
         failure.into_iter().for_each(|error| self.note_pause(error));
@@ -314,8 +316,8 @@ impl ConnectionLog {
             naming::connection_agent(self.agent_name.as_deref(), &settings.command)
         });
         let id = SessionId::for_native(agent.as_str(), name);
-        let dir = self.vault.session(&agent, &id);
-        let opening = Opening {
+        let dir = self.vault.session_dir(&agent, &id);
+        let opening = RecordingOpening {
             agent: agent.as_str().to_owned(),
             project: Some(settings.project.to_string_lossy().into_owned()),
             native_id: Some(name.to_owned()),

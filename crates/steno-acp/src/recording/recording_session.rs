@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use steno_core::durable::FileError;
-use steno_core::index::pending::{Marker, Pending};
+use steno_core::index::pending_sessions::{PendingMarker, PendingSessions};
 use steno_core::vault::SessionDir;
 use steno_core::vault::gap::RecordingGap;
-use steno_core::vault::resumable::{NotRecorded, RecordedSession, ResumableRecorder};
+use steno_core::vault::resumable::{NotRecordedError, RecordedSession, ResumableRecorder};
 use steno_core::vault::retry::RetrySchedule;
 
 use super::RecordingError;
@@ -18,7 +18,7 @@ pub(super) struct RecordingSession {
     pub(super) recorder: Arc<ResumableRecorder>,
     schedule: RetrySchedule,
     /// Marks the session as pending, so that the next search indexes it. Nothing here waits for the index.
-    _marker: Option<Marker>,
+    _marker: Option<PendingMarker>,
 }
 
 impl RecordingSession {
@@ -28,11 +28,11 @@ impl RecordingSession {
         store: &Path,
     ) -> Result<(Self, Option<FileError>), RecordingError> {
         // A session without the mark is recorded all the same.
-        let marker = Pending::new(store).mark(&session.dir).ok();
+        let marker = PendingSessions::new(store).mark_session(&session.dir).ok();
         let (recorder, failure) = match check_usable(&session.dir) {
             Ok(()) => ResumableRecorder::open(session),
             Err(RecordingError::Store(error)) => {
-                (ResumableRecorder::paused(session, &error), Some(error))
+                (ResumableRecorder::start_paused(session, &error), Some(error))
             }
             Err(error) => return Err(error),
         };
@@ -49,8 +49,11 @@ impl RecordingSession {
     }
 
     /// The error that paused the recording, if this result is one.
-    pub(super) fn note_append(&mut self, appended: Result<(), NotRecorded>) -> Option<FileError> {
-        let Err(NotRecorded::Failed(error)) = appended else { return None };
+    pub(super) fn note_append(
+        &mut self,
+        appended: Result<(), NotRecordedError>,
+    ) -> Option<FileError> {
+        let Err(NotRecordedError::Failed(error)) = appended else { return None };
         self.schedule.note_failure(Instant::now());
         Some(error)
     }
@@ -78,7 +81,7 @@ impl RecordingSession {
 
 /// Checks that a session holds nothing but ACP messages.
 fn check_usable(dir: &SessionDir) -> Result<(), RecordingError> {
-    if dir.is_recorded()? && !dir.is_wire()? {
+    if dir.is_recorded()? && !dir.is_wire_recording()? {
         return Err(RecordingError::ForeignSession(dir.id().clone()));
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use steno_core::Clock;
-use steno_core::agent::acp::wire::Side;
+use steno_core::agent::acp::wire::AcpSide;
 
 use super::{QueueState, RecorderMessage, STORE_TIMEOUT};
 
@@ -16,7 +16,7 @@ const MAX_QUEUED_BYTES: usize = 256 << 20;
 /// Records the bytes of one side.
 #[derive(Debug)]
 pub struct SideRecorder {
-    side: Side,
+    side: AcpSide,
     messages: Sender<RecorderMessage>,
     queue: QueueState,
     clock: Clock,
@@ -52,7 +52,7 @@ impl WireBytes {
 
 impl SideRecorder {
     pub(super) fn new(
-        side: Side,
+        side: AcpSide,
         messages: Sender<RecorderMessage>,
         queue: QueueState,
         clock: Clock,
@@ -127,7 +127,7 @@ mod tests {
     fn side_recorder(store_timeout: Duration) -> (SideRecorder, Receiver<RecorderMessage>) {
         let (messages, received) = mpsc::channel();
         let queue = QueueState::default();
-        let recorder = SideRecorder::new(Side::Agent, messages, queue, Clock::system());
+        let recorder = SideRecorder::new(AcpSide::Agent, messages, queue, Clock::system());
         (SideRecorder { store_timeout, ..recorder }, received)
     }
 
@@ -185,7 +185,7 @@ mod tests {
         // Recording continues only when the queue is below half of its limit.
         queued_bytes.store(MAX_QUEUED_BYTES / 2, Ordering::Release);
         recorder.record(b"d\n");
-        assert!(matches!(received.try_recv(), Ok(RecorderMessage::Overflow(Side::Agent, _))));
+        assert!(matches!(received.try_recv(), Ok(RecorderMessage::Overflow(AcpSide::Agent, _))));
         assert!(received.try_recv().is_err());
         assert_eq!(recorder.queue.dropped_lines.load(Ordering::Acquire), 4);
         queued_bytes.store(0, Ordering::Release);

@@ -110,7 +110,7 @@ impl<W: Write> ScriptPlayer<'_, W> {
     }
 
     fn open_session(&mut self) -> Value {
-        let id = SessionId::fresh().to_string();
+        let id = SessionId::new_unique().to_string();
         self.turns_played.insert(id.clone(), 0);
         let modes = MODES.map(|mode| json!({ "id": mode, "name": mode }));
         let modes = json!({ "currentModeId": MODES[0], "availableModes": modes });
@@ -133,7 +133,8 @@ impl<W: Write> ScriptPlayer<'_, W> {
             let message = format!("only {count} prompts were recorded");
             return self.send_error(id, &json!({ "code": -32603, "message": message }));
         };
-        let given = steno_core::agent::acp::texts(params.get("prompt").unwrap_or(&Value::Null));
+        let given =
+            steno_core::agent::acp::blocks_text(params.get("prompt").unwrap_or(&Value::Null));
         if self.settings.is_strict && !is_same_prompt(&turn.prompt, &given) {
             self.all_prompts_match = false;
             let data = json!({ "recorded": turn.prompt, "given": given });

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
-use steno_core::entry::{Entry, Kind, PRIMARY, Role};
+use steno_core::entry::{Entry, EntryKind, PRIMARY_SOURCE, Role};
 use steno_core::json::Object;
 use steno_core::prompt::without_thread_blocks;
 use steno_core::{Timestamp, Transcript, Usage};
@@ -96,11 +96,11 @@ impl ReplayScript {
 }
 
 fn is_prompt(entry: &Entry) -> bool {
-    entry.role == Role::User && entry.kind == Kind::Text && entry.source == PRIMARY
+    entry.role == Role::User && entry.kind == EntryKind::Text && entry.source == PRIMARY_SOURCE
 }
 
 fn is_result(entry: &Entry) -> bool {
-    entry.kind == Kind::ToolResult || entry.is_tool_error()
+    entry.kind == EntryKind::ToolResult || entry.is_tool_error()
 }
 
 fn build_turn(entries: &[Entry], steps: &mut StepBuilder) -> ScriptTurn {
@@ -140,18 +140,18 @@ fn turn_end(entries: &[Entry]) -> TurnEnd {
 
 /// Whether an entry is the error of a failed prompt.
 pub(super) fn is_failure(entry: &Entry) -> bool {
-    entry.kind == Kind::Error && entry.tool_call_id.is_none()
+    entry.kind == EntryKind::Error && entry.tool_call_id.is_none()
 }
 
 /// Token counts with the field names of the protocol.
 fn protocol_usage(usage: &Usage) -> Value {
     let text_tokens = usage.output.saturating_sub(usage.reasoning);
     json!({
-        "totalTokens": usage.prompt() + usage.output,
+        "totalTokens": usage.prompt_tokens() + usage.output,
         "inputTokens": usage.input,
         "outputTokens": text_tokens,
         "cachedReadTokens": usage.cache_read,
-        "cachedWriteTokens": usage.prompt() - usage.input - usage.cache_read,
+        "cachedWriteTokens": usage.prompt_tokens() - usage.input - usage.cache_read,
         "thoughtTokens": usage.reasoning,
     })
 }
@@ -162,4 +162,4 @@ pub(super) fn is_same_prompt(recorded: &str, given: &str) -> bool {
 }
 
 /// The message ids that were used, so that no two messages share one.
-pub(super) type UsedMessageIds = HashSet<(Role, Kind, String)>;
+pub(super) type UsedMessageIds = HashSet<(Role, EntryKind, String)>;

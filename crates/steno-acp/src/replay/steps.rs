@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
-use steno_core::entry::{Entry, Kind, PRIMARY, Role};
+use steno_core::entry::{Entry, EntryKind, PRIMARY_SOURCE, Role};
 use steno_core::json::Object;
 
 use super::script::{ScriptAction, ScriptStep, ToolCondition, UsedMessageIds, is_failure};
@@ -47,15 +47,15 @@ impl StepBuilder {
     pub(super) fn add_entry(&mut self, entry: &Entry) {
         self.push_model_change(entry);
         match (entry.kind, &entry.role) {
-            (Kind::ToolCall, _) => self.push_tool_call(entry),
-            (Kind::ToolResult, _) => self.push_tool_result(entry),
-            (Kind::Error, _) if entry.tool_call_id.is_some() => self.push_tool_result(entry),
-            _ if entry.source != PRIMARY || is_failure(entry) => {}
-            (Kind::Text, Role::Assistant) => self.push_conditional_text(entry),
-            (Kind::Thinking, _) => self.push_text("agent_thought_chunk", entry),
-            (Kind::Compaction, _) => self.push_compaction(entry),
-            (Kind::Notice, _) => self.push_notice(entry),
-            (Kind::Other, _) => self.push_other(entry),
+            (EntryKind::ToolCall, _) => self.push_tool_call(entry),
+            (EntryKind::ToolResult, _) => self.push_tool_result(entry),
+            (EntryKind::Error, _) if entry.tool_call_id.is_some() => self.push_tool_result(entry),
+            _ if entry.source != PRIMARY_SOURCE || is_failure(entry) => {}
+            (EntryKind::Text, Role::Assistant) => self.push_conditional_text(entry),
+            (EntryKind::Thinking, _) => self.push_text("agent_thought_chunk", entry),
+            (EntryKind::Compaction, _) => self.push_compaction(entry),
+            (EntryKind::Notice, _) => self.push_notice(entry),
+            (EntryKind::Other, _) => self.push_other(entry),
             _ => {}
         }
     }
@@ -142,8 +142,8 @@ impl StepBuilder {
         self.call_count += 1;
         self.last_call =
             entry.tool_call_id.clone().unwrap_or_else(|| format!("call-{}", self.call_count));
-        if entry.source == PRIMARY
-            && let Some(message) = entry.said_with_call()
+        if entry.source == PRIMARY_SOURCE
+            && let Some(message) = entry.text_beside_call()
         {
             let mut text = entry.clone();
             text.content = message.to_owned();
@@ -272,9 +272,9 @@ fn meta_values(entry: &Entry) -> Vec<Value> {
     }
 }
 
-fn is_chunk_of(step: &ScriptStep, kind: Kind) -> bool {
+fn is_chunk_of(step: &ScriptStep, kind: EntryKind) -> bool {
     let expected = match kind {
-        Kind::Thinking => "agent_thought_chunk",
+        EntryKind::Thinking => "agent_thought_chunk",
         _ => "agent_message_chunk",
     };
     matches!(&step.action, ScriptAction::Update(update) if update["sessionUpdate"] == expected)

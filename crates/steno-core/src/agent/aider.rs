@@ -13,38 +13,39 @@ use std::mem;
 use std::path::Path;
 
 use self::chats::list_chats;
-use self::report::{Report, model};
+use self::report::{AiderTokenReport, parse_model};
 use crate::agent::document;
-use crate::agent::output::Output;
+use crate::agent::entry_emitter::EntryEmitter;
 use crate::durable::{FileError, OnPath};
-use crate::entry::{Entry, Kind, Role};
-use crate::format::tree::Tree;
-use crate::format::{Emit, FormatError, Reader};
-use crate::lines::{LINE_LIMIT, Lines};
+use crate::entry::{Entry, EntryKind, Role};
+use crate::format::file_tree::FileTree;
+use crate::format::{FormatError, FormatReader, ItemSink};
+use crate::lines::{LineReader, MAX_LINE_LENGTH};
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
-use steno_vault::{Bundle, Source};
+use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent's name.
 pub const AGENT: &str = "aider";
 
 /// Finds and reads its sessions.
-pub const READER: Reader = Reader { agent: AGENT, find, read };
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
 
 /// The prefix of the first line of each chat.
-const CHAT_START: &str = "# aider chat started at ";
+const CHAT_START_PREFIX: &str = "# aider chat started at ";
 
 /// How many bytes of a file are read to recognize it.
 const PROBED_BYTES: u64 = 4096;
 
-fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
     let mut bundles = Vec::new();
     for file in tree.files() {
-        let bundle = Bundle::file(file);
-        let history = &bundle.sources[0];
-        if recognises(history)? {
-            bundles.extend(list_chats(history)?.into_iter().map(|chat| Bundle {
-                sources: vec![history.section(chat.range)],
+        let bundle = SessionBundle::from_file(file);
+        let history = &bundle.files[0];
+        if is_history(history)? {
+            bundles.extend(list_chats(history)?.into_iter().map(|chat| SessionBundle {
+                files: vec![history.byte_range(chat.range)],
                 key: Some(chat.name),
                 ..bundle.clone()
             }));
@@ -54,28 +55,30 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
 }
 
 /// Whether the file begins with a chat, or has a history's name and a chat near its beginning.
-fn recognises(source: &Source) -> Result<bool, FileError> {
+fn is_history(source: &SessionFile) -> Result<bool, FileError> {
     let mut start = Vec::new();
     source.open()?.take(PROBED_BYTES).read_to_end(&mut start).on("read", source.path())?;
     let start = String::from_utf8_lossy(&start);
     let name = source.name();
     let is_named = name.ends_with("chat.history.md") || name.ends_with("chat-history.md");
     let mut lines = start.lines().filter(|line| !line.trim().is_empty());
-    Ok(lines.position(|line| line.starts_with(CHAT_START)).is_some_and(|at| at == 0 || is_named))
+    Ok(lines
+        .position(|line| line.starts_with(CHAT_START_PREFIX))
+        .is_some_and(|at| at == 0 || is_named))
 }
 
-fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let source = &chat_of(bundle)?;
+fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    let source = &chat_section(bundle)?;
     let native_id = native_id(bundle, source);
     let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
     if source.name() == ".aider.chat.history.md" {
         session.project = source.path().parent().map(|folder| folder.display().to_string());
     }
-    let mut history = History::new(Output::new(AGENT, &native_id, emit));
+    let mut history = AiderHistoryDecoder::new(EntryEmitter::new(AGENT, &native_id, emit));
     session.native_id = Some(native_id);
-    for line in Lines::new(source.open()?) {
+    for line in LineReader::new(source.open()?) {
         let line = line.on("read", source.path())?;
-        history.line(&String::from_utf8_lossy(&line.bytes));
+        history.decode_line(&String::from_utf8_lossy(&line.bytes));
     }
     session.totals.cost = history.finish();
     Ok(session)
@@ -83,38 +86,40 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
 
 /// Empties a whole history, as version 0.1 kept it, once each of its chats is kept as a session, so that nothing counts
 /// twice. Such a bundle has no key.
-pub(crate) fn leave_to_chats(
-    bundle: &mut Bundle,
+pub(crate) fn clear_if_chats_kept(
+    bundle: &mut SessionBundle,
     is_kept: impl Fn(&SessionId) -> bool,
 ) -> Result<(), FileError> {
-    let [history] = bundle.sources.as_mut_slice() else { return Ok(()) };
+    let [history] = bundle.files.as_mut_slice() else { return Ok(()) };
     let chats = list_chats(history)?;
     let is_kept = |name: &str| is_kept(&SessionId::for_native(AGENT, &format!("{AGENT}-{name}")));
     if !chats.is_empty() && chats.iter().all(|chat| is_kept(&chat.name)) {
-        *history = history.section(0..0);
+        *history = history.byte_range(0..0);
     }
     Ok(())
 }
 
 /// The id under which version 0.1 kept a whole history.
-pub fn id_of_history(path: &Path) -> SessionId {
+pub fn legacy_history_id(path: &Path) -> SessionId {
     SessionId::for_native(AGENT, &path.display().to_string())
 }
 
 /// The section of the history with the bundle's chat. A bundle of version 0.1 has no key, and is the whole history.
-fn chat_of(bundle: &Bundle) -> Result<Source, FormatError> {
-    let source = document::only_source(bundle)?;
+fn chat_section(bundle: &SessionBundle) -> Result<SessionFile, FormatError> {
+    let source = document::only_file(bundle)?;
     let Some(key) = &bundle.key else { return Ok(source.clone()) };
     let mut chats = list_chats(source)?;
     let at = chats.iter().position(|chat| chat.name == *key);
     match at.or((chats.len() == 1).then_some(0)) {
-        Some(at) => Ok(source.section(chats.swap_remove(at).range)),
-        None => Err(FormatError::Invalid(Problem::of(source.path(), format!("no chat {key}")))),
+        Some(at) => Ok(source.byte_range(chats.swap_remove(at).range)),
+        None => {
+            Err(FormatError::Invalid(Problem::for_file(source.path(), format!("no chat {key}"))))
+        }
     }
 }
 
 /// The native id of a chat. It does not depend on the path of the project.
-fn native_id(bundle: &Bundle, history: &Source) -> String {
+fn native_id(bundle: &SessionBundle, history: &SessionFile) -> String {
     let folder = history.path().parent().and_then(Path::file_name);
     let name = bundle.key.as_deref().map(Cow::from);
     let name = name.or(folder.map(|folder| folder.to_string_lossy()));
@@ -123,16 +128,16 @@ fn native_id(bundle: &Bundle, history: &Source) -> String {
 
 /// Who wrote a block of lines.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Speaker {
+enum AiderSpeaker {
     Person,
     Aider,
     Model,
 }
 
 /// Decodes lines into entries, one per block of lines by the same speaker.
-struct History<'a> {
-    output: Output<'a>,
-    speaker: Speaker,
+struct AiderHistoryDecoder<'a> {
+    output: EntryEmitter<'a>,
+    speaker: AiderSpeaker,
     block: String,
     model: Option<String>,
     /// The last answer, held until it is known whether a token report follows.
@@ -140,46 +145,46 @@ struct History<'a> {
     cost: Option<f64>,
 }
 
-impl<'a> History<'a> {
-    fn new(output: Output<'a>) -> Self {
+impl<'a> AiderHistoryDecoder<'a> {
+    fn new(output: EntryEmitter<'a>) -> Self {
         let (model, answer, cost) = (None, None, None);
-        let (speaker, block) = (Speaker::Model, String::new());
+        let (speaker, block) = (AiderSpeaker::Model, String::new());
         Self { output, speaker, block, model, answer, cost }
     }
 
-    fn line(&mut self, line: &str) {
+    fn decode_line(&mut self, line: &str) {
         let line = line.strip_suffix('\r').unwrap_or(line);
-        if let Some(time) = line.strip_prefix(CHAT_START) {
-            self.chat(line, time);
+        if let Some(time) = line.strip_prefix(CHAT_START_PREFIX) {
+            self.start_chat(line, time);
         } else if let Some(text) = line.strip_prefix("#### ") {
-            self.add(Speaker::Person, text.trim_end());
+            self.push_line(AiderSpeaker::Person, text.trim_end());
         } else if let Some(text) = line.strip_prefix("> ") {
-            self.aider_line(text.trim_end());
+            self.decode_aider_line(text.trim_end());
         } else {
-            self.add(Speaker::Model, line);
+            self.push_line(AiderSpeaker::Model, line);
         }
     }
 
-    fn chat(&mut self, line: &str, time: &str) {
+    fn start_chat(&mut self, line: &str, time: &str) {
         self.end_block();
-        let mut entry = Entry::new(Role::System, Kind::Notice, line.trim_start_matches("# "));
+        let mut entry = Entry::new(Role::System, EntryKind::Notice, line.trim_start_matches("# "));
         entry.created_at = time.trim().parse().ok();
         self.model = None;
-        self.push(entry);
+        self.push_entry(entry);
     }
 
-    fn aider_line(&mut self, text: &str) {
-        self.add(Speaker::Aider, text);
-        if let Some(model) = model(text) {
+    fn decode_aider_line(&mut self, text: &str) {
+        self.push_line(AiderSpeaker::Aider, text);
+        if let Some(model) = parse_model(text) {
             self.model = Some(model.to_owned());
         }
-        if let Some(report) = Report::parse(text) {
-            self.report(&report);
+        if let Some(report) = AiderTokenReport::parse(text) {
+            self.apply_report(&report);
         }
     }
 
     /// Assigns the report's usage to the answer before it, or to a notice of the report if there is none.
-    fn report(&mut self, report: &Report) {
+    fn apply_report(&mut self, report: &AiderTokenReport) {
         if let Some(cost) = report.cost {
             *self.cost.get_or_insert_default() += cost;
         }
@@ -187,15 +192,15 @@ impl<'a> History<'a> {
             Some(answer) if answer.usage.is_none() => answer.usage = Some(report.usage),
             _ => {
                 self.end_block();
-                let mut entry = Entry::new(Role::System, Kind::Notice, report.text.clone());
+                let mut entry = Entry::new(Role::System, EntryKind::Notice, report.text.clone());
                 entry.usage = Some(report.usage);
-                self.push(entry);
+                self.push_entry(entry);
             }
         }
     }
 
-    fn add(&mut self, speaker: Speaker, text: &str) {
-        if self.speaker != speaker || self.block.len() > LINE_LIMIT {
+    fn push_line(&mut self, speaker: AiderSpeaker, text: &str) {
+        if self.speaker != speaker || self.block.len() > MAX_LINE_LENGTH {
             self.end_block();
             self.speaker = speaker;
         }
@@ -207,42 +212,44 @@ impl<'a> History<'a> {
         let block = mem::take(&mut self.block);
         let text = block.trim_matches('\n');
         // The user may send an empty prompt; other blank blocks are separators.
-        if block.is_empty() || (text.trim().is_empty() && self.speaker != Speaker::Person) {
+        if block.is_empty() || (text.trim().is_empty() && self.speaker != AiderSpeaker::Person) {
             return;
         }
         match self.speaker {
-            Speaker::Person => self.push(prompt(text)),
-            Speaker::Aider => self.push(Entry::new(Role::System, Kind::Notice, text)),
-            Speaker::Model => {
-                let mut answer = Entry::new(Role::Assistant, Kind::Text, text);
+            AiderSpeaker::Person => self.push_entry(prompt_entry(text)),
+            AiderSpeaker::Aider => {
+                self.push_entry(Entry::new(Role::System, EntryKind::Notice, text))
+            }
+            AiderSpeaker::Model => {
+                let mut answer = Entry::new(Role::Assistant, EntryKind::Text, text);
                 answer.model.clone_from(&self.model);
-                self.release();
+                self.flush_answer();
                 self.answer = Some(answer);
             }
         }
     }
 
-    fn push(&mut self, entry: Entry) {
-        self.release();
-        self.output.entry(entry);
+    fn push_entry(&mut self, entry: Entry) {
+        self.flush_answer();
+        self.output.emit_entry(entry);
     }
 
-    fn release(&mut self) {
+    fn flush_answer(&mut self) {
         if let Some(answer) = self.answer.take() {
-            self.output.entry(answer);
+            self.output.emit_entry(answer);
         }
     }
 
     fn finish(mut self) -> Option<f64> {
         self.end_block();
-        self.release();
+        self.flush_answer();
         self.cost
     }
 }
 
 /// The entry of typed text: a prompt, or a notice if it is a command to aider.
-fn prompt(text: &str) -> Entry {
-    let kind = if text.starts_with('/') { Kind::Notice } else { Kind::Text };
+fn prompt_entry(text: &str) -> Entry {
+    let kind = if text.starts_with('/') { EntryKind::Notice } else { EntryKind::Text };
     Entry::new(Role::User, kind, if text == "<blank>" { "" } else { text })
 }
 

@@ -7,138 +7,151 @@ mod tests;
 
 use std::collections::HashMap;
 
-use super::fields;
-use super::head::Head;
-use super::listing::Listing;
-use super::record::{self, blocks};
-use super::telling::Telling;
+use super::file_head::FileHead;
+use super::json_fields;
+use super::json_records::{self, blocks};
+use super::record_list::RecordList;
+use super::session_emitter::SessionEmitter;
 use crate::durable::FileError;
-use crate::entry::{Entry, Kind, Role, Usage};
-use crate::format::tree::Tree;
-use crate::format::{Emit, FormatError, Reader};
+use crate::entry::{Entry, EntryKind, Role, Usage};
+use crate::format::file_tree::FileTree;
+use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::Session;
 use crate::timestamp::Timestamp;
-use steno_vault::Bundle;
+use steno_vault::SessionBundle;
 
 /// The agent's name.
 pub const AGENT: &str = "amp";
 
 /// Finds and reads its sessions.
-pub const READER: Reader = Reader { agent: AGENT, find, read };
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
 
-fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    record::candidates(tree, recognises)
+fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
+    json_records::find_candidates(tree, recognises)
 }
 
 /// Whether a file starts as a thread does.
-pub(crate) fn recognises(head: &Head) -> bool {
-    let fields = head.fields();
-    let has_thread_id = fields::text(&fields, "id").is_some_and(|id| id.starts_with("T-"));
+pub(crate) fn recognises(head: &FileHead) -> bool {
+    let fields = head.scalar_fields();
+    let has_thread_id =
+        json_fields::text_field(&fields, "id").is_some_and(|id| id.starts_with("T-"));
     has_thread_id && fields.contains_key("v") && fields.contains_key("created")
 }
 
-fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let Some(source) = bundle.sources.first() else {
-        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
+fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    let Some(source) = bundle.files.first() else {
+        return Err(FormatError::Invalid(Problem::for_file(&bundle.root, "no file in it")));
     };
-    let mut listing = match Listing::of(source, &["messages"])? {
+    let mut listing = match RecordList::open(source, &["messages"])? {
         Ok(listing) => listing,
         Err(problem) => {
-            let mut emitter = Telling::new(AGENT, record::stem(source), emit);
-            emitter.problem(problem);
+            let mut emitter = SessionEmitter::new(AGENT, json_records::session_stem(source), emit);
+            emitter.emit_problem(problem);
             return Ok(emitter.session);
         }
     };
     let thread = std::mem::take(&mut listing.fields);
-    let id = fields::text(&thread, "id").unwrap_or(record::stem(source));
-    let mut emitter = Telling::new(AGENT, id, emit);
-    describe(&mut emitter, &thread);
-    let ledger = Ledger::of(&thread);
-    ledger.times.iter().for_each(|at| emitter.time(Some(*at)));
+    let id = json_fields::text_field(&thread, "id").unwrap_or(json_records::session_stem(source));
+    let mut emitter = SessionEmitter::new(AGENT, id, emit);
+    apply_thread(&mut emitter, &thread);
+    let ledger = AmpUsageLedger::from_thread(&thread);
+    ledger.times.iter().for_each(|at| emitter.note_time(Some(*at)));
     let mut number = 0;
-    listing.each(|message| {
+    listing.for_each_record(|message| {
         number += 1;
         let reason = match message {
-            Ok(Value::Object(message)) => return tell(&mut emitter, &message, &ledger),
+            Ok(Value::Object(message)) => return decode_message(&mut emitter, &message, &ledger),
             Ok(_) => "not a JSON object".to_owned(),
             Err(reason) => reason,
         };
-        emitter.problem(Problem::of(source.path(), format!("message {number}: {reason}")));
+        emitter
+            .emit_problem(Problem::for_file(source.path(), format!("message {number}: {reason}")));
     })?;
     Ok(emitter.session)
 }
 
 /// Fills in the session from the thread's metadata.
-fn describe(emitter: &mut Telling<'_>, thread: &Object) {
-    emitter.time(fields::time(thread, "created"));
+fn apply_thread(emitter: &mut SessionEmitter<'_>, thread: &Object) {
+    emitter.note_time(json_fields::time_field(thread, "created"));
     let session = &mut emitter.session;
-    session.title = fields::text(thread, "title").map(str::to_owned);
-    let initial = fields::object(thread, "env").and_then(|env| fields::object(env, "initial"));
-    let trees = initial.map_or(&[][..], |initial| fields::list(initial, "trees"));
+    session.title = json_fields::text_field(thread, "title").map(str::to_owned);
+    let initial = json_fields::object_field(thread, "env")
+        .and_then(|env| json_fields::object_field(env, "initial"));
+    let trees = initial.map_or(&[][..], |initial| json_fields::list_field(initial, "trees"));
     let Some(tree) = trees.first().and_then(Value::as_object) else { return };
-    let folder = fields::text(tree, "uri");
+    let folder = json_fields::text_field(tree, "uri");
     session.project = folder.map(|uri| uri.strip_prefix("file://").unwrap_or(uri).to_owned());
-    let branch = fields::object(tree, "repository").and_then(|it| fields::text(it, "ref"));
+    let branch = json_fields::object_field(tree, "repository")
+        .and_then(|it| json_fields::text_field(it, "ref"));
     session.branch = branch.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name).to_owned());
 }
 
-fn tell(emitter: &mut Telling<'_>, message: &Object, ledger: &Ledger<'_>) {
-    let id = message.get("messageId").map(record::said);
-    let role = Role::from(fields::text(message, "role").unwrap_or("user"));
-    let mut entries = blocks::entries(message, &role);
-    let mut at = fields::object(message, "meta").and_then(|meta| fields::time(meta, "sentAt"));
-    emitter.time(at);
+fn decode_message(emitter: &mut SessionEmitter<'_>, message: &Object, ledger: &AmpUsageLedger<'_>) {
+    let id = message.get("messageId").map(json_records::value_text);
+    let role = Role::from(json_fields::text_field(message, "role").unwrap_or("user"));
+    let mut entries = blocks::content_entries(message, &role);
+    let mut at = json_fields::object_field(message, "meta")
+        .and_then(|meta| json_fields::time_field(meta, "sentAt"));
+    emitter.note_time(at);
     if role == Role::Assistant {
         if entries.is_empty() {
-            entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
+            entries.push(Entry::new(Role::Assistant, EntryKind::Text, ""));
         }
-        let call = ledger.call(id.as_deref());
-        let own = fields::object(message, "usage");
-        let model = [own, call].into_iter().flatten().find_map(|it| fields::text(it, "model"));
-        at = [own, call].into_iter().flatten().find_map(|it| fields::time(it, "timestamp"));
+        let call = ledger.find_call(id.as_deref());
+        let own = json_fields::object_field(message, "usage");
+        let model =
+            [own, call].into_iter().flatten().find_map(|it| json_fields::text_field(it, "model"));
+        at = [own, call]
+            .into_iter()
+            .flatten()
+            .find_map(|it| json_fields::time_field(it, "timestamp"));
         entries.iter_mut().for_each(|entry| entry.model = model.map(str::to_owned));
         entries[0].usage = match own {
-            Some(tokens) => Some(usage(tokens)),
-            None => call.map(ledger_usage),
+            Some(tokens) => Some(parse_usage(tokens)),
+            None => call.map(parse_ledger_usage),
         };
     }
     for mut entry in entries {
         entry.created_at = at;
         entry.message_id.clone_from(&id);
-        emitter.entry(entry);
+        emitter.emit_entry(entry);
     }
 }
 
 /// The model calls in the ledger, by the id of the message that each produced.
-struct Ledger<'a> {
+struct AmpUsageLedger<'a> {
     calls: HashMap<String, &'a Object>,
     /// The times of all calls. Answers may have no times.
     times: Vec<Timestamp>,
 }
 
-impl<'a> Ledger<'a> {
-    fn of(thread: &'a Object) -> Self {
-        let events = fields::object(thread, "usageLedger");
-        let events = events.map_or(&[][..], |ledger| fields::list(ledger, "events"));
-        let times = events.iter().filter_map(|event| fields::time(event.as_object()?, "timestamp"));
+impl<'a> AmpUsageLedger<'a> {
+    fn from_thread(thread: &'a Object) -> Self {
+        let events = json_fields::object_field(thread, "usageLedger");
+        let events = events.map_or(&[][..], |ledger| json_fields::list_field(ledger, "events"));
+        let times = events
+            .iter()
+            .filter_map(|event| json_fields::time_field(event.as_object()?, "timestamp"));
         let times = times.collect();
         let calls = events.iter().filter_map(|event| {
             let event = event.as_object()?;
-            let is_inference = fields::text(event, "operationType") == Some("inference");
-            is_inference.then(|| Some((record::said(event.get("toMessageId")?), event)))?
+            let is_inference = json_fields::text_field(event, "operationType") == Some("inference");
+            is_inference
+                .then(|| Some((json_records::value_text(event.get("toMessageId")?), event)))?
         });
         Self { calls: calls.collect(), times }
     }
 
-    fn call(&self, message_id: Option<&str>) -> Option<&'a Object> {
+    fn find_call(&self, message_id: Option<&str>) -> Option<&'a Object> {
         self.calls.get(message_id?).copied()
     }
 }
 
-fn usage(tokens: &Object) -> Usage {
-    let count = |field| fields::count(tokens, field);
+fn parse_usage(tokens: &Object) -> Usage {
+    let count = |field| json_fields::count_field(tokens, field);
     Usage {
         input: count("inputTokens"),
         cache_read: count("cacheReadInputTokens"),
@@ -149,7 +162,10 @@ fn usage(tokens: &Object) -> Usage {
 }
 
 /// Parses the usage of a ledger event, which counts neither cache reads nor cache writes.
-fn ledger_usage(event: &Object) -> Usage {
-    let count = |field| fields::object(event, "tokens").map_or(0, |it| fields::count(it, field));
+fn parse_ledger_usage(event: &Object) -> Usage {
+    let count = |field| {
+        json_fields::object_field(event, "tokens")
+            .map_or(0, |it| json_fields::count_field(it, field))
+    };
     Usage { input: count("input"), output: count("output"), ..Usage::default() }
 }

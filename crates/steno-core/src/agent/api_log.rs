@@ -12,140 +12,149 @@ mod probe;
 pub(crate) mod stream;
 
 pub(crate) use conversation::{
-    Conversation, finish_reason, item_entries, response_entries, response_usage, said_entries,
+    ApiConversation, api_message_entries, finish_reason, item_entries, response_entries,
+    response_usage,
 };
-pub(crate) use probe::is_parameter;
+pub(crate) use probe::is_request_parameter;
 
 use uuid::Uuid;
 
 use crate::agent::json_lines::JsonLines;
-use crate::agent::{document, repair};
+use crate::agent::{document, json_repair};
 use crate::durable::FileError;
 use crate::entry::Entry;
-use crate::format::tree::Tree;
-use crate::format::{Emit, FormatError, Item, Reader};
+use crate::format::file_tree::FileTree;
+use crate::format::{FormatError, FormatReader, ItemSink, ReaderItem};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::Session;
-use steno_vault::{Bundle, Source};
-use stream::Stream;
+use steno_vault::{SessionBundle, SessionFile};
+use stream::ApiStreamAssembler;
 
 /// The agent's name.
 pub const AGENT: &str = "api-log";
 
 /// Finds and reads API logs.
-pub const READER: Reader = Reader { agent: AGENT, find, read };
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
 
-fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    let bundles = tree.files().iter().map(|file| Bundle::file(file));
-    Ok(bundles.filter(|bundle| recognises(&bundle.sources[0])).collect())
+fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
+    let bundles = tree.files().iter().map(|file| SessionBundle::from_file(file));
+    Ok(bundles.filter(|bundle| recognises(&bundle.files[0])).collect())
 }
 
 /// Whether a file is a log of calls to a model's API.
-pub(crate) fn recognises(source: &Source) -> bool {
-    probe::is_log(source)
+pub(crate) fn recognises(source: &SessionFile) -> bool {
+    probe::is_api_log(source)
 }
 
-fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let source = document::only_source(bundle)?;
+fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    let source = document::only_file(bundle)?;
     if probe::has_lines(source)? {
-        let first = JsonLines::of(source)?.flatten().next();
-        let mut conversation =
-            Conversation::new(AGENT, &name(&first.map(|line| line.bytes).unwrap_or_default()));
+        let first = JsonLines::open(source)?.flatten().next();
+        let mut conversation = ApiConversation::new(
+            AGENT,
+            &derive_log_id(&first.map(|line| line.bytes).unwrap_or_default()),
+        );
         read_lines(source, &mut conversation, emit)?;
         Ok(conversation.finish())
     } else {
-        let bytes = source.bytes()?;
-        let mut conversation = Conversation::new(AGENT, &name(&bytes));
+        let bytes = source.read_bytes()?;
+        let mut conversation = ApiConversation::new(AGENT, &derive_log_id(&bytes));
         read_document(source, &bytes, &mut conversation, emit);
         Ok(conversation.finish())
     }
 }
 
 /// Derives a session id from the hash of the first record, because a log has no id of its own.
-fn name(first: &[u8]) -> String {
+fn derive_log_id(first: &[u8]) -> String {
     blake3::hash(first).to_hex()[..32].to_owned()
 }
 
-fn read_document(source: &Source, bytes: &[u8], conversation: &mut Conversation, emit: Emit<'_>) {
-    match repair::parse(bytes) {
-        Ok(Value::Object(object)) => record(&object, conversation, emit),
+fn read_document(
+    source: &SessionFile,
+    bytes: &[u8],
+    conversation: &mut ApiConversation,
+    emit: ItemSink<'_>,
+) {
+    match json_repair::parse_lenient(bytes) {
+        Ok(Value::Object(object)) => read_record(&object, conversation, emit),
         Ok(Value::Array(records)) => {
             for object in records.iter().filter_map(Value::as_object) {
-                record(object, conversation, emit);
+                read_record(object, conversation, emit);
             }
         }
-        Ok(_) => emit(Item::Problem(Problem::of(source.path(), "not a JSON object"))),
-        Err(reason) => emit(Item::Problem(Problem::of(source.path(), reason))),
+        Ok(_) => emit(ReaderItem::Problem(Problem::for_file(source.path(), "not a JSON object"))),
+        Err(reason) => emit(ReaderItem::Problem(Problem::for_file(source.path(), reason))),
     }
 }
 
 fn read_lines(
-    source: &Source,
-    conversation: &mut Conversation,
-    emit: Emit<'_>,
+    source: &SessionFile,
+    conversation: &mut ApiConversation,
+    emit: ItemSink<'_>,
 ) -> Result<(), FormatError> {
-    let mut stream = Stream::default();
-    for line in JsonLines::of(source)? {
+    let mut stream = ApiStreamAssembler::default();
+    for line in JsonLines::open(source)? {
         let line = match line {
             Ok(line) => line,
             Err(problem) => {
-                emit(Item::Problem(problem));
+                emit(ReaderItem::Problem(problem));
                 continue;
             }
         };
-        let Some(json) = stream::data(&line.bytes) else {
+        let Some(json) = stream::event_data(&line.bytes) else {
             continue;
         };
-        match repair::parse::<Object>(json) {
-            Ok(object) if Stream::takes(&object) => {
-                for message in stream.event(object) {
-                    conversation.response(&message, emit);
+        match json_repair::parse_lenient::<Object>(json) {
+            Ok(object) if ApiStreamAssembler::is_stream_event(&object) => {
+                for message in stream.add_event(object) {
+                    conversation.add_response(&message, emit);
                 }
             }
-            Ok(object) => record(&object, conversation, emit),
+            Ok(object) => read_record(&object, conversation, emit),
             Err(reason) => {
-                emit(Item::Problem(Problem::at(source.path(), line.number, reason)));
+                emit(ReaderItem::Problem(Problem::at_line(source.path(), line.number, reason)));
             }
         }
     }
     for message in stream.finish() {
-        conversation.response(&message, emit);
+        conversation.add_response(&message, emit);
     }
     Ok(())
 }
 
 /// Reads a request, a response, or an object with both.
-fn record(object: &Object, conversation: &mut Conversation, emit: Emit<'_>) {
+fn read_record(object: &Object, conversation: &mut ApiConversation, emit: ItemSink<'_>) {
     let part = |name| object.get(name).and_then(Value::as_object);
-    if probe::is_request(object) {
-        conversation.request(object, emit);
+    if probe::is_api_request(object) {
+        conversation.add_request(object, emit);
     } else if part("request").or(part("response")).is_some() {
         conversation.note_time(object);
         if let Some(request) = part("request") {
-            conversation.request(part_body(request), emit);
+            conversation.add_request(part_body(request), emit);
         }
         if let Some(response) = part("response") {
-            conversation.response(part_body(response), emit);
+            conversation.add_response(part_body(response), emit);
         }
     } else {
-        conversation.response(object, emit);
+        conversation.add_response(object, emit);
     }
 }
 
 /// Whether an object is an API response, or a pair of request and response.
-pub(crate) fn is_exchange(object: &Object) -> bool {
+pub(crate) fn is_api_exchange(object: &Object) -> bool {
     let part = |name| object.get(name).and_then(Value::as_object).map(part_body);
-    probe::is_response(object)
-        || part("request").is_some_and(probe::is_request)
-        || part("response").is_some_and(probe::is_response)
+    probe::is_api_response(object)
+        || part("request").is_some_and(probe::is_api_request)
+        || part("response").is_some_and(probe::is_api_response)
 }
 
 /// The entries of such an object, without entry ids and sequence numbers.
 pub(crate) fn exchange_entries(object: &Object) -> Vec<Entry> {
     let mut entries = Vec::new();
-    record(object, &mut Conversation::new(AGENT, ""), &mut |item| {
-        if let Item::Entry(mut entry) = item {
+    read_record(object, &mut ApiConversation::new(AGENT, ""), &mut |item| {
+        if let ReaderItem::Entry(mut entry) = item {
             (entry.entry_id, entry.sequence) = (Uuid::nil(), 0);
             entries.push(*entry);
         }

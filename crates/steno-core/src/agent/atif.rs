@@ -7,48 +7,53 @@ mod step;
 
 use std::path::Path;
 
-use self::step::Steps;
+use self::step::AtifStepReader;
 use super::document;
-use super::fields::{as_count, items, string};
-use super::head::Head;
-use super::listing::Listing;
-use super::output::Output;
+use super::entry_emitter::EntryEmitter;
+use super::file_head::FileHead;
+use super::json_fields::{as_count, list_items, owned_text};
+use super::record_list::RecordList;
 use crate::durable::FileError;
-use crate::entry::{PRIMARY, Usage};
-use crate::format::tree::Tree;
-use crate::format::{Emit, FormatError, Reader};
+use crate::entry::{PRIMARY_SOURCE, Usage};
+use crate::format::file_tree::FileTree;
+use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
-use steno_vault::Bundle;
+use steno_vault::SessionBundle;
 
 /// The agent's name.
 pub const AGENT: &str = "atif";
 
 /// Finds and reads trajectories.
-pub const READER: Reader = Reader { agent: AGENT, find, read };
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
 
 /// Fields of a trajectory kept in the session's extra fields.
-const KEPT: [&str; 5] = ["schema_version", "agent", "notes", "continued_trajectory_ref", "extra"];
+const EXTRA_FIELDS: [&str; 5] =
+    ["schema_version", "agent", "notes", "continued_trajectory_ref", "extra"];
 
-fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    document::find(tree, recognises)
+fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
+    document::find_documents(tree, recognises)
 }
 
 /// Whether a file starts as a trajectory does.
-pub(crate) fn recognises(head: &Head) -> bool {
-    head.field("schema_version").is_some_and(|version| version.starts_with("\"ATIF-"))
+pub(crate) fn recognises(head: &FileHead) -> bool {
+    head.field_start("schema_version").is_some_and(|version| version.starts_with("\"ATIF-"))
 }
 
-fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let source = document::only_source(bundle)?;
-    let mut listing = Listing::of(source, &["steps"])?.map_err(FormatError::Invalid)?;
+fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    let source = document::only_file(bundle)?;
+    let mut listing = RecordList::open(source, &["steps"])?.map_err(FormatError::Invalid)?;
     let trajectory = Value::Object(std::mem::take(&mut listing.fields));
-    let id = string(&trajectory["session_id"]).or_else(|| string(&trajectory["trajectory_id"]));
+    let id =
+        owned_text(&trajectory["session_id"]).or_else(|| owned_text(&trajectory["trajectory_id"]));
     let native_id = id.unwrap_or_else(|| source.path().display().to_string());
-    let mut output = Output::new(AGENT, &native_id, emit);
-    let mut steps = Steps::new(source.path(), PRIMARY.to_owned(), &trajectory);
-    listing.each(|step| steps.take(step.as_ref().map_err(Clone::clone), &mut output))?;
-    for (index, subagent) in items(&trajectory["subagent_trajectories"]).iter().enumerate() {
+    let mut output = EntryEmitter::new(AGENT, &native_id, emit);
+    let mut steps = AtifStepReader::new(source.path(), PRIMARY_SOURCE.to_owned(), &trajectory);
+    listing.for_each_record(|step| {
+        steps.read_step(step.as_ref().map_err(Clone::clone), &mut output)
+    })?;
+    for (index, subagent) in list_items(&trajectory["subagent_trajectories"]).iter().enumerate() {
         read_subagent(source.path(), index, subagent, &mut output);
     }
     let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
@@ -56,9 +61,9 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let metrics = &trajectory["final_metrics"];
     session.totals.cost = metrics["total_cost_usd"].as_f64().or(steps.cost);
     if !steps.has_usage {
-        session.totals.usage = total(metrics);
+        session.totals.usage = total_usage(metrics);
     }
-    for key in KEPT {
+    for key in EXTRA_FIELDS {
         if let Some(value) = trajectory.get(key).filter(|value| !value.is_null()) {
             session.extra.insert(key.to_owned(), value.clone());
         }
@@ -67,18 +72,18 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
 }
 
 /// Reads a nested trajectory, recursively.
-fn read_subagent(path: &Path, index: usize, trajectory: &Value, output: &mut Output<'_>) {
+fn read_subagent(path: &Path, index: usize, trajectory: &Value, output: &mut EntryEmitter<'_>) {
     let ids = [&trajectory["trajectory_id"], &trajectory["session_id"]];
-    let id = ids.into_iter().find_map(string).unwrap_or_else(|| (index + 1).to_string());
-    let mut steps = Steps::new(path, format!("subagent:{id}"), trajectory);
-    items(&trajectory["steps"]).iter().for_each(|step| steps.take(Ok(step), output));
-    for (index, inner) in items(&trajectory["subagent_trajectories"]).iter().enumerate() {
+    let id = ids.into_iter().find_map(owned_text).unwrap_or_else(|| (index + 1).to_string());
+    let mut steps = AtifStepReader::new(path, format!("subagent:{id}"), trajectory);
+    list_items(&trajectory["steps"]).iter().for_each(|step| steps.read_step(Ok(step), output));
+    for (index, inner) in list_items(&trajectory["subagent_trajectories"]).iter().enumerate() {
         read_subagent(path, index, inner, output);
     }
 }
 
 /// The usage of a trajectory with no usage in its steps.
-fn total(metrics: &Value) -> Usage {
+fn total_usage(metrics: &Value) -> Usage {
     let cache_read = as_count(&metrics["total_cached_tokens"]);
     Usage {
         input: as_count(&metrics["total_prompt_tokens"]).saturating_sub(cache_read),

@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 /// Describes base64 data as `[image/png, 12345 bytes, blake3 HEX]`.
-pub(crate) fn media(media_type: Option<&str>, base64: &str) -> String {
+pub(crate) fn describe_base64(media_type: Option<&str>, base64: &str) -> String {
     let media_type = media_type.unwrap_or("data");
     match STANDARD.decode(base64.trim_end()) {
         Ok(bytes) => {
@@ -16,14 +16,14 @@ pub(crate) fn media(media_type: Option<&str>, base64: &str) -> String {
 }
 
 /// Describes a URL. A `data:` URL contains its bytes and is described by their hash.
-pub(crate) fn url(media_type: &str, url: &str) -> String {
+pub(crate) fn describe_url(media_type: &str, url: &str) -> String {
     let Some((head, data)) = url.strip_prefix("data:").and_then(|rest| rest.split_once(',')) else {
         return format!("[{media_type}, {url}]");
     };
     let data_type =
         head.split(';').next().filter(|data_type| !data_type.is_empty()).unwrap_or(media_type);
     if head.ends_with(";base64") {
-        return media(Some(data_type), data);
+        return describe_base64(Some(data_type), data);
     }
     format!("[{data_type}, {} bytes, blake3 {}]", data.len(), blake3::hash(data.as_bytes()))
 }
@@ -35,15 +35,18 @@ mod tests {
     #[test]
     fn data_is_named_by_its_sum() {
         let words = format!("[image/png, 5 bytes, blake3 {}]", blake3::hash(b"hello"));
-        assert_eq!(media(Some("image/png"), "aGVsbG8="), words);
-        assert_eq!(url("", "data:image/png;base64,aGVsbG8="), words);
-        assert_eq!(url("image/png", "data:,hello"), words);
-        assert_eq!(media(Some("image/png"), "%%"), "[image/png, 2 characters that are not base64]");
+        assert_eq!(describe_base64(Some("image/png"), "aGVsbG8="), words);
+        assert_eq!(describe_url("", "data:image/png;base64,aGVsbG8="), words);
+        assert_eq!(describe_url("image/png", "data:,hello"), words);
+        assert_eq!(
+            describe_base64(Some("image/png"), "%%"),
+            "[image/png, 2 characters that are not base64]"
+        );
     }
 
     #[test]
     fn other_urls_stand_for_themselves() {
-        assert_eq!(url("text/plain", "file:///a"), "[text/plain, file:///a]");
-        assert_eq!(url("x/y", "data:"), "[x/y, data:]");
+        assert_eq!(describe_url("text/plain", "file:///a"), "[text/plain, file:///a]");
+        assert_eq!(describe_url("x/y", "data:"), "[x/y, data:]");
     }
 }

@@ -12,59 +12,63 @@ mod ui;
 use std::path::Path;
 
 use super::document;
-use super::fields::{items, string};
-use super::head::Head;
-use super::listing::Listing;
-use super::output::Output;
+use super::entry_emitter::EntryEmitter;
+use super::file_head::FileHead;
+use super::json_fields::{list_items, owned_text};
+use super::record_list::RecordList;
 use crate::durable::FileError;
 use crate::entry::EntryError;
-use crate::format::tree::Tree;
-use crate::format::{Emit, FormatError, Reader};
+use crate::format::file_tree::FileTree;
+use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
-use steno_vault::{Bundle, Source};
+use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent's name.
 pub const AGENT: &str = "cline";
 
 /// Finds and reads its sessions.
-pub const READER: Reader = Reader { agent: AGENT, find, read };
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
 
-const SCREEN: &str = "ui_messages.json";
-const CONVERSATION: &str = "api_conversation_history.json";
+const UI_MESSAGES_FILE: &str = "ui_messages.json";
+const API_HISTORY_FILE: &str = "api_conversation_history.json";
 
 /// Optional files with metadata of the task.
-const TASK: &str = "task_metadata.json";
-const HISTORY_ITEM: &str = "history_item.json";
+const TASK_METADATA_FILE: &str = "task_metadata.json";
+const HISTORY_ITEM_FILE: &str = "history_item.json";
 
-fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
     if !tree.is_folder() {
         let path = tree.root();
         let name = path.file_name().unwrap_or_default();
-        let is_ours = name == SCREEN || name == CONVERSATION;
+        let is_ours = name == UI_MESSAGES_FILE || name == API_HISTORY_FILE;
         let Some(folder) = path.parent() else { return Ok(Vec::new()) };
-        let task = if is_ours { task(folder)? } else { None };
-        let session = sdk::session(folder)?.filter(|session| session.sources[0].path() == path);
+        let task = if is_ours { bundle_task(folder)? } else { None };
+        let session =
+            sdk::bundle_session(folder)?.filter(|session| session.files[0].path() == path);
         return Ok(task.into_iter().chain(session).collect());
     }
     let mut bundles = Vec::new();
-    let is_mark = |name: &str| name == SCREEN || name == CONVERSATION || sdk::is_messages(name);
-    for folder in tree.folders_with(is_mark) {
-        bundles.extend(task(folder)?);
-        bundles.extend(sdk::session(folder)?);
+    let is_mark = |name: &str| {
+        name == UI_MESSAGES_FILE || name == API_HISTORY_FILE || sdk::is_messages_file(name)
+    };
+    for folder in tree.folders_containing(is_mark) {
+        bundles.extend(bundle_task(folder)?);
+        bundles.extend(sdk::bundle_session(folder)?);
     }
     Ok(bundles)
 }
 
 /// Bundles the task in `folder`. None if its files are not Cline's.
-fn task(folder: &Path) -> Result<Option<Bundle>, FileError> {
+fn bundle_task(folder: &Path) -> Result<Option<SessionBundle>, FileError> {
     let mut sources = Vec::new();
-    for name in [SCREEN, CONVERSATION] {
+    for name in [UI_MESSAGES_FILE, API_HISTORY_FILE] {
         let path = folder.join(name);
         if path.is_file() {
-            let source = Source::on_disk(name, path);
-            if recognises(name, &Head::of_document(&source)?) {
+            let source = SessionFile::on_disk(name, path);
+            if is_task_file(name, &FileHead::read_document(&source)?) {
                 sources.push(source);
             }
         }
@@ -72,62 +76,62 @@ fn task(folder: &Path) -> Result<Option<Bundle>, FileError> {
     if sources.is_empty() {
         return Ok(None);
     }
-    let metadata = [TASK, HISTORY_ITEM].map(|name| (name, folder.join(name)));
+    let metadata = [TASK_METADATA_FILE, HISTORY_ITEM_FILE].map(|name| (name, folder.join(name)));
     let metadata = metadata.into_iter().filter(|(_, path)| path.is_file());
-    sources.extend(metadata.map(|(name, path)| Source::on_disk(name, path)));
-    Ok(Some(Bundle::new(folder, sources)))
+    sources.extend(metadata.map(|(name, path)| SessionFile::on_disk(name, path)));
+    Ok(Some(SessionBundle::new(folder, sources)))
 }
 
-fn recognises(name: &str, head: &Head) -> bool {
+fn is_task_file(name: &str, head: &FileHead) -> bool {
     let Some(item) = head.first_item() else { return false };
     match name {
-        SCREEN => item.field("ts").is_some() && item.field("type").is_some(),
-        _ => item.field("role").is_some(),
+        UI_MESSAGES_FILE => item.field_start("ts").is_some() && item.field_start("type").is_some(),
+        _ => item.field_start("role").is_some(),
     }
 }
 
-fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    if sdk::is_session(bundle) {
-        return sdk::read(bundle, emit);
+fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    if sdk::is_sdk_session(bundle) {
+        return sdk::read_sdk_session(bundle, emit);
     }
     let native_id = bundle.root.file_name().unwrap_or(bundle.root.as_os_str());
     let native_id = native_id.to_string_lossy().into_owned();
-    let mut output = Output::new(AGENT, &native_id, emit);
+    let mut output = EntryEmitter::new(AGENT, &native_id, emit);
     let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
     session.native_id = Some(native_id);
-    if let Some(source) = bundle.get(SCREEN) {
-        let mut screen = ui::Screen::new(&mut output);
-        each(source, |index, message| match message {
-            Ok(message) => screen.message(index, &message),
-            Err(problem) => screen.output.problem(problem),
+    if let Some(source) = bundle.file_named(UI_MESSAGES_FILE) {
+        let mut screen = ui::ClineUiDecoder::new(&mut output);
+        for_each_message(source, |index, message| match message {
+            Ok(message) => screen.decode_message(index, &message),
+            Err(problem) => screen.output.emit_problem(problem),
         })?;
         session.totals.cost = screen.finish();
-    } else if let Some(source) = bundle.get(CONVERSATION) {
-        each(source, |index, message| match message {
-            Ok(message) => api::message(index, &message, &mut output),
-            Err(problem) => output.problem(problem),
+    } else if let Some(source) = bundle.file_named(API_HISTORY_FILE) {
+        for_each_message(source, |index, message| match message {
+            Ok(message) => api::decode_message(index, &message, &mut output),
+            Err(problem) => output.emit_problem(problem),
         })?;
     } else {
-        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no messages in it")));
+        return Err(FormatError::Invalid(Problem::for_file(&bundle.root, "no messages in it")));
     }
-    describe(bundle, &mut session, &mut output);
+    apply_task_files(bundle, &mut session, &mut output);
     Ok(session)
 }
 
 /// Passes each object of the array in `source` to `take` with its index. Any other item is a problem.
-fn each(
-    source: &Source,
+fn for_each_message(
+    source: &SessionFile,
     mut take: impl FnMut(usize, Result<Object, Problem>),
 ) -> Result<(), FormatError> {
-    let listing = Listing::of(source, &[])?.map_err(FormatError::Invalid)?;
+    let listing = RecordList::open(source, &[])?.map_err(FormatError::Invalid)?;
     let mut index = 0;
-    listing.each(|item| {
+    listing.for_each_record(|item| {
         let object = match item {
             Ok(Value::Object(object)) => Ok(object),
             Ok(_) => Err(EntryError::NotAnObject.to_string()),
             Err(reason) => Err(reason),
         };
-        let bad = |why| Problem::of(source.path(), format!("message {}: {why}", index + 1));
+        let bad = |why| Problem::for_file(source.path(), format!("message {}: {why}", index + 1));
         take(index, object.map_err(bad));
         index += 1;
     })?;
@@ -135,25 +139,27 @@ fn each(
 }
 
 /// Fills in the session from the metadata files. A malformed file is reported as a problem.
-fn describe(bundle: &Bundle, session: &mut Session, output: &mut Output<'_>) {
-    for source in [TASK, HISTORY_ITEM].iter().filter_map(|name| bundle.get(name)) {
-        let metadata = match document::parse(source) {
+fn apply_task_files(bundle: &SessionBundle, session: &mut Session, output: &mut EntryEmitter<'_>) {
+    for source in
+        [TASK_METADATA_FILE, HISTORY_ITEM_FILE].iter().filter_map(|name| bundle.file_named(name))
+    {
+        let metadata = match document::parse_document(source) {
             Ok(metadata) => metadata,
             Err(FormatError::Invalid(problem)) => {
-                output.problem(problem);
+                output.emit_problem(problem);
                 continue;
             }
             Err(FormatError::File(error)) => {
-                output.problem(Problem::of(source.path(), error));
+                output.emit_problem(Problem::for_file(source.path(), error));
                 continue;
             }
         };
-        for used in items(&metadata["model_usage"]) {
-            session.models.extend(string(&used["model_id"]));
+        for used in list_items(&metadata["model_usage"]) {
+            session.models.extend(owned_text(&used["model_id"]));
         }
         let folder = [&metadata["workspace"], &metadata["cwdOnTaskInitialization"]];
-        session.project = folder.into_iter().find_map(string).or(session.project.take());
-        session.parent = string(&metadata["parentTaskId"]).or(session.parent.take());
+        session.project = folder.into_iter().find_map(owned_text).or(session.project.take());
+        session.parent = owned_text(&metadata["parentTaskId"]).or(session.parent.take());
     }
 }
 

@@ -4,46 +4,47 @@
 //! Records that a fork copied from another thread are skipped. For sessions with deleted rollouts, the prompts are
 //! read from the prompt history.
 
+mod discovery;
 mod event;
-mod find;
 mod history;
-mod inherited;
+mod inherited_history;
+mod pending_entries;
 mod prompt;
-mod reading;
 mod record;
-mod title;
-mod tokens;
-mod waiting;
+mod rollout_decoder;
+mod thread_title;
+mod token_counter;
 
 use crate::agent::document;
 use crate::agent::json_lines::JsonLines;
-use crate::format::{Emit, FormatError, Reader};
+use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::session::Session;
-use steno_vault::Bundle;
+use steno_vault::SessionBundle;
 
-pub(crate) use self::find::recognises;
+pub(crate) use self::discovery::recognises;
 
 /// The agent's name.
 pub const AGENT: &str = "codex";
 
 /// Finds and reads its sessions.
-pub const READER: Reader = Reader { agent: AGENT, find: find::find, read };
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT, find: discovery::find_sessions, read: read_session };
 
-fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
     if let (true, Some(excerpt), Some(id)) =
-        (bundle.is_only_told(), bundle.excerpts.last(), &bundle.key)
+        (bundle.has_only_excerpts(), bundle.excerpts.last(), &bundle.key)
     {
-        return history::read(excerpt, id, emit);
+        return history::read_history(excerpt, id, emit);
     }
-    let source = document::only_source(bundle)?;
-    let origin = prompt::Origin::of(source)?;
-    let mut reading = reading::Reading::new(source.path(), origin, emit);
-    for line in JsonLines::new(source.path(), find::open(source)?) {
-        reading.line(line);
+    let source = document::only_file(bundle)?;
+    let origin = prompt::CodexPromptMarker::detect_in(source)?;
+    let mut reading = rollout_decoder::CodexRolloutDecoder::new(source.path(), origin, emit);
+    for line in JsonLines::new(source.path(), discovery::open_rollout(source)?) {
+        reading.decode_line(line);
     }
     let mut session = reading.finish();
     if let Some(id) = &session.native_id {
-        session.title = title::of(bundle, source.path(), id).or(session.title);
+        session.title = thread_title::find_title(bundle, source.path(), id).or(session.title);
     }
     Ok(session)
 }

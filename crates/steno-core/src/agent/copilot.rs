@@ -3,27 +3,28 @@
 //! The first versions wrote `history-session-state/session_….json` instead. Subagents' events are in the same file,
 //! with the id of the tool call that started the subagent.
 
+mod event_decoder;
 mod legacy;
-mod reading;
-mod tokens;
+mod token_counter;
 
 use std::io::BufRead;
 
 use crate::agent::document;
 use crate::agent::json_lines::JsonLines;
 use crate::durable::FileError;
-use crate::format::tree::Tree;
-use crate::format::{Emit, FormatError, Reader};
-use crate::json::{Object, Value, bounds};
-use crate::lines::Lines;
+use crate::format::file_tree::FileTree;
+use crate::format::{FormatError, FormatReader, ItemSink};
+use crate::json::{Object, Value, value_limit};
+use crate::lines::LineReader;
 use crate::session::Session;
-use steno_vault::{Bundle, Source};
+use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent's name.
 pub const AGENT: &str = "copilot";
 
 /// Finds and reads its sessions.
-pub const READER: Reader = Reader { agent: AGENT, find, read };
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
 
 /// How many lines of a file are parsed to recognize it.
 const PROBED_LINES: usize = 5;
@@ -31,31 +32,31 @@ const PROBED_LINES: usize = 5;
 /// How many bytes of each of these lines are read.
 const PROBED_BYTES: usize = 8 << 20;
 
-fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    let bundles = tree.files().iter().map(|file| Bundle::file(file));
-    Ok(bundles.filter(|bundle| recognises(&bundle.sources[0])).collect())
+fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
+    let bundles = tree.files().iter().map(|file| SessionBundle::from_file(file));
+    Ok(bundles.filter(|bundle| recognises(&bundle.files[0])).collect())
 }
 
 /// Whether a file is a session, of any version.
-pub(crate) fn recognises(source: &Source) -> bool {
-    is_event_log(source) || legacy::recognises(source)
+pub(crate) fn recognises(source: &SessionFile) -> bool {
+    is_event_log(source) || legacy::is_legacy_session(source)
 }
 
 /// Whether a file is a session of the first versions.
-pub(crate) fn recognises_document(source: &Source) -> bool {
-    legacy::recognises(source)
+pub(crate) fn recognises_document(source: &SessionFile) -> bool {
+    legacy::is_legacy_session(source)
 }
 
-fn is_event_log(source: &Source) -> bool {
+fn is_event_log(source: &SessionFile) -> bool {
     let Ok(mut input) = source.open() else {
         return false;
     };
     if !input.fill_buf().is_ok_and(|start| start.trim_ascii_start().starts_with(b"{")) {
         return false;
     }
-    let lines = Lines::with_limit(input, PROBED_BYTES).map_while(Result::ok);
+    let lines = LineReader::with_limit(input, PROBED_BYTES).map_while(Result::ok);
     let mut objects = lines.take(PROBED_LINES).filter_map(|line| {
-        let object: Option<Object> = bounds::from_slice(&line.bytes).ok();
+        let object: Option<Object> = value_limit::parse_limited(&line.bytes).ok();
         object
     });
     objects.any(|object| is_event(&object))
@@ -72,14 +73,14 @@ fn is_event(object: &Object) -> bool {
         && object.contains_key("parentId")
 }
 
-fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let source = document::only_source(bundle)?;
-    if legacy::recognises(source) {
-        return legacy::read(source, emit);
+fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    let source = document::only_file(bundle)?;
+    if legacy::is_legacy_session(source) {
+        return legacy::read_legacy_session(source, emit);
     }
-    let mut reading = reading::Reading::new(source.path(), emit);
-    for line in JsonLines::of(source)? {
-        reading.line(line);
+    let mut reading = event_decoder::CopilotEventDecoder::new(source.path(), emit);
+    for line in JsonLines::open(source)? {
+        reading.decode_line(line);
     }
     Ok(reading.finish())
 }

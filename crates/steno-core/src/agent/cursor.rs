@@ -17,91 +17,92 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use crate::durable::FileError;
-use crate::format::tree::Tree;
-use crate::format::{Emit, FormatError, Reader};
+use crate::format::file_tree::FileTree;
+use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::json::Value;
 use crate::session::Session;
-use steno_vault::Schema;
-use steno_vault::sqlite::{self, Database};
-use steno_vault::{Bundle, Source};
+use steno_vault::DatabaseSchema;
+use steno_vault::sqlite::{self, AgentDatabase};
+use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent's name.
 pub const AGENT: &str = "cursor";
 
 /// The schemas of its databases.
-pub(super) const SCHEMAS: [&Schema; 4] =
+pub(super) const SCHEMAS: [&DatabaseSchema; 4] =
     [&store::SCHEMA, &composer::SCHEMA, &workspace_composers::SCHEMA, &tabs::SCHEMA];
 
 /// Finds and reads its sessions.
-pub const READER: Reader = Reader { agent: AGENT, find, read };
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
 
 /// The file beside an editor database that names the workspace folder.
-const WORKSPACE: &str = "workspace.json";
+const WORKSPACE_FILE: &str = "workspace.json";
 
-fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
     let mut bundles = Vec::new();
     let mut subagents = transcript::SubagentFiles::default();
     for file in tree.files() {
-        if sqlite::is_database(file) {
-            bundles.extend(in_database(file));
+        if sqlite::is_sqlite_file(file) {
+            bundles.extend(database_sessions(file));
         } else if transcript::is_transcript(file) && !subagents.is_owned(file, tree.root()) {
-            bundles.push(transcript::bundle(file));
+            bundles.push(transcript::bundle_session(file));
         }
     }
     Ok(bundles)
 }
 
 /// Whether a file is the transcript of an agent.
-pub(crate) fn recognises_lines(source: &Source) -> bool {
+pub(crate) fn recognises_lines(source: &SessionFile) -> bool {
     transcript::recognises(source)
 }
 
-fn in_database(file: &Path) -> Vec<Bundle> {
-    if let Some((bundle, _)) = sqlite::known(file, &store::SCHEMA) {
+fn database_sessions(file: &Path) -> Vec<SessionBundle> {
+    if let Some((bundle, _)) = sqlite::open_known(file, &store::SCHEMA) {
         return vec![bundle];
     }
     let editors = [&composer::SCHEMA, &workspace_composers::SCHEMA, &tabs::SCHEMA];
-    let mut bundles = sqlite::sessions_of_all(file, &editors);
+    let mut bundles = sqlite::sessions_by_schema(file, &editors);
     // A moved composer may also remain in its old location.
     let mut known = HashSet::new();
     bundles.retain(|bundle| bundle.key.as_ref().is_none_or(|key| known.insert(key.clone())));
-    let workspace = file.with_file_name(WORKSPACE);
+    let workspace = file.with_file_name(WORKSPACE_FILE);
     if workspace.is_file() {
         for bundle in &mut bundles {
-            bundle.sources.push(Source::on_disk(WORKSPACE, &workspace));
+            bundle.files.push(SessionFile::on_disk(WORKSPACE_FILE, &workspace));
         }
     }
     bundles
 }
 
-fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    if !sqlite::holds_database(bundle)? {
-        return transcript::read(bundle, emit);
+fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    if !sqlite::holds_sqlite_file(bundle)? {
+        return transcript::read_transcript(bundle, emit);
     }
-    let database = Database::open(bundle)?;
-    if database.fits(&store::SCHEMA) {
-        return store::read(&database, emit);
+    let database = AgentDatabase::open(bundle)?;
+    if database.matches_schema(&store::SCHEMA) {
+        return store::read_store(&database, emit);
     }
     let key = match &bundle.key {
         Some(key) => key.clone(),
         None => sqlite::session_id(bundle, &database, &composer::SCHEMA)?,
     };
-    let record = match composer::record(&database, &key)? {
+    let record = match composer::find_composer(&database, &key)? {
         Some(record) => Some(record),
-        None => workspace_composers::find_record(&database, &key)?,
+        None => workspace_composers::find_composer(&database, &key)?,
     };
     let mut session = match record {
-        Some(composer) => composer::read(&database, &composer, emit)?,
-        None => tabs::read(&database, &key, emit)?,
+        Some(composer) => composer::read_composer(&database, &composer, emit)?,
+        None => tabs::read_tab(&database, &key, emit)?,
     };
-    if let Some(workspace) = bundle.get(WORKSPACE) {
-        session.project = session.project.or(folder(&workspace.bytes()?));
+    if let Some(workspace) = bundle.file_named(WORKSPACE_FILE) {
+        session.project = session.project.or(parse_workspace_folder(&workspace.read_bytes()?));
     }
     Ok(session)
 }
 
 /// The workspace folder in a `workspace.json`.
-fn folder(bytes: &[u8]) -> Option<String> {
+fn parse_workspace_folder(bytes: &[u8]) -> Option<String> {
     let workspace: Value = serde_json::from_slice(bytes).ok()?;
     let uri = workspace.get("folder").or(workspace.get("workspace"))?.as_str()?;
     Some(uri.strip_prefix("file://").unwrap_or(uri).to_owned())

@@ -1,24 +1,24 @@
 //! Shared code for formats in which a session is one JSON document: recognising it by its first bytes and parsing it
 //! whole. The file may have any name, because the first byte excludes most other files.
 
-use super::head::Head;
-use super::repair;
+use super::file_head::FileHead;
+use super::json_repair;
 use crate::durable::FileError;
-use crate::format::tree::Tree;
+use crate::format::file_tree::FileTree;
 use crate::json::Value;
 use crate::problem::Problem;
 use steno_vault::FormatError;
-use steno_vault::{Bundle, Source};
+use steno_vault::{SessionBundle, SessionFile};
 
 /// Bundles each file for which `recognises` accepts the first bytes.
-pub(crate) fn find(
-    tree: &Tree,
-    recognises: impl Fn(&Head) -> bool,
-) -> Result<Vec<Bundle>, FileError> {
+pub(crate) fn find_documents(
+    tree: &FileTree,
+    recognises: impl Fn(&FileHead) -> bool,
+) -> Result<Vec<SessionBundle>, FileError> {
     let mut bundles = Vec::new();
     for file in tree.files() {
-        let bundle = Bundle::file(file);
-        if recognises(&Head::of_document(&bundle.sources[0])?) {
+        let bundle = SessionBundle::from_file(file);
+        if recognises(&FileHead::read_document(&bundle.files[0])?) {
             bundles.push(bundle);
         }
     }
@@ -26,13 +26,13 @@ pub(crate) fn find(
 }
 
 /// The only file of a session.
-pub(crate) fn only_source(bundle: &Bundle) -> Result<&Source, FormatError> {
-    let missing = || FormatError::Invalid(Problem::of(&bundle.root, "no session file"));
-    bundle.sources.first().ok_or_else(missing)
+pub(crate) fn only_file(bundle: &SessionBundle) -> Result<&SessionFile, FormatError> {
+    let missing = || FormatError::Invalid(Problem::for_file(&bundle.root, "no session file"));
+    bundle.files.first().ok_or_else(missing)
 }
 
 /// Parses the whole document.
-pub(super) fn parse(source: &Source) -> Result<Value, FormatError> {
-    repair::parse(&source.bytes()?)
-        .map_err(|reason| FormatError::Invalid(Problem::of(source.path(), reason)))
+pub(super) fn parse_document(source: &SessionFile) -> Result<Value, FormatError> {
+    json_repair::parse_lenient(&source.read_bytes()?)
+        .map_err(|reason| FormatError::Invalid(Problem::for_file(source.path(), reason)))
 }

@@ -6,49 +6,53 @@
 mod content;
 mod lines;
 
-use crate::agent::fields::from_seconds;
-use crate::agent::output::Output;
-use crate::agent::repair::parse;
+use crate::agent::entry_emitter::EntryEmitter;
+use crate::agent::json_fields::timestamp_from_seconds;
+use crate::agent::json_repair::parse_lenient;
 use crate::durable::FileError;
 use crate::entry::Usage;
-use crate::format::tree::Tree;
-use crate::format::{Emit, FormatError, Reader};
+use crate::format::file_tree::FileTree;
+use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
-use steno_vault::sqlite::{self, Database, Row};
-use steno_vault::{Bundle, Source};
-use steno_vault::{Part, Schema};
+use steno_vault::sqlite::{self, AgentDatabase, DatabaseRow};
+use steno_vault::{DatabaseSchema, RowSelection};
+use steno_vault::{SessionBundle, SessionFile};
 
-use content::Said;
+use content::GooseMessage;
 
 /// The agent's name.
 pub const AGENT: &str = "goose";
 
 /// Finds and reads its sessions.
-pub const READER: Reader = Reader { agent: AGENT, find, read };
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
 
-pub(super) const SCHEMA: Schema = Schema {
+pub(super) const SCHEMA: DatabaseSchema = DatabaseSchema {
     tables: &[
         ("sessions", &["id", "working_dir"]),
         ("messages", &["id", "session_id", "role", "content_json"]),
     ],
-    sessions: "SELECT id FROM sessions ORDER BY created_at, id",
-    parts: &[Part::own("sessions", "id = ?1"), Part::whole("schema_version")],
-    owner: Some("session_id"),
+    session_query: "SELECT id FROM sessions ORDER BY created_at, id",
+    row_selections: &[
+        RowSelection::own("sessions", "id = ?1"),
+        RowSelection::whole("schema_version"),
+    ],
+    owner_column: Some("session_id"),
 };
 
 /// Columns of a session that map to fields of [`Session`].
-const KNOWN: [&str; 3] = ["id", "name", "working_dir"];
+const MAPPED_COLUMNS: [&str; 3] = ["id", "name", "working_dir"];
 
-fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
     let mut bundles = Vec::new();
     for file in tree.files() {
-        if sqlite::is_database(file) {
-            bundles.extend(sqlite::sessions(file, &SCHEMA));
+        if sqlite::is_sqlite_file(file) {
+            bundles.extend(sqlite::sessions_in_file(file, &SCHEMA));
             continue;
         }
-        let bundle = Bundle::file(file);
-        if recognises_lines(&bundle.sources[0]) {
+        let bundle = SessionBundle::from_file(file);
+        if recognises_lines(&bundle.files[0]) {
             bundles.push(bundle);
         }
     }
@@ -56,32 +60,32 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
 }
 
 /// Whether a file is a session of the older versions.
-pub(crate) fn recognises_lines(source: &Source) -> bool {
-    lines::is_session(source)
+pub(crate) fn recognises_lines(source: &SessionFile) -> bool {
+    lines::is_session_file(source)
 }
 
-fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    match bundle.sources.as_slice() {
-        [only] if !sqlite::holds_database(bundle)? => lines::read(only, emit),
+fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    match bundle.files.as_slice() {
+        [only] if !sqlite::holds_sqlite_file(bundle)? => lines::read_line_file(only, emit),
         _ => read_database(bundle, emit),
     }
 }
 
-fn read_database(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let database = Database::open(bundle)?;
+fn read_database(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    let database = AgentDatabase::open(bundle)?;
     let id = sqlite::session_id(bundle, &database, &SCHEMA)?;
     let query = "SELECT * FROM sessions WHERE id = ?1";
-    let session = database.row(query, &[&id], |row| stated(row, &id))?;
-    let session = session.ok_or_else(|| database.invalid(format!("no session {id}")))?;
+    let session = database.query_row(query, &[&id], |row| session_from_row(row, &id))?;
+    let session = session.ok_or_else(|| database.invalid_database(format!("no session {id}")))?;
     let model = session.models.first().cloned();
-    let mut output = Output::new(AGENT, &id, emit);
+    let mut output = EntryEmitter::new(AGENT, &id, emit);
     let messages = "SELECT * FROM messages WHERE session_id = ?1 ORDER BY id";
-    database.each(messages, &[&id], |row| {
-        match said(row, model.clone()) {
-            Ok(message) => message.hand_out(&mut output),
+    database.for_each_row(messages, &[&id], |row| {
+        match message_from_row(row, model.clone()) {
+            Ok(message) => message.emit_entries(&mut output),
             Err(reason) => {
                 let name = format!("message {}", row.text("id").unwrap_or_default());
-                output.problem(database.problem(&name, reason));
+                output.emit_problem(database.row_problem(&name, reason));
             }
         }
         Ok(())
@@ -89,35 +93,35 @@ fn read_database(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError
     Ok(session)
 }
 
-fn stated(row: &Row<'_>, id: &str) -> Session {
+fn session_from_row(row: &DatabaseRow<'_>, id: &str) -> Session {
     let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
     session.native_id = Some(id.to_owned());
     session.title = row.text("name").or_else(|| row.text("description"));
     session.project = row.text("working_dir");
-    session.models.extend(model(row));
+    session.models.extend(model_name(row));
     session.totals.usage = Usage {
         input: row.count("accumulated_input_tokens"),
         output: row.count("accumulated_output_tokens"),
         ..Usage::default()
     };
-    session.extra = row.rest(&KNOWN);
+    session.extra = row.other_columns(&MAPPED_COLUMNS);
     session
 }
 
-fn model(row: &Row<'_>) -> Option<String> {
+fn model_name(row: &DatabaseRow<'_>) -> Option<String> {
     let config: Value = serde_json::from_slice(row.bytes("model_config_json")?).ok()?;
     config.get("model_name")?.as_str().map(str::to_owned)
 }
 
-fn said(row: &Row<'_>, model: Option<String>) -> Result<Said, String> {
+fn message_from_row(row: &DatabaseRow<'_>, model: Option<String>) -> Result<GooseMessage, String> {
     let bytes = row.bytes("content_json").ok_or("no content")?;
     let metadata = row.bytes("metadata_json").and_then(|bytes| serde_json::from_slice(bytes).ok());
-    Ok(Said {
+    Ok(GooseMessage {
         id: row.text("message_id").or_else(|| row.text("id")),
         role: row.text("role").unwrap_or_default(),
-        content: parse(bytes)?,
+        content: parse_lenient(bytes)?,
         metadata: metadata.unwrap_or(Value::Null),
-        created_at: row.integer("created_timestamp").and_then(from_seconds),
+        created_at: row.integer("created_timestamp").and_then(timestamp_from_seconds),
         model,
     })
 }

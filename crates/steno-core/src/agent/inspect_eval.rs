@@ -8,68 +8,71 @@ mod log;
 mod message;
 mod sample;
 
-use self::log::HEADER;
-use self::sample::Sample;
+use self::log::HEADER_MEMBER;
+use self::sample::EvalSample;
 use super::document;
-use super::fields::{as_count, string};
-use super::output::Output;
+use super::entry_emitter::EntryEmitter;
+use super::json_fields::{as_count, owned_text};
 use crate::durable::FileError;
 use crate::entry::Usage;
-use crate::format::tree::Tree;
-use crate::format::{Emit, FormatError, Reader};
+use crate::format::file_tree::FileTree;
+use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::json::Value;
-use crate::session::{Session, SessionId, Status};
-use steno_vault::Bundle;
+use crate::session::{Session, SessionId, SessionStatus};
+use steno_vault::SessionBundle;
 
 /// The agent's name.
 pub const AGENT: &str = "inspect";
 
 /// Finds and reads samples.
-pub const READER: Reader = Reader { agent: AGENT, find, read };
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
 
 /// Fields of a sample kept in the session's extra fields.
-const KEPT: [&str; 5] = ["id", "epoch", "target", "scores", "limit"];
+const EXTRA_FIELDS: [&str; 5] = ["id", "epoch", "target", "scores", "limit"];
 
-fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
     let mut bundles = Vec::new();
     for file in tree.files() {
-        bundles.extend(log::samples(file)?);
+        bundles.extend(log::find_samples(file)?);
     }
     Ok(bundles)
 }
 
-fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let bundle = &log::sample_of(bundle)?;
-    let source = document::only_source(bundle)?;
-    let sample = Sample::of(source)?.map_err(FormatError::Invalid)?;
-    let uuid = string(&sample.stated["uuid"]);
+fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    let bundle = &log::extract_sample(bundle)?;
+    let source = document::only_file(bundle)?;
+    let sample = EvalSample::read(source)?.map_err(FormatError::Invalid)?;
+    let uuid = owned_text(&sample.fields["uuid"]);
     let native_id = uuid.unwrap_or_else(|| source.path().display().to_string());
-    let mut output = Output::new(AGENT, &native_id, emit);
-    sample.tell(&mut output)?;
+    let mut output = EntryEmitter::new(AGENT, &native_id, emit);
+    sample.emit_entries(&mut output)?;
     let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
     session.native_id = Some(native_id);
-    describe(&mut session, &sample.stated);
+    describe_sample(&mut session, &sample.fields);
     // An unreadable header is ignored, because the sample itself has most of the facts.
-    session.thread = bundle.get(HEADER).and_then(|header| log::task(header).ok().flatten());
+    session.thread = bundle
+        .file_named(HEADER_MEMBER)
+        .and_then(|header| log::read_task_name(header).ok().flatten());
     Ok(session)
 }
 
 /// Fills in the facts that a sample states.
-fn describe(session: &mut Session, sample: &Value) {
+fn describe_sample(session: &mut Session, sample: &Value) {
     let time = |value: &Value| value.as_str().and_then(|time| time.parse().ok());
     session.started = time(&sample["started_at"]);
     session.ended = time(&sample["completed_at"]);
-    if let Some(reason) = string(&sample["error"]["message"]) {
-        session.status = Status::Failed;
+    if let Some(reason) = owned_text(&sample["error"]["message"]) {
+        session.status = SessionStatus::Failed;
         session.stop_reason = Some(reason);
     } else {
-        session.stop_reason = string(&sample["output"]["choices"][0]["stop_reason"]);
+        session.stop_reason = owned_text(&sample["output"]["choices"][0]["stop_reason"]);
     }
     if let Some(billed) = sample["model_usage"].as_object() {
-        billed.values().for_each(|counts| session.totals.usage.add(&usage(counts)));
+        billed.values().for_each(|counts| session.totals.usage.add(&sample_usage(counts)));
         session.models.extend(billed.keys().cloned());
     }
-    for key in KEPT {
+    for key in EXTRA_FIELDS {
         if let Some(value) = sample.get(key).filter(|value| !value.is_null()) {
             session.extra.insert(key.to_owned(), value.clone());
         }
@@ -77,7 +80,7 @@ fn describe(session: &mut Session, sample: &Value) {
 }
 
 /// Parses usage. For some vendors the input includes cached tokens, which the stated total reveals.
-fn usage(counts: &Value) -> Usage {
+fn sample_usage(counts: &Value) -> Usage {
     let cache_read = as_count(&counts["input_tokens_cache_read"]);
     let cache_write = as_count(&counts["input_tokens_cache_write"]);
     let (input, output) = (as_count(&counts["input_tokens"]), as_count(&counts["output_tokens"]));

@@ -3,57 +3,57 @@
 use std::fs;
 use std::path::Path;
 
-use crate::format::{self, Found, Reader};
+use crate::format::{self, FormatReader, FoundSession};
 use crate::session::Transcript;
 use crate::vault::{SessionDir, Vault};
 
 /// A vault, removed on drop.
-pub(crate) struct Kept {
+pub(crate) struct TemporaryVault {
     folder: tempfile::TempDir,
 }
 
-impl Kept {
+impl TemporaryVault {
     pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
     /// The vault folder of a session.
-    pub(crate) fn dir(&self, agent: &str, id: &str) -> SessionDir {
+    pub(crate) fn session_dir(&self, agent: &str, id: &str) -> SessionDir {
         let vault = Vault::new(self.folder.path().join("vault"));
-        vault.session(&agent.parse().unwrap(), &id.parse().unwrap())
+        vault.session_dir(&agent.parse().unwrap(), &id.parse().unwrap())
     }
 
     /// Keeps a session. Returns its folder and the number of new bytes.
-    pub(crate) fn keep(&self, found: &Found) -> (SessionDir, u64) {
-        let transcript = found.read().unwrap();
-        let dir = self.dir(found.reader.agent, transcript.session.id.as_str());
-        let added = dir.keep_all(&found.bundle).unwrap();
+    pub(crate) fn keep_session(&self, found: &FoundSession) -> (SessionDir, u64) {
+        let transcript = found.read_transcript().unwrap();
+        let dir = self.session_dir(found.reader.agent, transcript.session.id.as_str());
+        let added = dir.keep_session(&found.bundle).unwrap();
         (dir, added)
     }
 }
 
 /// All sessions that a reader finds at a path.
-fn found(reader: &'static Reader, path: &Path) -> Vec<Found> {
+fn find_all(reader: &'static FormatReader, path: &Path) -> Vec<FoundSession> {
     let bundles = reader.find_at(path).unwrap();
-    bundles.into_iter().map(|bundle| Found { reader, bundle }).collect()
+    bundles.into_iter().map(|bundle| FoundSession { reader, bundle }).collect()
 }
 
 /// Keeps all sessions at a path, removes the file, and compares them with those read from the vault. Returns their
 /// number.
-pub(crate) fn check(reader: &'static Reader, path: &Path) -> usize {
-    let vault = Kept::new();
-    let sessions: Vec<(SessionDir, Transcript)> = found(reader, path)
+pub(crate) fn check_kept_sessions(reader: &'static FormatReader, path: &Path) -> usize {
+    let vault = TemporaryVault::new();
+    let sessions: Vec<(SessionDir, Transcript)> = find_all(reader, path)
         .iter()
         .map(|found| {
-            let (dir, added) = vault.keep(found);
+            let (dir, added) = vault.keep_session(found);
             assert!(added > 0);
-            assert_eq!(vault.keep(found).1, 0, "kept again");
-            (dir, format::read(reader, &found.bundle).unwrap())
+            assert_eq!(vault.keep_session(found).1, 0, "kept again");
+            (dir, format::read_transcript(reader, &found.bundle).unwrap())
         })
         .collect();
     fs::remove_file(path).unwrap();
     for (dir, before) in &sessions {
-        let after = dir.read().unwrap();
+        let after = dir.read_transcript().unwrap();
         assert_eq!(after.entries, before.entries);
         assert_eq!(after.problems, before.problems);
         assert_eq!(after.session, before.session);

@@ -7,55 +7,56 @@ mod call;
 use std::collections::HashSet;
 use std::io::{BufRead, Read};
 
-use crate::agent::api_log::Conversation;
+use crate::agent::api_log::ApiConversation;
 use crate::agent::json_lines::JsonLines;
-use crate::agent::listing::Listing;
-use crate::agent::{document, json_lines, repair};
+use crate::agent::record_list::RecordList;
+use crate::agent::{document, json_lines, json_repair};
 use crate::durable::FileError;
-use crate::format::tree::Tree;
-use crate::format::{Emit, FormatError, Item, Reader};
-use crate::json::{Object, Value, bounds};
+use crate::format::file_tree::FileTree;
+use crate::format::{FormatError, FormatReader, ItemSink, ReaderItem};
+use crate::json::{Object, Value, value_limit};
 use crate::problem::Problem;
 use crate::session::Session;
-use call::Call;
-use steno_vault::{Bundle, Source};
+use call::LiteLlmCall;
+use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent's name.
 pub const AGENT: &str = "litellm";
 
 /// Finds and reads its logs.
-pub const READER: Reader = Reader { agent: AGENT, find, read };
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
 
 /// Bytes to search before a file is taken for another format.
-const HEAD: u64 = 1 << 20;
+const PROBED_BYTES: u64 = 1 << 20;
 
-fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
     let mut bundles = Vec::new();
     for file in tree.files() {
-        let bundle = Bundle::file(file);
-        bundles.extend(conversations(bundle)?);
+        let bundle = SessionBundle::from_file(file);
+        bundles.extend(split_conversations(bundle)?);
     }
     Ok(bundles)
 }
 
 /// One bundle for each conversation in a file; no key where there is only one.
-pub(crate) fn conversations(bundle: Bundle) -> Result<Vec<Bundle>, FileError> {
-    if !may_be_log(&bundle.sources[0]) {
+pub(crate) fn split_conversations(bundle: SessionBundle) -> Result<Vec<SessionBundle>, FileError> {
+    if !may_be_litellm_log(&bundle.files[0]) {
         return Ok(Vec::new());
     }
     let (mut keys, mut seen) = (Vec::new(), HashSet::new());
-    for_each_call(&bundle.sources[0], &mut |call| {
-        let key = call.map(|call| call.conversation().to_owned());
+    for_each_call(&bundle.files[0], &mut |call| {
+        let key = call.map(|call| call.conversation_id().to_owned());
         keys.extend(key.ok().filter(|key| seen.insert(key.clone())));
     })?;
     if keys.len() < 2 {
         return Ok(keys.into_iter().map(|_| bundle.clone()).collect());
     }
-    let keyed = keys.into_iter().map(|key| Bundle { key: Some(key), ..bundle.clone() });
+    let keyed = keys.into_iter().map(|key| SessionBundle { key: Some(key), ..bundle.clone() });
     Ok(keyed.collect())
 }
 
-fn may_be_log(source: &Source) -> bool {
+fn may_be_litellm_log(source: &SessionFile) -> bool {
     let Ok(mut input) = source.open() else {
         return false;
     };
@@ -64,72 +65,81 @@ fn may_be_log(source: &Source) -> bool {
         return false;
     }
     let mut head = Vec::new();
-    let read = input.take(HEAD).read_to_end(&mut head);
+    let read = input.take(PROBED_BYTES).read_to_end(&mut head);
     read.is_ok() && memchr::memmem::find(&head, b"\"call_type\"").is_some()
 }
 
-fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let source = document::only_source(bundle)?;
-    let mut conversation: Option<Conversation> = None;
+fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    let source = document::only_file(bundle)?;
+    let mut conversation: Option<ApiConversation> = None;
     let mut emitted_ids = HashSet::new();
-    let is_own = |call: &Call| bundle.key.as_deref().is_none_or(|key| key == call.conversation());
+    let is_own =
+        |call: &LiteLlmCall| bundle.key.as_deref().is_none_or(|key| key == call.conversation_id());
     // A rotated log continues the one before it. A rewritten log may repeat calls.
-    for earlier in &bundle.earlier {
+    for earlier in &bundle.earlier_files {
         let mut ids = Vec::new();
         for_each_call(earlier, &mut |call| {
             let Ok(call) = call else { return };
             if is_own(&call) && !emitted_ids.contains(call.id()) {
                 ids.push(call.id().to_owned());
-                call.tell(conversation.get_or_insert_with(|| begin(&call)), &mut *emit);
+                call.add_to_conversation(
+                    conversation.get_or_insert_with(|| begin_conversation(&call)),
+                    &mut *emit,
+                );
             }
         })?;
         emitted_ids.extend(ids);
     }
     for_each_call(source, &mut |call| match call {
         Ok(call) if is_own(&call) && !emitted_ids.contains(call.id()) => {
-            call.tell(conversation.get_or_insert_with(|| begin(&call)), &mut *emit);
+            call.add_to_conversation(
+                conversation.get_or_insert_with(|| begin_conversation(&call)),
+                &mut *emit,
+            );
         }
         Ok(_) => {}
-        Err(problem) => emit(Item::Problem(problem)),
+        Err(problem) => emit(ReaderItem::Problem(problem)),
     })?;
     match conversation {
         Some(conversation) => Ok(conversation.finish()),
-        None => Err(FormatError::Invalid(Problem::of(&bundle.root, "no LiteLLM calls"))),
+        None => Err(FormatError::Invalid(Problem::for_file(&bundle.root, "no LiteLLM calls"))),
     }
 }
 
-fn begin(first: &Call) -> Conversation {
-    let name = match first.conversation() {
+fn begin_conversation(first: &LiteLlmCall) -> ApiConversation {
+    let name = match first.conversation_id() {
         "" => first.id(),
         name => name,
     };
-    let mut conversation = Conversation::new(AGENT, name);
+    let mut conversation = ApiConversation::new(AGENT, name);
     conversation.session().native_id = Some(name.to_owned());
     conversation
 }
 
 /// Passes each call of a file to `take`, or a problem if it cannot be read.
 fn for_each_call(
-    source: &Source,
-    take: &mut dyn FnMut(Result<Call, Problem>),
+    source: &SessionFile,
+    take: &mut dyn FnMut(Result<LiteLlmCall, Problem>),
 ) -> Result<(), FileError> {
-    match form(source)? {
-        Form::Lines => {}
-        Form::List => return each_of_list(source, take),
-        Form::Document => {
-            match repair::parse::<Value>(&source.bytes()?) {
-                Ok(call) => Call::new(call).into_iter().for_each(|call| take(Ok(call))),
-                Err(reason) => take(Err(Problem::of(source.path(), reason))),
+    match detect_layout(source)? {
+        CallFileLayout::Lines => {}
+        CallFileLayout::List => return for_each_listed_call(source, take),
+        CallFileLayout::Document => {
+            match json_repair::parse_lenient::<Value>(&source.read_bytes()?) {
+                Ok(call) => {
+                    LiteLlmCall::from_json(call).into_iter().for_each(|call| take(Ok(call)))
+                }
+                Err(reason) => take(Err(Problem::for_file(source.path(), reason))),
             }
             return Ok(());
         }
     }
-    for line in JsonLines::of(source)? {
+    for line in JsonLines::open(source)? {
         let parsed = line.and_then(|line| {
-            json_lines::object(&line.bytes)
-                .map_err(|reason| Problem::at(source.path(), line.number, reason))
+            json_lines::parse_object(&line.bytes)
+                .map_err(|reason| Problem::at_line(source.path(), line.number, reason))
         });
-        if let Some(call) = parsed.map(|object| Call::new(object.into())).transpose() {
+        if let Some(call) = parsed.map(|object| LiteLlmCall::from_json(object.into())).transpose() {
             take(call);
         }
     }
@@ -137,14 +147,14 @@ fn for_each_call(
 }
 
 /// Passes each call of a single-list file to `take`.
-fn each_of_list(
-    source: &Source,
-    take: &mut dyn FnMut(Result<Call, Problem>),
+fn for_each_listed_call(
+    source: &SessionFile,
+    take: &mut dyn FnMut(Result<LiteLlmCall, Problem>),
 ) -> Result<(), FileError> {
-    match Listing::of(source, &[])? {
-        Ok(listing) => listing.each(|call| match call {
-            Ok(call) => Call::new(call).into_iter().for_each(|call| take(Ok(call))),
-            Err(reason) => take(Err(Problem::of(source.path(), reason))),
+    match RecordList::open(source, &[])? {
+        Ok(listing) => listing.for_each_record(|call| match call {
+            Ok(call) => LiteLlmCall::from_json(call).into_iter().for_each(|call| take(Ok(call))),
+            Err(reason) => take(Err(Problem::for_file(source.path(), reason))),
         }),
         Err(problem) => {
             take(Err(problem));
@@ -154,7 +164,7 @@ fn each_of_list(
 }
 
 /// How a file stores its calls.
-enum Form {
+enum CallFileLayout {
     /// One call per line.
     Lines,
     /// A list of calls.
@@ -163,15 +173,15 @@ enum Form {
     Document,
 }
 
-fn form(source: &Source) -> Result<Form, FileError> {
-    let first = JsonLines::of(source)?.flatten().next();
+fn detect_layout(source: &SessionFile) -> Result<CallFileLayout, FileError> {
+    let first = JsonLines::open(source)?.flatten().next();
     let first = first.map(|line| line.bytes).unwrap_or_default();
-    let is_call = bounds::from_slice::<Object>(&first).is_ok();
+    let is_call = value_limit::parse_limited::<Object>(&first).is_ok();
     Ok(match first.trim_ascii() {
-        _ if is_call => Form::Lines,
-        b"{" => Form::Document,
-        first if first.starts_with(b"[") => Form::List,
-        _ => Form::Lines,
+        _ if is_call => CallFileLayout::Lines,
+        b"{" => CallFileLayout::Document,
+        first if first.starts_with(b"[") => CallFileLayout::List,
+        _ => CallFileLayout::Lines,
     })
 }
 

@@ -3,51 +3,52 @@
 //! All three hold the same records: messages and their parts. OpenCode leaves the old tree in place after the
 //! migration to the database, so a session in both is read from the database.
 
-mod beside;
 mod conversation;
 mod database;
 mod export;
 mod part;
+mod side_files;
 mod storage;
 
 use std::collections::HashSet;
 
-use self::beside::Beside;
+use self::side_files::OpenCodeSideFiles;
 use crate::durable::FileError;
-use crate::format::tree::Tree;
-use crate::format::{Emit, FormatError, Reader};
+use crate::format::file_tree::FileTree;
+use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::session::Session;
-use steno_vault::Schema;
+use steno_vault::DatabaseSchema;
 use steno_vault::sqlite;
-use steno_vault::{Bundle, Source};
+use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent's name.
 pub const AGENT: &str = "opencode";
 
 /// The schema by which its database is recognized.
-pub(super) const SCHEMA: Schema = database::SCHEMA;
+pub(super) const SCHEMA: DatabaseSchema = database::SCHEMA;
 
 /// Finds and reads its sessions.
-pub const READER: Reader = Reader { agent: AGENT, find, read };
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
 
-fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
     let mut bundles = Vec::new();
     let mut files = Vec::new();
     for file in tree.files() {
-        let sessions = sqlite::sessions(file, &database::SCHEMA);
+        let sessions = sqlite::sessions_in_file(file, &database::SCHEMA);
         if sessions.is_empty() {
             files.push(file);
         }
         bundles.extend(sessions);
     }
     let mut known: HashSet<_> = bundles.iter().filter_map(|bundle| bundle.key.clone()).collect();
-    let mut beside = Beside::default();
+    let mut beside = OpenCodeSideFiles::default();
     let (mut messages, mut stored) = (HashSet::new(), Vec::new());
     for file in &files {
-        let export = Bundle::file(file);
-        if recognises_export(&export.sources[0]) {
+        let export = SessionBundle::from_file(file);
+        if recognises_export(&export.files[0]) {
             bundles.push(export);
-        } else if let Some((id, bundle)) = storage::session(file, &mut beside)
+        } else if let Some((id, bundle)) = storage::bundle_session(file, &mut beside)
             && !known.contains(&id)
         {
             bundles.push(bundle);
@@ -60,7 +61,7 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
         if messages.contains(folder) {
             continue;
         }
-        if let Some((id, bundle)) = storage::session_of_message(file, &mut beside) {
+        if let Some((id, bundle)) = storage::bundle_from_message(file, &mut beside) {
             messages.insert(folder);
             bundles.extend(known.insert(id).then_some(bundle));
         }
@@ -69,17 +70,17 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
 }
 
 /// Whether a file is what `opencode export` prints.
-pub(crate) fn recognises_export(source: &Source) -> bool {
+pub(crate) fn recognises_export(source: &SessionFile) -> bool {
     export::is_export(source)
 }
 
-fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    if storage::is_tree(bundle) {
-        storage::read(bundle, emit)
-    } else if sqlite::holds_database(bundle)? {
-        database::read(bundle, emit)
+fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    if storage::is_storage_tree(bundle) {
+        storage::read_tree(bundle, emit)
+    } else if sqlite::holds_sqlite_file(bundle)? {
+        database::read_database(bundle, emit)
     } else {
-        export::read(bundle, emit)
+        export::read_export(bundle, emit)
     }
 }
 

@@ -12,40 +12,41 @@ mod message;
 mod outline;
 mod span;
 
-use self::conversation::Conversation;
-use self::outline::Outline;
+use self::conversation::SpanConversation;
+use self::outline::SpanOutline;
 use super::document;
-use super::head::Head;
-use super::output::Output;
+use super::entry_emitter::EntryEmitter;
+use super::file_head::FileHead;
 use crate::durable::FileError;
-use crate::format::tree::Tree;
-use crate::format::{Emit, FormatError, Reader};
+use crate::format::file_tree::FileTree;
+use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
-use steno_vault::Bundle;
+use steno_vault::SessionBundle;
 
 /// The agent's name.
 pub const AGENT: &str = "otel";
 
 /// Finds and reads its sessions.
-pub const READER: Reader = Reader { agent: AGENT, find, read };
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
 
-fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
     let mut bundles = Vec::new();
     for file in tree.files() {
-        bundles.extend(sessions_in(Bundle::file(file))?);
+        bundles.extend(sessions_in(SessionBundle::from_file(file))?);
     }
     Ok(bundles)
 }
 
 /// One bundle for each session in a file of spans or of logs; no key where there is only one.
-pub(crate) fn sessions_in(file: Bundle) -> Result<Vec<Bundle>, FileError> {
-    let head = Head::of_document(&file.sources[0])?;
-    let sessions = if is_log(&head) {
-        logs::sessions(&file.sources[0])?
-    } else if head.field("resourceSpans").is_some_and(|spans| spans.contains("\"gen_ai.")) {
-        match Outline::of([&file.sources[0]], &mut |_| {}) {
-            Ok(outline) => outline.sessions(),
+pub(crate) fn sessions_in(file: SessionBundle) -> Result<Vec<SessionBundle>, FileError> {
+    let head = FileHead::read_document(&file.files[0])?;
+    let sessions = if is_otlp_log(&head) {
+        logs::list_sessions(&file.files[0])?
+    } else if head.field_start("resourceSpans").is_some_and(|spans| spans.contains("\"gen_ai.")) {
+        match SpanOutline::read([&file.files[0]], &mut |_| {}) {
+            Ok(outline) => outline.session_ids(),
             // Reading it says why it cannot be.
             Err(_) => return Ok(vec![file]),
         }
@@ -54,32 +55,32 @@ pub(crate) fn sessions_in(file: Bundle) -> Result<Vec<Bundle>, FileError> {
     };
     let has_several = sessions.len() > 1;
     let keys = sessions.into_iter().map(|session| has_several.then_some(session));
-    Ok(keys.map(|key| Bundle { key, ..file.clone() }).collect())
+    Ok(keys.map(|key| SessionBundle { key, ..file.clone() }).collect())
 }
 
-fn is_log(head: &Head) -> bool {
-    head.field("resourceLogs").is_some_and(|logs| {
-        log_record::PREFIXES.iter().any(|prefix| logs.contains(&format!("\"{prefix}")))
+fn is_otlp_log(head: &FileHead) -> bool {
+    head.field_start("resourceLogs").is_some_and(|logs| {
+        log_record::EVENT_PREFIXES.iter().any(|prefix| logs.contains(&format!("\"{prefix}")))
     })
 }
 
-fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let source = document::only_source(bundle)?;
-    if is_log(&Head::of_document(source)?) {
-        return logs::read(bundle, source, emit);
+fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    let source = document::only_file(bundle)?;
+    if is_otlp_log(&FileHead::read_document(source)?) {
+        return logs::read_log_session(bundle, source, emit);
     }
     // A rotated file continues the one before it.
-    let sources = [source].into_iter().chain(bundle.earlier.iter().rev());
-    let mut outline = Outline::of(sources, emit)?;
-    let invalid = || FormatError::Invalid(Problem::of(source.path(), "no GenAI spans"));
-    let native_id = bundle.key.clone().or_else(|| outline.sessions().into_iter().next());
+    let sources = [source].into_iter().chain(bundle.earlier_files.iter().rev());
+    let mut outline = SpanOutline::read(sources, emit)?;
+    let invalid = || FormatError::Invalid(Problem::for_file(source.path(), "no GenAI spans"));
+    let native_id = bundle.key.clone().or_else(|| outline.session_ids().into_iter().next());
     let native_id = native_id.ok_or_else(invalid)?;
-    outline.choose(&native_id);
+    outline.select_session(&native_id);
     let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
-    let mut output = Output::new(AGENT, &native_id, emit);
+    let mut output = EntryEmitter::new(AGENT, &native_id, emit);
     session.native_id = Some(native_id);
-    let mut conversation = Conversation::new(&outline, &mut output);
-    outline.each(|span| conversation.span(span))?;
+    let mut conversation = SpanConversation::new(&outline, &mut output);
+    outline.for_each_span(|span| conversation.add_span(span))?;
     session.models.extend(conversation.models);
     Ok(session)
 }

@@ -8,116 +8,121 @@ mod message;
 mod tests;
 
 use super::entries;
-use super::fields;
-use super::head::Head;
-use super::record;
-use super::telling::Telling;
-use crate::agent::json_lines::each_object;
+use super::file_head::FileHead;
+use super::json_fields;
+use super::json_records;
+use super::session_emitter::SessionEmitter;
+use crate::agent::json_lines::for_each_object;
 use crate::durable::FileError;
-use crate::entry::{Entry, Kind, Role};
-use crate::format::tree::Tree;
-use crate::format::{Emit, FormatError, Reader};
+use crate::entry::{Entry, EntryKind, Role};
+use crate::format::file_tree::FileTree;
+use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::json::Object;
 use crate::problem::Problem;
 use crate::session::Session;
-use steno_vault::Bundle;
+use steno_vault::SessionBundle;
 
 /// The agent's name.
 pub const AGENT: &str = "pi";
 
 /// Finds and reads its sessions.
-pub const READER: Reader = Reader { agent: AGENT, find, read };
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
 
-fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    record::candidates(tree, recognises)
+fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
+    json_records::find_candidates(tree, recognises)
 }
 
 /// Whether a file starts as a session does.
-pub(crate) fn recognises(head: &Head) -> bool {
-    is_header(&head.fields())
+pub(crate) fn recognises(head: &FileHead) -> bool {
+    is_header(&head.scalar_fields())
 }
 
 fn is_header(fields: &Object) -> bool {
-    let is_session = fields::text(fields, "type") == Some("session");
+    let is_session = json_fields::text_field(fields, "type") == Some("session");
     is_session
-        && ["id", "timestamp", "cwd"].iter().all(|field| fields::text(fields, field).is_some())
+        && ["id", "timestamp", "cwd"]
+            .iter()
+            .all(|field| json_fields::text_field(fields, field).is_some())
 }
 
-fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let Some(source) = bundle.sources.first() else {
-        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
+fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    let Some(source) = bundle.files.first() else {
+        return Err(FormatError::Invalid(Problem::for_file(&bundle.root, "no file in it")));
     };
-    let fields = Head::of(source)?.fields();
-    let header_id = fields::text(&fields, "id").filter(|_| is_header(&fields));
-    let mut emitter = Telling::new(AGENT, header_id.unwrap_or(record::stem(source)), emit);
-    each_object(source, |object, line| match object {
-        Ok(object) => tell(&mut emitter, object, line),
-        Err(problem) => emitter.problem(problem),
+    let fields = FileHead::read(source)?.scalar_fields();
+    let header_id = json_fields::text_field(&fields, "id").filter(|_| is_header(&fields));
+    let mut emitter =
+        SessionEmitter::new(AGENT, header_id.unwrap_or(json_records::session_stem(source)), emit);
+    for_each_object(source, |object, line| match object {
+        Ok(object) => decode_record(&mut emitter, object, line),
+        Err(problem) => emitter.emit_problem(problem),
     })?;
     Ok(emitter.session)
 }
 
-fn tell(emitter: &mut Telling<'_>, object: Object, line: u64) {
-    let at = fields::time(&object, "timestamp");
-    emitter.time(at);
-    if fields::text(&object, "type") == Some("session") {
-        return header(&mut emitter.session, object);
+fn decode_record(emitter: &mut SessionEmitter<'_>, object: Object, line: u64) {
+    let at = json_fields::time_field(&object, "timestamp");
+    emitter.note_time(at);
+    if json_fields::text_field(&object, "type") == Some("session") {
+        return apply_header(&mut emitter.session, object);
     }
     // Entries of version 1 have no ids.
-    let id = fields::text(&object, "id").map_or_else(|| format!("line {line}"), str::to_owned);
-    let parent = fields::text(&object, "parentId").map(str::to_owned);
-    for mut entry in entries(&mut emitter.session, object) {
+    let id = json_fields::text_field(&object, "id")
+        .map_or_else(|| format!("line {line}"), str::to_owned);
+    let parent = json_fields::text_field(&object, "parentId").map(str::to_owned);
+    for mut entry in decode_entries(&mut emitter.session, object) {
         entry.created_at = at;
         entry.message_id = Some(id.clone());
         entry.parent_id.clone_from(&parent);
-        emitter.entry(entry);
+        emitter.emit_entry(entry);
     }
 }
 
-fn header(session: &mut Session, object: Object) {
-    session.project = fields::text(&object, "cwd").map(str::to_owned);
-    session.parent = fields::text(&object, "parentSession").map(str::to_owned);
+fn apply_header(session: &mut Session, object: Object) {
+    session.project = json_fields::text_field(&object, "cwd").map(str::to_owned);
+    session.parent = json_fields::text_field(&object, "parentSession").map(str::to_owned);
     if let Some(version) = object.get("version") {
         session.extra.insert("version".to_owned(), version.clone());
     }
 }
 
-fn entries(session: &mut Session, object: Object) -> Vec<Entry> {
-    let text = |field| fields::text(&object, field).unwrap_or_default();
+fn decode_entries(session: &mut Session, object: Object) -> Vec<Entry> {
+    let text = |field| json_fields::text_field(&object, field).unwrap_or_default();
     match text("type") {
-        "message" => match fields::object(&object, "message") {
-            Some(message) => message::entries(session, message),
-            None => vec![entries::unknown(object)],
+        "message" => match json_fields::object_field(&object, "message") {
+            Some(message) => message::decode_message(session, message),
+            None => vec![entries::unknown_entry(object)],
         },
         "compaction" => {
-            let mut boundary = Entry::new(Role::System, Kind::Compaction, "");
-            boundary.metadata = Some(without(&object, "summary"));
-            vec![boundary, Entry::new(Role::User, Kind::Notice, text("summary"))]
+            let mut boundary = Entry::new(Role::System, EntryKind::Compaction, "");
+            boundary.metadata = Some(without_field(&object, "summary"));
+            vec![boundary, Entry::new(Role::User, EntryKind::Notice, text("summary"))]
         }
-        "branch_summary" => vec![Entry::new(Role::User, Kind::Notice, text("summary"))],
+        "branch_summary" => vec![Entry::new(Role::User, EntryKind::Notice, text("summary"))],
         "custom_message" => {
-            let content = object.get("content").map(record::said).unwrap_or_default();
-            vec![Entry::new(Role::User, Kind::Notice, content)]
+            let content = object.get("content").map(json_records::value_text).unwrap_or_default();
+            vec![Entry::new(Role::User, EntryKind::Notice, content)]
         }
-        "model_change" => vec![notice(&object, "model", text("modelId"))],
-        "thinking_level_change" => vec![notice(&object, "thinking", text("thinkingLevel"))],
+        "model_change" => vec![setting_notice(&object, "model", text("modelId"))],
+        "thinking_level_change" => vec![setting_notice(&object, "thinking", text("thinkingLevel"))],
         "session_info" => {
-            session.title = fields::text(&object, "name").map(str::to_owned);
-            vec![notice(&object, "name", text("name"))]
+            session.title = json_fields::text_field(&object, "name").map(str::to_owned);
+            vec![setting_notice(&object, "name", text("name"))]
         }
-        "label" => vec![notice(&object, "label", text("label"))],
-        _ => vec![entries::unknown(object)],
+        "label" => vec![setting_notice(&object, "label", text("label"))],
+        _ => vec![entries::unknown_entry(object)],
     }
 }
 
 /// The notice of a changed setting.
-fn notice(object: &Object, setting: &str, value: &str) -> Entry {
-    let mut entry = Entry::new(Role::System, Kind::Notice, format!("{setting}: {value}"));
+fn setting_notice(object: &Object, setting: &str, value: &str) -> Entry {
+    let mut entry = Entry::new(Role::System, EntryKind::Notice, format!("{setting}: {value}"));
     entry.metadata = Some(object.clone());
     entry
 }
 
-fn without(object: &Object, field: &str) -> Object {
+fn without_field(object: &Object, field: &str) -> Object {
     let mut rest = object.clone();
     rest.shift_remove(field);
     rest

@@ -9,19 +9,19 @@ use crate::session::SessionId;
 
 /// How one agent resumes a session.
 #[derive(Debug)]
-pub struct Resume {
+pub struct ResumeCommand {
     /// The agent.
     pub agent: &'static str,
     /// Its program.
     pub program: &'static str,
     /// The arguments. `{id}` is replaced by the agent's session id, `{file}` by the session file.
-    words: &'static [&'static str],
+    argument_templates: &'static [&'static str],
     /// How the path of session files depends on the working folder.
-    folder: Folder,
+    folder_rule: FolderRule,
 }
 
 #[derive(Debug)]
-enum Folder {
+enum FolderRule {
     /// It does not: sessions are found from any folder.
     Any,
     /// A folder in the path is named after the working folder, with `-` for every character except letters and
@@ -36,42 +36,52 @@ enum Folder {
 }
 
 /// The file in which Gemini CLI names the working folder.
-pub(super) const MARKER: &str = ".project_root";
+pub(super) const PROJECT_ROOT_FILE: &str = ".project_root";
 
-const ALL: [Resume; 14] = [
-    row(super::claude_code::AGENT, "claude", &["--resume", "{id}"], Folder::Named { limit: 200 }),
-    row(super::codex::AGENT, "codex", &["resume", "{id}"], Folder::Any),
-    row(super::gemini::AGENT, "gemini", &["--resume", "{id}"], Folder::Marked),
-    row(super::qwen::AGENT, "qwen", &["--resume", "{id}"], Folder::Named { limit: usize::MAX }),
-    row(super::copilot::AGENT, "copilot", &["--resume={id}"], Folder::Any),
-    row(super::amp::AGENT, "amp", &["threads", "continue", "{id}"], Folder::Any),
-    row(super::pi::AGENT, "pi", &["--session", "{file}"], Folder::Any),
-    row(super::droid::AGENT, "droid", &["--resume", "{id}"], Folder::Own),
-    row(super::kimi::AGENT, "kimi", &["--session", "{id}"], Folder::Own),
-    row(super::aider::AGENT, "aider", &["--restore-chat-history"], Folder::Inside),
-    row(super::opencode::AGENT, "opencode", &["--session", "{id}"], Folder::Own),
-    row(super::goose::AGENT, "goose", GOOSE, Folder::Any),
-    row(super::crush::AGENT, "crush", &["-s", "{id}"], Folder::Inside),
-    row(super::cursor::AGENT, "cursor-agent", &["--resume", "{id}"], Folder::Own),
+const RESUME_COMMANDS: [ResumeCommand; 14] = [
+    resume_command(
+        super::claude_code::AGENT,
+        "claude",
+        &["--resume", "{id}"],
+        FolderRule::Named { limit: 200 },
+    ),
+    resume_command(super::codex::AGENT, "codex", &["resume", "{id}"], FolderRule::Any),
+    resume_command(super::gemini::AGENT, "gemini", &["--resume", "{id}"], FolderRule::Marked),
+    resume_command(
+        super::qwen::AGENT,
+        "qwen",
+        &["--resume", "{id}"],
+        FolderRule::Named { limit: usize::MAX },
+    ),
+    resume_command(super::copilot::AGENT, "copilot", &["--resume={id}"], FolderRule::Any),
+    resume_command(super::amp::AGENT, "amp", &["threads", "continue", "{id}"], FolderRule::Any),
+    resume_command(super::pi::AGENT, "pi", &["--session", "{file}"], FolderRule::Any),
+    resume_command(super::droid::AGENT, "droid", &["--resume", "{id}"], FolderRule::Own),
+    resume_command(super::kimi::AGENT, "kimi", &["--session", "{id}"], FolderRule::Own),
+    resume_command(super::aider::AGENT, "aider", &["--restore-chat-history"], FolderRule::Inside),
+    resume_command(super::opencode::AGENT, "opencode", &["--session", "{id}"], FolderRule::Own),
+    resume_command(super::goose::AGENT, "goose", GOOSE_ARGUMENTS, FolderRule::Any),
+    resume_command(super::crush::AGENT, "crush", &["-s", "{id}"], FolderRule::Inside),
+    resume_command(super::cursor::AGENT, "cursor-agent", &["--resume", "{id}"], FolderRule::Own),
 ];
 
-const GOOSE: &[&str] = &["session", "--resume", "--session-id", "{id}"];
+const GOOSE_ARGUMENTS: &[&str] = &["session", "--resume", "--session-id", "{id}"];
 
-const fn row(
+const fn resume_command(
     agent: &'static str,
     program: &'static str,
     words: &'static [&'static str],
-    folder: Folder,
-) -> Resume {
-    Resume { agent, program, words, folder }
+    folder: FolderRule,
+) -> ResumeCommand {
+    ResumeCommand { agent, program, argument_templates: words, folder_rule: folder }
 }
 
 /// Why an agent would not find a session in another folder.
 #[derive(Debug, thiserror::Error)]
-pub enum PlaceError {
+pub enum ResumeLocationError {
     /// The agent looks for the session only in its original folder.
     #[error("{agent} can resume the session only in its original folder: {from}")]
-    Own {
+    OtherFolder {
         /// The agent.
         agent: &'static str,
         /// The folder of the session.
@@ -79,10 +89,10 @@ pub enum PlaceError {
     },
     /// The path of the session file does not contain the folder.
     #[error("the path of the session file does not contain the session's folder: {0}")]
-    Elsewhere(PathBuf),
+    FolderNotInPath(PathBuf),
     /// The agent has no folder for sessions of this working folder yet.
     #[error("{agent} has no sessions for this folder yet: {to}")]
-    New {
+    NoSessionsYet {
         /// The agent.
         agent: &'static str,
         /// The working folder.
@@ -92,22 +102,22 @@ pub enum PlaceError {
 
 /// The folder of a session, before and after.
 #[derive(Clone, Copy, Debug)]
-pub struct Move<'a> {
+pub struct SessionFolderMove<'a> {
     /// The original folder of the session, if known.
     pub from: Option<&'a Path>,
     /// The folder to resume in.
     pub to: &'a Path,
 }
 
-impl Resume {
+impl ResumeCommand {
     /// The resume command of `agent`. `None` if the agent has none.
-    pub fn of(agent: &str) -> Option<&'static Self> {
-        const { &ALL }.iter().find(|resume| resume.agent == agent)
+    pub fn for_agent(agent: &str) -> Option<&'static Self> {
+        const { &RESUME_COMMANDS }.iter().find(|resume| resume.agent == agent)
     }
 
     /// The agents that can resume a session.
     pub fn agents() -> impl Iterator<Item = &'static str> {
-        const { &ALL }.iter().map(|resume| resume.agent)
+        const { &RESUME_COMMANDS }.iter().map(|resume| resume.agent)
     }
 
     /// The arguments to resume the session with this id and file. `None` for an id that no agent generates: ids come
@@ -119,76 +129,83 @@ impl Resume {
             word if word.contains("{id}") => is_plain.then(|| word.replace("{id}", id)),
             word => Some(word.replace("{file}", &file)),
         };
-        self.words.iter().map(word).collect()
+        self.argument_templates.iter().map(word).collect()
     }
 
     /// Whether the agent needs the working folder to find a session.
     pub fn needs_folder(&self) -> bool {
-        !matches!(self.folder, Folder::Any)
+        !matches!(self.folder_rule, FolderRule::Any)
     }
 
     /// The path where the agent, in its new working folder, looks for the session file previously at `file`.
-    pub fn place(&self, file: &Path, moved: Move<'_>) -> Result<PathBuf, PlaceError> {
-        let Move { from, to } = moved;
+    pub fn locate_file(
+        &self,
+        file: &Path,
+        moved: SessionFolderMove<'_>,
+    ) -> Result<PathBuf, ResumeLocationError> {
+        let SessionFolderMove { from, to } = moved;
         if from == Some(to) {
             return Ok(file.to_owned());
         }
-        match (&self.folder, from) {
-            (Folder::Any, _) | (Folder::Own, None) => Ok(file.to_owned()),
-            (Folder::Inside, from) => {
+        match (&self.folder_rule, from) {
+            (FolderRule::Any, _) | (FolderRule::Own, None) => Ok(file.to_owned()),
+            (FolderRule::Inside, from) => {
                 let below = from.and_then(|from| file.strip_prefix(from).ok());
                 Ok(below.map_or_else(|| file.to_owned(), |below| to.join(below)))
             }
-            (Folder::Named { limit }, from) => self.named(file, from, to, *limit),
-            (Folder::Marked, _) => self.marked(file, to),
-            (Folder::Own, Some(from)) => {
-                Err(PlaceError::Own { agent: self.agent, from: from.to_owned() })
+            (FolderRule::Named { limit }, from) => self.locate_named(file, from, to, *limit),
+            (FolderRule::Marked, _) => self.locate_marked(file, to),
+            (FolderRule::Own, Some(from)) => {
+                Err(ResumeLocationError::OtherFolder { agent: self.agent, from: from.to_owned() })
             }
         }
     }
 
-    fn named(
+    fn locate_named(
         &self,
         file: &Path,
         from: Option<&Path>,
         to: &Path,
         limit: usize,
-    ) -> Result<PathBuf, PlaceError> {
-        let elsewhere = || PlaceError::Elsewhere(file.to_owned());
-        let old = name_of(from.ok_or_else(elsewhere)?);
-        let is_old = |name: &str| name == old || is_cut(name, &old, limit);
-        let is_in_projects = |above: &&Path| above.parent().and_then(file_name) == Some("projects");
-        let folder = file.ancestors().find(|above| file_name(above).is_some_and(is_old));
+    ) -> Result<PathBuf, ResumeLocationError> {
+        let elsewhere = || ResumeLocationError::FolderNotInPath(file.to_owned());
+        let old = encode_folder_name(from.ok_or_else(elsewhere)?);
+        let is_old = |name: &str| name == old || is_shortened_name(name, &old, limit);
+        let is_in_projects =
+            |above: &&Path| above.parent().and_then(file_name_str) == Some("projects");
+        let folder = file.ancestors().find(|above| file_name_str(above).is_some_and(is_old));
         // A session resumed in another folder has its files there.
         let folder = folder.or_else(|| file.ancestors().find(is_in_projects));
         let folder = folder.ok_or_else(elsewhere)?;
         let below = file.strip_prefix(folder).map_err(|_| elsewhere())?;
-        let name = name_of(to);
+        let name = encode_folder_name(to);
         if name.len() <= limit {
             return Ok(folder.with_file_name(name).join(below));
         }
         // Only the agent can compute the hash.
-        let existing = beside(folder)
-            .find(|other| file_name(other).is_some_and(|existing| is_cut(existing, &name, limit)));
-        let new = || PlaceError::New { agent: self.agent, to: to.to_owned() };
+        let existing = sibling_folders(folder).find(|other| {
+            file_name_str(other).is_some_and(|existing| is_shortened_name(existing, &name, limit))
+        });
+        let new = || ResumeLocationError::NoSessionsYet { agent: self.agent, to: to.to_owned() };
         Ok(existing.ok_or_else(new)?.join(below))
     }
 
-    fn marked(&self, file: &Path, to: &Path) -> Result<PathBuf, PlaceError> {
-        let elsewhere = || PlaceError::Elsewhere(file.to_owned());
-        let chats = file.ancestors().find(|above| file_name(above) == Some("chats"));
+    fn locate_marked(&self, file: &Path, to: &Path) -> Result<PathBuf, ResumeLocationError> {
+        let elsewhere = || ResumeLocationError::FolderNotInPath(file.to_owned());
+        let chats = file.ancestors().find(|above| file_name_str(above) == Some("chats"));
         let folder = chats.unwrap_or(file).parent().ok_or_else(elsewhere)?;
         let below = file.strip_prefix(folder).map_err(|_| elsewhere())?;
-        let existing = beside(folder).find(|other| {
-            fs::read_to_string(other.join(MARKER)).is_ok_and(|owner| Path::new(owner.trim()) == to)
+        let existing = sibling_folders(folder).find(|other| {
+            fs::read_to_string(other.join(PROJECT_ROOT_FILE))
+                .is_ok_and(|owner| Path::new(owner.trim()) == to)
         });
-        let new = || PlaceError::New { agent: self.agent, to: to.to_owned() };
+        let new = || ResumeLocationError::NoSessionsYet { agent: self.agent, to: to.to_owned() };
         Ok(existing.ok_or_else(new)?.join(below))
     }
 }
 
 /// Encodes a folder's path as one name. Agents replace each UTF-16 code unit.
-fn name_of(folder: &Path) -> String {
+fn encode_folder_name(folder: &Path) -> String {
     let text = folder.to_string_lossy();
     let unit = |unit: u16| match u8::try_from(unit) {
         Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
@@ -198,17 +215,17 @@ fn name_of(folder: &Path) -> String {
 }
 
 /// Whether `name` is a shortened `whole`: its first `limit` characters and a hash.
-fn is_cut(name: &str, whole: &str, limit: usize) -> bool {
+fn is_shortened_name(name: &str, whole: &str, limit: usize) -> bool {
     let kept = whole.get(..limit).and_then(|kept| name.strip_prefix(kept));
     whole.len() > limit && kept.is_some_and(|hash| hash.starts_with('-'))
 }
 
-fn file_name(path: &Path) -> Option<&str> {
+fn file_name_str(path: &Path) -> Option<&str> {
     path.file_name()?.to_str()
 }
 
 /// All folders in the parent of `folder`, including itself.
-fn beside(folder: &Path) -> impl Iterator<Item = PathBuf> {
+fn sibling_folders(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = folder.parent().and_then(|above| fs::read_dir(above).ok());
     let mut paths: Vec<_> =
         entries.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
@@ -220,23 +237,30 @@ fn beside(folder: &Path) -> impl Iterator<Item = PathBuf> {
 mod tests {
     use super::*;
 
-    fn place(agent: &str, file: &str, from: &str, to: &str) -> Result<PathBuf, PlaceError> {
-        let moved = Move { from: Some(Path::new(from)), to: Path::new(to) };
-        Resume::of(agent).unwrap().place(Path::new(file), moved)
+    fn place(
+        agent: &str,
+        file: &str,
+        from: &str,
+        to: &str,
+    ) -> Result<PathBuf, ResumeLocationError> {
+        let moved = SessionFolderMove { from: Some(Path::new(from)), to: Path::new(to) };
+        ResumeCommand::for_agent(agent).unwrap().locate_file(Path::new(file), moved)
     }
 
     #[test]
     fn each_agent_has_its_words() {
-        let of = |agent, id| Resume::of(agent).unwrap().arguments(id, Path::new("/s/f.jsonl"));
+        let of = |agent, id| {
+            ResumeCommand::for_agent(agent).unwrap().arguments(id, Path::new("/s/f.jsonl"))
+        };
         let words = |agent| of(agent, "s1").unwrap();
         assert_eq!(words("claude-code"), ["--resume", "s1"]);
         assert_eq!(words("copilot"), ["--resume=s1"]);
         assert_eq!(words("pi"), ["--session", "/s/f.jsonl"]);
-        assert!(Resume::of("zed").is_none());
+        assert!(ResumeCommand::for_agent("zed").is_none());
         for bad in ["", "--yolo", "a b", "../x"] {
             assert_eq!(of("claude-code", bad), None, "{bad:?}");
         }
-        assert_eq!(Resume::agents().count(), ALL.len());
+        assert_eq!(ResumeCommand::agents().count(), RESUME_COMMANDS.len());
     }
 
     #[test]
@@ -265,27 +289,33 @@ mod tests {
         let long = format!("/{}", "x".repeat(250));
         let old = temp.path().join(format!("-{}-1a2b", "x".repeat(199)));
         let file = old.join("s.jsonl");
-        let claude = Resume::of("claude-code").unwrap();
+        let claude = ResumeCommand::for_agent("claude-code").unwrap();
         let to = format!("/{}", "y".repeat(250));
-        let moved = Move { from: Some(Path::new(&long)), to: Path::new(&to) };
-        assert!(matches!(claude.place(&file, moved), Err(PlaceError::New { .. })));
+        let moved = SessionFolderMove { from: Some(Path::new(&long)), to: Path::new(&to) };
+        assert!(matches!(
+            claude.locate_file(&file, moved),
+            Err(ResumeLocationError::NoSessionsYet { .. })
+        ));
         let new = temp.path().join(format!("-{}-3c4d", "y".repeat(199)));
         fs::create_dir(&new).unwrap();
-        assert_eq!(claude.place(&file, moved).unwrap(), new.join("s.jsonl"));
+        assert_eq!(claude.locate_file(&file, moved).unwrap(), new.join("s.jsonl"));
     }
 
     #[test]
     fn gemini_says_by_a_file_whose_a_folder_is() {
         let temp = tempfile::tempdir().unwrap();
         let file = temp.path().join("app/chats/session-1.jsonl");
-        let gemini = Resume::of("gemini").unwrap();
-        let moved = Move { from: None, to: Path::new("/v/app") };
-        assert!(matches!(gemini.place(&file, moved), Err(PlaceError::New { .. })));
+        let gemini = ResumeCommand::for_agent("gemini").unwrap();
+        let moved = SessionFolderMove { from: None, to: Path::new("/v/app") };
+        assert!(matches!(
+            gemini.locate_file(&file, moved),
+            Err(ResumeLocationError::NoSessionsYet { .. })
+        ));
         let new = temp.path().join("app-1");
         fs::create_dir(&new).unwrap();
-        fs::write(new.join(MARKER), "/v/app\n").unwrap();
-        assert_eq!(gemini.place(&file, moved).unwrap(), new.join("chats/session-1.jsonl"));
-        let marker = temp.path().join("app").join(MARKER);
-        assert_eq!(gemini.place(&marker, moved).unwrap(), new.join(MARKER));
+        fs::write(new.join(PROJECT_ROOT_FILE), "/v/app\n").unwrap();
+        assert_eq!(gemini.locate_file(&file, moved).unwrap(), new.join("chats/session-1.jsonl"));
+        let marker = temp.path().join("app").join(PROJECT_ROOT_FILE);
+        assert_eq!(gemini.locate_file(&marker, moved).unwrap(), new.join(PROJECT_ROOT_FILE));
     }
 }

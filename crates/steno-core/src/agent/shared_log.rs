@@ -6,8 +6,8 @@ use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
 
-use crate::lines::LINE_LIMIT;
-use steno_vault::{Bundle, Source};
+use crate::lines::MAX_LINE_LENGTH;
+use steno_vault::{SessionBundle, SessionFile};
 
 /// A log on disk.
 pub(crate) struct SharedLog<'a> {
@@ -18,14 +18,18 @@ pub(crate) struct SharedLog<'a> {
 
 impl SharedLog<'_> {
     /// A bundle for a session that has only these lines of the log.
-    pub(crate) fn excerpt(&self, key: Option<String>, lines: Vec<Range<u64>>) -> Bundle {
-        let mut bundle = Bundle::new(self.path, Vec::new());
+    pub(crate) fn excerpt_bundle(
+        &self,
+        key: Option<String>,
+        lines: Vec<Range<u64>>,
+    ) -> SessionBundle {
+        let mut bundle = SessionBundle::new(self.path, Vec::new());
         bundle.key = key;
         let path = self.path.to_owned();
         let open = move || -> io::Result<Box<dyn BufRead>> {
-            Ok(Box::new(Cursor::new(read_lines(&path, &lines)?)))
+            Ok(Box::new(Cursor::new(read_ranges(&path, &lines)?)))
         };
-        bundle.excerpts.push(Source::new(self.name, self.path, open));
+        bundle.excerpts.push(SessionFile::new(self.name, self.path, open));
         bundle
     }
 }
@@ -41,7 +45,8 @@ pub(crate) fn lines_by_session(
     let (mut line, mut at) = (Vec::new(), 0);
     loop {
         line.clear();
-        let length = input.by_ref().take(LINE_LIMIT as u64).read_until(b'\n', &mut line)? as u64;
+        let length =
+            input.by_ref().take(MAX_LINE_LENGTH as u64).read_until(b'\n', &mut line)? as u64;
         if length == 0 {
             return Ok(sessions);
         }
@@ -56,7 +61,7 @@ pub(crate) fn lines_by_session(
     }
 }
 
-fn read_lines(log: &Path, lines: &[Range<u64>]) -> io::Result<Vec<u8>> {
+fn read_ranges(log: &Path, lines: &[Range<u64>]) -> io::Result<Vec<u8>> {
     let mut file = File::open(log)?;
     let mut bytes = Vec::new();
     for Range { start, end } in lines {

@@ -1,22 +1,25 @@
 //! Test helpers for readers of single JSON Lines files.
 
-use crate::format::{self, Reader};
+use crate::format::{self, FormatReader};
 use crate::session::Transcript;
-use steno_vault::{Bundle, Source};
+use steno_vault::{SessionBundle, SessionFile};
 
 /// A session in one file with these bytes.
-pub(crate) fn bundle(bytes: &[u8]) -> Bundle {
-    Bundle::new("s.jsonl", vec![Source::in_memory("s.jsonl", "s.jsonl", bytes.to_vec())])
+pub(crate) fn one_file_bundle(bytes: &[u8]) -> SessionBundle {
+    SessionBundle::new(
+        "s.jsonl",
+        vec![SessionFile::in_memory("s.jsonl", "s.jsonl", bytes.to_vec())],
+    )
 }
 
 /// Reads such a session.
-pub(crate) fn read(reader: &Reader, bytes: &[u8]) -> Transcript {
-    format::read(reader, &bundle(bytes)).unwrap()
+pub(crate) fn read_one_file(reader: &FormatReader, bytes: &[u8]) -> Transcript {
+    format::read_transcript(reader, &one_file_bundle(bytes)).unwrap()
 }
 
 /// Reads every prefix of a session.
-pub(crate) fn read_every_cut(reader: &Reader, text: &str) {
+pub(crate) fn read_every_cut(reader: &FormatReader, text: &str) {
     for end in 0..text.len() {
-        read(reader, &text.as_bytes()[..end]);
+        read_one_file(reader, &text.as_bytes()[..end]);
     }
 }

@@ -1,13 +1,13 @@
 //! Converts token counts of each API to [`Usage`].
 
-use crate::agent::fields::count;
+use crate::agent::json_fields::count_field;
 use crate::entry::Usage;
 use crate::json::{Object, Value};
 
 /// Usage of Anthropic Messages: cached tokens are not part of the input.
 ///
 /// The cost of a compaction is only in its iteration, and is added.
-pub(crate) fn anthropic(usage: &Object) -> Usage {
+pub(crate) fn anthropic_usage(usage: &Object) -> Usage {
     let mut total = anthropic_counts(usage);
     if let Some(Value::Array(iterations)) = usage.get("iterations") {
         let objects = iterations.iter().filter_map(Value::as_object);
@@ -22,25 +22,25 @@ pub(crate) fn anthropic(usage: &Object) -> Usage {
 
 fn anthropic_counts(usage: &Object) -> Usage {
     let kept = usage.get("cache_creation").and_then(Value::as_object);
-    let kept = |name| kept.map(|kept| count(kept, name)).unwrap_or_default();
+    let kept = |name| kept.map(|kept| count_field(kept, name)).unwrap_or_default();
     let (short, long) = (kept("ephemeral_5m_input_tokens"), kept("ephemeral_1h_input_tokens"));
     Usage {
-        input: count(usage, "input_tokens"),
-        cache_read: count(usage, "cache_read_input_tokens"),
-        cache_write: count(usage, "cache_creation_input_tokens").max(short + long),
+        input: count_field(usage, "input_tokens"),
+        cache_read: count_field(usage, "cache_read_input_tokens"),
+        cache_write: count_field(usage, "cache_creation_input_tokens").max(short + long),
         cache_write_5m: short,
         cache_write_1h: long,
-        output: count(usage, "output_tokens"),
+        output: count_field(usage, "output_tokens"),
         reasoning: 0,
     }
 }
 
 /// Usage of OpenAI's APIs: cached tokens are part of the input, reasoning is part of the output.
-pub(crate) fn openai(usage: &Object) -> Usage {
-    let either = |first, second| count(usage, first).max(count(usage, second));
+pub(crate) fn openai_usage(usage: &Object) -> Usage {
+    let either = |first, second| count_field(usage, first).max(count_field(usage, second));
     let detail = |names: [&str; 2], name| {
         let details = names.iter().filter_map(|names| usage.get(*names)?.as_object());
-        details.map(|details| count(details, name)).max().unwrap_or_default()
+        details.map(|details| count_field(details, name)).max().unwrap_or_default()
     };
     let cache_read = detail(["prompt_tokens_details", "input_tokens_details"], "cached_tokens");
     // A field of OpenRouter, for models with paid cache writes.
@@ -58,29 +58,32 @@ pub(crate) fn openai(usage: &Object) -> Usage {
 }
 
 /// Usage of Gemini's API: cached tokens are part of the prompt, thoughts are not part of the candidates.
-pub(crate) fn gemini(usage: &Object) -> Usage {
-    let prompt = count(usage, "promptTokenCount") + count(usage, "toolUsePromptTokenCount");
-    let cache_read = count(usage, "cachedContentTokenCount");
-    let reasoning = count(usage, "thoughtsTokenCount");
+pub(crate) fn gemini_usage(usage: &Object) -> Usage {
+    let prompt =
+        count_field(usage, "promptTokenCount") + count_field(usage, "toolUsePromptTokenCount");
+    let cache_read = count_field(usage, "cachedContentTokenCount");
+    let reasoning = count_field(usage, "thoughtsTokenCount");
     Usage {
         input: prompt.saturating_sub(cache_read),
         cache_read,
-        output: count(usage, "candidatesTokenCount") + reasoning,
+        output: count_field(usage, "candidatesTokenCount") + reasoning,
         reasoning,
         ..Usage::default()
     }
 }
 
 /// Usage as Cline and Copilot state it: input includes cache reads and writes.
-pub(crate) fn inclusive(usage: &Object) -> Usage {
+pub(crate) fn inclusive_usage(usage: &Object) -> Usage {
     let (cache_read, cache_write) =
-        (count(usage, "cacheReadTokens"), count(usage, "cacheWriteTokens"));
+        (count_field(usage, "cacheReadTokens"), count_field(usage, "cacheWriteTokens"));
     Usage {
-        input: count(usage, "inputTokens").saturating_sub(cache_read).saturating_sub(cache_write),
+        input: count_field(usage, "inputTokens")
+            .saturating_sub(cache_read)
+            .saturating_sub(cache_write),
         cache_read,
         cache_write,
-        output: count(usage, "outputTokens"),
-        reasoning: count(usage, "reasoningTokens"),
+        output: count_field(usage, "outputTokens"),
+        reasoning: count_field(usage, "reasoningTokens"),
         ..Usage::default()
     }
 }

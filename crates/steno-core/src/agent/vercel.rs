@@ -5,83 +5,86 @@
 mod message;
 
 use crate::agent::document;
-use crate::agent::fields::text;
-use crate::agent::head::Head;
-use crate::agent::listing::Listing;
+use crate::agent::file_head::FileHead;
+use crate::agent::json_fields::text_field;
+use crate::agent::record_list::RecordList;
 use crate::durable::FileError;
-use crate::entry::Numbering;
-use crate::format::tree::Tree;
-use crate::format::{Emit, FormatError, Item, Reader};
+use crate::entry::EntryNumbering;
+use crate::format::file_tree::FileTree;
+use crate::format::{FormatError, FormatReader, ItemSink, ReaderItem};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
-use steno_vault::{Bundle, Source};
+use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent's name.
 pub const AGENT: &str = "vercel";
 
 /// Finds and reads chats.
-pub const READER: Reader = Reader { agent: AGENT, find, read };
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
 
-fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    let bundles = tree.files().iter().map(|file| Bundle::file(file));
-    Ok(bundles.filter(|bundle| recognises(&bundle.sources[0])).collect())
+fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
+    let bundles = tree.files().iter().map(|file| SessionBundle::from_file(file));
+    Ok(bundles.filter(|bundle| recognises(&bundle.files[0])).collect())
 }
 
 /// Whether a file is a chat.
-pub(crate) fn recognises(source: &Source) -> bool {
-    let Ok(head) = Head::of_document(source) else { return false };
-    if !head.shows("\"role\"") || !(head.shows("\"parts\"") || head.shows("\"toolInvocations\"")) {
+pub(crate) fn recognises(source: &SessionFile) -> bool {
+    let Ok(head) = FileHead::read_document(source) else { return false };
+    if !head.contains_json("\"role\"")
+        || !(head.contains_json("\"parts\"") || head.contains_json("\"toolInvocations\""))
+    {
         return false;
     }
     let (mut count, mut all) = (0, true);
-    let read = messages(source).ok().and_then(Result::ok).map(|listing| {
-        listing.each(|message| {
+    let read = list_messages(source).ok().and_then(Result::ok).map(|listing| {
+        listing.for_each_record(|message| {
             count += 1;
-            all &= message.is_ok_and(|message| message::is_message(&message));
+            all &= message.is_ok_and(|message| message::is_ui_message(&message));
         })
     });
     matches!(read, Some(Ok(()))) && count > 0 && all
 }
 
 /// Opens the messages of a chat, and the fields beside them.
-fn messages(source: &Source) -> Result<Result<Listing<'_>, Problem>, FileError> {
-    let is_list = Head::of_document(source)?.first_item().is_some();
-    Listing::of(source, if is_list { &[] } else { &["messages"] })
+fn list_messages(source: &SessionFile) -> Result<Result<RecordList<'_>, Problem>, FileError> {
+    let is_list = FileHead::read_document(source)?.first_item().is_some();
+    RecordList::open(source, if is_list { &[] } else { &["messages"] })
 }
 
-fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let source = document::only_source(bundle)?;
-    let mut listing = messages(source)?.map_err(FormatError::Invalid)?;
+fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    let source = document::only_file(bundle)?;
+    let mut listing = list_messages(source)?.map_err(FormatError::Invalid)?;
     let fields = std::mem::take(&mut listing.fields);
-    let mut session_state: Option<(Session, Numbering)> = None;
-    listing.each(|message| {
+    let mut session_state: Option<(Session, EntryNumbering)> = None;
+    listing.for_each_record(|message| {
         let first = message.as_ref().ok().and_then(Value::as_object);
-        let (_, numbering) = session_state.get_or_insert_with(|| begin(&fields, first));
+        let (_, numbering) = session_state.get_or_insert_with(|| begin_session(&fields, first));
         let problem = match message {
             Ok(Value::Object(message)) => {
-                for mut entry in message::entries(&message) {
-                    numbering.assign(&mut entry);
-                    emit(Item::Entry(Box::new(entry)));
+                for mut entry in message::message_entries(&message) {
+                    numbering.assign_number(&mut entry);
+                    emit(ReaderItem::Entry(Box::new(entry)));
                 }
                 return;
             }
-            Ok(_) => Problem::of(source.path(), "a message is not a JSON object"),
-            Err(reason) => Problem::of(source.path(), format!("a message: {reason}")),
+            Ok(_) => Problem::for_file(source.path(), "a message is not a JSON object"),
+            Err(reason) => Problem::for_file(source.path(), format!("a message: {reason}")),
         };
-        emit(Item::Problem(problem));
+        emit(ReaderItem::Problem(problem));
     })?;
-    Ok(session_state.unwrap_or_else(|| begin(&fields, None)).0)
+    Ok(session_state.unwrap_or_else(|| begin_session(&fields, None)).0)
 }
 
 /// A session with the id of the chat or of its first message.
-fn begin(chat: &Object, first: Option<&Object>) -> (Session, Numbering) {
-    let own = text(chat, "id");
-    let name = own.or(first.and_then(|first| text(first, "id"))).unwrap_or_default();
+fn begin_session(chat: &Object, first: Option<&Object>) -> (Session, EntryNumbering) {
+    let own = text_field(chat, "id");
+    let name = own.or(first.and_then(|first| text_field(first, "id"))).unwrap_or_default();
     let mut session = Session::new(SessionId::for_native(AGENT, name), AGENT);
     session.native_id = own.map(str::to_owned);
-    session.title = text(chat, "title").map(str::to_owned);
-    let numbering = Numbering::new(AGENT, session.id.as_str());
+    session.title = text_field(chat, "title").map(str::to_owned);
+    let numbering = EntryNumbering::new(AGENT, session.id.as_str());
     (session, numbering)
 }
 

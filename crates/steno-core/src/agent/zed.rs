@@ -7,55 +7,58 @@ mod thread;
 
 use std::io::Read;
 
-use crate::agent::fields::filled;
-use crate::agent::output::Output;
-use crate::agent::repair::parse;
+use crate::agent::entry_emitter::EntryEmitter;
+use crate::agent::json_fields::nonempty_text;
+use crate::agent::json_repair::parse_lenient;
 use crate::agent::usage;
 use crate::durable::FileError;
-use crate::format::tree::Tree;
-use crate::format::{Emit, FormatError, Reader};
+use crate::format::file_tree::FileTree;
+use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
-use steno_vault::sqlite::{self, Database, Row};
-use steno_vault::{Bundle, DOCUMENT_LIMIT};
-use steno_vault::{Part, Schema};
+use steno_vault::sqlite::{self, AgentDatabase, DatabaseRow};
+use steno_vault::{DatabaseSchema, RowSelection};
+use steno_vault::{MAX_DOCUMENT_SIZE, SessionBundle};
 
 /// The agent's name.
 pub const AGENT: &str = "zed";
 
 /// Finds and reads its sessions.
-pub const READER: Reader = Reader { agent: AGENT, find, read };
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
 
-pub(super) const SCHEMA: Schema = Schema {
+pub(super) const SCHEMA: DatabaseSchema = DatabaseSchema {
     tables: &[("threads", &["id", "summary", "updated_at", "data_type", "data"])],
-    sessions: "SELECT id FROM threads ORDER BY updated_at, id",
-    parts: &[Part::own("threads", "id = ?1")],
-    owner: None,
+    session_query: "SELECT id FROM threads ORDER BY updated_at, id",
+    row_selections: &[RowSelection::own("threads", "id = ?1")],
+    owner_column: None,
 };
 
 /// Columns of a thread that map to fields of [`Session`].
-const KNOWN: [&str; 7] =
+const MAPPED_COLUMNS: [&str; 7] =
     ["id", "summary", "updated_at", "created_at", "data_type", "data", "parent_id"];
 
-fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
     tree.find_databases(&SCHEMA)
 }
 
-fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let database = Database::open(bundle)?;
+fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    let database = AgentDatabase::open(bundle)?;
     let id = sqlite::session_id(bundle, &database, &SCHEMA)?;
     let query = "SELECT * FROM threads WHERE id = ?1";
-    let row = database.row(query, &[&id], |row| (stated(row, &id), document(row)))?;
-    let (mut session, thread) = row.ok_or_else(|| database.invalid(format!("no thread {id}")))?;
-    let mut output = Output::new(AGENT, &id, emit);
+    let row =
+        database.query_row(query, &[&id], |row| (session_from_row(row, &id), parse_thread(row)))?;
+    let (mut session, thread) =
+        row.ok_or_else(|| database.invalid_database(format!("no thread {id}")))?;
+    let mut output = EntryEmitter::new(AGENT, &id, emit);
     match thread {
-        Ok(thread) => take(thread, &mut session, &mut output),
-        Err(reason) => output.problem(database.problem(&format!("thread {id}"), reason)),
+        Ok(thread) => decode_thread(thread, &mut session, &mut output),
+        Err(reason) => output.emit_problem(database.row_problem(&format!("thread {id}"), reason)),
     }
     Ok(session)
 }
 
-fn stated(row: &Row<'_>, id: &str) -> Session {
+fn session_from_row(row: &DatabaseRow<'_>, id: &str) -> Session {
     let parse_time = |name| row.text(name).and_then(|text| text.parse().ok());
     let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
     session.native_id = Some(id.to_owned());
@@ -65,42 +68,43 @@ fn stated(row: &Row<'_>, id: &str) -> Session {
     session.ended = parse_time("updated_at");
     let folders = row.text("folder_paths").unwrap_or_default();
     session.project = folders.lines().next().map(str::to_owned);
-    session.extra = row.rest(&KNOWN);
+    session.extra = row.other_columns(&MAPPED_COLUMNS);
     session
 }
 
-fn document(row: &Row<'_>) -> Result<Value, String> {
+fn parse_thread(row: &DatabaseRow<'_>) -> Result<Value, String> {
     let data = row.bytes("data").ok_or("no data")?;
     let mut unpacked = Vec::new();
     let json = match row.text("data_type").as_deref() {
         Some("zstd") => {
             let frames = zstd::Decoder::new(data).map_err(|error| error.to_string())?;
-            let read = frames.take(DOCUMENT_LIMIT).read_to_end(&mut unpacked);
+            let read = frames.take(MAX_DOCUMENT_SIZE).read_to_end(&mut unpacked);
             read.map_err(|error| format!("not zstd: {error}"))?;
             unpacked.as_slice()
         }
         Some("json") => data,
         other => return Err(format!("unknown data type: {}", other.unwrap_or("none"))),
     };
-    parse(json)
+    parse_lenient(json)
 }
 
-fn take(mut thread: Value, session: &mut Session, output: &mut Output<'_>) {
-    let model = thread.get("model").and_then(|model| filled(model, "model")).map(str::to_owned);
+fn decode_thread(mut thread: Value, session: &mut Session, output: &mut EntryEmitter<'_>) {
+    let model =
+        thread.get("model").and_then(|model| nonempty_text(model, "model")).map(str::to_owned);
     session.models.extend(model.clone());
     if let Some(tokens) = thread.get("cumulative_token_usage") {
-        session.totals.usage = tokens.as_object().map(usage::anthropic).unwrap_or_default();
+        session.totals.usage = tokens.as_object().map(usage::anthropic_usage).unwrap_or_default();
     }
     let messages = match thread.get_mut("messages").map(Value::take) {
         Some(Value::Array(messages)) => messages,
         _ => Vec::new(),
     };
     for (index, message) in messages.into_iter().enumerate() {
-        let context = thread::Place { index, model: model.clone() };
+        let context = thread::ZedMessageContext { index, model: model.clone() };
         if message.get("role").is_some() {
-            legacy::take(message, context, output);
+            legacy::decode_legacy_message(message, context, output);
         } else {
-            thread::take(message, context, output);
+            thread::decode_message(message, context, output);
         }
     }
 }

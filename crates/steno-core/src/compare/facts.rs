@@ -3,10 +3,10 @@
 use crate::{Session, Timestamp};
 
 /// Formats a time.
-pub type Clock<'a> = &'a dyn Fn(Timestamp) -> String;
+pub type TimeFormatter<'a> = &'a dyn Fn(Timestamp) -> String;
 
 /// One fact.
-pub struct Fact {
+pub struct SessionFact {
     /// The fact's name.
     pub name: &'static str,
     /// The first session's value.
@@ -16,17 +16,17 @@ pub struct Fact {
 }
 
 /// Every fact that at least one session has.
-pub fn of(a: &Session, b: &Session, clock: Clock<'_>) -> Vec<Fact> {
-    let points = points(a, clock).into_iter().zip(points(b, clock));
-    let facts = points.map(|((name, a), (_, b))| Fact { name, a, b });
+pub fn compare_facts(a: &Session, b: &Session, clock: TimeFormatter<'_>) -> Vec<SessionFact> {
+    let points = session_points(a, clock).into_iter().zip(session_points(b, clock));
+    let facts = points.map(|((name, a), (_, b))| SessionFact { name, a, b });
     facts.filter(|fact| !fact.a.is_empty() || !fact.b.is_empty()).collect()
 }
 
-fn points(session: &Session, clock: Clock<'_>) -> Vec<(&'static str, String)> {
+fn session_points(session: &Session, clock: TimeFormatter<'_>) -> Vec<(&'static str, String)> {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let time = |at: Option<Timestamp>| at.map(clock).unwrap_or_default();
     let usage = &session.totals.usage;
-    let tokens = format!("{} in, {} out", usage.prompt(), usage.output);
+    let tokens = format!("{} in, {} out", usage.prompt_tokens(), usage.output);
     vec![
         ("session", session.id.to_string()),
         ("agent", session.agent.clone()),

@@ -2,16 +2,16 @@
 
 use proptest::prelude::*;
 
-use super::text::{self, Row};
+use super::text_diff::{self, LinePair};
 use super::*;
-use crate::entry::{Kind, Role};
+use crate::entry::{EntryKind, Role};
 
 fn said(text: &str) -> Entry {
-    Entry::new(Role::Assistant, Kind::Text, text)
+    Entry::new(Role::Assistant, EntryKind::Text, text)
 }
 
 fn asked(text: &str) -> Entry {
-    Entry::new(Role::User, Kind::Text, text)
+    Entry::new(Role::User, EntryKind::Text, text)
 }
 
 #[test]
@@ -24,38 +24,52 @@ fn entries_are_aligned_by_what_they_say() {
         said("done, all tests pass"),
     ];
     assert_eq!(
-        compare(&a, &b),
-        [Step::Changed(0, 0), Step::Added(1), Step::Changed(1, 2), Step::Same(2, 3)]
+        compare_entries(&a, &b),
+        [
+            EntryChange::Changed(0, 0),
+            EntryChange::Added(1),
+            EntryChange::Changed(1, 2),
+            EntryChange::Same(2, 3)
+        ]
     );
-    assert_eq!(compare(&a, &a), [Step::Same(0, 0), Step::Same(1, 1), Step::Same(2, 2)]);
-    assert_eq!(compare(&a[..1], &[]), [Step::Removed(0)]);
+    assert_eq!(
+        compare_entries(&a, &a),
+        [EntryChange::Same(0, 0), EntryChange::Same(1, 1), EntryChange::Same(2, 2)]
+    );
+    assert_eq!(compare_entries(&a[..1], &[]), [EntryChange::Removed(0)]);
 }
 
 #[test]
 fn speakers_and_tools_do_not_stand_for_each_other() {
-    let mut call = Entry::new(Role::Assistant, Kind::ToolCall, "");
+    let mut call = Entry::new(Role::Assistant, EntryKind::ToolCall, "");
     call.tool_name = Some("Read".to_owned());
     call.tool_input = Some(serde_json::json!({"path": "a.rs"}));
     let mut other = call.clone();
     other.tool_name = Some("Write".to_owned());
-    assert_eq!(compare(&[call.clone()], &[other]), [Step::Removed(0), Step::Added(0)]);
-    assert_eq!(compare(&[said("hi")], &[asked("hi")]), [Step::Removed(0), Step::Added(0)]);
+    assert_eq!(
+        compare_entries(&[call.clone()], &[other]),
+        [EntryChange::Removed(0), EntryChange::Added(0)]
+    );
+    assert_eq!(
+        compare_entries(&[said("hi")], &[asked("hi")]),
+        [EntryChange::Removed(0), EntryChange::Added(0)]
+    );
     let mut again = call.clone();
     again.source = "subagent:1".to_owned();
     let mut renamed = again.clone();
     renamed.source = "subagent:2".to_owned();
-    assert_eq!(compare(&[again], &[renamed]), [Step::Same(0, 0)]);
+    assert_eq!(compare_entries(&[again], &[renamed]), [EntryChange::Same(0, 0)]);
 }
 
 #[test]
 fn a_call_whose_structure_changed_has_changed() {
     let call = |input: serde_json::Value| {
-        let mut call = Entry::new(Role::Assistant, Kind::ToolCall, "");
+        let mut call = Entry::new(Role::Assistant, EntryKind::ToolCall, "");
         call.tool_input = Some(input);
         call
     };
     let (a, b) = (call(serde_json::json!({"x": ["1"]})), call(serde_json::json!({"x": "1"})));
-    assert_eq!(compare(&[a], &[b]), [Step::Changed(0, 0)]);
+    assert_eq!(compare_entries(&[a], &[b]), [EntryChange::Changed(0, 0)]);
 }
 
 #[test]
@@ -68,15 +82,15 @@ fn long_and_repetitive_sessions_are_compared() {
     };
     let a: Vec<Entry> = (0..10_000).map(|number| entry(number, 0)).collect();
     let b: Vec<Entry> = (0..10_000).map(|number| entry(number, 31)).collect();
-    let steps = compare(&a, &b);
-    assert!(steps.iter().any(|step| matches!(step, Step::Same(..))));
+    let steps = compare_entries(&a, &b);
+    assert!(steps.iter().any(|step| matches!(step, EntryChange::Same(..))));
 }
 
 #[test]
 fn lines_stand_beside_each_other() {
-    let row = |a, b| Row { a, b };
+    let row = |a, b| LinePair { a, b };
     assert_eq!(
-        text::rows("one\ntwo\nthree", "one\n2\n2.5\nthree"),
+        text_diff::pair_lines("one\ntwo\nthree", "one\n2\n2.5\nthree"),
         [
             row(Some("one"), Some("one")),
             row(Some("two"), Some("2")),
@@ -84,15 +98,15 @@ fn lines_stand_beside_each_other() {
             row(Some("three"), Some("three")),
         ]
     );
-    assert_eq!(text::rows("", ""), []);
+    assert_eq!(text_diff::pair_lines("", ""), []);
     let (long, other) = ("x\n".repeat(15_000), "y\n".repeat(15_001));
-    assert_eq!(text::rows(&long, &other).len(), 15_001);
+    assert_eq!(text_diff::pair_lines(&long, &other).len(), 15_001);
 }
 
 #[test]
 fn words_that_changed_are_marked() {
     let marked = |a: &str, b: &str| {
-        let [old, new] = text::words(a, b);
+        let [old, new] = text_diff::changed_words(a, b);
         let texts = |line: &str, marks: Vec<std::ops::Range<usize>>| -> Vec<String> {
             marks.into_iter().map(|mark| line[mark].to_owned()).collect()
         };
@@ -115,15 +129,15 @@ proptest! {
         let entries = |texts: &[String]| texts.iter().map(|text| said(text)).collect::<Vec<_>>();
         let (a, b) = (entries(&a), entries(&b));
         let (mut in_a, mut in_b) = (Vec::new(), Vec::new());
-        for step in compare(&a, &b) {
+        for step in compare_entries(&a, &b) {
             match step {
-                Step::Same(x, y) | Step::Changed(x, y) => {
-                    prop_assert_eq!(a[x].content == b[y].content, matches!(step, Step::Same(..)));
+                EntryChange::Same(x, y) | EntryChange::Changed(x, y) => {
+                    prop_assert_eq!(a[x].content == b[y].content, matches!(step, EntryChange::Same(..)));
                     in_a.push(x);
                     in_b.push(y);
                 }
-                Step::Removed(x) => in_a.push(x),
-                Step::Added(y) => in_b.push(y),
+                EntryChange::Removed(x) => in_a.push(x),
+                EntryChange::Added(y) => in_b.push(y),
             }
         }
         prop_assert_eq!(in_a, (0..a.len()).collect::<Vec<_>>());
@@ -132,14 +146,14 @@ proptest! {
 
     #[test]
     fn rows_and_marks_lose_nothing(a in "([ab x日]{0,6}\n){0,8}", b in "([ab x日]{0,6}\n){0,8}") {
-        let rows = text::rows(&a, &b);
+        let rows = text_diff::pair_lines(&a, &b);
         let left: Vec<&str> = rows.iter().filter_map(|row| row.a).collect();
         let right: Vec<&str> = rows.iter().filter_map(|row| row.b).collect();
         prop_assert_eq!(left, a.lines().collect::<Vec<_>>());
         prop_assert_eq!(right, b.lines().collect::<Vec<_>>());
         for row in rows {
             let (Some(a), Some(b)) = (row.a, row.b) else { continue };
-            let [old, new] = text::words(a, b);
+            let [old, new] = text_diff::changed_words(a, b);
             let unmarked = |line: &str, marks: &[std::ops::Range<usize>]| -> String {
                 let is_marked = |at: &usize| marks.iter().any(|mark| mark.contains(at));
                 line.char_indices().filter(|(at, _)| !is_marked(at)).map(|(_, c)| c).collect()

@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use crate::entry::Entry;
 use crate::session::{Session, SessionId};
 use crate::timestamp::Timestamp;
-use crate::usage::{Usage, key};
+use crate::usage::{Usage, message_key};
 
 /// The session in which an agent has billed messages, whoever recorded them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ struct OriginSpan {
 
 /// The usage of one message.
 #[derive(Clone, Debug)]
-pub(crate) struct Bill {
+pub(crate) struct MessageBill {
     /// The session that it was billed in, where that is another than the one that is read.
     span: Option<Arc<OriginSpan>>,
     pub(crate) message: Option<String>,
@@ -42,7 +42,7 @@ pub(crate) struct Bill {
 
 /// The part of a session's own total that its messages do not account for. Numbers may be negative.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Rest {
+pub(crate) struct BillRemainder {
     pub(crate) at: Option<Timestamp>,
     pub(crate) model: Option<String>,
     pub(crate) tokens: [i64; 7],
@@ -50,13 +50,13 @@ pub(crate) struct Rest {
 
 /// The billed messages of one session, each once.
 #[derive(Debug, Default)]
-pub(crate) struct Bills {
-    pub(crate) all: Vec<Bill>,
+pub(crate) struct SessionBills {
+    pub(crate) bills: Vec<MessageBill>,
     messages: HashMap<String, usize, RandomState>,
     span: Option<Arc<OriginSpan>>,
 }
 
-impl Bills {
+impl SessionBills {
     /// From entry `first` on, messages were billed in the session `origin`; without one, in the session itself.
     pub(crate) fn begin_origin(&mut self, origin: Option<BillOrigin>, first: usize) {
         self.span = origin.map(|origin| Arc::new(OriginSpan { origin, first }));
@@ -69,19 +69,19 @@ impl Bills {
 
     /// Adds the entry with this number. If several records report the same message, the largest number of each kind
     /// counts.
-    pub(crate) fn take(&mut self, entry: &Entry, number: usize) {
+    pub(crate) fn add_entry(&mut self, entry: &Entry, number: usize) {
         let Some(usage) = &entry.usage else { return };
         let known = entry.message_id.as_ref().and_then(|message| self.messages.get(message));
-        if let Some(bill) = known.and_then(|at| self.all.get_mut(*at)) {
-            bill.usage.max(usage);
+        if let Some(bill) = known.and_then(|at| self.bills.get_mut(*at)) {
+            bill.usage.raise_to(usage);
             bill.last = number;
             bill.model = bill.model.take().or_else(|| entry.model.clone());
             return;
         }
         if let Some(message) = &entry.message_id {
-            self.messages.insert(message.clone(), self.all.len());
+            self.messages.insert(message.clone(), self.bills.len());
         }
-        self.all.push(Bill {
+        self.bills.push(MessageBill {
             span: self.span.clone(),
             message: entry.message_id.clone(),
             at: entry.created_at,
@@ -93,16 +93,16 @@ impl Bills {
     }
 
     /// Total usage of the messages.
-    pub(crate) fn total(&self) -> Usage {
+    pub(crate) fn total_usage(&self) -> Usage {
         let mut total = Usage::default();
-        self.all.iter().for_each(|bill| total.add(&bill.usage));
+        self.bills.iter().for_each(|bill| total.add(&bill.usage));
         total
     }
 }
 
-impl Bill {
+impl MessageBill {
     /// A key that identifies the message in all sessions. A message without a global id gets a key of its session.
-    pub(crate) fn name(&self, session: &Session) -> String {
+    pub(crate) fn message_key(&self, session: &Session) -> String {
         let (agent, id, number) = match self.span.as_deref() {
             Some(OriginSpan { origin, first }) => (&origin.agent, &origin.id, self.number - first),
             None => (&session.agent, &session.id, self.number),
@@ -111,7 +111,7 @@ impl Bill {
             let at = self.at.map(|at| at.to_string()).unwrap_or_default();
             return format!("entry\n{agent}\n{id}\n{number}\n{at}");
         };
-        match key(agent, message, self.at) {
+        match message_key(agent, message, self.at) {
             Some(key) => format!("message\n{key}"),
             None => format!("name\n{agent}\n{id}\n{message}"),
         }
@@ -119,32 +119,32 @@ impl Bill {
 }
 
 /// The part of the session's total that messages with `billed` usage do not account for.
-pub(crate) fn rest(session: &Session, billed: &Usage) -> Rest {
-    let mut tokens = signed(session.totals.usage.numbers());
-    let billed = signed(billed.numbers());
+pub(crate) fn bill_remainder(session: &Session, billed: &Usage) -> BillRemainder {
+    let mut tokens = signed_counts(session.totals.usage.numbers());
+    let billed = signed_counts(billed.numbers());
     tokens.iter_mut().zip(billed).for_each(|(total, billed)| *total = total.saturating_sub(billed));
     // With several models, the remainder has no known model.
     let model = session.models.first().filter(|_| session.models.len() == 1);
-    Rest { at: session.ended.or(session.started), model: model.cloned(), tokens }
+    BillRemainder { at: session.ended.or(session.started), model: model.cloned(), tokens }
 }
 
 /// Signed numbers, as SQLite stores them.
-pub(crate) fn signed(numbers: [u64; 7]) -> [i64; 7] {
+pub(crate) fn signed_counts(numbers: [u64; 7]) -> [i64; 7] {
     numbers.map(|number| i64::try_from(number).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::{Kind, Role};
+    use crate::entry::{EntryKind, Role};
 
     fn name(agent: &str, message: &str) -> String {
-        let mut entry = Entry::new(Role::Assistant, Kind::Text, "");
+        let mut entry = Entry::new(Role::Assistant, EntryKind::Text, "");
         entry.message_id = Some(message.to_owned());
         entry.usage = Some(Usage { output: 7, ..Usage::default() });
-        let mut bills = Bills::default();
-        bills.take(&entry, 0);
-        bills.all[0].name(&Session::new("s".parse().unwrap(), agent))
+        let mut bills = SessionBills::default();
+        bills.add_entry(&entry, 0);
+        bills.bills[0].message_key(&Session::new("s".parse().unwrap(), agent))
     }
 
     #[test]

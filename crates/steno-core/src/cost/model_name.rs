@@ -1,7 +1,7 @@
 //! Alternative spellings of model names: agents, providers and vendors each have their own.
 
 /// Prefixes of vendors and regions, before a dot or a colon.
-const VENDORS: [&str; 17] = [
+const PROVIDER_PREFIXES: [&str; 17] = [
     "us",
     "eu",
     "apac",
@@ -22,23 +22,23 @@ const VENDORS: [&str; 17] = [
 ];
 
 /// The names to look up for the price of `model`, the likeliest first.
-pub(super) fn spellings(model: &str) -> Vec<String> {
-    let bare = without_provider(model);
-    let mut names = vec![model.to_owned(), bare.to_owned(), without_date(bare).to_owned()];
-    let plain = without_date(bare).to_ascii_lowercase();
+pub(super) fn name_spellings(model: &str) -> Vec<String> {
+    let bare = strip_provider(model);
+    let mut names = vec![model.to_owned(), bare.to_owned(), strip_date(bare).to_owned()];
+    let plain = strip_date(bare).to_ascii_lowercase();
     let plain = plain.strip_suffix("-latest").unwrap_or(&plain);
     names.push(plain.to_owned());
-    names.push(between_digits(plain, '.', '-'));
-    names.push(between_digits(plain, '-', '.'));
-    names.extend(swapped(&between_digits(plain, '.', '-')));
+    names.push(replace_between_digits(plain, '.', '-'));
+    names.push(replace_between_digits(plain, '-', '.'));
+    names.extend(swap_version_and_family(&replace_between_digits(plain, '.', '-')));
     names
 }
 
 /// Strips what providers add to a name: `us.anthropic.claude-x-v1:0`, `openai/gpt-x`, `claude-x[1m]`.
-fn without_provider(model: &str) -> &str {
+fn strip_provider(model: &str) -> &str {
     let mut name = model.rsplit('/').next().unwrap_or(model);
     while let Some((vendor, rest)) = name.split_once(['.', ':'])
-        && VENDORS.contains(&vendor.to_ascii_lowercase().as_str())
+        && PROVIDER_PREFIXES.contains(&vendor.to_ascii_lowercase().as_str())
     {
         name = rest;
     }
@@ -53,7 +53,7 @@ fn is_release(text: &str) -> bool {
 }
 
 /// Strips a date: `-20250929`, `@20250929`, `-2025-08-07` or `@2025-08-07`.
-fn without_date(name: &str) -> &str {
+fn strip_date(name: &str) -> &str {
     if let Some((head, date)) = name.rsplit_once(['-', '@'])
         && date.len() == 8
         && is_number(date)
@@ -70,7 +70,7 @@ fn without_date(name: &str) -> &str {
 }
 
 /// Replaces the separator between the numbers of a version: `4.5` becomes `4-5`.
-fn between_digits(name: &str, from: char, to: char) -> String {
+fn replace_between_digits(name: &str, from: char, to: char) -> String {
     let bytes = name.as_bytes();
     let is_digit =
         |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
@@ -83,7 +83,7 @@ fn between_digits(name: &str, from: char, to: char) -> String {
 
 /// Moves the version of an Anthropic name to the other side of the family: `claude-4-5-sonnet` becomes
 /// `claude-sonnet-4-5`.
-fn swapped(name: &str) -> Option<String> {
+fn swap_version_and_family(name: &str) -> Option<String> {
     let rest = name.strip_prefix("claude-")?;
     let is_version = |text: &str| text.split('-').all(is_number);
     let is_family = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase());

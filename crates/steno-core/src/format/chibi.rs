@@ -4,65 +4,68 @@
 //! side lacks are stored under one key of the other side's metadata.
 
 mod context;
-mod convert;
-mod debug;
-mod find;
+mod context_files;
+mod context_line;
+mod context_lock;
+mod context_name;
+mod context_reader;
+mod context_writer;
+mod debug_file;
 mod inbox;
-mod line;
-mod lock;
+mod line_conversion;
 mod log;
 mod markdown;
 mod merge;
-mod name;
 mod partition;
-mod read;
 mod records;
 mod responses;
-mod second;
-mod write;
+mod unix_second;
 
-pub use context::{Context, ContextError, lines};
-pub use convert::{entry_of, line_of};
-pub use debug::DebugFile;
-pub use find::find;
-pub use inbox::{Message, inject};
-pub use line::Line;
-pub use lock::{LockStatus, lock_status};
-pub use log::{LogStyle, render as render_log, select};
-pub use markdown::render as render_markdown;
-pub use name::{ContextName, ContextNameError};
-pub use read::read;
-pub use write::{lines_of_transcript, write};
+pub use context::{ChibiContext, ContextError, read_context_lines};
+pub use context_files::find_contexts;
+pub use context_line::ContextLine;
+pub use context_lock::{ContextLockStatus, context_lock_status};
+pub use context_name::{ContextName, ContextNameError};
+pub use context_reader::read_context;
+pub use context_writer::{lines_from_transcript, write_context};
+pub use debug_file::ChibiDebugFile;
+pub use inbox::{InboxMessage, prepend_messages};
+pub use line_conversion::{entry_from_line, line_from_entry};
+pub use log::{ChibiLogStyle, render_log, select_lines};
+pub use markdown::render_markdown;
 
 use crate::entry::{Entry, EntryError};
-use crate::format::{Reader, emit_all};
+use crate::format::{FormatReader, emit_transcript};
 use crate::json::{Object, Value};
 
 /// The agent's name.
 pub const AGENT: &str = "chibi";
 
 /// The reader of these files.
-pub const READER: Reader =
-    Reader { agent: AGENT, find, read: |bundle, emit| Ok(emit_all(read(bundle)?, emit)) };
+pub const READER: FormatReader = FormatReader {
+    agent: AGENT,
+    find: find_contexts,
+    read: |bundle, emit| Ok(emit_transcript(read_context(bundle)?, emit)),
+};
 
 /// Whether a record is a line of a context, an inbox or a debug file.
-pub fn recognises(object: &Object) -> bool {
-    is_message(object) || DebugFile::of(object).is_some()
+pub fn is_chibi_record(object: &Object) -> bool {
+    is_message_record(object) || ChibiDebugFile::detect(object).is_some()
 }
 
 /// Decodes the entries of one such record.
-pub fn entries(object: Object) -> Result<Vec<Entry>, EntryError> {
-    let entry = if DebugFile::of(&object).is_some() {
-        debug::entry_of(object)?
+pub fn decode_record(object: Object) -> Result<Vec<Entry>, EntryError> {
+    let entry = if ChibiDebugFile::detect(&object).is_some() {
+        debug_file::entry_from_debug_line(object)?
     } else if object.contains_key("entry_type") {
-        entry_of(Line::from_object(object)?)
+        entry_from_line(ContextLine::from_object(object)?)
     } else {
-        inbox::entry_of(object)?
+        inbox::entry_from_inbox_line(object)?
     };
     Ok(vec![entry])
 }
 
-fn is_message(object: &Object) -> bool {
+fn is_message_record(object: &Object) -> bool {
     let text = |field: &str| object.get(field).is_some_and(Value::is_string);
     let has_texts = ["id", "from", "to", "content"].into_iter().all(text);
     let has_valid_type = text("entry_type") || !object.contains_key("entry_type");

@@ -5,7 +5,6 @@
 
 mod archive;
 mod artifact;
-mod base;
 mod decode;
 mod diff;
 mod encode;
@@ -22,12 +21,13 @@ mod recording;
 mod retention;
 mod run;
 mod run_id;
+mod run_table;
+mod run_view;
 mod search;
 mod stats;
 mod store;
-mod table;
+mod store_base;
 mod turns;
-mod view;
 
 #[cfg(test)]
 mod tests;
@@ -35,81 +35,84 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 pub use artifact::{ArtifactInfo, artifact_type};
-pub use base::base_of;
-pub use decode::{Decoded, metadata as read_metadata, transcript as read_transcript};
-pub use diff::diff;
-pub use encode::Shape;
-pub use error::StoreError;
-pub use markdown::markdown;
+pub use decode::{DecodedRun, read_metadata, read_transcript};
+pub use diff::diff_runs;
+pub use encode::RunFileShape;
+pub use error::RunStoreError;
+pub use markdown::render_markdown;
 pub use recording::NewRun;
-pub use retention::{Cleanup, CleanupOptions, DiskUsage, Retention};
-pub use run::{Run, RunMeta, ToolCall, Turn};
+pub use retention::{CleanupOptions, CleanupReport, DiskUsage, RetentionPolicy};
+pub use run::{DevflowRun, RunMetadata, RunTurn, TurnToolCall};
 pub use run_id::{RunId, RunIdError};
-pub use search::{Hit, Query, SearchResult, TokenRange};
-pub use stats::Stats;
-pub use store::{Filter, RunList, Store};
-pub use table::{meta_list, stats_text};
-pub use view::{Look, View, thousands};
+pub use run_table::{render_run_table, render_stats};
+pub use run_view::{RunView, RunViewStyle, format_thousands};
+pub use search::{RunQuery, RunSearchResult, TokenRange, TurnHit};
+pub use stats::RunStats;
+pub use store::{RunFilter, RunList, RunStore};
+pub use store_base::find_store_base;
 
-use self::fields::Fields;
+use self::fields::LenientFields;
 use crate::durable::{self, FileError};
 use crate::entry::{Entry, EntryError};
-use crate::format::tree::Tree;
-use crate::format::{FormatError, Reader, emit_all};
+use crate::format::file_tree::FileTree;
+use crate::format::{FormatError, FormatReader, emit_transcript};
 use crate::json::{Object, Value};
 use crate::session::Transcript;
-use steno_vault::{Bundle, Source};
+use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent's name.
 pub const AGENT: &str = "devflow";
 
 /// The reader of these files.
-pub const READER: Reader =
-    Reader { agent: AGENT, find, read: |bundle, emit| Ok(emit_all(read(bundle)?, emit)) };
+pub const READER: FormatReader = FormatReader {
+    agent: AGENT,
+    find: find_runs,
+    read: |bundle, emit| Ok(emit_transcript(read_run(bundle)?, emit)),
+};
 
 /// Finds runs: a run folder, any folder above one, or a single transcript file.
-pub fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    if !tree.is_folder() && is_transcript(tree.root()) {
-        return Ok(vec![Bundle::file(tree.root())]);
+pub fn find_runs(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
+    if !tree.is_folder() && is_transcript_file(tree.root()) {
+        return Ok(vec![SessionBundle::from_file(tree.root())]);
     }
-    let mut found: Vec<Bundle> = Vec::new();
-    let marks = [folder::METADATA, folder::PLAIN, folder::COMPRESSED];
-    for folder in tree.folders_with(|name| marks.contains(&name)) {
+    let mut found: Vec<SessionBundle> = Vec::new();
+    let marks = [folder::METADATA_FILE, folder::PLAIN_FILE, folder::COMPRESSED_FILE];
+    for folder in tree.folders_containing(|name| marks.contains(&name)) {
         // Files inside a run folder belong to that run.
         let within = found.last().is_some_and(|run| folder.starts_with(&run.root));
         if !within && is_run_folder(folder) {
-            found.push(folder::bundle(folder));
+            found.push(folder::run_bundle(folder));
         }
     }
     Ok(found)
 }
 
 /// Whether a record is a turn of a run.
-pub fn recognises(object: &Object) -> bool {
+pub fn is_turn_record(object: &Object) -> bool {
     let text = |field: &str| object.get(field).is_some_and(Value::is_string);
     let numbered = object.get("id").is_some_and(Value::is_u64);
     numbered && ["role", "content", "timestamp"].into_iter().all(text)
 }
 
 /// Decodes one turn.
-pub fn entries(object: Object) -> Result<Vec<Entry>, EntryError> {
-    let mut fields = Fields::new(object);
-    let turn = Turn::take(&mut fields);
-    match fields.wrong.into_iter().next() {
+pub fn decode_turn(object: Object) -> Result<Vec<Entry>, EntryError> {
+    let mut fields = LenientFields::new(object);
+    let turn = RunTurn::from_fields(&mut fields);
+    match fields.errors.into_iter().next() {
         Some(wrong) => Err(wrong),
-        None => Ok(entries::entries("turn", turn.id.saturating_sub(1) as usize, &turn)),
+        None => Ok(entries::entries_from_turn("turn", turn.id.saturating_sub(1) as usize, &turn)),
     }
 }
 
 /// Whether a record is a whole run.
-pub fn recognises_run(object: &Object) -> bool {
+pub fn is_run_record(object: &Object) -> bool {
     object.get("runId").is_some_and(Value::is_string)
         && object.get("turns").is_some_and(|turns| turns.is_array() || turns.is_null())
 }
 
 /// Decodes all turns of a run.
-pub fn run_entries(mut object: Object) -> Result<Vec<Entry>, EntryError> {
-    let run_id = Fields::new(object.clone()).string("runId");
+pub fn decode_run(mut object: Object) -> Result<Vec<Entry>, EntryError> {
+    let run_id = LenientFields::new(object.clone()).take_string("runId");
     let Some(Value::Array(turns)) = object.shift_remove("turns") else {
         return Ok(Vec::new());
     };
@@ -118,51 +121,57 @@ pub fn run_entries(mut object: Object) -> Result<Vec<Entry>, EntryError> {
         let Value::Object(turn) = turn else {
             return Err(EntryError::NotAnObject);
         };
-        let turn = Turn::take(&mut Fields::new(turn));
-        found.extend(entries::entries(&run_id, position, &turn));
+        let turn = RunTurn::from_fields(&mut LenientFields::new(turn));
+        found.extend(entries::entries_from_turn(&run_id, position, &turn));
     }
     Ok(found)
 }
 
 /// Reads one run.
-pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {
-    folder::load(bundle).map(entries::transcript)
+pub fn read_run(bundle: &SessionBundle) -> Result<Transcript, FormatError> {
+    folder::load_run(bundle).map(entries::transcript_from_run)
 }
 
 /// Returns the original session, if the run was written from a session of another agent; else the transcript
 /// unchanged.
 ///
 /// The vault stores such a run under its own name, next to the session. A conversion returns the session.
-pub fn give_back(transcript: Transcript) -> Transcript {
-    entries::give_back(transcript)
+pub fn restore_original(transcript: Transcript) -> Transcript {
+    entries::restore_original(transcript)
 }
 
 /// Writes a transcript as a run below `base`, and returns the folder.
 ///
 /// A run of the same name is replaced only if it is an earlier state of this one.
-pub fn write(transcript: &Transcript, base: &Path, shape: Shape) -> Result<PathBuf, StoreError> {
-    let run = Run::from(transcript);
+pub fn write_run(
+    transcript: &Transcript,
+    base: &Path,
+    shape: RunFileShape,
+) -> Result<PathBuf, RunStoreError> {
+    let run = DevflowRun::from(transcript);
     let id: RunId = run.run_id.parse()?;
-    let runs = base.join(store::RUNS);
+    let runs = base.join(store::RUNS_FOLDER);
     let folder = runs.join(id.as_str());
     if journal::is_live(&folder)? {
-        return Err(StoreError::Recording(id));
+        return Err(RunStoreError::Recording(id));
     }
-    match folder::load(&folder::bundle(&folder)) {
-        Ok(before) if !continues(&run, &before.run) => return Err(StoreError::AlreadyExists(id)),
+    match folder::load_run(&folder::run_bundle(&folder)) {
+        Ok(before) if !is_continuation(&run, &before.run) => {
+            return Err(RunStoreError::AlreadyExists(id));
+        }
         Ok(_) => {}
-        Err(FormatError::Invalid(_)) if folder::bundle(&folder).sources.is_empty() => {}
-        Err(error) => return Err(StoreError::unreadable(id, error)),
+        Err(FormatError::Invalid(_)) if folder::run_bundle(&folder).files.is_empty() => {}
+        Err(error) => return Err(RunStoreError::from_format_error(id, error)),
     }
-    folder::save(&folder, &run, shape)?;
+    folder::save_run(&folder, &run, shape)?;
     // The index is outdated now; a missing one is valid.
-    durable::remove_file(&runs.join(index::NAME))?;
+    durable::remove_file(&runs.join(index::INDEX_FILE))?;
     Ok(folder)
 }
 
 /// Whether a run starts with all turns of another one.
-fn continues(run: &Run, before: &Run) -> bool {
-    let alike = |(a, b): (&Turn, &Turn)| {
+fn is_continuation(run: &DevflowRun, before: &DevflowRun) -> bool {
+    let alike = |(a, b): (&RunTurn, &RunTurn)| {
         (&a.role, &a.content) == (&b.role, &b.content)
             && a.timestamp.map(|at| at.instant()) == b.timestamp.map(|at| at.instant())
     };
@@ -174,18 +183,18 @@ fn continues(run: &Run, before: &Run) -> bool {
 }
 
 fn is_run_folder(dir: &Path) -> bool {
-    let bundle = folder::bundle(dir);
-    let metadata = bundle.get(folder::METADATA).map(Source::bytes);
+    let bundle = folder::run_bundle(dir);
+    let metadata = bundle.file_named(folder::METADATA_FILE).map(SessionFile::read_bytes);
     let described = metadata.and_then(Result::ok).is_some_and(|bytes| {
-        decode::metadata(dir, &bytes).is_ok_and(|(meta, _)| meta.started_at.is_some())
+        decode::read_metadata(dir, &bytes).is_ok_and(|(meta, _)| meta.started_at.is_some())
     });
-    let named = [folder::PLAIN, folder::COMPRESSED];
-    described || named.iter().any(|name| is_transcript(&dir.join(name)))
+    let named = [folder::PLAIN_FILE, folder::COMPRESSED_FILE];
+    described || named.iter().any(|name| is_transcript_file(&dir.join(name)))
 }
 
-fn is_transcript(path: &Path) -> bool {
+fn is_transcript_file(path: &Path) -> bool {
     if !folder::is_plain_file(path) {
         return false;
     }
-    folder::plain_start(path).is_ok_and(|start| decode::is_transcript(&start))
+    folder::read_plain_start(path).is_ok_and(|start| decode::is_transcript_json(&start))
 }

@@ -3,16 +3,16 @@
 
 use std::path::Path;
 
-use super::Reader;
-use super::shape::{self, Shape};
-use crate::agent::head::Head;
+use super::FormatReader;
+use super::record_shape::{self, RecordShape};
+use crate::agent::file_head::FileHead;
 use crate::agent::{
-    amp, api_log, atif, claude_code, codex, copilot, cursor, droid, gemini, goose, kimi, litellm,
-    opencode, otel, pi, qwen, repair, swe_agent, vercel, vibe, vscode_chat,
+    amp, api_log, atif, claude_code, codex, copilot, cursor, droid, gemini, goose, json_repair,
+    kimi, litellm, opencode, otel, pi, qwen, swe_agent, vercel, vibe, vscode_chat,
 };
 use crate::durable::FileError;
 use crate::json::{Object, Value};
-use steno_vault::{Bundle, Source};
+use steno_vault::{SessionBundle, SessionFile};
 
 /// The most sessions that one file may hold to be read: it is read once for each.
 const MAX_SESSIONS: usize = 16;
@@ -20,7 +20,7 @@ const MAX_SESSIONS: usize = 16;
 /// A format of which a session can be one file.
 #[derive(Debug)]
 pub(crate) struct FileFormat {
-    pub(crate) reader: &'static Reader,
+    pub(crate) reader: &'static FormatReader,
     recogniser: Recogniser,
     /// Which chat messages can be records of it.
     messages: ChatMessages,
@@ -30,11 +30,11 @@ pub(crate) struct FileFormat {
 #[derive(Debug)]
 enum Recogniser {
     /// By the first bytes.
-    Head(fn(&Head) -> bool),
+    Head(fn(&FileHead) -> bool),
     /// By records near the beginning.
-    Records(fn(&Source) -> Result<bool, FileError>),
+    Records(fn(&SessionFile) -> Result<bool, FileError>),
     /// By the sessions in it, where there may be several.
-    Sessions(fn(Bundle) -> Result<Vec<Bundle>, FileError>),
+    Sessions(fn(SessionBundle) -> Result<Vec<SessionBundle>, FileError>),
 }
 
 /// Which records that look like chat messages or entries of ours a format has.
@@ -53,7 +53,7 @@ use Recogniser::{Head as ByHead, Records as ByRecords, Sessions as BySessions};
 
 /// The formats that have one record a line, in the order of [`super::readers`].
 const LINE_FORMATS: [FileFormat; 14] = [
-    FileFormat::new(&claude_code::READER, ByRecords(claude_code::recognises), Never),
+    FileFormat::new(&claude_code::READER, ByRecords(claude_code::is_claude_file), Never),
     FileFormat::new(&codex::READER, ByRecords(|source| Ok(codex::recognises(source))), Typed),
     FileFormat::new(&gemini::READER, ByHead(gemini::recognises), Never),
     FileFormat::new(&qwen::READER, ByHead(qwen::recognises), Never),
@@ -73,7 +73,7 @@ const LINE_FORMATS: [FileFormat; 14] = [
     FileFormat::new(&kimi::READER, ByHead(kimi::recognises), Always),
     FileFormat::new(&vscode_chat::READER, ByHead(vscode_chat::recognises), Never),
     FileFormat::new(&api_log::READER, ByRecords(|source| Ok(api_log::recognises(source))), Never),
-    FileFormat::new(&litellm::READER, BySessions(litellm::conversations), Never),
+    FileFormat::new(&litellm::READER, BySessions(litellm::split_conversations), Never),
     FileFormat::new(&otel::READER, BySessions(otel::sessions_in), Never),
 ];
 
@@ -108,8 +108,8 @@ const DOCUMENT_FORMATS: [FileFormat; 10] = [
 ];
 
 /// Whether a document of Gemini CLI, or of one that was made from it, has its messages in it.
-fn lists_chat(head: &Head) -> bool {
-    head.field("messages").is_some() || head.field("history").is_some()
+fn lists_chat(head: &FileHead) -> bool {
+    head.field_start("messages").is_some() || head.field_start("history").is_some()
 }
 
 /// A file whose format is known.
@@ -117,53 +117,56 @@ fn lists_chat(head: &Head) -> bool {
 pub(crate) struct RecognisedFile {
     pub(crate) format: &'static FileFormat,
     /// The sessions in it, each read from the whole file.
-    pub(crate) sessions: Vec<Bundle>,
+    pub(crate) sessions: Vec<SessionBundle>,
 }
 
 impl RecognisedFile {
     /// The same, read from other bytes.
-    pub(crate) fn with_sources(mut self, sources: &[Source]) -> Self {
-        self.sessions.iter_mut().for_each(|session| session.sources = sources.to_vec());
+    pub(crate) fn with_sources(mut self, sources: &[SessionFile]) -> Self {
+        self.sessions.iter_mut().for_each(|session| session.files = sources.to_vec());
         self
     }
 }
 
 /// Recognises a file that has one record a line; nothing if no agent wrote it.
-pub(crate) fn recognise_lines(file: &Bundle) -> Result<Option<RecognisedFile>, FileError> {
+pub(crate) fn recognise_lines(file: &SessionBundle) -> Result<Option<RecognisedFile>, FileError> {
     recognise(file, &LINE_FORMATS)
 }
 
 /// Whether a file cannot begin with a record, because it is that of a system whose records stand for themselves.
 pub(crate) fn stands_alone(record: &[u8]) -> bool {
-    let Ok(Value::Object(object)) = repair::parse(record) else { return false };
-    match Shape::of(&object) {
-        None | Some(Shape::Claude | Shape::ApiLog | Shape::MessageList) => false,
-        Some(Shape::Entry | Shape::Message) => {
-            !object.contains_key("type") && shape::entries(Value::Object(object), &"").is_ok()
+    let Ok(Value::Object(object)) = json_repair::parse_lenient(record) else { return false };
+    match RecordShape::detect(&object) {
+        None | Some(RecordShape::Claude | RecordShape::ApiLog | RecordShape::MessageList) => false,
+        Some(RecordShape::Entry | RecordShape::Message) => {
+            !object.contains_key("type")
+                && record_shape::decode_record(Value::Object(object), &"").is_ok()
         }
         Some(_) => true,
     }
 }
 
 /// Recognises a file that is one document; nothing if no agent wrote it.
-pub(crate) fn recognise_document(file: &Bundle) -> Result<Option<RecognisedFile>, FileError> {
+pub(crate) fn recognise_document(
+    file: &SessionBundle,
+) -> Result<Option<RecognisedFile>, FileError> {
     recognise(file, &DOCUMENT_FORMATS)
 }
 
 /// Whether a record alone shows which agent wrote it.
 pub(crate) fn recognises_record(record: &[u8]) -> bool {
     let path = Path::new("record.jsonl");
-    let source = Source::in_memory("record.jsonl", path, record.to_vec());
-    let file = Bundle::new(path, vec![source]);
+    let source = SessionFile::in_memory("record.jsonl", path, record.to_vec());
+    let file = SessionBundle::new(path, vec![source]);
     recognise_lines(&file).is_ok_and(|file| file.is_some())
 }
 
 fn recognise(
-    file: &Bundle,
+    file: &SessionBundle,
     formats: &'static [FileFormat],
 ) -> Result<Option<RecognisedFile>, FileError> {
-    let Some(source) = file.sources.first() else { return Ok(None) };
-    let head = Head::of(source)?;
+    let Some(source) = file.files.first() else { return Ok(None) };
+    let head = FileHead::read(source)?;
     for format in formats {
         let sessions = format.sessions_in(file, &head)?;
         if (1..=MAX_SESSIONS).contains(&sessions.len()) {
@@ -174,20 +177,28 @@ fn recognise(
 }
 
 impl FileFormat {
-    const fn new(reader: &'static Reader, recogniser: Recogniser, messages: ChatMessages) -> Self {
+    const fn new(
+        reader: &'static FormatReader,
+        recogniser: Recogniser,
+        messages: ChatMessages,
+    ) -> Self {
         Self { reader, recogniser, messages }
     }
 
     /// Whether a file is of this format.
-    pub(crate) fn recognises(&self, file: &Bundle) -> Result<bool, FileError> {
-        let Some(source) = file.sources.first() else { return Ok(false) };
-        Ok(!self.sessions_in(file, &Head::of(source)?)?.is_empty())
+    pub(crate) fn recognises(&self, file: &SessionBundle) -> Result<bool, FileError> {
+        let Some(source) = file.files.first() else { return Ok(false) };
+        Ok(!self.sessions_in(file, &FileHead::read(source)?)?.is_empty())
     }
 
-    fn sessions_in(&self, file: &Bundle, head: &Head) -> Result<Vec<Bundle>, FileError> {
+    fn sessions_in(
+        &self,
+        file: &SessionBundle,
+        head: &FileHead,
+    ) -> Result<Vec<SessionBundle>, FileError> {
         let is_own = match self.recogniser {
             ByHead(is_own) => is_own(head),
-            ByRecords(is_own) => is_own(&file.sources[0])?,
+            ByRecords(is_own) => is_own(&file.files[0])?,
             BySessions(sessions_in) => return sessions_in(file.clone()),
         };
         Ok(is_own.then(|| file.clone()).into_iter().collect())
@@ -195,11 +206,11 @@ impl FileFormat {
 
     /// Whether a record can be part of such a file. Most of what no other system writes can.
     pub(crate) fn holds(&self, record: &[u8]) -> bool {
-        let Ok(Value::Object(object)) = repair::parse(record) else { return false };
-        match Shape::of(&object) {
-            None | Some(Shape::Claude) => true,
-            Some(Shape::Entry | Shape::Message) => self.holds_message(object),
-            Some(Shape::ApiLog | Shape::MessageList) => {
+        let Ok(Value::Object(object)) = json_repair::parse_lenient(record) else { return false };
+        match RecordShape::detect(&object) {
+            None | Some(RecordShape::Claude) => true,
+            Some(RecordShape::Entry | RecordShape::Message) => self.holds_message(object),
+            Some(RecordShape::ApiLog | RecordShape::MessageList) => {
                 [api_log::AGENT, litellm::AGENT].contains(&self.reader.agent)
             }
             Some(_) => false,
@@ -215,6 +226,6 @@ impl FileFormat {
             Typed => object.contains_key("type"),
             Always => true,
         };
-        is_own || shape::entries(Value::Object(object), &"").is_err()
+        is_own || record_shape::decode_record(Value::Object(object), &"").is_err()
     }
 }

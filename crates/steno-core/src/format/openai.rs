@@ -7,17 +7,17 @@
 use std::fmt;
 
 use crate::agent::api_log;
-use crate::agent::fields::text;
+use crate::agent::json_fields::text_field;
 use crate::agent::{responses, usage};
-use crate::entry::{Entry, FIELDS, Kind, Role};
-use crate::json::{Object, Style, Value};
+use crate::entry::{ENTRY_FIELD_NAMES, Entry, EntryKind, Role};
+use crate::json::{JsonStyle, Object, Value};
 use crate::timestamp::Timestamp;
 
 /// Extra field of the entry that shows the undecoded fields of a message.
 const UNKNOWN_FIELDS: &str = "unknown_fields";
 
 /// Fields that list messages or items.
-pub(crate) const LISTS: [&str; 2] = ["messages", "input"];
+pub(crate) const MESSAGE_LIST_FIELDS: [&str; 2] = ["messages", "input"];
 
 /// Fields of a chat message that are decoded, or that have no content to show.
 const MESSAGE_FIELDS: [&str; 18] = [
@@ -72,8 +72,8 @@ const ENTRY_FIELDS: [&str; 7] =
     ["tool_name", "tool_input", "entry_id", "source", "sequence", "message_id", "parent_id"];
 
 /// Whether a record is a chat message. Steno's own entries, which have a role too, are not.
-pub(crate) fn is_message(object: &Object) -> bool {
-    let Some(role) = text(object, "role").filter(|_| !object.contains_key("kind")) else {
+pub(crate) fn is_chat_message(object: &Object) -> bool {
+    let Some(role) = text_field(object, "role").filter(|_| !object.contains_key("kind")) else {
         return false;
     };
     let has = |name: &str| object.contains_key(name);
@@ -85,7 +85,7 @@ pub(crate) fn is_message(object: &Object) -> bool {
             alternatives.iter().any(|name| has(name)) || (role == "assistant" && has("content"))
         }
         Some(Value::String(_)) => {
-            let only_ours = object.keys().all(|name| FIELDS.contains(&name.as_str()));
+            let only_ours = object.keys().all(|name| ENTRY_FIELD_NAMES.contains(&name.as_str()));
             let some_ours = ENTRY_FIELDS.iter().any(|name| has(name));
             matches!(role, "developer" | "function") || !(only_ours || some_ours)
         }
@@ -99,8 +99,8 @@ pub(crate) fn is_message(object: &Object) -> bool {
 }
 
 /// Whether a record is an item of the Responses API.
-pub(crate) fn is_item(object: &Object) -> bool {
-    match text(object, "type") {
+pub(crate) fn is_responses_item(object: &Object) -> bool {
+    match text_field(object, "type") {
         Some("message") => object.contains_key("role") && object.contains_key("content"),
         Some("reasoning") => object.get("summary").is_some_and(Value::is_array),
         Some(kind) => responses::is_call_or_result(kind),
@@ -109,43 +109,44 @@ pub(crate) fn is_item(object: &Object) -> bool {
 }
 
 /// Whether a record lists messages or items.
-pub(crate) fn is_list(object: &Object) -> bool {
-    LISTS.iter().any(|name| object.get(*name).is_some_and(is_conversation))
+pub(crate) fn has_message_list(object: &Object) -> bool {
+    MESSAGE_LIST_FIELDS.iter().any(|name| object.get(*name).is_some_and(is_message_list_value))
 }
 
-fn is_conversation(list: &Value) -> bool {
-    list.as_array().is_some_and(|list| is_list_of_messages(list))
+fn is_message_list_value(list: &Value) -> bool {
+    list.as_array().is_some_and(|list| is_message_list(list))
 }
 
 /// Whether a list begins with a message or an item.
-pub(crate) fn is_list_of_messages(list: &[Value]) -> bool {
+pub(crate) fn is_message_list(list: &[Value]) -> bool {
     let first = list.first().and_then(Value::as_object);
-    first.is_some_and(|first| is_item(first) || is_said(first))
+    first.is_some_and(|first| is_responses_item(first) || has_message_content(first))
 }
 
-fn is_said(object: &Object) -> bool {
+fn has_message_content(object: &Object) -> bool {
     let content_fields = ["content", "tool_calls", "function_call"];
-    text(object, "role").is_some() && content_fields.iter().any(|name| object.contains_key(*name))
+    text_field(object, "role").is_some()
+        && content_fields.iter().any(|name| object.contains_key(*name))
 }
 
 /// Decodes the entries of a message or an item. `record` identifies it within its session.
-pub(crate) fn message_entries(message: &Object, record: &dyn fmt::Display) -> Vec<Entry> {
-    let is_item = is_item(message);
+pub(crate) fn entries_from_message(message: &Object, record: &dyn fmt::Display) -> Vec<Entry> {
+    let is_item = is_responses_item(message);
     let mut entries = match is_item {
         true => api_log::item_entries(message),
-        false => api_log::said_entries(message),
+        false => api_log::api_message_entries(message),
     };
-    let is_answer = text(message, "role") == Some("assistant") && !is_item;
+    let is_answer = text_field(message, "role") == Some("assistant") && !is_item;
     if is_answer && entries.is_empty() {
-        entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
+        entries.push(Entry::new(Role::Assistant, EntryKind::Text, ""));
     }
-    if let Some(fields) = unknown_in(message, is_item) {
-        entries.push(show_unknown(fields));
+    if let Some(fields) = find_unknown_fields(message, is_item) {
+        entries.push(unknown_fields_entry(fields));
     }
-    let id = text(message, "id").map_or_else(|| record.to_string(), str::to_owned);
+    let id = text_field(message, "id").map_or_else(|| record.to_string(), str::to_owned);
     let created_at =
-        ["created_at", "timestamp"].iter().find_map(|name| moment(message.get(*name)?));
-    let model = text(message, "model").map(str::to_owned);
+        ["created_at", "timestamp"].iter().find_map(|name| parse_message_time(message.get(*name)?));
+    let model = text_field(message, "model").map(str::to_owned);
     for entry in &mut entries {
         entry.created_at = entry.created_at.or(created_at);
         if !is_item {
@@ -155,42 +156,44 @@ pub(crate) fn message_entries(message: &Object, record: &dyn fmt::Display) -> Ve
     }
     if let (Some(first), Some(Value::Object(counts))) = (entries.first_mut(), message.get("usage"))
     {
-        first.usage = Some(usage::openai(counts)).filter(|usage| !usage.is_empty());
+        first.usage = Some(usage::openai_usage(counts)).filter(|usage| !usage.is_empty());
     }
     entries
 }
 
 /// Decodes the entries of all messages that an object lists.
-pub(crate) fn list_entries(object: &Object, record: &dyn fmt::Display) -> Vec<Entry> {
+pub(crate) fn entries_from_message_list(object: &Object, record: &dyn fmt::Display) -> Vec<Entry> {
     let mut entries = Vec::new();
     for field in ["system", "instructions"] {
         let system = object.get(field).map(responses::content_text).unwrap_or_default();
         if !system.is_empty() {
-            entries.push(Entry::new(Role::System, Kind::Text, system));
+            entries.push(Entry::new(Role::System, EntryKind::Text, system));
         }
     }
-    let list = LISTS.iter().find_map(|name| object.get(*name).filter(|list| is_conversation(list)));
+    let list = MESSAGE_LIST_FIELDS
+        .iter()
+        .find_map(|name| object.get(*name).filter(|list| is_message_list_value(list)));
     if let Some(Value::Array(messages)) = list {
-        entries.extend(conversation_entries(messages, record));
+        entries.extend(entries_from_messages(messages, record));
     }
-    let unknown = object.iter().filter(|(name, _)| !api_log::is_parameter(name));
+    let unknown = object.iter().filter(|(name, _)| !api_log::is_request_parameter(name));
     let unknown: Object = unknown.map(|(name, value)| (name.clone(), value.clone())).collect();
     if !unknown.is_empty() {
-        entries.push(show_unknown(unknown));
+        entries.push(unknown_fields_entry(unknown));
     }
     entries
 }
 
 /// Decodes the entries of a list of messages or items.
-pub(crate) fn conversation_entries(messages: &[Value], record: &dyn fmt::Display) -> Vec<Entry> {
+pub(crate) fn entries_from_messages(messages: &[Value], record: &dyn fmt::Display) -> Vec<Entry> {
     let mut entries = Vec::new();
     for (index, message) in messages.iter().enumerate() {
         match message {
             Value::Object(message) => {
                 let name = format!("{record}/{}", index + 1);
-                entries.extend(message_entries(message, &name));
+                entries.extend(entries_from_message(message, &name));
             }
-            other => entries.push(crate::agent::entries::unknown(other.clone())),
+            other => entries.push(crate::agent::entries::unknown_entry(other.clone())),
         }
     }
     entries
@@ -210,14 +213,14 @@ pub fn unknown_field_reason(name: &str) -> String {
 }
 
 /// Builds the entry that shows undecoded fields.
-pub(crate) fn show_unknown(fields: Object) -> Entry {
-    let mut entry = Entry::new(Role::System, Kind::Other, Style::COMPACT.print(&fields));
+pub(crate) fn unknown_fields_entry(fields: Object) -> Entry {
+    let mut entry = Entry::new(Role::System, EntryKind::Other, JsonStyle::COMPACT.print(&fields));
     entry.metadata = Some(fields);
     entry.extra.insert(UNKNOWN_FIELDS.to_owned(), Value::Bool(true));
     entry
 }
 
-fn unknown_in(message: &Object, is_item: bool) -> Option<Object> {
+fn find_unknown_fields(message: &Object, is_item: bool) -> Option<Object> {
     let asked_in_fields = is_item
         && !["arguments", "input", "action", "operation", "output", "content", "summary"]
             .iter()
@@ -229,7 +232,7 @@ fn unknown_in(message: &Object, is_item: bool) -> Option<Object> {
     (!unknown.is_empty() && !asked_in_fields).then_some(unknown)
 }
 
-fn moment(value: &Value) -> Option<Timestamp> {
+fn parse_message_time(value: &Value) -> Option<Timestamp> {
     match value {
         Value::String(text) => text.parse().ok(),
         Value::Number(number) => number.as_i64().and_then(Timestamp::from_unix),

@@ -5,22 +5,22 @@ use std::collections::HashMap;
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 
-use super::{Filter, Index, IndexError};
+use super::{EntryFilter, Index, IndexError};
 
 /// Counts of the selected entries.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Activity {
+pub struct ActivityReport {
     /// The sessions with selected entries.
-    pub sessions: Vec<Counted>,
+    pub sessions: Vec<SessionActivity>,
     /// Calls per tool, the most used first.
     pub tools: Vec<(String, u64)>,
     /// Entries per quarter of an hour, by its start in milliseconds since 1970, in order.
-    pub quarters: Vec<(i64, u64)>,
+    pub quarter_hours: Vec<(i64, u64)>,
 }
 
 /// A session and its selected entries.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Counted {
+pub struct SessionActivity {
     /// The agent.
     pub agent: String,
     /// The project folder.
@@ -33,7 +33,7 @@ pub struct Counted {
 
 impl Index {
     /// Counts the selected entries.
-    pub fn activity(&self, filter: &Filter) -> Result<Activity, IndexError> {
+    pub fn count_activity(&self, filter: &EntryFilter) -> Result<ActivityReport, IndexError> {
         let sessions = "SELECT session.agent, session.project, count(*),
                 sum(entry.role = 'user' AND entry.kind = 'text')
             {} WHERE ?1 = ?1{} GROUP BY entry.session ORDER BY entry.session";
@@ -42,22 +42,23 @@ impl Index {
         let quarters =
             "SELECT coalesce(entry.time, session.started_at) / 900000 AS quarter, count(*)
             {} WHERE quarter IS NOT NULL AND ?1 = ?1{} GROUP BY quarter ORDER BY quarter";
-        Ok(Activity {
-            sessions: self.counted(sessions, filter, |row| {
+        Ok(ActivityReport {
+            sessions: self.query_filtered(sessions, filter, |row| {
                 let count = |at| row.get::<_, i64>(at).map(|count| count as u64);
                 let (agent, project) = (row.get(0)?, row.get(1)?);
-                Ok(Counted { agent, project, entries: count(2)?, prompts: count(3)? })
+                Ok(SessionActivity { agent, project, entries: count(2)?, prompts: count(3)? })
             })?,
-            tools: self
-                .counted(tools, filter, |row| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64)))?,
-            quarters: self.counted(quarters, filter, |row| {
+            tools: self.query_filtered(tools, filter, |row| {
+                Ok((row.get(0)?, row.get::<_, i64>(1)? as u64))
+            })?,
+            quarter_hours: self.query_filtered(quarters, filter, |row| {
                 Ok((row.get::<_, i64>(0)? * 900_000, row.get::<_, i64>(1)? as u64))
             })?,
         })
     }
 
     /// How many entries of each session are failures, by agent and id. Sessions without failures are omitted.
-    pub fn failures(&self) -> Result<HashMap<(String, String), u64>, IndexError> {
+    pub fn count_failures(&self) -> Result<HashMap<(String, String), u64>, IndexError> {
         let sql = "SELECT session.agent, session.name, count(*) FROM entry
             JOIN session ON session.id = entry.session WHERE entry.failed GROUP BY entry.session";
         let ask = || -> rusqlite::Result<_> {
@@ -67,17 +68,17 @@ impl Index {
             };
             ask.query_map([], read)?.collect()
         };
-        self.on(ask())
+        self.wrap_error(ask())
     }
 
     /// Runs a query template: the first `{}` becomes the tables, the second the filter's conditions.
-    fn counted<T>(
+    fn query_filtered<T>(
         &self,
         question: &str,
-        filter: &Filter,
+        filter: &EntryFilter,
         read: impl Fn(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, IndexError> {
-        let (conditions, mut values) = filter.conditions();
+        let (conditions, mut values) = filter.sql_conditions();
         values.insert(0, Value::from(1));
         let tables = "FROM entry JOIN session ON session.id = entry.session";
         let sql = question.replacen("{}", tables, 1).replacen("{}", &conditions, 1);
@@ -85,6 +86,6 @@ impl Index {
             let mut ask = self.connection.prepare(&sql)?;
             ask.query_map(params_from_iter(values), read)?.collect()
         };
-        self.on(ask())
+        self.wrap_error(ask())
     }
 }

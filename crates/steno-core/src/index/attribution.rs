@@ -12,15 +12,15 @@ use crate::durable::FileError;
 use crate::session::SessionId;
 use crate::timestamp::Clock;
 use crate::traffic::AgentSession;
-use crate::traffic::attribution::{EndedExchange, OwnAnswers};
+use crate::traffic::attribution::{AgentAnswers, EndedExchange};
 use crate::vault::{SessionDir, Vault};
 
 /// How long before its first and after its last entry a session may be active, in milliseconds.
-const SLACK: i64 = 60_000;
+const SESSION_SLACK_MS: i64 = 60_000;
 
 /// A span of time, in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimeSpan {
+pub struct MillisecondSpan {
     /// The first millisecond.
     pub from: i64,
     /// The last millisecond.
@@ -40,12 +40,12 @@ impl Index {
     pub fn attribute_traffic(
         &self,
         vault: &Vault,
-        span: TimeSpan,
+        span: MillisecondSpan,
         clock: &Clock,
     ) -> Result<Vec<SessionDir>, IndexError> {
         let mut changed = Vec::new();
-        for recording in self.unnamed_recordings(vault, span)? {
-            for OwnedExchanges { owner, exchanges } in self.owned_exchanges(vault, &recording)? {
+        for recording in self.find_unnamed_recordings(vault, span)? {
+            for OwnedExchanges { owner, exchanges } in self.assign_exchanges(vault, &recording)? {
                 recording.move_exchanges(&exchanges, &owner, clock)?;
                 changed.push(owner);
                 if !changed.contains(&recording) {
@@ -57,17 +57,17 @@ impl Index {
     }
 
     /// Recordings without a native session id that ended within `span` or have not ended.
-    fn unnamed_recordings(
+    fn find_unnamed_recordings(
         &self,
         vault: &Vault,
-        span: TimeSpan,
+        span: MillisecondSpan,
     ) -> Result<Vec<SessionDir>, IndexError> {
         let sql = "SELECT agent, name FROM session WHERE native_id IS NULL AND entries > 0
             AND (ended_at IS NULL OR ended_at BETWEEN ?1 AND ?2)";
-        let mut recordings = self.session_dirs(vault, sql, span)?;
+        let mut recordings = self.query_session_dirs(vault, sql, span)?;
         let mut failure = None;
         recordings.retain(|dir| {
-            is_recording(dir).unwrap_or_else(|error| {
+            is_only_recorded(dir).unwrap_or_else(|error| {
                 failure = Some(error);
                 false
             })
@@ -75,43 +75,45 @@ impl Index {
         failure.map_or(Ok(recordings), |error| Err(error.into()))
     }
 
-    fn session_dirs(
+    fn query_session_dirs(
         &self,
         vault: &Vault,
         sql: &str,
-        TimeSpan { from, to }: TimeSpan,
+        MillisecondSpan { from, to }: MillisecondSpan,
     ) -> Result<Vec<SessionDir>, IndexError> {
-        let (from, to) = (from.saturating_sub(SLACK), to.saturating_add(SLACK));
+        let (from, to) =
+            (from.saturating_sub(SESSION_SLACK_MS), to.saturating_add(SESSION_SLACK_MS));
         let all = || -> rusqlite::Result<Vec<(String, String)>> {
             let mut rows = self.connection.prepare_cached(sql)?;
             rows.query_map((from, to), |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
         };
         let named = |(agent, name): (String, String)| {
             let id: SessionId = name.parse().ok()?;
-            Some(vault.session(&agent.parse().ok()?, &id))
+            Some(vault.session_dir(&agent.parse().ok()?, &id))
         };
-        Ok(self.on(all())?.into_iter().filter_map(named).collect())
+        Ok(self.wrap_error(all())?.into_iter().filter_map(named).collect())
     }
 
     /// Assigns the exchanges of a recording to sessions. If only one session matches, it also gets the exchanges
     /// without a matching answer, such as failed calls.
-    fn owned_exchanges(
+    fn assign_exchanges(
         &self,
         vault: &Vault,
         recording: &SessionDir,
     ) -> Result<Vec<OwnedExchanges>, IndexError> {
         let mut exchanges = recording.ended_exchanges()?;
-        let Some(span) = covered(&exchanges) else { return Ok(Vec::new()) };
-        let milliseconds = TimeSpan { from: span.0.as_millisecond(), to: span.1.as_millisecond() };
+        let Some(span) = exchange_span(&exchanges) else { return Ok(Vec::new()) };
+        let milliseconds =
+            MillisecondSpan { from: span.0.as_millisecond(), to: span.1.as_millisecond() };
         let sql = "SELECT agent, name FROM session WHERE started_at <= ?2 AND ended_at >= ?1";
         let mut owned = Vec::new();
-        for owner in self.session_dirs(vault, sql, milliseconds)? {
-            let is_other = AgentSession::is_named_by(owner.agent()) || owner == *recording;
+        for owner in self.query_session_dirs(vault, sql, milliseconds)? {
+            let is_other = AgentSession::agent_names_sessions(owner.agent()) || owner == *recording;
             if is_other || !owner.is_imported()? {
                 continue;
             }
-            let mut own = OwnAnswers::default();
-            if owner.each_own_entry(&mut |entry| own.add(entry, span)).is_err() {
+            let mut own = AgentAnswers::default();
+            if owner.for_each_own_entry(&mut |entry| own.add_entry(entry, span)).is_err() {
                 // The error is reported when that session is read.
                 continue;
             }
@@ -131,12 +133,12 @@ impl Index {
 }
 
 /// Whether a session has only a recording and no session files.
-fn is_recording(dir: &SessionDir) -> Result<bool, FileError> {
+fn is_only_recorded(dir: &SessionDir) -> Result<bool, FileError> {
     Ok(dir.is_recorded()? && !dir.is_imported()?)
 }
 
 /// The span from the first request to the last response.
-fn covered(exchanges: &[EndedExchange]) -> Option<(Instant, Instant)> {
+fn exchange_span(exchanges: &[EndedExchange]) -> Option<(Instant, Instant)> {
     let spans = exchanges.iter().filter_map(EndedExchange::span);
     spans.reduce(|(from, to), (other_from, other_to)| (from.min(other_from), to.max(other_to)))
 }

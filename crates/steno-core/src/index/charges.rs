@@ -5,46 +5,47 @@ use std::collections::HashMap;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 
-use super::{Filter, Index, IndexError};
-use crate::cost::charge::{Account, Charge, Charges, QUARTER};
-use crate::cost::files::band_of;
+use super::{EntryFilter, Index, IndexError};
+use crate::cost::charge::{ChargeTable, QUARTER_HOUR_MS, SessionAccount, UsageCharge};
+use crate::cost::file_charges::token_band;
 
-const TOKENS: &str =
+const TOKEN_COLUMNS: &str =
     "input, cache_read, cache_write, cache_write_5m, cache_write_1h, output, reasoning";
 
 impl Index {
     /// Loads all charges per quarter of an hour. Where the filter starts or ends within a quarter, that quarter's
     /// charges are per message.
-    pub fn charges(&self, filter: &Filter) -> Result<Charges, IndexError> {
-        let mut table = format!("SELECT session, model, first, last, {TOKENS}, band FROM rollup");
-        let cut = filter.cut_quarters();
+    pub fn load_charges(&self, filter: &EntryFilter) -> Result<ChargeTable, IndexError> {
+        let mut table =
+            format!("SELECT session, model, first, last, {TOKEN_COLUMNS}, band FROM rollup");
+        let cut = filter.partial_quarters();
         if !cut.is_empty() {
             let cut = cut.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
             table.push_str(&format!(
                 " WHERE quarter NOT IN ({cut}) UNION ALL
-                SELECT session, model, time, time, {TOKENS}, NULL FROM usage
-                WHERE time / {QUARTER} IN ({cut})"
+                SELECT session, model, time, time, {TOKEN_COLUMNS}, NULL FROM usage
+                WHERE time / {QUARTER_HOUR_MS} IN ({cut})"
             ));
         }
-        let mut charges = Charges::default();
-        let read = || -> rusqlite::Result<Charges> {
-            let account_indexes = self.accounts(&mut charges)?;
+        let mut charges = ChargeTable::default();
+        let read = || -> rusqlite::Result<ChargeTable> {
+            let account_indexes = self.load_accounts(&mut charges)?;
             let mut all = self.connection.prepare_cached(&table)?;
             let mut rows = all.query([])?;
             while let Some(row) = rows.next()? {
                 if let Some(account) = account_indexes.get(&row.get(0)?) {
-                    let charge = charge(row, &mut charges, *account)?;
-                    charges.all.push(charge);
+                    let charge = charge_from_row(row, &mut charges, *account)?;
+                    charges.charges.push(charge);
                 }
             }
-            charges.complete();
+            charges.add_tokenless_sessions();
             Ok(charges)
         };
-        self.on(read())
+        self.wrap_error(read())
     }
 
     /// Loads all sessions as accounts. Returns the account of each session id.
-    fn accounts(&self, charges: &mut Charges) -> rusqlite::Result<HashMap<i64, usize>> {
+    fn load_accounts(&self, charges: &mut ChargeTable) -> rusqlite::Result<HashMap<i64, usize>> {
         let sql = "SELECT id, agent, name, project, title, thread, coalesce(ended_at, started_at),
             cost, input + cache_read + cache_write + output FROM session";
         let mut account_indexes = HashMap::new();
@@ -52,36 +53,41 @@ impl Index {
         let mut rows = all.query([])?;
         while let Some(row) = rows.next()? {
             account_indexes.insert(row.get(0)?, charges.accounts.len());
-            charges.accounts.push(Account {
+            charges.accounts.push(SessionAccount {
                 agent: row.get(1)?,
                 session: row.get(2)?,
                 project: row.get(3)?,
                 title: row.get(4)?,
                 thread: row.get(5)?,
-                at: row.get(6)?,
-                stated: row.get(7)?,
-                size: number_at(row, 8)?,
+                ended_at: row.get(6)?,
+                reported_cost: row.get(7)?,
+                reported_tokens: integer_at(row, 8)?,
             });
         }
         Ok(account_indexes)
     }
 }
 
-fn charge(row: &Row<'_>, charges: &mut Charges, account: usize) -> rusqlite::Result<Charge> {
-    let model = charges.model(row.get_ref(1)?.as_str_or_null()?.unwrap_or_default());
+fn charge_from_row(
+    row: &Row<'_>,
+    charges: &mut ChargeTable,
+    account: usize,
+) -> rusqlite::Result<UsageCharge> {
+    let model = charges.model_index(row.get_ref(1)?.as_str_or_null()?.unwrap_or_default());
     let mut tokens = [0; 7];
     for (at, number) in tokens.iter_mut().enumerate() {
-        *number = number_at(row, 4 + at)?;
+        *number = integer_at(row, 4 + at)?;
     }
     // A charge without a time counts at the end of its session.
-    let time = |stated: Option<i64>| stated.or(charges.accounts[account].at);
+    let time = |stated: Option<i64>| stated.or(charges.accounts[account].ended_at);
     let (first, last) = (time(row.get(2)?), time(row.get(3)?));
-    let band = row.get::<_, Option<u32>>(11)?.map_or_else(|| band_of(tokens), |band| band as usize);
-    Ok(Charge { account, model, band, first, last, tokens })
+    let band =
+        row.get::<_, Option<u32>>(11)?.map_or_else(|| token_band(tokens), |band| band as usize);
+    Ok(UsageCharge { account, model, band, first, last, tokens })
 }
 
 /// Reads an integer. SQLite returns sums that overflow as floating-point numbers.
-fn number_at(row: &Row<'_>, at: usize) -> rusqlite::Result<i64> {
+fn integer_at(row: &Row<'_>, at: usize) -> rusqlite::Result<i64> {
     match row.get_ref(at)? {
         ValueRef::Real(number) => Ok(number as i64),
         _ => row.get(at),

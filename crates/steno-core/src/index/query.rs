@@ -2,21 +2,21 @@
 
 use regex::{Regex, RegexBuilder};
 
-use super::fold::{fold_query, is_cjk};
+use super::text_folding::{fold_query, is_cjk};
 
 /// A parsed query.
 #[derive(Clone, Debug)]
-pub struct Query {
+pub struct SearchQuery {
     /// The words as an FTS5 expression.
-    pub(super) words: Option<String>,
+    pub(super) match_expression: Option<String>,
     /// Groups of required words. One word of each group must match.
     pub(super) groups: Vec<Vec<String>>,
     /// Whether an excluded word is a prefix.
-    pub(super) has_open_not: bool,
+    pub(super) excludes_prefix: bool,
     /// The regular expression that the text must match.
     pub(super) regex: Option<Regex>,
     /// Finds the text to mark.
-    pub(super) marks: Option<Regex>,
+    pub(super) mark_regex: Option<Regex>,
 }
 
 /// An invalid query.
@@ -27,13 +27,13 @@ pub enum QueryError {
     Empty(String),
     /// A phrase lacks its closing quotation mark.
     #[error("a phrase without its closing quotation mark: {0}")]
-    Open(String),
+    UnclosedPhrase(String),
     /// It only excludes words.
     #[error("the query only excludes words; add at least one to find: {0}")]
-    OnlyNot(String),
+    OnlyExclusions(String),
     /// `OR` lacks a word on one side.
     #[error("OR needs a word on each side: {0}")]
-    LooseOr(String),
+    DanglingOr(String),
     /// It has more than one regular expression.
     #[error("only one /regex/ is allowed: {0}")]
     SecondRegex(String),
@@ -44,35 +44,37 @@ pub enum QueryError {
 
 /// One term of a query.
 #[derive(Debug, PartialEq, Eq)]
-enum Term {
-    Word { text: String, phrase: bool, not: bool },
+enum QueryTerm {
+    Text { text: String, phrase: bool, not: bool },
     Regex { pattern: String, any_case: bool },
     Or,
 }
 
-impl Query {
+impl SearchQuery {
     /// Parses a query.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         let mut groups: Vec<Vec<String>> = Vec::new();
         let (mut not, mut marks, mut regex) = (Vec::new(), Vec::new(), None);
         let mut joins = false;
-        for term in terms(text)? {
+        for term in parse_terms(text)? {
             match term {
-                Term::Or if groups.is_empty() || joins => {
-                    return Err(QueryError::LooseOr(text.to_owned()));
+                QueryTerm::Or if groups.is_empty() || joins => {
+                    return Err(QueryError::DanglingOr(text.to_owned()));
                 }
-                Term::Or => joins = true,
-                Term::Regex { .. } if regex.is_some() => {
+                QueryTerm::Or => joins = true,
+                QueryTerm::Regex { .. } if regex.is_some() => {
                     return Err(QueryError::SecondRegex(text.to_owned()));
                 }
-                Term::Regex { pattern, any_case } => regex = Some(compile(&pattern, any_case)?),
-                Term::Word { text: word, phrase, not: left_out } => {
-                    let Some(expression) = expression(&word, phrase) else { continue };
+                QueryTerm::Regex { pattern, any_case } => {
+                    regex = Some(compile_regex(&pattern, any_case)?)
+                }
+                QueryTerm::Text { text: word, phrase, not: left_out } => {
+                    let Some(expression) = word_expression(&word, phrase) else { continue };
                     if left_out {
                         not.push(expression);
                         continue;
                     }
-                    marks.push(mark(&word, phrase));
+                    marks.push(mark_pattern(&word, phrase));
                     match groups.last_mut().filter(|_| std::mem::take(&mut joins)) {
                         Some(group) => group.push(expression),
                         None => groups.push(vec![expression]),
@@ -81,36 +83,42 @@ impl Query {
             }
         }
         if joins {
-            return Err(QueryError::LooseOr(text.to_owned()));
+            return Err(QueryError::DanglingOr(text.to_owned()));
         }
         if groups.is_empty() && regex.is_none() {
-            let error = if not.is_empty() { QueryError::Empty } else { QueryError::OnlyNot };
+            let error = if not.is_empty() { QueryError::Empty } else { QueryError::OnlyExclusions };
             return Err(error(text.to_owned()));
         }
         if groups.is_empty() && !not.is_empty() {
-            return Err(QueryError::OnlyNot(text.to_owned()));
+            return Err(QueryError::OnlyExclusions(text.to_owned()));
         }
         let marks = match &regex {
             Some(regex) => Some(regex.clone()),
-            None => compile(&marks.join("|"), true).ok(),
+            None => compile_regex(&marks.join("|"), true).ok(),
         };
-        let has_open_not = not.iter().any(|word| is_open_ended(word));
-        Ok(Self { words: joined(&groups, &not), groups, has_open_not, regex, marks })
+        let has_open_not = not.iter().any(|word| is_prefix_expression(word));
+        Ok(Self {
+            match_expression: join_groups(&groups, &not),
+            groups,
+            excludes_prefix: has_open_not,
+            regex,
+            mark_regex: marks,
+        })
     }
 }
 
 /// Joins groups and exclusions into one FTS5 expression.
-fn joined(groups: &[Vec<String>], not: &[String]) -> Option<String> {
+fn join_groups(groups: &[Vec<String>], not: &[String]) -> Option<String> {
     let groups: Vec<_> = groups.iter().map(|group| format!("({})", group.join(" OR "))).collect();
     let words = Some(groups.join(" AND ")).filter(|words| !words.is_empty())?;
     Some(if not.is_empty() { words } else { format!("({words}) NOT ({})", not.join(" OR ")) })
 }
 
-fn terms(text: &str) -> Result<Vec<Term>, QueryError> {
+fn parse_terms(text: &str) -> Result<Vec<QueryTerm>, QueryError> {
     let mut terms = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
-        let (term, left) = term(rest)?;
+        let (term, left) = parse_term(rest)?;
         terms.push(term);
         rest = left.trim_start();
     }
@@ -118,35 +126,35 @@ fn terms(text: &str) -> Result<Vec<Term>, QueryError> {
 }
 
 /// Parses the first term. Returns it and the rest.
-fn term(text: &str) -> Result<(Term, &str), QueryError> {
-    if let Some((pattern, any_case, rest)) = slashed(text) {
-        return Ok((Term::Regex { pattern: pattern.to_owned(), any_case }, rest));
+fn parse_term(text: &str) -> Result<(QueryTerm, &str), QueryError> {
+    if let Some((pattern, any_case, rest)) = parse_slashed_regex(text) {
+        return Ok((QueryTerm::Regex { pattern: pattern.to_owned(), any_case }, rest));
     }
     let (not, body) = match text.strip_prefix('-') {
         Some(body) if !body.is_empty() && !body.starts_with([' ', '-']) => (true, body),
         _ => (false, text),
     };
     if let Some(quoted) = body.strip_prefix('"') {
-        let end = quoted.find('"').ok_or_else(|| QueryError::Open(text.to_owned()))?;
+        let end = quoted.find('"').ok_or_else(|| QueryError::UnclosedPhrase(text.to_owned()))?;
         let (phrase, mut rest) = (quoted[..end].to_owned(), &quoted[end + 1..]);
         let mut word = phrase;
         if let Some(left) = rest.strip_prefix('*') {
             word.push('*');
             rest = left;
         }
-        return Ok((Term::Word { text: word, phrase: true, not }, rest));
+        return Ok((QueryTerm::Text { text: word, phrase: true, not }, rest));
     }
     let end = body.find(char::is_whitespace).unwrap_or(body.len());
     let (word, rest) = body.split_at(end);
     let term = match word {
-        "OR" if !not => Term::Or,
-        word => Term::Word { text: word.to_owned(), phrase: false, not },
+        "OR" if !not => QueryTerm::Or,
+        word => QueryTerm::Text { text: word.to_owned(), phrase: false, not },
     };
     Ok((term, rest))
 }
 
 /// Parses a regular expression between slashes. It ends at the first slash that ends a word.
-fn slashed(text: &str) -> Option<(&str, bool, &str)> {
+fn parse_slashed_regex(text: &str) -> Option<(&str, bool, &str)> {
     let body = text.strip_prefix('/')?;
     for (at, _) in body.match_indices('/').filter(|(at, _)| *at > 0) {
         if body[..at].ends_with('\\') {
@@ -164,7 +172,7 @@ fn slashed(text: &str) -> Option<(&str, bool, &str)> {
     None
 }
 
-fn compile(pattern: &str, any_case: bool) -> Result<Regex, QueryError> {
+fn compile_regex(pattern: &str, any_case: bool) -> Result<Regex, QueryError> {
     let built = RegexBuilder::new(pattern).case_insensitive(any_case).multi_line(true).build();
     built.map_err(|error| {
         let text = error.to_string();
@@ -175,7 +183,7 @@ fn compile(pattern: &str, any_case: bool) -> Result<Regex, QueryError> {
 }
 
 /// An FTS5 expression for a word or phrase, or `None` if it has no letters or digits.
-fn expression(word: &str, phrase: bool) -> Option<String> {
+fn word_expression(word: &str, phrase: bool) -> Option<String> {
     let (word, prefix) = match word.strip_suffix('*') {
         Some(word) => (word, true),
         None => (word, word.chars().count() == 1 && word.chars().all(is_cjk)),
@@ -196,22 +204,22 @@ fn expression(word: &str, phrase: bool) -> Option<String> {
 }
 
 /// Whether an FTS5 expression matches a prefix.
-pub(super) fn is_open_ended(expression: &str) -> bool {
+pub(super) fn is_prefix_expression(expression: &str) -> bool {
     expression.trim_end_matches(')').ends_with('*')
 }
 
 /// Whether an FTS5 expression is one word and not a phrase.
-pub(super) fn is_single(expression: &str) -> bool {
+pub(super) fn is_single_word(expression: &str) -> bool {
     expression.starts_with('"')
 }
 
 /// Characters between words: punctuation, spaces, symbols. The full Unicode classes would take longer to compile than a
 /// search takes.
-const BETWEEN: &str =
+const SEPARATOR_CHARS: &str =
     r"\x00-/:-@\[-`\{-\u{bf}\u{2000}-\u{2bff}\u{3000}-\u{303f}\u{1f000}-\u{1faff}";
 
 /// A regular expression for the text to mark.
-fn mark(word: &str, phrase: bool) -> String {
+fn mark_pattern(word: &str, phrase: bool) -> String {
     let (word, prefix) = match word.strip_suffix('*') {
         Some(word) => (word, true),
         None => (word, false),
@@ -219,8 +227,8 @@ fn mark(word: &str, phrase: bool) -> String {
     let between = |c: char| !c.is_alphanumeric();
     let pieces: Vec<_> = word.split(between).filter(|piece| !piece.is_empty()).collect();
     let pieces: Vec<_> = pieces.iter().map(|piece| regex::escape(piece)).collect();
-    let gap = format!("[{BETWEEN}]{}", if phrase { "+" } else { "" });
-    let rest = if prefix { format!("[^{BETWEEN}]*") } else { String::new() };
+    let gap = format!("[{SEPARATOR_CHARS}]{}", if phrase { "+" } else { "" });
+    let rest = if prefix { format!("[^{SEPARATOR_CHARS}]*") } else { String::new() };
     format!("{}{rest}", pieces.join(&gap))
 }
 
@@ -229,7 +237,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> String {
-        Query::parse(text).unwrap().words.unwrap()
+        SearchQuery::parse(text).unwrap().match_expression.unwrap()
     }
 
     #[test]
@@ -250,27 +258,27 @@ mod tests {
     #[test]
     fn words_that_may_go_on_and_single_ones_are_told() {
         let told = |text, is: fn(&str) -> bool| {
-            let words = Query::parse(text).unwrap().groups.concat();
+            let words = SearchQuery::parse(text).unwrap().groups.concat();
             words.iter().map(|word| is(word)).collect::<Vec<_>>()
         };
-        assert_eq!(told("one pre* -not*", is_open_ended), [false, true]);
-        assert_eq!(told("parseLi* 日", is_open_ended), [true, true]);
-        assert_eq!(told("one \"two *three\" 日本", is_open_ended), [false; 3]);
+        assert_eq!(told("one pre* -not*", is_prefix_expression), [false, true]);
+        assert_eq!(told("parseLi* 日", is_prefix_expression), [true, true]);
+        assert_eq!(told("one \"two *three\" 日本", is_prefix_expression), [false; 3]);
         let words = "one pre* \"two\" \"two three\" snake_case parseLine 日本";
-        assert_eq!(told(words, is_single), [true, true, true, false, false, false, false]);
+        assert_eq!(told(words, is_single_word), [true, true, true, false, false, false, false]);
     }
 
     #[test]
     fn regular_expressions_stand_between_slashes() {
-        let query = Query::parse(r"/a b\/c/i word").unwrap();
+        let query = SearchQuery::parse(r"/a b\/c/i word").unwrap();
         assert!(query.regex.unwrap().is_match("A B/C"));
-        assert_eq!(query.words.unwrap(), r#"("word")"#);
-        assert!(Query::parse("/usr/lib/x.rs").unwrap().regex.is_none());
+        assert_eq!(query.match_expression.unwrap(), r#"("word")"#);
+        assert!(SearchQuery::parse("/usr/lib/x.rs").unwrap().regex.is_none());
     }
 
     #[test]
     fn what_makes_no_sense_is_told() {
-        let error = |text| Query::parse(text).unwrap_err().to_string();
+        let error = |text| SearchQuery::parse(text).unwrap_err().to_string();
         assert_eq!(error(" -> "), "nothing to search for: \" -> \"");
         assert_eq!(error("-x"), "only words to leave out; at least one to find is needed: -x");
         assert_eq!(error("a \"b"), "a phrase without its closing quotation mark: \"b");

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
-use super::pending::Pending;
-use super::{Index, IndexError, draft, identity, schema};
+use super::pending_sessions::PendingSessions;
+use super::{Index, IndexError, identity, schema, session_draft};
 use crate::durable::{FileError, OnPath};
 use crate::vault::{SessionDir, Vault};
 
@@ -114,32 +114,48 @@ impl Index {
             }
             other => other.on("read", &path)?,
         };
-        let index = Self::connect_by(IndexAccess::for_reading(&path), store, path)?;
-        match index.on(schema::state(&index.connection))? {
-            schema::State::Current => Ok(index),
-            schema::State::Newer => Err(IndexError::Newer(index.path)),
-            schema::State::Older | schema::State::ToMigrate => Err(IndexError::Absent(index.path)),
+        let index = Self::open_with_access(IndexAccess::for_reading(&path), store, path)?;
+        match index.wrap_error(schema::schema_state(&index.connection))? {
+            schema::SchemaState::Current => Ok(index),
+            schema::SchemaState::Newer => Err(IndexError::Newer(index.path)),
+            schema::SchemaState::Older | schema::SchemaState::NeedsMigration => {
+                Err(IndexError::Absent(index.path))
+            }
         }
     }
 
     /// Opens the index named `name` in this process's memory, or an empty one if there is none.
     pub(super) fn open_in_memory(name: &str, store: &Path) -> Result<Self, IndexError> {
         let path = PathBuf::from(format!("file:/{name}?vfs=memdb"));
-        let index = Self::connect_by(IndexAccess::Memory, store, path)?;
-        if index.on(schema::state(&index.connection))? == schema::State::ToMigrate {
-            index.on(schema::migrate(&index.connection))?;
+        let index = Self::open_with_access(IndexAccess::Memory, store, path)?;
+        if index.wrap_error(schema::schema_state(&index.connection))?
+            == schema::SchemaState::NeedsMigration
+        {
+            index.wrap_error(schema::run_migrations(&index.connection))?;
         }
         Ok(index)
     }
 
-    fn connect_by(access: IndexAccess, store: &Path, path: PathBuf) -> Result<Self, IndexError> {
+    fn open_with_access(
+        access: IndexAccess,
+        store: &Path,
+        path: PathBuf,
+    ) -> Result<Self, IndexError> {
         let at = |source| IndexError::Database { path: path.clone(), source };
         let connection = access.connect(&path).map_err(at)?;
-        connection.busy_timeout(super::PATIENCE).map_err(at)?;
+        connection.busy_timeout(super::LOCK_TIMEOUT).map_err(at)?;
         connection.set_prepared_statement_cache_capacity(64);
-        schema::settings(&connection).map_err(at)?;
+        schema::configure_connection(&connection).map_err(at)?;
         let (store, identity) = (store.to_owned(), identity(&path));
-        Ok(Self { connection, path, access, store, healed: None, identity, room: draft::ROOM })
+        Ok(Self {
+            connection,
+            path,
+            access,
+            store,
+            rebuild_reason: None,
+            identity,
+            batch_bytes: session_draft::MAX_DRAFT_BYTES,
+        })
     }
 
     /// Whether the index was opened read-only.
@@ -157,12 +173,13 @@ impl Index {
     /// It checks the same sessions as [`Index::catch_up`], and changes nothing.
     pub fn count_missing(&self, vault: &Vault, boot: Option<&str>) -> Result<usize, IndexError> {
         let mut candidates = Vec::new();
-        if boot.is_some() && self.known_boot()?.is_some_and(|known| Some(known.as_str()) != boot) {
-            candidates = vault.sessions()?;
+        if boot.is_some() && self.verified_boot()?.is_some_and(|known| Some(known.as_str()) != boot)
+        {
+            candidates = vault.list_sessions()?;
         } else {
-            candidates.extend(Pending::new(&self.store).sessions(vault)?);
+            candidates.extend(PendingSessions::new(&self.store).marked_sessions(vault)?);
             for (agent, _) in self.changed_folders(vault)? {
-                candidates.extend(self.compare_folder(vault, &agent)?.come);
+                candidates.extend(self.compare_folder(vault, &agent)?.added);
             }
         }
         let mut counted = HashSet::new();

@@ -9,18 +9,18 @@ use std::time::UNIX_EPOCH;
 
 use rusqlite::{OptionalExtension, params};
 
-use super::pending::Pending;
+use super::pending_sessions::PendingSessions;
 use super::{Index, IndexAccess, IndexError};
 use crate::vault::{SessionDir, Vault};
 
 /// Bytes collected before they are written in one transaction.
-pub const GATHERED: usize = 44 << 20;
+pub const MAX_BATCH_BYTES: usize = 44 << 20;
 
 /// The result of a refresh.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Refreshed {
+pub struct RefreshSummary {
     /// Sessions that were indexed.
-    pub taken: usize,
+    pub indexed: usize,
     /// Sessions that another process is keeping right now.
     pub pending: usize,
 }
@@ -29,14 +29,14 @@ pub struct Refreshed {
 #[derive(Debug)]
 pub(super) struct FolderChange {
     /// Sessions that the index lacks or has only in part.
-    pub(super) come: Vec<SessionDir>,
+    pub(super) added: Vec<SessionDir>,
     /// Row ids and session ids without a folder.
-    pub(super) gone: Vec<(i64, String)>,
+    pub(super) removed: Vec<(i64, String)>,
 }
 
 /// A session that is missing or damaged in the vault.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TroubledSession {
+pub struct DamagedSession {
     /// The agent.
     pub agent: String,
     /// The session's id.
@@ -46,20 +46,24 @@ pub struct TroubledSession {
 }
 
 /// A callback before each session is indexed: the number of sessions, and this one.
-pub type Pass<'a> = &'a mut dyn FnMut(usize, &SessionDir);
+pub type RefreshProgress<'a> = &'a mut dyn FnMut(usize, &SessionDir);
 
 impl Index {
     /// Indexes the sessions kept since the last refresh.
-    pub fn refresh(&self, vault: &Vault, pass: Pass<'_>) -> Result<Refreshed, IndexError> {
-        let pending = Pending::new(&self.store);
-        let marked = pending.sessions(vault)?;
-        let mut refreshed = Refreshed::default();
+    pub fn refresh(
+        &self,
+        vault: &Vault,
+        pass: RefreshProgress<'_>,
+    ) -> Result<RefreshSummary, IndexError> {
+        let pending = PendingSessions::new(&self.store);
+        let marked = pending.marked_sessions(vault)?;
+        let mut refreshed = RefreshSummary::default();
         let is_shared = self.access != IndexAccess::Memory;
         let mut claimed = Vec::new();
         let mut to_index = Vec::new();
         for dir in &marked {
             // An index in memory leaves the markers to the store's index.
-            let marker = if is_shared { pending.claim(dir) } else { None };
+            let marker = if is_shared { pending.claim_marker(dir) } else { None };
             match marker {
                 Some(marker) => claimed.push(marker),
                 // Another process holds the marker. Its recording may take hours and is indexed now; an import is
@@ -76,18 +80,21 @@ impl Index {
         let missing = if folders.is_empty() { Vec::new() } else { vault.missing_sessions()? };
         let is_marked: HashSet<_> = marked.iter().map(SessionDir::path).collect();
         for (agent, _) in &folders {
-            let FolderChange { come, mut gone } = self.compare_folder(vault, agent)?;
+            let FolderChange { added: come, removed: mut gone } =
+                self.compare_folder(vault, agent)?;
             let missing = missing.iter().filter(|dir| dir.agent() == agent);
             let missing: HashSet<_> = missing.map(|dir| dir.id().as_str()).collect();
             // Sessions in the journal stay, and are reported as missing.
             gone.retain(|(_, id)| !missing.contains(id.as_str()));
             if !gone.is_empty() {
                 let mut gone = gone.into_iter();
-                self.transaction(|| gone.try_for_each(|(session, _)| self.remove(session)))?;
+                self.run_transaction(|| {
+                    gone.try_for_each(|(session, _)| self.remove_session(session))
+                })?;
             }
             to_index.extend(come.into_iter().filter(|dir| !is_marked.contains(dir.path())));
         }
-        self.report_missing(&missing)?;
+        self.mark_missing(&missing)?;
         let unfinished = self.unfinished_sessions(vault)?.into_iter();
         to_index.extend(unfinished.filter(|dir| !is_marked.contains(dir.path()) && dir.exists()));
         to_index.sort_by(|a, b| a.path().cmp(b.path()));
@@ -95,14 +102,14 @@ impl Index {
         // A marked session may never have been written.
         to_index.retain(|dir| !dir.is_empty().unwrap_or(false));
         to_index.retain(|dir| !self.is_up_to_date(dir).unwrap_or(false));
-        refreshed.taken = to_index.len();
-        self.take_in(&mut to_index, pass)?;
+        refreshed.indexed = to_index.len();
+        self.index_sessions(&mut to_index, pass)?;
         if !to_index.is_empty() {
-            self.settle();
+            self.checkpoint_log();
         }
-        if self.is_in_place() {
-            self.note_folders(&folders)?;
-            claimed.into_iter().for_each(super::pending::Marker::done);
+        if self.is_current_file() {
+            self.save_folder_times(&folders)?;
+            claimed.into_iter().for_each(super::pending_sessions::PendingMarker::remove);
         }
         Ok(refreshed)
     }
@@ -115,44 +122,44 @@ impl Index {
             let mut all = self.connection.prepare_cached(query)?;
             all.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
         };
-        let names = self.on(all())?.into_iter();
+        let names = self.wrap_error(all())?.into_iter();
         let session = |(agent, id): (String, String)| {
-            Some(vault.session(&agent.parse().ok()?, &id.parse().ok()?))
+            Some(vault.session_dir(&agent.parse().ok()?, &id.parse().ok()?))
         };
         Ok(names.filter_map(session).collect())
     }
 
     /// Marks sessions that are missing in the vault, although its journal lists them.
-    fn report_missing(&self, missing: &[SessionDir]) -> Result<(), IndexError> {
+    fn mark_missing(&self, missing: &[SessionDir]) -> Result<(), IndexError> {
         if missing.is_empty() {
             return Ok(());
         }
-        self.transaction(|| {
+        self.run_transaction(|| {
             for dir in missing {
                 let names = params![dir.agent(), dir.id().as_str()];
                 let insert = "INSERT OR IGNORE INTO session (agent, name) VALUES (?1, ?2)";
-                self.on(self.connection.execute(insert, names))?;
+                self.wrap_error(self.connection.execute(insert, names))?;
                 let update =
                     "UPDATE session SET kept = -1, trouble = 'its folder is missing from the vault'
                     WHERE agent = ?1 AND name = ?2";
-                self.on(self.connection.execute(update, names))?;
+                self.wrap_error(self.connection.execute(update, names))?;
             }
             Ok(())
         })
     }
 
     /// The first `limit` sessions that could not be read completely, with reasons.
-    pub fn troubled_sessions(&self, limit: usize) -> Result<Vec<TroubledSession>, IndexError> {
-        let all = || -> rusqlite::Result<Vec<TroubledSession>> {
+    pub fn damaged_sessions(&self, limit: usize) -> Result<Vec<DamagedSession>, IndexError> {
+        let all = || -> rusqlite::Result<Vec<DamagedSession>> {
             let query =
                 "SELECT agent, name, trouble FROM session WHERE trouble IS NOT NULL LIMIT ?1";
             let mut all = self.connection.prepare_cached(query)?;
             let row = |row: &rusqlite::Row<'_>| {
-                Ok(TroubledSession { agent: row.get(0)?, id: row.get(1)?, reason: row.get(2)? })
+                Ok(DamagedSession { agent: row.get(0)?, id: row.get(1)?, reason: row.get(2)? })
             };
             all.query_map([i64::try_from(limit).unwrap_or(i64::MAX)], row)?.collect()
         };
-        self.on(all())
+        self.wrap_error(all())
     }
 
     /// Whether the index has all of a session.
@@ -163,29 +170,33 @@ impl Index {
             let mut find = self.connection.prepare_cached(query)?;
             find.query_row(names, |row| row.get::<_, i64>(0)).optional()
         };
-        let kept = self.on(find())?;
+        let kept = self.wrap_error(find())?;
         Ok(kept.is_some_and(|kept| {
-            u64::try_from(kept).is_ok_and(|kept| dir.size().ok() == Some(kept))
+            u64::try_from(kept).is_ok_and(|kept| dir.stored_size().ok() == Some(kept))
         }))
     }
 
     /// Reads sessions from the vault and writes them to the index, oldest first, so that newer texts get higher ids.
-    fn take_in(&self, sessions: &mut [SessionDir], pass: Pass<'_>) -> Result<(), IndexError> {
+    fn index_sessions(
+        &self,
+        sessions: &mut [SessionDir],
+        pass: RefreshProgress<'_>,
+    ) -> Result<(), IndexError> {
         if sessions.len() > 1 {
-            sessions.sort_by_cached_key(|dir| dir.modified().ok());
+            sessions.sort_by_cached_key(|dir| dir.last_modified().ok());
         }
         let (mut gathered, mut size) = (Vec::new(), 0);
         for dir in sessions.iter() {
             pass(sessions.len(), dir);
-            let Some(prepared) = self.take(dir)? else { continue };
-            size += prepared.size();
+            let Some(prepared) = self.read_session(dir)? else { continue };
+            size += prepared.size_bytes();
             gathered.push(prepared);
-            if size >= GATHERED {
-                self.put(&std::mem::take(&mut gathered))?;
+            if size >= MAX_BATCH_BYTES {
+                self.write_sessions(&std::mem::take(&mut gathered))?;
                 size = 0;
             }
         }
-        self.put(&gathered)
+        self.write_sessions(&gathered)
     }
 
     /// Agents with changed folders, and the folders' modification times.
@@ -194,14 +205,14 @@ impl Index {
             let mut all = self.connection.prepare_cached("SELECT agent, changed FROM folder")?;
             all.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
         };
-        let mut known = self.on(known())?;
+        let mut known = self.wrap_error(known())?;
         // Sessions may be indexed before their folder was first checked.
-        for agent in self.agents()? {
+        for agent in self.list_agents()? {
             known.entry(agent).or_insert(0);
         }
         let mut changed = Vec::new();
-        for agent in vault.agents()? {
-            let now = changed_at(&vault.root().join(&agent));
+        for agent in vault.list_agents()? {
+            let now = folder_mtime_nanos(&vault.root().join(&agent));
             if known.remove(&agent) != Some(now) {
                 changed.push((agent, now));
             }
@@ -221,43 +232,43 @@ impl Index {
             let mut all = self.connection.prepare_cached(query)?;
             all.query_map([agent], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?.collect()
         };
-        let mut known = self.on(known())?;
+        let mut known = self.wrap_error(known())?;
         let mut come = Vec::new();
         if let Ok(name) = agent.parse() {
-            vault.each_session_id(&name, &mut |id| {
+            vault.for_each_session_id(&name, &mut |id| {
                 if known.remove(id.as_str()).is_none_or(|(_, is_whole)| !is_whole) {
-                    come.push(vault.session(&name, &id));
+                    come.push(vault.session_dir(&name, &id));
                 }
             })?;
         }
         let gone = known.into_iter().map(|(name, (session, _))| (session, name)).collect();
-        Ok(FolderChange { come, gone })
+        Ok(FolderChange { added: come, removed: gone })
     }
 
     /// Compares all sessions with the vault once per boot. After a power failure the index may have lost its last
     /// commits, though the vault has not.
-    pub fn doubt(&self, vault: &Vault, boot: &str) -> Result<(), IndexError> {
-        let known = self.known_boot()?;
+    pub fn verify_after_boot(&self, vault: &Vault, boot: &str) -> Result<(), IndexError> {
+        let known = self.verified_boot()?;
         if known.as_deref() == Some(boot) {
             return Ok(());
         }
         let mut differing = Vec::new();
         if self.has_sessions()? {
-            for dir in vault.sessions()? {
+            for dir in vault.list_sessions()? {
                 if !self.is_up_to_date(&dir)? {
                     differing.push(dir);
                 }
             }
         }
-        self.transaction(|| {
+        self.run_transaction(|| {
             for dir in &differing {
                 let sql = "UPDATE session SET kept = -1 WHERE agent = ?1 AND name = ?2";
                 let names = params![dir.agent(), dir.id().as_str()];
-                self.on(self.connection.execute(sql, names))?;
+                self.wrap_error(self.connection.execute(sql, names))?;
             }
-            self.on(self.connection.execute("DELETE FROM folder", []))?;
+            self.wrap_error(self.connection.execute("DELETE FROM folder", []))?;
             let sql = "INSERT OR REPLACE INTO meta VALUES ('boot', ?1)";
-            self.on(self.connection.execute(sql, [boot])).map(|_| ())
+            self.wrap_error(self.connection.execute(sql, [boot])).map(|_| ())
         })
     }
 
@@ -265,32 +276,32 @@ impl Index {
     pub fn note_first_boot(&self, boot: &str) -> Result<(), IndexError> {
         let sql = "INSERT OR IGNORE INTO meta
             SELECT 'boot', ?1 WHERE NOT EXISTS (SELECT 1 FROM session)";
-        self.on(self.connection.execute(sql, [boot])).map(drop)
+        self.wrap_error(self.connection.execute(sql, [boot])).map(drop)
     }
 
     fn has_sessions(&self) -> Result<bool, IndexError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM session)";
-        self.on(self.connection.query_row(sql, [], |row| row.get(0)))
+        self.wrap_error(self.connection.query_row(sql, [], |row| row.get(0)))
     }
 
     /// The boot in which the index was last compared with the vault.
-    pub(super) fn known_boot(&self) -> Result<Option<String>, IndexError> {
+    pub(super) fn verified_boot(&self) -> Result<Option<String>, IndexError> {
         let query = "SELECT value FROM meta WHERE name = 'boot'";
         let known = self.connection.query_row(query, [], |row| row.get(0)).optional();
-        self.on(known)
+        self.wrap_error(known)
     }
 
-    fn note_folders(&self, folders: &[(String, i64)]) -> Result<(), IndexError> {
+    fn save_folder_times(&self, folders: &[(String, i64)]) -> Result<(), IndexError> {
         if folders.is_empty() {
             return Ok(());
         }
-        self.transaction(|| {
+        self.run_transaction(|| {
             for (agent, changed) in folders {
                 let sql = match changed {
                     0 => "DELETE FROM folder WHERE agent = ?1 AND ?2 = 0",
                     _ => "INSERT OR REPLACE INTO folder VALUES (?1, ?2)",
                 };
-                self.on(self.connection.execute(sql, params![agent, changed]))?;
+                self.wrap_error(self.connection.execute(sql, params![agent, changed]))?;
             }
             Ok(())
         })
@@ -298,7 +309,7 @@ impl Index {
 }
 
 /// A folder's modification time in nanoseconds; 0 if it does not exist.
-fn changed_at(path: &std::path::Path) -> i64 {
+fn folder_mtime_nanos(path: &std::path::Path) -> i64 {
     let modified = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     let distance = modified.and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
     distance.map_or(0, |distance| i64::try_from(distance.as_nanos()).unwrap_or(0))

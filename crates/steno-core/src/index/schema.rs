@@ -12,15 +12,16 @@ use rusqlite::config::DbConfig;
 use crate::format;
 
 /// Page size. Larger pages make the first sync faster and searches no slower.
-const PAGE: i64 = 16 << 10;
+const PAGE_BYTES: i64 = 16 << 10;
 
 /// All migrations, in order. `user_version` counts the applied ones.
-const MIGRATIONS: [&str; 5] = [FIRST, SECOND, THIRD, FOURTH, FIFTH];
+const MIGRATIONS: [&str; 5] =
+    [FIRST_MIGRATION, SECOND_MIGRATION, THIRD_MIGRATION, FOURTH_MIGRATION, FIFTH_MIGRATION];
 
 /// Version of the rules that derive rows from decoded records. A new version rebuilds every index.
-const RULES: i64 = 5 + format::VERSION as i64;
+const RULES_VERSION: i64 = 5 + format::READER_VERSION as i64;
 
-const FIRST: &str = "
+const FIRST_MIGRATION: &str = "
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
 -- One kept session. `agent` and `name` are its folder in the vault.
@@ -157,7 +158,7 @@ CREATE TABLE folder (agent TEXT PRIMARY KEY, changed INTEGER NOT NULL) WITHOUT R
 
 /// A covering index for the session list, so that thousands are listed without reading the session rows; and a larger
 /// buffer for new words, so that they are merged less often.
-const SECOND: &str = "
+const SECOND_MIGRATION: &str = "
 CREATE INDEX session_heading ON session (
     started_at DESC, agent, name, status, entries, title, trouble
 );
@@ -165,21 +166,22 @@ INSERT INTO words (words, rank) VALUES ('hashsize', 8388608);
 ";
 
 /// Merges word segments only when there are sixteen, not four. Searches are no slower, and a first sync takes 5 % less.
-const THIRD: &str = "INSERT INTO words (words, rank) VALUES ('automerge', 16);";
+const THIRD_MIGRATION: &str = "INSERT INTO words (words, rank) VALUES ('automerge', 16);";
 
 /// A word buffer for a whole transaction, so that words are merged once per transaction.
-const FOURTH: &str = "INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);";
+const FOURTH_MIGRATION: &str = "INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);";
 
 /// Recordings without a native session id. They are few, and are looked up after each sync.
-const FIFTH: &str = "CREATE INDEX session_unnamed ON session (ended_at) WHERE native_id IS NULL;";
+const FIFTH_MIGRATION: &str =
+    "CREATE INDEX session_unnamed ON session (ended_at) WHERE native_id IS NULL;";
 
 /// Whether this version can use an index.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum SchemaState {
     /// The index is up to date.
     Current,
     /// Migrations are missing. In an empty file, all are.
-    ToMigrate,
+    NeedsMigration,
     /// Older rules built the index.
     Older,
     /// A newer version built the index.
@@ -187,14 +189,14 @@ pub(super) enum State {
 }
 
 /// Checks the schema and the rules of an index.
-pub(super) fn state(connection: &Connection) -> rusqlite::Result<State> {
+pub(super) fn schema_state(connection: &Connection) -> rusqlite::Result<SchemaState> {
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let steps = MIGRATIONS.len() as i64;
     if version > steps {
-        return Ok(State::Newer);
+        return Ok(SchemaState::Newer);
     }
     if version == 0 {
-        return Ok(State::ToMigrate);
+        return Ok(SchemaState::NeedsMigration);
     }
     let rules: i64 = connection.query_row(
         "SELECT coalesce((SELECT value FROM meta WHERE name = 'rules'), 0)",
@@ -202,15 +204,15 @@ pub(super) fn state(connection: &Connection) -> rusqlite::Result<State> {
         |row| row.get(0),
     )?;
     Ok(match rules {
-        rules if rules > RULES => State::Newer,
-        rules if rules < RULES => State::Older,
-        _ if version < steps => State::ToMigrate,
-        _ => State::Current,
+        rules if rules > RULES_VERSION => SchemaState::Newer,
+        rules if rules < RULES_VERSION => SchemaState::Older,
+        _ if version < steps => SchemaState::NeedsMigration,
+        _ => SchemaState::Current,
     })
 }
 
 /// Configures a connection.
-pub(super) fn settings(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn configure_connection(connection: &Connection) -> rusqlite::Result<()> {
     // Keeps the write-ahead log when the last connection closes, so that a search need not create and remove it each
     // time.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -219,29 +221,29 @@ pub(super) fn settings(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Configures a connection for bulk writes.
-pub(super) fn writing(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn configure_writer(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA cache_size = -16000; PRAGMA wal_autocheckpoint = 4000;")
 }
 
 /// Applies the missing migrations. The caller holds the lock.
-pub(super) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn run_migrations(connection: &Connection) -> rusqlite::Result<()> {
     // Has no effect on an existing file.
-    connection.pragma_update(None, "page_size", PAGE)?;
+    connection.pragma_update(None, "page_size", PAGE_BYTES)?;
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
     connection.execute_batch("BEGIN IMMEDIATE")?;
-    let done = steps(connection);
+    let done = apply_missing_migrations(connection);
     connection.execute_batch(if done.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
     done
 }
 
-fn steps(connection: &Connection) -> rusqlite::Result<()> {
+fn apply_missing_migrations(connection: &Connection) -> rusqlite::Result<()> {
     let version: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     for step in MIGRATIONS.iter().skip(version as usize) {
         connection.execute_batch(step)?;
     }
     if version == 0 {
         let fill = "INSERT INTO meta VALUES ('rules', ?1), ('made', lower(hex(randomblob(16))))";
-        connection.execute(fill, [RULES])?;
+        connection.execute(fill, [RULES_VERSION])?;
     }
     connection.pragma_update(None, "user_version", MIGRATIONS.len() as i64)
 }

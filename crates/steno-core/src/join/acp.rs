@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
-use super::entry_key::without_blanks;
-use super::{EntryKey, OwnEntries, complete};
-use crate::entry::{Entry, Kind, Role};
+use super::entry_key::strip_whitespace;
+use super::{AgentEntryIndex, EntryKey, complete_entry};
+use crate::entry::{Entry, EntryKind, Role};
 
 /// Joins both lists. Entries that only the messages have follow their predecessors.
 pub(super) fn join_messages(own: Vec<Entry>, messages: Vec<Entry>) -> Vec<Entry> {
@@ -17,7 +17,7 @@ pub(super) fn join_messages(own: Vec<Entry>, messages: Vec<Entry>) -> Vec<Entry>
     let mut before = Vec::new();
     let mut anchor = None;
     for mut entry in messages {
-        if let Some(at) = known.find(&entry) {
+        if let Some(at) = known.find_entry(&entry) {
             anchor = anchor.max(Some(at));
             complete_from_message(&mut own[at].entry, entry);
             continue;
@@ -48,47 +48,47 @@ impl FollowedEntry {
 
 /// The agent's own entries, by key and by message text.
 struct KnownMessages {
-    entries: OwnEntries,
+    entries: AgentEntryIndex,
     /// The joined text of each message. On the wire it may be one piece.
-    pieces: HashMap<(Kind, String), String>,
+    pieces: HashMap<(EntryKind, String), String>,
 }
 
 impl KnownMessages {
     fn new(own: &[Entry]) -> Self {
-        let mut pieces: HashMap<(Kind, String), String> = HashMap::new();
-        for entry in own.iter().filter(|entry| is_said(entry)) {
+        let mut pieces: HashMap<(EntryKind, String), String> = HashMap::new();
+        for entry in own.iter().filter(|entry| is_message_text(entry)) {
             if let Some(id) = &entry.message_id {
                 let pieces = pieces.entry((entry.kind, id.clone())).or_default();
-                pieces.push_str(&without_blanks(&entry.content));
+                pieces.push_str(&strip_whitespace(&entry.content));
             }
         }
-        Self { entries: OwnEntries::new(own, EntryKey::of_message), pieces }
+        Self { entries: AgentEntryIndex::new(own, EntryKey::message_keys), pieces }
     }
 
-    fn find(&mut self, entry: &Entry) -> Option<usize> {
-        let mut keys = EntryKey::of_message(entry).into_iter();
-        if let Some(at) = keys.find_map(|key| self.entries.find(&key)) {
+    fn find_entry(&mut self, entry: &Entry) -> Option<usize> {
+        let mut keys = EntryKey::message_keys(entry).into_iter();
+        if let Some(at) = keys.find_map(|key| self.entries.find_next(&key)) {
             return Some(at);
         }
         // The agent has several pieces, the wire one message.
-        let (kind, id) = (entry.kind, entry.message_id.clone().filter(|_| is_said(entry))?);
+        let (kind, id) = (entry.kind, entry.message_id.clone().filter(|_| is_message_text(entry))?);
         let pieces = self.pieces.get(&(kind, id.clone()))?;
-        let is_part = pieces.contains(&without_blanks(&entry.content));
-        is_part.then(|| self.entries.last(&EntryKey::Message { id, kind })).flatten()
+        let is_part = pieces.contains(&strip_whitespace(&entry.content));
+        is_part.then(|| self.entries.find_last(&EntryKey::Message { id, kind })).flatten()
     }
 }
 
-fn is_said(entry: &Entry) -> bool {
-    matches!(entry.kind, Kind::Text | Kind::Thinking)
+fn is_message_text(entry: &Entry) -> bool {
+    matches!(entry.kind, EntryKind::Text | EntryKind::Thinking)
 }
 
 /// Fills in missing fields of the agent's entry.
 fn complete_from_message(own: &mut Entry, message: Entry) {
     // The wire has the time of the prompt. The agent writes it down a little later.
-    if own.role == Role::User && own.kind == Kind::Text {
+    if own.role == Role::User && own.kind == EntryKind::Text {
         own.created_at = message.created_at.or(own.created_at);
     }
-    complete(own, &message, "acp");
+    complete_entry(own, &message, "acp");
     if own.content.is_empty() {
         own.content = message.content;
     }

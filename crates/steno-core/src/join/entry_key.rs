@@ -1,7 +1,7 @@
 //! Keys that identify an entry both in an agent's own session files and in a recording.
 
-use crate::entry::{Entry, Kind, Role};
-use crate::json::{Style, sorted};
+use crate::entry::{Entry, EntryKind, Role};
+use crate::json::{JsonStyle, sort_keys};
 
 /// Content that is the same on both sides, whatever the formatting.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -11,32 +11,32 @@ pub(crate) enum EntryKey {
     /// A tool call by name and input. Some APIs give calls no ids, and the agent invents its own.
     ToolInput { name: String, input: String },
     /// A text without whitespace, which may differ.
-    Text { role: Role, kind: Kind, words: String },
+    Text { role: Role, kind: EntryKind, words: String },
     /// The id of a message. One side may have it in several pieces.
-    Message { id: String, kind: Kind },
+    Message { id: String, kind: EntryKind },
 }
 
 /// Removes all whitespace.
-pub(super) fn without_blanks(text: &str) -> String {
+pub(super) fn strip_whitespace(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
 impl EntryKey {
     /// The keys of an entry, the most specific first; empty if it has none.
-    pub(crate) fn of_entry(entry: &Entry) -> Vec<Self> {
+    pub(crate) fn entry_keys(entry: &Entry) -> Vec<Self> {
         match (entry.kind, &entry.tool_call_id) {
-            (Kind::ToolCall, id) => {
+            (EntryKind::ToolCall, id) => {
                 let is_call = true;
                 let id = id.iter().map(|id| Self::ToolId { id: id.clone(), is_call });
                 let name = entry.tool_name.clone().unwrap_or_default();
-                let input = Style::COMPACT.print(&entry.tool_input.as_ref().map(sorted));
+                let input = JsonStyle::COMPACT.print(&entry.tool_input.as_ref().map(sort_keys));
                 id.chain([Self::ToolInput { name, input }]).collect()
             }
-            (Kind::ToolResult | Kind::Error, Some(id)) => {
+            (EntryKind::ToolResult | EntryKind::Error, Some(id)) => {
                 vec![Self::ToolId { id: id.clone(), is_call: false }]
             }
-            (Kind::Text | Kind::Thinking, _) => {
-                let words = without_blanks(&entry.content);
+            (EntryKind::Text | EntryKind::Thinking, _) => {
+                let words = strip_whitespace(&entry.content);
                 let is_empty = words.is_empty();
                 let key = Self::Text { role: entry.role.clone(), kind: entry.kind, words };
                 Some(key).filter(|_| !is_empty).into_iter().collect()
@@ -46,13 +46,13 @@ impl EntryKey {
     }
 
     /// The keys of an entry for messages of the Agent Client Protocol, where calls and messages have ids.
-    pub(super) fn of_message(entry: &Entry) -> Vec<Self> {
+    pub(super) fn message_keys(entry: &Entry) -> Vec<Self> {
         match (entry.kind, &entry.tool_call_id, &entry.message_id) {
-            (Kind::ToolCall | Kind::ToolResult | Kind::Error, Some(id), _) => {
-                vec![Self::ToolId { id: id.clone(), is_call: entry.kind == Kind::ToolCall }]
+            (EntryKind::ToolCall | EntryKind::ToolResult | EntryKind::Error, Some(id), _) => {
+                vec![Self::ToolId { id: id.clone(), is_call: entry.kind == EntryKind::ToolCall }]
             }
-            (kind @ (Kind::Text | Kind::Thinking), _, message) => {
-                let words = without_blanks(&entry.content);
+            (kind @ (EntryKind::Text | EntryKind::Thinking), _, message) => {
+                let words = strip_whitespace(&entry.content);
                 let text = Self::Text { role: entry.role.clone(), kind, words };
                 let message = message.iter().map(|id| Self::Message { id: id.clone(), kind });
                 [text].into_iter().chain(message).collect()

@@ -6,14 +6,14 @@
 
 use std::collections::HashSet;
 
-use super::{EntryKey, OwnEntries, WIRE_SOURCE, complete};
-use crate::entry::{Entry, Kind, PRIMARY};
+use super::{AgentEntryIndex, EntryKey, WIRE_SOURCE, complete_entry};
+use crate::entry::{Entry, EntryKind, PRIMARY_SOURCE};
 
 /// Joins both lists: the agent's own entries, completed from the traffic, then those that only the traffic has.
 pub(super) fn join_traffic(mut own: Vec<Entry>, traffic: Vec<Entry>) -> Vec<Entry> {
-    let mut known = OwnEntries::new(&own, EntryKey::of_entry);
+    let mut known = AgentEntryIndex::new(&own, EntryKey::entry_keys);
     let is_billed = own.iter().any(|entry| entry.usage.is_some());
-    let matches = find_all(&mut known, &traffic);
+    let matches = match_entries(&mut known, &traffic);
     // If one entry of an answer matches, the whole answer is known. Its usage is on only one of its entries.
     let answered: HashSet<&str> = traffic
         .iter()
@@ -31,11 +31,13 @@ pub(super) fn join_traffic(mut own: Vec<Entry>, traffic: Vec<Entry>) -> Vec<Entr
     }
     let rest: Vec<Entry> = only_on_wire
         .into_iter()
-        .filter(|(entry, _)| !entry.content.is_empty() || entry.usage.is_some() || has_call(entry))
+        .filter(|(entry, _)| {
+            !entry.content.is_empty() || entry.usage.is_some() || is_call_or_result(entry)
+        })
         .map(|(entry, is_known)| {
             let mut entry = entry.clone();
             entry.source = match entry.source.as_str() {
-                PRIMARY => WIRE_SOURCE.to_owned(),
+                PRIMARY_SOURCE => WIRE_SOURCE.to_owned(),
                 other => format!("{WIRE_SOURCE}:{other}"),
             };
             if is_billed && is_known {
@@ -47,25 +49,26 @@ pub(super) fn join_traffic(mut own: Vec<Entry>, traffic: Vec<Entry>) -> Vec<Entr
     own.into_iter().chain(rest).collect()
 }
 
-fn has_call(entry: &Entry) -> bool {
-    matches!(entry.kind, Kind::ToolCall | Kind::ToolResult)
+fn is_call_or_result(entry: &Entry) -> bool {
+    matches!(entry.kind, EntryKind::ToolCall | EntryKind::ToolResult)
 }
 
 /// The agent's entry for each recorded entry, each at most once. Ids and texts match first, because the same call may
 /// occur twice.
-fn find_all(known: &mut OwnEntries, traffic: &[Entry]) -> Vec<Option<usize>> {
-    let keys: Vec<Vec<EntryKey>> = traffic.iter().map(EntryKey::of_entry).collect();
+fn match_entries(known: &mut AgentEntryIndex, traffic: &[Entry]) -> Vec<Option<usize>> {
+    let keys: Vec<Vec<EntryKey>> = traffic.iter().map(EntryKey::entry_keys).collect();
     let mut matches: Vec<Option<usize>> =
-        keys.iter().map(|keys| known.find_new(keys.first()?)).collect();
+        keys.iter().map(|keys| known.find_unmatched(keys.first()?)).collect();
     for (keys, matched) in keys.iter().zip(&mut matches) {
-        *matched = matched.or_else(|| keys.iter().skip(1).find_map(|key| known.find_new(key)));
+        *matched =
+            matched.or_else(|| keys.iter().skip(1).find_map(|key| known.find_unmatched(key)));
     }
     matches
 }
 
 /// Fills in missing fields of the agent's entry.
 fn complete_from_traffic(own: &mut Entry, traffic: &Entry, with_usage: bool) {
-    complete(own, traffic, "wire");
+    complete_entry(own, traffic, "wire");
     if with_usage {
         own.usage = own.usage.or(traffic.usage);
         own.message_id = own.message_id.take().or_else(|| traffic.message_id.clone());
@@ -81,7 +84,7 @@ mod tests {
     use crate::usage::Usage;
 
     fn said(role: Role, text: &str) -> Entry {
-        Entry { source: PRIMARY.to_owned(), ..Entry::new(role, Kind::Text, text) }
+        Entry { source: PRIMARY_SOURCE.to_owned(), ..Entry::new(role, EntryKind::Text, text) }
     }
 
     fn billed(mut entry: Entry, message: &str, output: u64) -> Entry {
@@ -105,7 +108,7 @@ mod tests {
         ];
         let joined = join_traffic(own, traffic);
         let sources: Vec<_> = joined.iter().map(|entry| entry.source.as_str()).collect();
-        assert_eq!(sources, [PRIMARY, PRIMARY, "wire", "wire", "wire"]);
+        assert_eq!(sources, [PRIMARY_SOURCE, PRIMARY_SOURCE, "wire", "wire", "wire"]);
         let tokens = joined.iter().filter_map(|entry| entry.usage).map(|usage| usage.output);
         assert_eq!(tokens.sum::<u64>(), 9);
     }
@@ -124,7 +127,7 @@ mod tests {
             tool_call_id: id.map(str::to_owned),
             tool_name: Some("read".to_owned()),
             tool_input: Some(json!({"path": path})),
-            ..Entry::new(Role::Assistant, Kind::ToolCall, "")
+            ..Entry::new(Role::Assistant, EntryKind::ToolCall, "")
         };
         let own = vec![
             billed(call(Some("read-1"), "a"), "own-1", 7),

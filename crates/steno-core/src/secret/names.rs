@@ -62,7 +62,7 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
     if SECRET_NAMES.iter().any(|known| name.eq_ignore_ascii_case(known)) {
         return true;
     }
-    let words = words_of(name);
+    let words = split_words(name);
     let is_one_of = |list: &[&str], word: &String| list.contains(&word.as_str());
     if words.iter().any(|word| is_one_of(&HARMLESS_WORDS, word)) {
         return false;
@@ -73,11 +73,11 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
 
 /// Whether a field of this name holds a password.
 pub(crate) fn holds_password(name: &str) -> bool {
-    words_of(name).iter().any(|word| PASSWORD_WORDS.contains(&word.as_str()))
+    split_words(name).iter().any(|word| PASSWORD_WORDS.contains(&word.as_str()))
 }
 
 /// Splits a name into lower-case words: `X-ApiKey` gives `x`, `api` and `key`.
-fn words_of(name: &str) -> Vec<String> {
+fn split_words(name: &str) -> Vec<String> {
     let (mut words, mut word) = (Vec::new(), String::new());
     let mut was_lower = false;
     for letter in name.chars() {

@@ -18,7 +18,7 @@ pub(super) struct SecretRule {
     pub(super) harmless: &'static str,
 }
 
-const fn rule(
+const fn form_rule(
     name: &'static str,
     (hints, pattern): (&'static [&'static str], &'static str),
     secret: [&'static str; 2],
@@ -28,8 +28,8 @@ const fn rule(
 }
 
 /// All rules, the most specific first. Text that one rule has matched is hidden from the next.
-pub(super) const RULES: &[SecretRule] = &[
-    rule(
+pub(super) const SECRET_RULES: &[SecretRule] = &[
+    form_rule(
         "private key",
         (
             &["PRIVATE KEY"],
@@ -38,49 +38,49 @@ pub(super) const RULES: &[SecretRule] = &[
         ["-----BEGIN RSA PRIVATE KEY-----\nMIIEow", "IBAAKCAQEA\n-----END RSA PRIVATE KEY-----"],
         "-----BEGIN PUBLIC KEY-----\nMIIBIjANBg\n-----END PUBLIC KEY-----",
     ),
-    rule(
+    form_rule(
         "Anthropic key",
         (&["sk-ant-"], r"\bsk-ant-[A-Za-z0-9_-]{20,}"),
         ["sk-ant-", "api03-abcdefghijklmnopqrstuvwx"],
         "sk-ant-short",
     ),
-    rule(
+    form_rule(
         "OpenRouter key",
         (&["sk-or-v1-"], r"\bsk-or-v1-[0-9a-f]{64}\b"),
         ["sk-or-v1-", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"],
         "sk-or-v1-0123456789abcdef",
     ),
-    rule(
+    form_rule(
         "OpenAI key",
         (&["sk-"], r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9]{20}[A-Za-z0-9_-]*"),
         ["sk-proj-", "abcdefghijklmnopqrstuvwxyz012345"],
         "sk-learn-preprocessing-pipeline-steps",
     ),
-    rule(
+    form_rule(
         "AWS key id",
         (&["AKIA", "ASIA", "ABIA", "ACCA"], r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b"),
         ["AKIA", "IOSFODNN7EXAMPLE"],
         "AKIAISNOTAKEY",
     ),
-    rule(
+    form_rule(
         "AWS secret key",
         (&["secret"], r#"(?i)aws_?secret_?(?:access_?)?key["']?\s*[:=]\s*["']?([a-z0-9/+]{40})\b"#),
         ["aws_secret_access_key = ", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"],
         "aws_secret_access_key = os.environ['AWS_SECRET_ACCESS_KEY']",
     ),
-    rule(
+    form_rule(
         "GitHub token",
         (&["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], r"\bgh[pousr]_[A-Za-z0-9]{36,}"),
         ["ghp_", "abcdefghijklmnopqrstuvwxyz0123456789"],
         "ghp_token_from_settings",
     ),
-    rule(
+    form_rule(
         "GitHub token",
         (&["github_pat_"], r"\bgithub_pat_[A-Za-z0-9_]{36,}"),
         ["github_pat_", "11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz012345"],
         "github_pat_is_fine_grained",
     ),
-    rule(
+    form_rule(
         "GitLab token",
         (
             &["glpat-", "gldt-", "glrt-", "glcbt-", "glptt-"],
@@ -89,13 +89,13 @@ pub(super) const RULES: &[SecretRule] = &[
         ["glpat-", "abcdefghij0123456789"],
         "glpat-is-a-prefix",
     ),
-    rule(
+    form_rule(
         "Slack token",
         (&["xox"], r"\bxox[abeoprs]-[0-9A-Za-z]{8,}[0-9A-Za-z-]*"),
         ["xoxb-", "123456789012-abcdefghijklmnop"],
         "xoxb-token",
     ),
-    rule(
+    form_rule(
         "Slack webhook",
         (
             &["hooks.slack.com"],
@@ -104,79 +104,79 @@ pub(super) const RULES: &[SecretRule] = &[
         ["https://hooks.slack.com/services/", "T00000000/B00000000/abcdefghijklmnopqrstuvwx"],
         "https://hooks.slack.com/services/",
     ),
-    rule(
+    form_rule(
         "Google key",
         (&["AIza"], r"\bAIza[0-9A-Za-z_-]{35}"),
         ["AIza", "SyA1234567890abcdefghijklmnopqrstuv"],
         "AIzawa is a name",
     ),
-    rule(
+    form_rule(
         "Google token",
         (&["ya29.", "GOCSPX-"], r"\b(?:ya29\.|GOCSPX-)[0-9A-Za-z_-]{20,}"),
         ["ya29.", "a0AfH6SMBabcdefghijklmnop"],
         "ya29.short",
     ),
-    rule(
+    form_rule(
         "Stripe key",
         (&["sk_", "rk_", "whsec_"], r"\b(?:sk|rk|whsec)_(?:live_|test_)?[0-9A-Za-z]{24,}"),
         ["sk_live_", "abcdefghijklmnopqrstuvwx"],
         "sk_live_mode_is_on",
     ),
-    rule(
+    form_rule(
         "npm token",
         (&["npm_"], r"\bnpm_[A-Za-z0-9]{36}\b"),
         ["npm_", "abcdefghijklmnopqrstuvwxyz0123456789"],
         "npm_config_registry",
     ),
-    rule(
+    form_rule(
         "PyPI token",
         (&["pypi-"], r"\bpypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,}"),
         ["pypi-AgEIcHlwaS5vcmc", "CJDEyMzQ1Njc4LTEyMzQtMTIzNC0xMjM0LTEyMzQ1Njc4OTBhYgAC"],
         "pypi-simple",
     ),
-    rule(
+    form_rule(
         "crates.io token",
         (&["cio"], r"\bcio[A-Za-z0-9]{32}\b"),
         ["cio", "abcdefghijklmnopqrstuvwxyz012345"],
         "ciopfs",
     ),
-    rule(
+    form_rule(
         "Hugging Face token",
         (&["hf_"], r"\bhf_[A-Za-z0-9]{34}\b"),
         ["hf_", "abcdefghijklmnopqrstuvwxyzABCDEFGH"],
         "hf_hub_download",
     ),
-    rule(
+    form_rule(
         "SendGrid key",
         (&["SG."], r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
         ["SG.abcdefghijklmnopqrstuv.", "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG"],
         "SG.Utils.Method",
     ),
-    rule(
+    form_rule(
         "Twilio key",
         (&["SK"], r"\bSK[0-9a-f]{32}\b"),
         ["SK", "0123456789abcdef0123456789abcdef"],
         "SKU0123456789",
     ),
-    rule(
+    form_rule(
         "DigitalOcean token",
         (&["doo_v1_", "dop_v1_", "dor_v1_"], r"\bdo[opr]_v1_[0-9a-f]{64}\b"),
         ["dop_v1_", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"],
         "dop_v1_token",
     ),
-    rule(
+    form_rule(
         "Vault token",
         (&["hvs.", "hvb.", "hvr."], r"\bhv[sbr]\.[A-Za-z0-9_-]{24,}"),
         ["hvs.", "abcdefghijklmnopqrstuvwxyz"],
         "hvs.read",
     ),
-    rule(
+    form_rule(
         "Telegram token",
         (&[":AA"], r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b"),
         ["123456789:", "AAabcdefghijklmnopqrstuvwxyz0123456"],
         "12345678:AAA",
     ),
-    rule(
+    form_rule(
         "Azure key",
         (&["AccountKey="], r"\bAccountKey=([A-Za-z0-9+/]{86}==)"),
         [
@@ -185,19 +185,19 @@ pub(super) const RULES: &[SecretRule] = &[
         ],
         "AccountKey=${KEY}",
     ),
-    rule(
+    form_rule(
         "JSON web token",
         (&["eyJ"], r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
         ["eyJhbGciOiJIUzI1NiJ9.", "eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N"],
         "eyJhbGciOiJIUzI1NiJ9 is a header",
     ),
-    rule(
+    form_rule(
         "password",
         (&["://"], r#"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@"']{1,64}:([^\s/:@"'$<{\[]{3,128})@"#),
         ["postgres://user:", "correcthorse@localhost/db"],
         "postgres://user:$PASSWORD@localhost/db",
     ),
-    rule(
+    form_rule(
         "authorization",
         (
             &["authorization"],

@@ -37,13 +37,13 @@ const KNOWN_DUMMIES: [&str; 14] = [
 ];
 
 /// Shorter values are placeholders.
-const SHORTEST_SECRET: usize = 6;
+const MIN_SECRET_CHARS: usize = 6;
 
 /// Shorter values are redacted only in their own field.
-const SHORTEST_SEARCHED: usize = 8;
+const MIN_SEARCHED_CHARS: usize = 8;
 
 /// No word is this long.
-const LONGER_THAN_WORDS: usize = 24;
+const MAX_WORD_CHARS: usize = 24;
 
 /// Whether a value is a placeholder for a key, such as `anything` or `sk-no-key-required`: words, one repeated
 /// character, or a text that says so.
@@ -51,7 +51,7 @@ pub(crate) fn is_placeholder(value: &str) -> bool {
     let value = value.trim().to_ascii_lowercase();
     let is_variable = value.starts_with(['<', '$', '{', '%', '[']);
     let is_repeated = value.bytes().all(|byte| byte == value.as_bytes()[0] || byte == b'-');
-    value.len() < SHORTEST_SECRET
+    value.len() < MIN_SECRET_CHARS
         || is_variable
         || is_repeated
         || is_counting(&value)
@@ -69,13 +69,13 @@ pub(crate) fn is_dummy_password(value: &str) -> bool {
 
 /// Whether a search for this secret would not hit ordinary text.
 pub(crate) fn is_searchable(value: &str) -> bool {
-    value.len() >= SHORTEST_SEARCHED && !is_placeholder(value)
+    value.len() >= MIN_SEARCHED_CHARS && !is_placeholder(value)
 }
 
 /// Whether a text consists of words, such as `lm-studio`.
 fn is_words(value: &str) -> bool {
     let is_word = |part: &str| {
-        part.len() < LONGER_THAN_WORDS && part.bytes().all(|byte| byte.is_ascii_alphabetic())
+        part.len() < MAX_WORD_CHARS && part.bytes().all(|byte| byte.is_ascii_alphabetic())
     };
     value.split(['-', '_', '.', ' ', '/', ':']).all(is_word)
 }
@@ -84,11 +84,11 @@ fn is_words(value: &str) -> bool {
 fn is_counting(value: &str) -> bool {
     let last = value.rsplit(['-', '_']).next().unwrap_or(value).as_bytes();
     let follows = |pair: &[u8]| pair[1] == pair[0] + 1 || (pair[0], pair[1]) == (b'9', b'0');
-    last.len() >= 3 && value.len() < LONGER_THAN_WORDS && last.windows(2).all(follows)
+    last.len() >= 3 && value.len() < MAX_WORD_CHARS && last.windows(2).all(follows)
 }
 
 /// The entropy of a text in bits per byte.
-pub(super) fn entropy(text: &[u8]) -> f64 {
+pub(super) fn byte_entropy(text: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
     text.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
     let length = text.len() as f64;

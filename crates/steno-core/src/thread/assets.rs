@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::error::{ThreadError, Warning};
-use super::id::Id;
-use super::store::{BASE, THREADS, TRANSCRIPTS, ThreadStore};
+use super::error::{ThreadError, ThreadWarning};
+use super::id::LeslieId;
+use super::store::{BASE_FOLDER, THREADS_FOLDER, TRANSCRIPTS_FOLDER, ThreadStore};
 
 /// The kind of an asset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -26,7 +26,7 @@ pub enum AssetKind {
 
 /// An asset and its path relative to the project's folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Asset {
+pub struct ThreadAsset {
     /// The kind.
     #[serde(rename = "type")]
     pub kind: AssetKind,
@@ -35,7 +35,7 @@ pub struct Asset {
 }
 
 /// Paths of assets in a thread's folder, in the order in which they are listed.
-pub(super) const PLACES: [(&str, AssetKind); 8] = [
+pub(super) const ASSET_PATHS: [(&str, AssetKind); 8] = [
     ("plan.md", AssetKind::Plan),
     ("plan", AssetKind::Plan),
     ("progress.md", AssetKind::Progress),
@@ -43,7 +43,7 @@ pub(super) const PLACES: [(&str, AssetKind); 8] = [
     ("design", AssetKind::Design),
     ("learnings", AssetKind::Learnings),
     ("discuss", AssetKind::Discuss),
-    (TRANSCRIPTS, AssetKind::Transcript),
+    (TRANSCRIPTS_FOLDER, AssetKind::Transcript),
 ];
 
 impl AssetKind {
@@ -62,22 +62,25 @@ impl AssetKind {
 
 impl ThreadStore {
     /// Lists the assets of a thread, with a warning for each referenced thread that does not exist.
-    pub fn artifacts(&self, id: &str) -> Result<(Vec<Asset>, Vec<Warning>), ThreadError> {
-        let relations = self.relations()?;
+    pub fn assets_and_warnings(
+        &self,
+        id: &str,
+    ) -> Result<(Vec<ThreadAsset>, Vec<ThreadWarning>), ThreadError> {
+        let relations = self.load_relations()?;
         let Some(thread) = relations.threads.get(id) else {
             return Err(ThreadError::ThreadNotFound(id.to_owned()));
         };
         let references = relations.links.get(id).map_or(&[][..], |links| &links.references_to);
         let missing = references.iter().filter(|id| !relations.threads.contains_key(*id));
-        let warnings = missing.map(|id| Warning::TargetNotFound(id.to_string())).collect();
-        Ok((self.assets(&thread.id)?, warnings))
+        let warnings = missing.map(|id| ThreadWarning::TargetNotFound(id.to_string())).collect();
+        Ok((self.list_assets(&thread.id)?, warnings))
     }
 
     /// Lists the assets that exist in a thread's folder.
-    pub(super) fn assets(&self, id: &Id) -> Result<Vec<Asset>, ThreadError> {
-        let folder = self.folder(id)?;
-        let existing = PLACES.iter().filter(|(path, _)| folder.join(path).exists());
-        let asset = |(path, kind): &(&str, AssetKind)| Asset {
+    pub(super) fn list_assets(&self, id: &LeslieId) -> Result<Vec<ThreadAsset>, ThreadError> {
+        let folder = self.thread_folder(id)?;
+        let existing = ASSET_PATHS.iter().filter(|(path, _)| folder.join(path).exists());
+        let asset = |(path, kind): &(&str, AssetKind)| ThreadAsset {
             kind: *kind,
             path: format!("{}/{path}", storage_path(id)),
         };
@@ -86,6 +89,6 @@ impl ThreadStore {
 }
 
 /// A thread's folder relative to the project's folder, as the store states it.
-pub(super) fn storage_path(id: &Id) -> String {
-    format!("{BASE}/{THREADS}/{id}")
+pub(super) fn storage_path(id: &LeslieId) -> String {
+    format!("{BASE_FOLDER}/{THREADS_FOLDER}/{id}")
 }

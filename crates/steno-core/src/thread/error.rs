@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::fields::Invalid;
-use super::words::Status;
+use super::fields::InvalidField;
+use super::vocabulary::ThreadStatus;
 use super::worker::WorkerState;
 use crate::durable::FileError;
 use crate::json::Value;
@@ -26,7 +26,7 @@ pub enum ThreadError {
     #[error("Invalid state transition from {from} using action {action}")]
     Transition {
         /// The thread's status.
-        from: Status,
+        from: ThreadStatus,
         /// The requested action, which may be unknown.
         action: String,
     },
@@ -94,7 +94,7 @@ pub enum StoreProblem {
     Json(#[from] serde_json::Error),
     /// The file is JSON, but a field is invalid.
     #[error(transparent)]
-    Invalid(#[from] Invalid),
+    Invalid(#[from] InvalidField),
     /// The file is missing, and its backup cannot be read.
     #[error("the file is missing")]
     Missing,
@@ -149,7 +149,7 @@ impl ThreadError {
 
 /// A part of a successful operation that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Warning {
+pub enum ThreadWarning {
     /// The target of a reference does not exist.
     #[error("Reference target '{0}' not found")]
     TargetNotFound(String),
@@ -164,22 +164,24 @@ pub enum Warning {
     NotCopied(String),
 }
 
-impl Warning {
+impl ThreadWarning {
     /// leslie's warning code, or Steno's own where leslie has none.
     pub fn code(&self) -> &'static str {
         match self {
-            Warning::TargetNotFound(_) | Warning::ReferencedNotFound(_) => "W202",
-            Warning::LeadsOut(_) | Warning::NotCopied(_) => "W203",
+            ThreadWarning::TargetNotFound(_) | ThreadWarning::ReferencedNotFound(_) => "W202",
+            ThreadWarning::LeadsOut(_) | ThreadWarning::NotCopied(_) => "W203",
         }
     }
 
     /// Additional fields of leslie's warning object.
     pub fn context(&self) -> Value {
         match self {
-            Warning::TargetNotFound(id) | Warning::ReferencedNotFound(id) => {
+            ThreadWarning::TargetNotFound(id) | ThreadWarning::ReferencedNotFound(id) => {
                 json!({ "target": id })
             }
-            Warning::LeadsOut(path) | Warning::NotCopied(path) => json!({ "path": path }),
+            ThreadWarning::LeadsOut(path) | ThreadWarning::NotCopied(path) => {
+                json!({ "path": path })
+            }
         }
     }
 }

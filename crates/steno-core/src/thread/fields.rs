@@ -2,14 +2,14 @@
 
 use std::str::FromStr;
 
-use super::id::Id;
+use super::id::LeslieId;
 use crate::json::{Object, Value};
-use crate::timestamp::{Timestamp, Zone};
+use crate::timestamp::{Timestamp, TimestampZone};
 
 /// A field with an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{at} is not {expected}")]
-pub struct Invalid {
+pub struct InvalidField {
     /// The field's path: the names of the fields that lead to it.
     pub at: String,
     /// A description of a valid value.
@@ -17,137 +17,154 @@ pub struct Invalid {
 }
 
 /// The remaining fields of one object, and its path.
-pub(super) struct Fields {
+pub(super) struct StrictFields {
     object: Object,
     at: String,
 }
 
-impl Fields {
+impl StrictFields {
     /// Starts with the fields of `value`, which is at the path `at`.
-    pub(super) fn new(value: Value, at: impl Into<String>) -> Result<Self, Invalid> {
+    pub(super) fn new(value: Value, at: impl Into<String>) -> Result<Self, InvalidField> {
         let at = at.into();
         match value {
             Value::Object(object) => Ok(Self { object, at }),
-            _ => Err(Invalid { at, expected: "an object" }),
+            _ => Err(InvalidField { at, expected: "an object" }),
         }
     }
 
     /// The path of a field.
-    pub(super) fn place(&self, name: &str) -> String {
+    pub(super) fn field_path(&self, name: &str) -> String {
         if self.at.is_empty() { name.to_owned() } else { format!("{}.{name}", self.at) }
     }
 
-    pub(super) fn invalid(&self, name: &str, expected: &'static str) -> Invalid {
-        Invalid { at: self.place(name), expected }
+    pub(super) fn invalid_field(&self, name: &str, expected: &'static str) -> InvalidField {
+        InvalidField { at: self.field_path(name), expected }
     }
 
-    fn take(&mut self, name: &str) -> Value {
+    fn take_value(&mut self, name: &str) -> Value {
         self.object.shift_remove(name).unwrap_or(Value::Null)
     }
 
     /// Takes a text; it must not be empty.
-    pub(super) fn text(&mut self, name: &str) -> Result<String, Invalid> {
-        match self.take(name) {
+    pub(super) fn take_text(&mut self, name: &str) -> Result<String, InvalidField> {
+        match self.take_value(name) {
             Value::String(text) if !text.is_empty() => Ok(text),
-            _ => Err(self.invalid(name, "a text")),
+            _ => Err(self.invalid_field(name, "a text")),
         }
     }
 
     /// Takes a text and parses it.
-    pub(super) fn parsed<T: FromStr>(
+    pub(super) fn take_parsed<T: FromStr>(
         &mut self,
         name: &str,
         expected: &'static str,
-    ) -> Result<T, Invalid> {
-        let text = self.text(name)?;
-        text.parse().map_err(|_| self.invalid(name, expected))
+    ) -> Result<T, InvalidField> {
+        let text = self.take_text(name)?;
+        text.parse().map_err(|_| self.invalid_field(name, expected))
     }
 
     /// Takes an id. `null` and the empty text, which leslie also writes, mean none.
-    pub(super) fn optional_id(&mut self, name: &str) -> Result<Option<Id>, Invalid> {
-        match self.take(name) {
+    pub(super) fn take_optional_id(
+        &mut self,
+        name: &str,
+    ) -> Result<Option<LeslieId>, InvalidField> {
+        match self.take_value(name) {
             Value::Null => Ok(None),
             Value::String(text) if text.is_empty() => Ok(None),
             Value::String(text) => {
-                text.parse().map(Some).map_err(|_| self.invalid(name, "an id or null"))
+                text.parse().map(Some).map_err(|_| self.invalid_field(name, "an id or null"))
             }
-            _ => Err(self.invalid(name, "an id or null")),
+            _ => Err(self.invalid_field(name, "an id or null")),
         }
     }
 
     /// Takes a time, which must be in UTC.
-    pub(super) fn time(&mut self, name: &str) -> Result<Timestamp, Invalid> {
-        let time: Timestamp = self.parsed(name, "a time")?;
-        if time.zone() == Zone::Utc { Ok(time) } else { Err(self.invalid(name, "a time in UTC")) }
+    pub(super) fn take_time(&mut self, name: &str) -> Result<Timestamp, InvalidField> {
+        let time: Timestamp = self.take_parsed(name, "a time")?;
+        if time.zone() == TimestampZone::Utc {
+            Ok(time)
+        } else {
+            Err(self.invalid_field(name, "a time in UTC"))
+        }
     }
 
     /// Takes an optional text.
-    pub(super) fn optional_text(&mut self, name: &str) -> Result<Option<String>, Invalid> {
+    pub(super) fn take_optional_text(
+        &mut self,
+        name: &str,
+    ) -> Result<Option<String>, InvalidField> {
         match self.object.shift_remove(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(self.invalid(name, "a text")),
+            Some(_) => Err(self.invalid_field(name, "a text")),
         }
     }
 
     /// Takes a non-negative integer.
-    pub(super) fn count(&mut self, name: &str) -> Result<usize, Invalid> {
-        let number = self.take(name).as_u64();
+    pub(super) fn take_count(&mut self, name: &str) -> Result<usize, InvalidField> {
+        let number = self.take_value(name).as_u64();
         let count = number.and_then(|number| usize::try_from(number).ok());
-        count.ok_or_else(|| self.invalid(name, "a whole number"))
+        count.ok_or_else(|| self.invalid_field(name, "a whole number"))
     }
 
     /// Takes an optional list of texts.
-    pub(super) fn optional_texts(&mut self, name: &str) -> Result<Option<Vec<String>>, Invalid> {
+    pub(super) fn take_optional_texts(
+        &mut self,
+        name: &str,
+    ) -> Result<Option<Vec<String>>, InvalidField> {
         if !self.object.contains_key(name) {
             return Ok(None);
         }
-        let wrong = self.invalid(name, "a list of texts");
+        let wrong = self.invalid_field(name, "a list of texts");
         let text = |item| match item {
             Value::String(text) => Ok(text),
             _ => Err(wrong.clone()),
         };
-        match self.take(name) {
+        match self.take_value(name) {
             Value::Array(items) => items.into_iter().map(text).collect::<Result<_, _>>().map(Some),
             _ => Err(wrong),
         }
     }
 
     /// Takes a list of ids.
-    pub(super) fn ids(&mut self, name: &str) -> Result<Vec<Id>, Invalid> {
-        let wrong = self.invalid(name, "a list of ids");
-        let texts = self.optional_texts(name)?.ok_or_else(|| wrong.clone())?;
+    pub(super) fn take_ids(&mut self, name: &str) -> Result<Vec<LeslieId>, InvalidField> {
+        let wrong = self.invalid_field(name, "a list of ids");
+        let texts = self.take_optional_texts(name)?.ok_or_else(|| wrong.clone())?;
         texts.iter().map(|text| text.parse().map_err(|_| wrong.clone())).collect()
     }
 
     /// Takes the items of a list.
-    pub(super) fn list(&mut self, name: &str) -> Result<Vec<Value>, Invalid> {
-        match self.take(name) {
+    pub(super) fn take_list(&mut self, name: &str) -> Result<Vec<Value>, InvalidField> {
+        match self.take_value(name) {
             Value::Array(items) => Ok(items),
-            _ => Err(self.invalid(name, "a list")),
+            _ => Err(self.invalid_field(name, "a list")),
         }
     }
 
     /// Takes an object.
-    pub(super) fn fields(&mut self, name: &str) -> Result<Fields, Invalid> {
-        let value = self.take(name);
-        Fields::new(value, self.place(name))
+    pub(super) fn take_fields(&mut self, name: &str) -> Result<StrictFields, InvalidField> {
+        let value = self.take_value(name);
+        StrictFields::new(value, self.field_path(name))
     }
 
     /// Takes an object with ids as keys and objects as values.
-    pub(super) fn each(&mut self, name: &str) -> Result<Vec<(Id, Fields)>, Invalid> {
-        let inner = self.fields(name)?;
+    pub(super) fn take_each(
+        &mut self,
+        name: &str,
+    ) -> Result<Vec<(LeslieId, StrictFields)>, InvalidField> {
+        let inner = self.take_fields(name)?;
         let at = inner.at;
         let item = |(key, value): (String, Value)| {
             let path = format!("{at}.{key}");
-            let id = key.parse().map_err(|_| Invalid { at: path.clone(), expected: "an id" })?;
-            Ok((id, Fields::new(value, path)?))
+            let id =
+                key.parse().map_err(|_| InvalidField { at: path.clone(), expected: "an id" })?;
+            Ok((id, StrictFields::new(value, path)?))
         };
         inner.object.into_iter().map(item).collect()
     }
 
     /// Returns the fields that were not taken.
-    pub(super) fn rest(self) -> Object {
+    pub(super) fn into_rest(self) -> Object {
         self.object
     }
 }

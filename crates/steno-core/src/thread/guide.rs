@@ -9,17 +9,17 @@ use std::path::Path;
 use memchr::memmem;
 
 use super::error::ThreadError;
-use super::store::read;
-use crate::durable::{OnPath, create_shared, parent, remove_leftovers, replace_atomic};
+use super::store::read_if_exists;
+use crate::durable::{OnPath, create_shared, parent_folder, remove_leftovers, replace_atomic};
 
-const OPENING: &[u8] = b"<leslie_system_guide";
-const CLOSING: &[u8] = b"</leslie_system_guide>";
+const OPENING_TAG: &[u8] = b"<leslie_system_guide";
+const CLOSING_TAG: &[u8] = b"</leslie_system_guide>";
 /// The version of a block that states none.
-const UNSTATED: &str = "0.0.0";
+const UNSTATED_VERSION: &str = "0.0.0";
 
 /// A block and its version.
 #[derive(Clone, Copy, Debug)]
-pub struct Guide<'a> {
+pub struct LeslieGuide<'a> {
     /// The text from opening to closing tag, without a final newline.
     pub block: &'a str,
     /// The version in the opening tag.
@@ -41,57 +41,65 @@ pub enum GuideStatus {
 
 /// The result of installing the guide.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct GuideOutcome {
     /// What was done.
     pub status: GuideStatus,
     /// The version of the block that was in the file.
-    pub previous: Option<String>,
+    pub previous_version: Option<String>,
     /// Whether the file was written. False if it already had the same block.
-    pub written: bool,
+    pub is_written: bool,
 }
 
 /// Asks the user whether the block may change from the first version to the second.
-pub type Confirm<'a> = &'a mut dyn FnMut(&str, &str) -> bool;
+pub type ConfirmUpdate<'a> = &'a mut dyn FnMut(&str, &str) -> bool;
 
-impl Guide<'static> {
+impl LeslieGuide<'static> {
     /// The guide of this version of Steno.
-    pub fn ours() -> Self {
+    pub fn built_in() -> Self {
         Self { block: include_str!("guide/block.md").trim_ascii_end(), version: "2.0.0" }
     }
 }
 
-impl Guide<'_> {
+impl LeslieGuide<'_> {
     /// Installs the block in the file at `path`.
     ///
     /// If `confirm` is given, it is called before a new major version or an older version is installed.
-    pub fn put(&self, path: &Path, confirm: Option<Confirm<'_>>) -> Result<Outcome, ThreadError> {
-        remove_leftovers(parent(path));
-        let outcome = |status, written| Outcome { status, previous: None, written };
-        let Some(content) = read(path)? else {
-            check_link(path)?;
+    pub fn put_into(
+        &self,
+        path: &Path,
+        confirm: Option<ConfirmUpdate<'_>>,
+    ) -> Result<GuideOutcome, ThreadError> {
+        remove_leftovers(parent_folder(path));
+        let outcome =
+            |status, written| GuideOutcome { status, previous_version: None, is_written: written };
+        let Some(content) = read_if_exists(path)? else {
+            refuse_dangling_link(path)?;
             if !create_shared(path, format!("{}\n", self.block).as_bytes())? {
                 // Another process created the file first.
-                return self.put(path, confirm);
+                return self.put_into(path, confirm);
             }
             return Ok(outcome(GuideStatus::Created, true));
         };
-        let block = LineEnding::of(&content).apply(self.block);
-        let Some((start, end)) = find(&content) else {
-            replace(path, &appended(&content, &block))?;
+        let block = LineEnding::detect(&content).apply_to(self.block);
+        let Some((start, end)) = find_block(&content) else {
+            replace_file(path, &append_block(&content, &block))?;
             return Ok(outcome(GuideStatus::Appended, true));
         };
         let old = &content[start..end];
         let version = stated_version(old);
-        let asks = is_delicate(&version, self.version)?;
+        let asks = needs_confirmation(&version, self.version)?;
         let previous = Some(version.clone());
         if asks && confirm.is_some_and(|confirm| !confirm(&version, self.version)) {
-            return Ok(Outcome { previous, ..outcome(GuideStatus::Skipped, false) });
+            return Ok(GuideOutcome {
+                previous_version: previous,
+                ..outcome(GuideStatus::Skipped, false)
+            });
         }
         let written = old != block.as_bytes();
         if written {
-            replace(path, &[&content[..start], block.as_bytes(), &content[end..]].concat())?;
+            replace_file(path, &[&content[..start], block.as_bytes(), &content[end..]].concat())?;
         }
-        Ok(Outcome { previous, ..outcome(GuideStatus::Updated, written) })
+        Ok(GuideOutcome { previous_version: previous, ..outcome(GuideStatus::Updated, written) })
     }
 }
 
@@ -104,14 +112,14 @@ enum LineEnding {
 
 impl LineEnding {
     /// Detects the line ending from the first line.
-    fn of(content: &[u8]) -> Self {
+    fn detect(content: &[u8]) -> Self {
         match memchr::memchr(b'\n', content) {
             Some(at) if at > 0 && content[at - 1] == b'\r' => Self::CrLf,
             _ => Self::Lf,
         }
     }
 
-    fn apply(self, text: &str) -> String {
+    fn apply_to(self, text: &str) -> String {
         match self {
             Self::Lf => text.to_owned(),
             Self::CrLf => text.replace('\n', "\r\n"),
@@ -120,8 +128,8 @@ impl LineEnding {
 }
 
 /// Appends the block to a file's content.
-fn appended(content: &[u8], block: &str) -> Vec<u8> {
-    let newline = LineEnding::of(content).apply("\n");
+fn append_block(content: &[u8], block: &str) -> Vec<u8> {
+    let newline = LineEnding::detect(content).apply_to("\n");
     let mut text = content.to_vec();
     if !text.ends_with(b"\n") {
         text.extend_from_slice(newline.as_bytes());
@@ -131,7 +139,7 @@ fn appended(content: &[u8], block: &str) -> Vec<u8> {
 }
 
 /// Refuses a dangling symlink: replacing it with a file would not be what the user meant.
-fn check_link(path: &Path) -> Result<(), ThreadError> {
+fn refuse_dangling_link(path: &Path) -> Result<(), ThreadError> {
     match fs::read_link(path) {
         Ok(target) => Err(ThreadError::DanglingLink { path: path.to_owned(), target }),
         Err(_) => Ok(()),
@@ -151,10 +159,10 @@ impl GuideStatus {
 }
 
 /// Finds the byte range of the first block that is closed before another opens.
-fn find(content: &[u8]) -> Option<(usize, usize)> {
-    let mut starts = memmem::find_iter(content, OPENING).peekable();
+fn find_block(content: &[u8]) -> Option<(usize, usize)> {
+    let mut starts = memmem::find_iter(content, OPENING_TAG).peekable();
     while let Some(start) = starts.next() {
-        let end = start + memmem::find(&content[start..], CLOSING)? + CLOSING.len();
+        let end = start + memmem::find(&content[start..], CLOSING_TAG)? + CLOSING_TAG.len();
         if starts.peek().is_none_or(|next| *next >= end) {
             return Some((start, end));
         }
@@ -168,17 +176,17 @@ fn stated_version(block: &[u8]) -> String {
     let tag = String::from_utf8_lossy(tag);
     let after = tag.split_once(" version=\"").map(|(_, after)| after);
     let version = after.and_then(|after| after.split_once('"')).map(|(version, _)| version);
-    version.filter(|version| !version.is_empty()).unwrap_or(UNSTATED).to_owned()
+    version.filter(|version| !version.is_empty()).unwrap_or(UNSTATED_VERSION).to_owned()
 }
 
 /// Whether a change from one version to another needs confirmation.
-fn is_delicate(old: &str, new: &str) -> Result<bool, ThreadError> {
-    let (old, new) = (parse(old)?, parse(new)?);
+fn needs_confirmation(old: &str, new: &str) -> Result<bool, ThreadError> {
+    let (old, new) = (parse_version(old)?, parse_version(new)?);
     Ok(new.3 && (old.0 != new.0 || new < old))
 }
 
 /// Parses a version into its three numbers and whether it is a release.
-fn parse(version: &str) -> Result<(u64, u64, u64, bool), ThreadError> {
+fn parse_version(version: &str) -> Result<(u64, u64, u64, bool), ThreadError> {
     let unreadable = || ThreadError::GuideVersion(version.to_owned());
     let text = version.trim().trim_start_matches(['v', '=']);
     let text = text.split_once('+').map_or(text, |(text, _)| text);
@@ -190,7 +198,7 @@ fn parse(version: &str) -> Result<(u64, u64, u64, bool), ThreadError> {
 }
 
 /// Replaces the file, or the target of a symlink, and keeps its mode.
-fn replace(path: &Path, content: &[u8]) -> Result<(), ThreadError> {
+fn replace_file(path: &Path, content: &[u8]) -> Result<(), ThreadError> {
     let path = fs::canonicalize(path).on("open", path)?;
     let mode = fs::metadata(&path).on("open", &path)?.permissions();
     Ok(replace_atomic(&path, |file| {
@@ -214,9 +222,9 @@ mod tests {
         let path = dir.path().join("AGENTS.md");
         fs::write(&path, before).unwrap();
         let mut confirm = |_: &str, _: &str| answer.unwrap();
-        let confirm: Option<Confirm<'_>> = answer.is_some().then_some(&mut confirm);
+        let confirm: Option<ConfirmUpdate<'_>> = answer.is_some().then_some(&mut confirm);
         let block = block(version, "new");
-        let outcome = Guide { block: &block, version }.put(&path, confirm).unwrap();
+        let outcome = LeslieGuide { block: &block, version }.put_into(&path, confirm).unwrap();
         (outcome.status.as_str(), fs::read_to_string(&path).unwrap())
     }
 
@@ -224,14 +232,14 @@ mod tests {
     fn ours_is_placed_once_and_then_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("AGENTS.md");
-        let first = Guide::ours().put(&path, None).unwrap();
+        let first = LeslieGuide::built_in().put_into(&path, None).unwrap();
         assert_eq!(first.status, GuideStatus::Created);
         let text = fs::read(&path).unwrap();
         let time = fs::metadata(&path).unwrap().modified().unwrap();
         for _ in 0..3 {
-            let again = Guide::ours().put(&path, Some(&mut |_, _| false)).unwrap();
-            assert_eq!((again.status, again.written), (GuideStatus::Updated, false));
-            assert_eq!(again.previous.as_deref(), Some(Guide::ours().version));
+            let again = LeslieGuide::built_in().put_into(&path, Some(&mut |_, _| false)).unwrap();
+            assert_eq!((again.status, again.is_written), (GuideStatus::Updated, false));
+            assert_eq!(again.previous_version.as_deref(), Some(LeslieGuide::built_in().version));
         }
         assert_eq!(fs::read(&path).unwrap(), text);
         assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), time);
@@ -265,7 +273,7 @@ mod tests {
         let path = dir.path().join("AGENTS.md");
         for version in ["two", "1.2", "1.2.3.4", "1.2.x"] {
             fs::write(&path, block(version, "old")).unwrap();
-            let error = Guide::ours().put(&path, None).unwrap_err();
+            let error = LeslieGuide::built_in().put_into(&path, None).unwrap_err();
             assert_eq!(
                 (error.code(), error.to_string()),
                 ("T902", format!("Invalid Version: {version}"))
@@ -301,7 +309,7 @@ mod tests {
         fs::write(&path, b"caf\xe9\n").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         symlink("CLAUDE.md", &link).unwrap();
-        Guide::ours().put(&link, None).unwrap();
+        LeslieGuide::built_in().put_into(&link, None).unwrap();
         assert!(link.is_symlink());
         assert!(fs::read(&path).unwrap().starts_with(b"caf\xe9\n\n<leslie"));
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
@@ -313,7 +321,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let link = dir.path().join("AGENTS.md");
         std::os::unix::fs::symlink("docs/AGENTS.md", &link).unwrap();
-        let error = Guide::ours().put(&link, None).unwrap_err();
+        let error = LeslieGuide::built_in().put_into(&link, None).unwrap_err();
         let expected = format!("Dangling link: {} -> docs/AGENTS.md", link.display());
         assert_eq!((error.code(), error.to_string()), ("T902", expected));
         assert!(link.is_symlink());
@@ -325,7 +333,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let (path, other) = (dir.path().join("AGENTS.md"), dir.path().join("other"));
-        Guide::ours().put(&path, None).unwrap();
+        LeslieGuide::built_in().put_into(&path, None).unwrap();
         fs::write(&other, "").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode(&path), mode(&other));
@@ -348,7 +356,7 @@ mod tests {
 
     #[test]
     fn every_asset_says_how_it_is_used_and_who_writes_it() {
-        let block = Guide::ours().block;
+        let block = LeslieGuide::built_in().block;
         for kind in ["plan", "progress", "design", "learnings", "discuss", "transcript"] {
             let part = block.split(&format!("\n#### {kind}\n")).nth(1).unwrap();
             let part = part.split("\n#").next().unwrap();
@@ -360,8 +368,8 @@ mod tests {
 
     #[test]
     fn our_block_states_its_version() {
-        let guide = Guide::ours();
+        let guide = LeslieGuide::built_in();
         assert_eq!(stated_version(guide.block.as_bytes()), guide.version);
-        assert_eq!(find(guide.block.as_bytes()), Some((0, guide.block.len())));
+        assert_eq!(find_block(guide.block.as_bytes()), Some((0, guide.block.len())));
     }
 }

@@ -10,45 +10,45 @@ use uuid::Uuid;
 
 /// The id of a thread or an objective. It is also a folder name and can never be a path to another folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Id(String);
+pub struct LeslieId(String);
 
 /// A text that is not a valid id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an id (one folder name, no dot in front, no control characters): {0:?}")]
-pub struct IdError(pub String);
+pub struct LeslieIdError(pub String);
 
-impl Id {
+impl LeslieId {
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl FromStr for Id {
-    type Err = IdError;
+impl FromStr for LeslieId {
+    type Err = LeslieIdError;
 
-    fn from_str(text: &str) -> Result<Self, IdError> {
+    fn from_str(text: &str) -> Result<Self, LeslieIdError> {
         let leads_out = text.contains(|c: char| c.is_control() || "/\\:".contains(c));
         if text.is_empty() || text.starts_with('.') || leads_out || text.len() > 200 {
-            return Err(IdError(text.to_owned()));
+            return Err(LeslieIdError(text.to_owned()));
         }
         Ok(Self(text.to_owned()))
     }
 }
 
-impl fmt::Display for Id {
+impl fmt::Display for LeslieId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
     }
 }
 
-impl Borrow<str> for Id {
+impl Borrow<str> for LeslieId {
     fn borrow(&self) -> &str {
         &self.0
     }
 }
 
-impl Serialize for Id {
+impl Serialize for LeslieId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0)
     }
@@ -70,7 +70,7 @@ impl IdSource {
     }
 
     /// Generates an id: `PREFIX-` and eight hexadecimal digits.
-    pub(super) fn next(&self, prefix: &str) -> String {
+    pub(super) fn next_id(&self, prefix: &str) -> String {
         format!("{prefix}-{:08x}", (self.0)())
     }
 }
@@ -88,16 +88,16 @@ mod tests {
     #[test]
     fn ids_cannot_lead_out() {
         for bad in ["", ".", "..", ".meta", "a/b", "../x", "a\\b", "c:x", "a\0", "a\nb"] {
-            assert!(bad.parse::<Id>().is_err(), "{bad:?}");
+            assert!(bad.parse::<LeslieId>().is_err(), "{bad:?}");
         }
         for good in ["thread-0a1b2c3d", "no-such-thread", "é 1"] {
-            assert!(good.parse::<Id>().is_ok(), "{good:?}");
+            assert!(good.parse::<LeslieId>().is_ok(), "{good:?}");
         }
     }
 
     #[test]
     fn new_ids_have_eight_digits() {
-        assert_eq!(IdSource::new(|| 0x1f).next("op"), "op-0000001f");
-        assert_eq!(IdSource::random().next("thread").len(), "thread-".len() + 8);
+        assert_eq!(IdSource::new(|| 0x1f).next_id("op"), "op-0000001f");
+        assert_eq!(IdSource::random().next_id("thread").len(), "thread-".len() + 8);
     }
 }

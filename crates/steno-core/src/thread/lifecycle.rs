@@ -6,18 +6,18 @@ use serde_json::json;
 
 use super::error::ThreadError;
 use super::relations::Thread;
-use super::spawn::one_line;
-use super::store::{THREADS, ThreadStore};
-use super::words::{Action, Direction, Executor, Operator, Status};
+use super::spawn::escape_line_breaks;
+use super::store::{THREADS_FOLDER, ThreadStore};
+use super::vocabulary::{Executor, LifecycleAction, Operator, ThreadStatus, TransferDirection};
 use crate::timestamp::Timestamp;
 
 /// A request to change a thread's status.
 #[derive(Clone, Debug)]
-pub struct Lifecycle {
+pub struct StatusChange {
     /// The thread's id.
     pub thread: String,
     /// The action.
-    pub action: Action,
+    pub action: LifecycleAction,
     /// The reason, for the log of operations.
     pub reason: Option<String>,
     /// Who requests it.
@@ -26,11 +26,11 @@ pub struct Lifecycle {
 
 /// A request to transfer a thread.
 #[derive(Clone, Debug)]
-pub struct Transfer {
+pub struct ThreadTransfer {
     /// The thread's id.
     pub thread: String,
     /// The direction.
-    pub direction: Direction,
+    pub direction: TransferDirection,
     /// The parts to transfer.
     pub scope: Vec<String>,
     /// The reason, for the log of operations.
@@ -43,7 +43,7 @@ pub struct Transfer {
 
 /// A request to inject a text into a thread.
 #[derive(Clone, Debug)]
-pub struct Inject {
+pub struct ThreadInjection {
     /// The thread's id.
     pub thread: String,
     /// The kind of text, such as `constraint`.
@@ -56,13 +56,13 @@ pub struct Inject {
 
 impl ThreadStore {
     /// Changes a thread's status, and updates the status of its objective.
-    pub fn lifecycle(&self, change: &Lifecycle) -> Result<Thread, ThreadError> {
-        self.change(|draft| {
+    pub fn change_status(&self, change: &StatusChange) -> Result<Thread, ThreadError> {
+        self.change_stores(|draft| {
             let now = draft.now;
-            let thread = draft.thread(&change.thread)?;
+            let thread = draft.thread_mut(&change.thread)?;
             let (from, action) = (thread.status, change.action);
             let refused = || ThreadError::Transition { from, action: action.to_string() };
-            thread.status = from.after(action).ok_or_else(refused)?;
+            thread.status = from.after_action(action).ok_or_else(refused)?;
             thread.updated_at = now;
             let thread = thread.clone();
             draft.touch_objective(&thread.objective);
@@ -71,49 +71,49 @@ impl ThreadStore {
                 ("action", json!(action)),
                 ("reason", json!(change.reason)),
             ];
-            draft.record("lifecycle", change.operator, params)?;
+            draft.record_operation("lifecycle", change.operator, params)?;
             Ok(thread)
         })
     }
 
     /// Activates a thread because work in it begins. A completed thread is reopened.
-    pub fn activate(&self, id: &str, operator: Operator) -> Result<Thread, ThreadError> {
-        self.change(|draft| {
+    pub fn activate_thread(&self, id: &str, operator: Operator) -> Result<Thread, ThreadError> {
+        self.change_stores(|draft| {
             let now = draft.now;
-            let thread = draft.thread(id)?;
+            let thread = draft.thread_mut(id)?;
             let from = thread.status;
-            if from == Status::Active {
+            if from == ThreadStatus::Active {
                 return Ok(thread.clone());
             }
-            let is_open = matches!(from, Status::Suspended | Status::WaitingHuman);
-            if !is_open && from != Status::Completed {
-                let action = Action::Resume.to_string();
+            let is_open = matches!(from, ThreadStatus::Suspended | ThreadStatus::WaitingHuman);
+            if !is_open && from != ThreadStatus::Completed {
+                let action = LifecycleAction::Resume.to_string();
                 return Err(ThreadError::Transition { from, action });
             }
-            (thread.status, thread.updated_at) = (Status::Active, now);
+            (thread.status, thread.updated_at) = (ThreadStatus::Active, now);
             let thread = thread.clone();
             draft.touch_objective(&thread.objective);
             let params = [
                 ("thread_id", json!(id)),
-                ("action", json!(Action::Resume)),
+                ("action", json!(LifecycleAction::Resume)),
                 ("reason", json!(null)),
             ];
-            draft.record("lifecycle", operator, params)?;
+            draft.record_operation("lifecycle", operator, params)?;
             Ok(thread)
         })
     }
 
     /// Transfers a thread, regardless of its status.
-    pub fn transfer(&self, transfer: &Transfer) -> Result<Thread, ThreadError> {
-        self.change(|draft| {
+    pub fn transfer_thread(&self, transfer: &ThreadTransfer) -> Result<Thread, ThreadError> {
+        self.change_stores(|draft| {
             let now = draft.now;
-            let thread = draft.thread(&transfer.thread)?;
-            if transfer.direction == Direction::RequestApproval {
-                thread.status = Status::WaitingHuman;
+            let thread = draft.thread_mut(&transfer.thread)?;
+            if transfer.direction == TransferDirection::RequestApproval {
+                thread.status = ThreadStatus::WaitingHuman;
             } else {
                 thread.executor = transfer.executor.unwrap_or(thread.executor);
-                if thread.status == Status::WaitingHuman {
-                    thread.status = Status::Active;
+                if thread.status == ThreadStatus::WaitingHuman {
+                    thread.status = ThreadStatus::Active;
                 }
             }
             thread.updated_at = now;
@@ -125,34 +125,35 @@ impl ThreadStore {
                 ("reason", json!(transfer.reason)),
                 ("target_executor", json!(transfer.executor)),
             ];
-            draft.record("transfer", transfer.operator, params)?;
+            draft.record_operation("transfer", transfer.operator, params)?;
             Ok(thread)
         })
     }
 
     /// Appends a text to the thread's `.meta/injections.log`, and returns the time.
-    pub fn inject(&self, inject: &Inject) -> Result<Timestamp, ThreadError> {
-        self.change(|draft| {
-            let id = draft.thread(&inject.thread)?.id.clone();
-            draft.folder(&id)?;
-            let path = Path::new(THREADS).join(id.as_str()).join(".meta/injections.log");
-            let (kind, content) = (one_line(&inject.kind), one_line(&inject.content));
-            draft.append(&path, &format!("{} type={kind} content={content}", draft.now))?;
+    pub fn inject_text(&self, inject: &ThreadInjection) -> Result<Timestamp, ThreadError> {
+        self.change_stores(|draft| {
+            let id = draft.thread_mut(&inject.thread)?.id.clone();
+            draft.thread_folder(&id)?;
+            let path = Path::new(THREADS_FOLDER).join(id.as_str()).join(".meta/injections.log");
+            let (kind, content) =
+                (escape_line_breaks(&inject.kind), escape_line_breaks(&inject.content));
+            draft.append_line(&path, &format!("{} type={kind} content={content}", draft.now))?;
             let params = [
                 ("thread_id", json!(inject.thread)),
                 ("type", json!(inject.kind)),
                 ("content", json!(inject.content)),
             ];
-            draft.record("inject", inject.operator, params)?;
+            draft.record_operation("inject", inject.operator, params)?;
             Ok(draft.now)
         })
     }
 
     /// Stores the agent's session id, with which the thread can be resumed.
     pub fn set_session(&self, id: &str, session: &str) -> Result<Thread, ThreadError> {
-        self.change(|draft| {
+        self.change_stores(|draft| {
             let now = draft.now;
-            let thread = draft.thread(id)?;
+            let thread = draft.thread_mut(id)?;
             if thread.session_id.as_deref() != Some(session) {
                 thread.session_id = Some(session.to_owned());
                 thread.updated_at = now;

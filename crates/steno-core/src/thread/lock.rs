@@ -11,43 +11,43 @@ use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 use super::error::ThreadError;
-use super::store::{OBJECTIVES, RELATIONS};
+use super::store::{OBJECTIVES_FILE, RELATIONS_FILE};
 use crate::durable::{FileError, OnPath};
 use crate::step;
 use crate::timestamp::Clock;
 
 /// Age after which a lock folder is stale.
-const STALE: Duration = Duration::from_secs(10);
+const STALE_LOCK_AGE: Duration = Duration::from_secs(10);
 /// Delays before each retry, in milliseconds.
-const WAITS: [u64; 5] = [100, 200, 400, 800, 1000];
+const RETRY_DELAYS_MS: [u64; 5] = [100, 200, 400, 800, 1000];
 /// Mode bit that marks Steno's lock folders.
 #[cfg(unix)]
-const STICKY: u32 = 0o1000;
+const STICKY_BIT: u32 = 0o1000;
 
 /// A held lock, released when dropped.
-pub(super) struct Held {
+pub(super) struct StoreLock {
     folders: Vec<PathBuf>,
     /// The system lock, on which other threads and processes of Steno wait.
     _base: Option<File>,
 }
 
 /// Takes the lock of the stores in `base`.
-pub(super) fn take(base: &Path, clock: &Clock) -> Result<Held, ThreadError> {
+pub(super) fn lock_stores(base: &Path, clock: &Clock) -> Result<StoreLock, ThreadError> {
     let system = lock_folder(base).on("lock", base)?;
     if system.is_some() {
-        remove_own(base)?;
+        remove_own_locks(base)?;
     }
-    let mut held = Held { folders: Vec::new(), _base: system };
-    for store in [RELATIONS, OBJECTIVES] {
+    let mut held = StoreLock { folders: Vec::new(), _base: system };
+    for store in [RELATIONS_FILE, OBJECTIVES_FILE] {
         let path = base.join(format!("{store}.lock"));
-        make(&path, clock)?;
+        take_lock_folder(&path, clock)?;
         held.folders.push(path);
         step::done();
     }
     Ok(held)
 }
 
-impl Drop for Held {
+impl Drop for StoreLock {
     fn drop(&mut self) {
         for path in &self.folders {
             let _ = fs::remove_dir(path);
@@ -66,8 +66,8 @@ fn lock_folder(base: &Path) -> io::Result<Option<File>> {
 }
 
 /// Removes lock folders of a killed Steno process. Only the holder of the system lock may do this.
-fn remove_own(base: &Path) -> Result<(), FileError> {
-    for store in [RELATIONS, OBJECTIVES] {
+fn remove_own_locks(base: &Path) -> Result<(), FileError> {
+    for store in [RELATIONS_FILE, OBJECTIVES_FILE] {
         let path = base.join(format!("{store}.lock"));
         if is_ours(&path) {
             fs::remove_dir(&path).on("remove", &path)?;
@@ -79,7 +79,7 @@ fn remove_own(base: &Path) -> Result<(), FileError> {
 #[cfg(unix)]
 fn is_ours(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
-    fs::symlink_metadata(path).is_ok_and(|data| data.is_dir() && data.mode() & STICKY != 0)
+    fs::symlink_metadata(path).is_ok_and(|data| data.is_dir() && data.mode() & STICKY_BIT != 0)
 }
 
 #[cfg(not(unix))]
@@ -88,21 +88,21 @@ fn is_ours(_path: &Path) -> bool {
 }
 
 /// Creates a lock folder with Steno's mode.
-fn create(path: &Path) -> io::Result<()> {
+fn create_lock_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, STICKY | 0o700);
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, STICKY_BIT | 0o700);
     builder.create(path)
 }
 
-fn make(path: &Path, clock: &Clock) -> Result<(), ThreadError> {
-    let mut waits = WAITS.iter();
+fn take_lock_folder(path: &Path, clock: &Clock) -> Result<(), ThreadError> {
+    let mut waits = RETRY_DELAYS_MS.iter();
     loop {
-        match create(path) {
+        match create_lock_folder(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             other => return Ok(other.on("create folder", path)?),
         }
-        if is_stale(path, clock) && fs::remove_dir(path).is_ok() {
+        if is_stale_lock(path, clock) && fs::remove_dir(path).is_ok() {
             continue;
         }
         let Some(wait) = waits.next() else {
@@ -112,12 +112,12 @@ fn make(path: &Path, clock: &Clock) -> Result<(), ThreadError> {
     }
 }
 
-fn is_stale(path: &Path, clock: &Clock) -> bool {
+fn is_stale_lock(path: &Path, clock: &Clock) -> bool {
     let now = SystemTime::from(clock.now().instant());
     let age = fs::metadata(path)
         .and_then(|data| data.modified())
         .map(|time| now.duration_since(time).unwrap_or_default());
-    age.is_ok_and(|age| age > STALE)
+    age.is_ok_and(|age| age > STALE_LOCK_AGE)
 }
 
 #[cfg(test)]
@@ -135,11 +135,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let lock = dir.path().join("objectives.json.lock");
         fs::create_dir(&lock).unwrap();
-        let error = take(dir.path(), &later(0)).err().unwrap();
+        let error = lock_stores(dir.path(), &later(0)).err().unwrap();
         assert_eq!(error.code(), "T501");
         let left: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|item| item.unwrap()).collect();
         assert_eq!(left.len(), 1, "{left:?}");
-        drop(take(dir.path(), &later(12)).unwrap());
+        drop(lock_stores(dir.path(), &later(12)).unwrap());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
@@ -147,11 +147,11 @@ mod tests {
     #[test]
     fn what_a_killed_one_of_us_held_is_free_at_once() {
         let dir = tempfile::tempdir().unwrap();
-        let mut held = take(dir.path(), &later(0)).unwrap();
+        let mut held = lock_stores(dir.path(), &later(0)).unwrap();
         let folders = std::mem::take(&mut held.folders);
         drop(held);
         assert!(folders.iter().all(|path| path.is_dir()));
-        drop(take(dir.path(), &later(0)).unwrap());
+        drop(lock_stores(dir.path(), &later(0)).unwrap());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }

@@ -5,23 +5,23 @@ use std::path::Path;
 use serde_json::json;
 
 use super::assets::storage_path;
-use super::copy::{Origin, shown};
-use super::draft::Draft;
-use super::error::{ThreadError, Warning};
-use super::id::Id;
-use super::store::{THREADS, ThreadStore};
-use super::words::{Binding, Operator};
+use super::draft::StoreDraft;
+use super::error::{ThreadError, ThreadWarning};
+use super::file_copy::{ThreadCopier, slash_path};
+use super::id::LeslieId;
+use super::store::{THREADS_FOLDER, ThreadStore};
+use super::vocabulary::{Operator, ReferenceBinding};
 use crate::timestamp::Timestamp;
 
 /// A request to add a reference.
 #[derive(Clone, Debug)]
-pub struct Reference {
+pub struct ReferenceRequest {
     /// The thread that references.
     pub from: String,
     /// The referenced thread.
     pub target: String,
     /// Whether the target's files are copied.
-    pub binding: Binding,
+    pub binding: ReferenceBinding,
     /// Paths to copy; all if empty.
     pub scope: Option<Vec<String>>,
     /// Who requests it.
@@ -30,7 +30,7 @@ pub struct Reference {
 
 /// A reference that was added.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Referenced {
+pub struct AddedReference {
     /// Its id.
     pub id: String,
     /// When the target's files were copied, if they were.
@@ -38,35 +38,38 @@ pub struct Referenced {
     /// The copied files, relative to the project's folder.
     pub copied: Vec<String>,
     /// What was skipped.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<ThreadWarning>,
 }
 
 impl ThreadStore {
     /// Adds a reference to a thread. A missing target is only a warning.
-    pub fn reference(&self, reference: &Reference) -> Result<Referenced, ThreadError> {
-        self.change(|draft| {
+    pub fn add_reference(
+        &self,
+        reference: &ReferenceRequest,
+    ) -> Result<AddedReference, ThreadError> {
+        self.change_stores(|draft| {
             let made = draft.add_reference(reference)?;
-            Ok(Referenced { warnings: std::mem::take(&mut draft.warnings), ..made })
+            Ok(AddedReference { warnings: std::mem::take(&mut draft.warnings), ..made })
         })
     }
 }
 
-impl Draft {
+impl StoreDraft {
     /// Adds a reference. Warnings are collected in the draft.
     pub(super) fn add_reference(
         &mut self,
-        reference: &Reference,
-    ) -> Result<Referenced, ThreadError> {
-        let from = self.thread(&reference.from)?.id.clone();
+        reference: &ReferenceRequest,
+    ) -> Result<AddedReference, ThreadError> {
+        let from = self.thread_mut(&reference.from)?.id.clone();
         let target = self.relations.threads.get(reference.target.as_str());
         let target = target.map(|thread| thread.id.clone());
-        let (id, mut snapshot, mut copied) = (self.operation_id("ref")?, None, Vec::new());
+        let (id, mut snapshot, mut copied) = (self.new_operation_id("ref")?, None, Vec::new());
         match &target {
-            None => self.warnings.push(Warning::TargetNotFound(reference.target.clone())),
+            None => self.warnings.push(ThreadWarning::TargetNotFound(reference.target.clone())),
             Some(target) => {
-                self.link(&from, target)?;
-                if reference.binding == Binding::Frozen {
-                    copied = self.freeze(&from, target, reference)?;
+                self.link_threads(&from, target)?;
+                if reference.binding == ReferenceBinding::Frozen {
+                    copied = self.copy_target_files(&from, target, reference)?;
                     snapshot = Some(self.now);
                 }
             }
@@ -79,35 +82,35 @@ impl Draft {
             ("scope", json!(scope)),
             ("binding", json!(reference.binding)),
         ];
-        self.record("reference", reference.operator, params)?;
-        Ok(Referenced { id, snapshot, copied, warnings: Vec::new() })
+        self.record_operation("reference", reference.operator, params)?;
+        Ok(AddedReference { id, snapshot, copied, warnings: Vec::new() })
     }
 
-    fn link(&mut self, from: &Id, target: &Id) -> Result<(), ThreadError> {
+    fn link_threads(&mut self, from: &LeslieId, target: &LeslieId) -> Result<(), ThreadError> {
         if self.relations.leads_to(target, from) {
             let (from, target) = (from.to_string(), target.to_string());
             return Err(ThreadError::Circular { from, target });
         }
-        self.relations.refer(from, target);
+        self.relations.add_reference(from, target);
         Ok(())
     }
 
     /// Copies the target's files, and returns their paths.
-    fn freeze(
+    fn copy_target_files(
         &mut self,
-        from: &Id,
-        target: &Id,
-        reference: &Reference,
+        from: &LeslieId,
+        target: &LeslieId,
+        reference: &ReferenceRequest,
     ) -> Result<Vec<String>, ThreadError> {
         let inherited = Path::new("context/inherited").join(target.as_str());
-        let to = Path::new(THREADS).join(from.as_str()).join(inherited);
-        self.staging.folder(&to)?;
-        let folder = self.folder(target)?;
+        let to = Path::new(THREADS_FOLDER).join(from.as_str()).join(inherited);
+        self.staging.create_folder(&to)?;
+        let folder = self.thread_folder(target)?;
         if !folder.exists() {
             return Ok(Vec::new());
         }
         let (staging, warnings) = (&self.staging, &mut self.warnings);
-        let mut origin = Origin { folder: &folder, staging, warnings };
+        let mut origin = ThreadCopier { folder: &folder, staging, warnings };
         let copy = format!("{}/context/inherited/{target}", storage_path(from));
         let scope = reference.scope.as_deref().unwrap_or_default();
         if scope.is_empty() {
@@ -116,8 +119,8 @@ impl Draft {
         }
         let mut copied = Vec::new();
         for path in scope {
-            if let Some(path) = origin.copy(path, &to)? {
-                copied.push(shown(&Path::new(&copy).join(path)));
+            if let Some(path) = origin.copy_path(path, &to)? {
+                copied.push(slash_path(&Path::new(&copy).join(path)));
             }
         }
         Ok(copied)

@@ -3,35 +3,35 @@
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use super::fields::{Fields, Invalid};
-use super::id::Id;
-use super::links::Links;
-use super::words::{Executor, Operator, Status};
-use crate::json::{Object, Style, Value};
+use super::fields::{InvalidField, StrictFields};
+use super::id::LeslieId;
+use super::links::ThreadLinks;
+use super::vocabulary::{Executor, Operator, ThreadStatus};
+use crate::json::{JsonStyle, Object, Value};
 use crate::timestamp::Timestamp;
 
 /// The version that is written to both stores.
-pub(super) const VERSION: &str = "1.0";
+pub(super) const STORE_VERSION: &str = "1.0";
 
 /// The content of `thread_relations.json`. Unknown fields are kept.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Relations {
+pub struct ThreadRelations {
     /// The version of the format.
     pub version: String,
-    metadata: Metadata,
+    metadata: RelationsMetadata,
     /// The threads, in the order of creation.
-    pub threads: IndexMap<Id, Thread>,
+    pub threads: IndexMap<LeslieId, Thread>,
     /// The operations, oldest first.
-    pub operations: Vec<Operation>,
+    pub operations: Vec<ThreadOperation>,
     /// The links of each thread.
     #[serde(rename = "relations")]
-    pub links: IndexMap<Id, Links>,
+    pub links: IndexMap<LeslieId, ThreadLinks>,
     #[serde(flatten)]
     extra: Object,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct Metadata {
+struct RelationsMetadata {
     last_updated: Timestamp,
     thread_count: usize,
     #[serde(flatten)]
@@ -42,20 +42,20 @@ struct Metadata {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Thread {
     /// Its id.
-    pub id: Id,
+    pub id: LeslieId,
     /// The goal.
     pub title: String,
     /// The objective's id.
-    pub objective: Id,
+    pub objective: LeslieId,
     /// When it was spawned.
     pub created_at: Timestamp,
     /// The current status.
-    pub status: Status,
+    pub status: ThreadStatus,
     /// Tags.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
     /// The thread that this one was spawned from.
-    pub parent_id: Option<Id>,
+    pub parent_id: Option<LeslieId>,
     /// The thread's folder as leslie states it. Steno derives the folder from the id and ignores this field.
     pub storage_path: String,
     /// Who works on it.
@@ -72,7 +72,7 @@ pub struct Thread {
 
 /// One operation on threads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Operation {
+pub struct ThreadOperation {
     /// Its id.
     pub id: String,
     /// When it was done.
@@ -88,12 +88,13 @@ pub struct Operation {
     pub extra: Object,
 }
 
-impl Relations {
+impl ThreadRelations {
     /// Makes a store without threads.
-    pub fn empty(now: Timestamp) -> Self {
-        let metadata = Metadata { last_updated: now, thread_count: 0, extra: Object::new() };
+    pub fn new(now: Timestamp) -> Self {
+        let metadata =
+            RelationsMetadata { last_updated: now, thread_count: 0, extra: Object::new() };
         Self {
-            version: VERSION.to_owned(),
+            version: STORE_VERSION.to_owned(),
             metadata,
             threads: IndexMap::new(),
             operations: Vec::new(),
@@ -103,33 +104,35 @@ impl Relations {
     }
 
     /// Parses the file, and checks everything that leslie's schema checks.
-    pub fn from_value(value: Value) -> Result<Self, Invalid> {
-        let mut fields = Fields::new(value, "")?;
-        let mut metadata = fields.fields("metadata")?;
-        let threads = fields.each("threads")?.into_iter();
-        let operations = fields.list("operations")?.into_iter().enumerate();
-        let links = fields.each("relations")?.into_iter();
+    pub fn from_value(value: Value) -> Result<Self, InvalidField> {
+        let mut fields = StrictFields::new(value, "")?;
+        let mut metadata = fields.take_fields("metadata")?;
+        let threads = fields.take_each("threads")?.into_iter();
+        let operations = fields.take_list("operations")?.into_iter().enumerate();
+        let links = fields.take_each("relations")?.into_iter();
         Ok(Self {
-            version: fields.text("version")?,
-            metadata: Metadata {
-                last_updated: metadata.time("last_updated")?,
-                thread_count: metadata.count("thread_count")?,
-                extra: metadata.rest(),
+            version: fields.take_text("version")?,
+            metadata: RelationsMetadata {
+                last_updated: metadata.take_time("last_updated")?,
+                thread_count: metadata.take_count("thread_count")?,
+                extra: metadata.into_rest(),
             },
             threads: threads
-                .map(|(id, fields)| Thread::take(id, fields))
+                .map(|(id, fields)| Thread::from_fields(id, fields))
                 .collect::<Result<_, _>>()?,
             operations: operations
-                .map(|(index, value)| Operation::take(index, value))
+                .map(|(index, value)| ThreadOperation::from_item(index, value))
                 .collect::<Result<_, _>>()?,
-            links: links.map(|(id, fields)| Links::take(id, fields)).collect::<Result<_, _>>()?,
-            extra: fields.rest(),
+            links: links
+                .map(|(id, fields)| ThreadLinks::from_fields(id, fields))
+                .collect::<Result<_, _>>()?,
+            extra: fields.into_rest(),
         })
     }
 
     /// Renders the file.
-    pub fn print(&self) -> String {
-        Style::PRETTY.print(self) + "\n"
+    pub fn to_json(&self) -> String {
+        JsonStyle::PRETTY.print(self) + "\n"
     }
 
     /// Updates the time and the count in the metadata.
@@ -140,49 +143,52 @@ impl Relations {
 }
 
 impl Thread {
-    fn take(key: Id, mut fields: Fields) -> Result<(Id, Self), Invalid> {
+    fn from_fields(
+        key: LeslieId,
+        mut fields: StrictFields,
+    ) -> Result<(LeslieId, Self), InvalidField> {
         let thread = Self {
-            id: fields.parsed("id", "an id")?,
-            title: fields.text("title")?,
-            objective: fields.parsed("objective", "an id")?,
-            created_at: fields.time("created_at")?,
-            status: fields.status()?,
-            tags: fields.optional_texts("tags")?,
-            parent_id: fields.optional_id("parent_id")?,
-            storage_path: fields.text("storage_path")?,
-            executor: fields.parsed("executor", "human, agent or system")?,
-            updated_at: fields.time("updated_at")?,
-            session_id: fields.optional_text("session_id")?,
+            id: fields.take_parsed("id", "an id")?,
+            title: fields.take_text("title")?,
+            objective: fields.take_parsed("objective", "an id")?,
+            created_at: fields.take_time("created_at")?,
+            status: fields.take_status()?,
+            tags: fields.take_optional_texts("tags")?,
+            parent_id: fields.take_optional_id("parent_id")?,
+            storage_path: fields.take_text("storage_path")?,
+            executor: fields.take_parsed("executor", "human, agent or system")?,
+            updated_at: fields.take_time("updated_at")?,
+            session_id: fields.take_optional_text("session_id")?,
             extra: Object::new(),
         };
         if thread.id != key {
-            return Err(fields.invalid("id", "the thread's key"));
+            return Err(fields.invalid_field("id", "the thread's key"));
         }
-        Ok((key, Self { extra: fields.rest(), ..thread }))
+        Ok((key, Self { extra: fields.into_rest(), ..thread }))
     }
 }
 
-impl Operation {
-    fn take(index: usize, value: Value) -> Result<Self, Invalid> {
-        let mut fields = Fields::new(value, format!("operations[{index}]"))?;
+impl ThreadOperation {
+    fn from_item(index: usize, value: Value) -> Result<Self, InvalidField> {
+        let mut fields = StrictFields::new(value, format!("operations[{index}]"))?;
         Ok(Self {
-            id: fields.text("id")?,
-            timestamp: fields.time("timestamp")?,
-            command: fields.text("command")?,
-            operator: fields.parsed("operator", "user, system or agent")?,
-            params: fields.fields("params")?.rest(),
-            extra: fields.rest(),
+            id: fields.take_text("id")?,
+            timestamp: fields.take_time("timestamp")?,
+            command: fields.take_text("command")?,
+            operator: fields.take_parsed("operator", "user, system or agent")?,
+            params: fields.take_fields("params")?.into_rest(),
+            extra: fields.into_rest(),
         })
     }
 }
 
-impl Fields {
+impl StrictFields {
     /// Takes a thread's status. `pending`, an old name, is active.
-    fn status(&mut self) -> Result<Status, Invalid> {
-        let text = self.text("status")?;
+    fn take_status(&mut self) -> Result<ThreadStatus, InvalidField> {
+        let text = self.take_text("status")?;
         match text.as_str() {
-            "pending" => Ok(Status::Active),
-            other => other.parse().map_err(|_| self.invalid("status", "a status")),
+            "pending" => Ok(ThreadStatus::Active),
+            other => other.parse().map_err(|_| self.invalid_field("status", "a status")),
         }
     }
 }

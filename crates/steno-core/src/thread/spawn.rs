@@ -4,21 +4,23 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::assets::{PLACES, storage_path};
-use super::copy::Origin;
-use super::draft::Draft;
-use super::error::{ThreadError, Warning};
-use super::id::Id;
+use super::assets::{ASSET_PATHS, storage_path};
+use super::draft::StoreDraft;
+use super::error::{ThreadError, ThreadWarning};
+use super::file_copy::ThreadCopier;
+use super::id::LeslieId;
 use super::objectives::Objective;
-use super::reference::Reference;
+use super::reference::ReferenceRequest;
 use super::relations::Thread;
-use super::store::{THREADS, TRANSCRIPTS, ThreadStore};
-use super::words::{Binding, Executor, Inherit, ObjectiveStatus, Operator, Status};
+use super::store::{THREADS_FOLDER, TRANSCRIPTS_FOLDER, ThreadStore};
+use super::vocabulary::{
+    Executor, Inheritance, ObjectiveStatus, Operator, ReferenceBinding, ThreadStatus,
+};
 use crate::json::Object;
 
 /// A request to spawn a thread.
 #[derive(Clone, Debug)]
-pub struct Spawn {
+pub struct SpawnRequest {
     /// The goal.
     pub intent: String,
     /// The objective's id.
@@ -26,7 +28,7 @@ pub struct Spawn {
     /// The parent thread.
     pub parent: Option<String>,
     /// What it inherits from its parent.
-    pub inherit: Inherit,
+    pub inherit: Inheritance,
     /// The paths that it inherits if `inherit` is partial.
     pub scope: Vec<String>,
     /// The threads that it references.
@@ -41,21 +43,21 @@ pub struct Spawn {
 
 /// A thread that was spawned.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Spawned {
+pub struct SpawnedThread {
     /// The thread.
     pub thread: Thread,
     /// What was skipped.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<ThreadWarning>,
 }
 
-impl Spawn {
+impl SpawnRequest {
     /// A request by the user for a thread without a parent, to be worked on by an agent.
     pub fn new(intent: impl Into<String>, objective: impl Into<String>) -> Self {
         Self {
             intent: intent.into(),
             objective: objective.into(),
             parent: None,
-            inherit: Inherit::None,
+            inherit: Inheritance::None,
             scope: Vec::new(),
             references: Vec::new(),
             tags: Some(Vec::new()),
@@ -71,9 +73,9 @@ impl ThreadStore {
         if title.is_empty() {
             return Err(ThreadError::Empty("title"));
         }
-        self.change(|draft| {
+        self.change_stores(|draft| {
             let objective = Objective {
-                id: draft.item_id("obj")?,
+                id: draft.new_item_id("obj")?,
                 title: title.to_owned(),
                 created_at: draft.now,
                 updated_at: draft.now,
@@ -82,55 +84,55 @@ impl ThreadStore {
                 extra: Object::new(),
             };
             let log = Path::new("logs").join(objective.id.as_str()).join("objective.log");
-            draft.append(&log, &created_line(&objective))?;
+            draft.append_line(&log, &created_line(&objective))?;
             draft.objectives.objectives.insert(objective.id.clone(), objective.clone());
             Ok(objective)
         })
     }
 
     /// The folder of an objective's logs.
-    pub fn log_folder(&self, objective: &Id) -> PathBuf {
-        self.base().join("logs").join(objective.as_str())
+    pub fn log_folder(&self, objective: &LeslieId) -> PathBuf {
+        self.base_folder().join("logs").join(objective.as_str())
     }
 
     /// Spawns a thread, creates its folder, and copies what it inherits and references.
-    pub fn spawn(&self, spawn: &Spawn) -> Result<Spawned, ThreadError> {
+    pub fn spawn_thread(&self, spawn: &SpawnRequest) -> Result<SpawnedThread, ThreadError> {
         if spawn.intent.is_empty() {
             return Err(ThreadError::Empty("intent"));
         }
-        self.change(|draft| {
+        self.change_stores(|draft| {
             let thread = draft.add_thread(spawn)?;
-            draft.make_folder(spawn, &thread)?;
+            draft.create_thread_folder(spawn, &thread)?;
             for target in &spawn.references {
-                draft.add_reference(&Reference {
+                draft.add_reference(&ReferenceRequest {
                     from: thread.id.to_string(),
                     target: target.clone(),
-                    binding: Binding::Frozen,
+                    binding: ReferenceBinding::Frozen,
                     scope: None,
                     operator: spawn.operator,
                 })?;
             }
-            Ok(Spawned { thread, warnings: std::mem::take(&mut draft.warnings) })
+            Ok(SpawnedThread { thread, warnings: std::mem::take(&mut draft.warnings) })
         })
     }
 }
 
-impl Draft {
-    fn add_thread(&mut self, spawn: &Spawn) -> Result<Thread, ThreadError> {
+impl StoreDraft {
+    fn add_thread(&mut self, spawn: &SpawnRequest) -> Result<Thread, ThreadError> {
         let unknown = || ThreadError::ObjectiveNotFound(spawn.objective.clone());
         let objective = self.objectives.objectives.get(spawn.objective.as_str());
         let objective = objective.ok_or_else(unknown)?.id.clone();
         let parent = match &spawn.parent {
-            Some(parent) => Some(self.thread(parent)?.id.clone()),
+            Some(parent) => Some(self.thread_mut(parent)?.id.clone()),
             None => None,
         };
-        let id = self.item_id("thread")?;
+        let id = self.new_item_id("thread")?;
         let thread = Thread {
             id: id.clone(),
             title: spawn.intent.clone(),
             objective: objective.clone(),
             created_at: self.now,
-            status: Status::Active,
+            status: ThreadStatus::Active,
             tags: spawn.tags.clone(),
             parent_id: parent.clone(),
             storage_path: storage_path(&id),
@@ -140,9 +142,9 @@ impl Draft {
             extra: Object::new(),
         };
         self.relations.threads.insert(id.clone(), thread.clone());
-        self.relations.links_of(&id);
+        self.relations.links_mut(&id);
         if let Some(parent) = &parent {
-            self.relations.descend(&id, parent);
+            self.relations.add_child(&id, parent);
         }
         self.touch_objective(&objective);
         let params = [
@@ -153,31 +155,35 @@ impl Draft {
             ("inherit", json!(spawn.inherit)),
             ("inherit_scope", json!(spawn.scope)),
         ];
-        self.record("spawn", spawn.operator, params)?;
+        self.record_operation("spawn", spawn.operator, params)?;
         Ok(thread)
     }
 
-    fn make_folder(&mut self, spawn: &Spawn, thread: &Thread) -> Result<(), ThreadError> {
-        let to = Path::new(THREADS).join(thread.id.as_str());
-        for folder in ["context/inherited", "context/live", TRANSCRIPTS] {
-            self.staging.folder(&to.join(folder))?;
+    fn create_thread_folder(
+        &mut self,
+        spawn: &SpawnRequest,
+        thread: &Thread,
+    ) -> Result<(), ThreadError> {
+        let to = Path::new(THREADS_FOLDER).join(thread.id.as_str());
+        for folder in ["context/inherited", "context/live", TRANSCRIPTS_FOLDER] {
+            self.staging.create_folder(&to.join(folder))?;
         }
         let Some(parent) = &thread.parent_id else {
             return Ok(());
         };
-        let folder = self.folder(parent)?;
+        let folder = self.thread_folder(parent)?;
         let (staging, warnings) = (&self.staging, &mut self.warnings);
-        let mut origin = Origin { folder: &folder, staging, warnings };
+        let mut origin = ThreadCopier { folder: &folder, staging, warnings };
         match spawn.inherit {
-            Inherit::None => {}
-            Inherit::Full => {
-                for (path, _) in PLACES {
-                    origin.copy(path, &to)?;
+            Inheritance::None => {}
+            Inheritance::Full => {
+                for (path, _) in ASSET_PATHS {
+                    origin.copy_path(path, &to)?;
                 }
             }
-            Inherit::Partial => {
+            Inheritance::Partial => {
                 for path in &spawn.scope {
-                    origin.copy(path, &to)?;
+                    origin.copy_path(path, &to)?;
                 }
             }
         }
@@ -191,19 +197,19 @@ fn created_line(objective: &Objective) -> String {
         "level=info msg=\"Objective created\" objectiveId={} threadId=objective time={} title={}",
         objective.id,
         objective.created_at,
-        log_value(&objective.title)
+        quote_log_value(&objective.title)
     )
 }
 
 /// Formats a value for a log line: quoted if it has spaces or `=`, always on one line.
-fn log_value(text: &str) -> String {
+fn quote_log_value(text: &str) -> String {
     if !text.contains(|c: char| c.is_whitespace() || c == '=') {
         return text.to_owned();
     }
-    format!("\"{}\"", one_line(&text.replace('"', "\\\"")))
+    format!("\"{}\"", escape_line_breaks(&text.replace('"', "\\\"")))
 }
 
 /// Replaces line breaks with `\n` and `\r` escapes.
-pub(super) fn one_line(text: &str) -> String {
+pub(super) fn escape_line_breaks(text: &str) -> String {
     text.replace('\n', "\\n").replace('\r', "\\r")
 }

@@ -5,14 +5,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::commit;
-use super::draft::Draft;
+use super::draft::StoreDraft;
 use super::error::{StoreProblem, ThreadError};
-use super::fields::Invalid;
-use super::id::{Id, IdSource};
+use super::fields::InvalidField;
+use super::id::{IdSource, LeslieId};
 use super::lock;
-use super::objectives::{Objective, Objectives};
-use super::relations::{Relations, Thread};
-use super::words::Status;
+use super::objectives::{Objective, ObjectiveList};
+use super::relations::{Thread, ThreadRelations};
+use super::vocabulary::ThreadStatus;
 use crate::durable::{OnPath, create_private_dir, remove_leftovers};
 use crate::format::leslie;
 use crate::json::Value;
@@ -21,12 +21,12 @@ use crate::session::Transcript;
 use crate::timestamp::{Clock, Timestamp};
 
 /// The folder in a project that has the stores and the threads.
-pub(super) const BASE: &str = ".leslie";
-pub(super) const RELATIONS: &str = "thread_relations.json";
-pub(super) const OBJECTIVES: &str = "objectives.json";
-pub(super) const THREADS: &str = "threads";
+pub(super) const BASE_FOLDER: &str = ".leslie";
+pub(super) const RELATIONS_FILE: &str = "thread_relations.json";
+pub(super) const OBJECTIVES_FILE: &str = "objectives.json";
+pub(super) const THREADS_FOLDER: &str = "threads";
 /// Folder of a thread's transcripts.
-pub(super) const TRANSCRIPTS: &str = ".meta/transcripts";
+pub(super) const TRANSCRIPTS_FOLDER: &str = ".meta/transcripts";
 
 /// The threads of one project, in the `.leslie` folder of `root`.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ pub struct ThreadStore {
 }
 
 /// A store's file, parsed.
-pub(super) struct Loaded<T> {
+pub(super) struct LoadedStore<T> {
     pub(super) value: T,
     /// Why the backup was used instead of the file.
     pub(super) problem: Option<StoreProblem>,
@@ -58,34 +58,37 @@ impl ThreadStore {
 
     /// Whether a store or a backup of one exists.
     pub fn exists(&self) -> bool {
-        let base = self.base();
+        let base = self.base_folder();
         let is_there = |name: &&str| {
             let path = base.join(name);
-            path.exists() || backup(&path).exists()
+            path.exists() || backup_path(&path).exists()
         };
-        [RELATIONS, OBJECTIVES].iter().any(is_there) || commit::is_pending(&base)
+        [RELATIONS_FILE, OBJECTIVES_FILE].iter().any(is_there) || commit::is_commit_pending(&base)
     }
 
     /// Creates the stores that are missing. Writes nothing if both exist.
     pub fn init(&self) -> Result<(), ThreadError> {
-        let base = self.base();
-        let exists = [RELATIONS, OBJECTIVES, THREADS].iter().all(|name| base.join(name).exists());
-        if exists && !commit::is_pending(&base) {
+        let base = self.base_folder();
+        let exists = [RELATIONS_FILE, OBJECTIVES_FILE, THREADS_FOLDER]
+            .iter()
+            .all(|name| base.join(name).exists());
+        if exists && !commit::is_commit_pending(&base) {
             return Ok(());
         }
-        self.change(|draft| Ok(draft.staging.folder(Path::new(THREADS))?))
+        self.change_stores(|draft| Ok(draft.staging.create_folder(Path::new(THREADS_FOLDER))?))
     }
 
     /// Reads threads, operations and links.
-    pub fn relations(&self) -> Result<Relations, ThreadError> {
-        self.recover()?;
-        let loaded = load(&self.base().join(RELATIONS), Relations::from_value)?;
-        Ok(loaded.map_or_else(|| Relations::empty(self.now()), |loaded| loaded.value))
+    pub fn load_relations(&self) -> Result<ThreadRelations, ThreadError> {
+        self.recover_commit()?;
+        let loaded =
+            load_store(&self.base_folder().join(RELATIONS_FILE), ThreadRelations::from_value)?;
+        Ok(loaded.map_or_else(|| ThreadRelations::new(self.now()), |loaded| loaded.value))
     }
 
     /// Lists the threads with a status, or all, oldest first.
-    pub fn threads(&self, status: Option<Status>) -> Result<Vec<Thread>, ThreadError> {
-        let threads = self.relations()?.threads.into_values();
+    pub fn list_threads(&self, status: Option<ThreadStatus>) -> Result<Vec<Thread>, ThreadError> {
+        let threads = self.load_relations()?.threads.into_values();
         let has_status = |thread: &Thread| status.is_none_or(|status| status == thread.status);
         let mut threads: Vec<_> = threads.filter(has_status).collect();
         threads.sort_by_key(|thread| thread.created_at.instant());
@@ -94,14 +97,15 @@ impl ThreadStore {
 
     /// Returns one thread; an error if it does not exist.
     pub fn thread(&self, id: &str) -> Result<Thread, ThreadError> {
-        let thread = self.relations()?.threads.shift_remove(id);
+        let thread = self.load_relations()?.threads.shift_remove(id);
         thread.ok_or_else(|| ThreadError::ThreadNotFound(id.to_owned()))
     }
 
     /// Lists all objectives, oldest first.
-    pub fn objectives(&self) -> Result<Vec<Objective>, ThreadError> {
-        self.recover()?;
-        let loaded = load(&self.base().join(OBJECTIVES), Objectives::from_value)?;
+    pub fn list_objectives(&self) -> Result<Vec<Objective>, ThreadError> {
+        self.recover_commit()?;
+        let loaded =
+            load_store(&self.base_folder().join(OBJECTIVES_FILE), ObjectiveList::from_value)?;
         let known = loaded.map(|loaded| loaded.value.objectives).unwrap_or_default();
         let mut objectives: Vec<_> = known.into_values().collect();
         objectives.sort_by_key(|objective| objective.created_at.instant());
@@ -110,27 +114,31 @@ impl ThreadStore {
 
     /// Returns one objective; an error if it does not exist.
     pub fn objective(&self, id: &str) -> Result<Objective, ThreadError> {
-        let found = self.objectives()?.into_iter().find(|objective| objective.id.as_str() == id);
+        let found =
+            self.list_objectives()?.into_iter().find(|objective| objective.id.as_str() == id);
         found.ok_or_else(|| ThreadError::ObjectiveNotFound(id.to_owned()))
     }
 
     /// Problems of stores that were read from their backups because the files cannot be parsed. The next change
     /// repairs them.
     pub fn problems(&self) -> Result<Vec<Problem>, ThreadError> {
-        self.recover()?;
-        let (threads, objectives) = (self.base().join(RELATIONS), self.base().join(OBJECTIVES));
-        let of_threads = load(&threads, Relations::from_value)?.and_then(|it| it.problem);
-        let of_objectives = load(&objectives, Objectives::from_value)?.and_then(|it| it.problem);
+        self.recover_commit()?;
+        let (threads, objectives) =
+            (self.base_folder().join(RELATIONS_FILE), self.base_folder().join(OBJECTIVES_FILE));
+        let of_threads =
+            load_store(&threads, ThreadRelations::from_value)?.and_then(|it| it.problem);
+        let of_objectives =
+            load_store(&objectives, ObjectiveList::from_value)?.and_then(|it| it.problem);
         let found = [(threads, of_threads), (objectives, of_objectives)];
         let problems = found.into_iter().filter_map(|(path, problem)| {
-            Some(Problem::of(&path, format_args!("{}; its backup is used", problem?)))
+            Some(Problem::for_file(&path, format_args!("{}; its backup is used", problem?)))
         });
         Ok(problems.collect())
     }
 
     /// The folder of a thread's transcripts.
-    pub fn transcripts(&self, id: &Id) -> PathBuf {
-        self.base().join(THREADS).join(id.as_str()).join(TRANSCRIPTS)
+    pub fn transcripts_folder(&self, id: &LeslieId) -> PathBuf {
+        self.base_folder().join(THREADS_FOLDER).join(id.as_str()).join(TRANSCRIPTS_FOLDER)
     }
 
     /// Writes a transcript of a thread, one file per unit, and returns the paths.
@@ -139,26 +147,26 @@ impl ThreadStore {
         id: &str,
         transcript: &Transcript,
     ) -> Result<Vec<PathBuf>, ThreadError> {
-        let folder = self.folder(&self.thread(id)?.id)?;
-        let transcripts = folder.join(TRANSCRIPTS);
-        if !commit::has_real_folders(&folder, TRANSCRIPTS) {
+        let folder = self.thread_folder(&self.thread(id)?.id)?;
+        let transcripts = folder.join(TRANSCRIPTS_FOLDER);
+        if !commit::has_real_folders(&folder, TRANSCRIPTS_FOLDER) {
             return Err(ThreadError::NotAFolder(transcripts));
         }
         remove_leftovers(&transcripts);
-        Ok(leslie::write(transcript, &transcripts, &self.clock)?)
+        Ok(leslie::write_units(transcript, &transcripts, &self.clock)?)
     }
 
     /// The folder of a thread. It may be missing; an error if it is not a real folder.
-    pub fn folder(&self, id: &Id) -> Result<PathBuf, ThreadError> {
-        let path = self.base().join(THREADS).join(id.as_str());
+    pub fn thread_folder(&self, id: &LeslieId) -> Result<PathBuf, ThreadError> {
+        let path = self.base_folder().join(THREADS_FOLDER).join(id.as_str());
         if fs::symlink_metadata(&path).is_ok_and(|data| !data.is_dir()) {
             return Err(ThreadError::NotAFolder(path));
         }
         Ok(path)
     }
 
-    pub(super) fn base(&self) -> PathBuf {
-        self.root.join(BASE)
+    pub(super) fn base_folder(&self) -> PathBuf {
+        self.root.join(BASE_FOLDER)
     }
 
     /// The current time in UTC, in milliseconds, as the stores state it.
@@ -169,58 +177,58 @@ impl ThreadStore {
     }
 
     /// Changes both stores and the threads' folders atomically.
-    pub(super) fn change<T>(
+    pub(super) fn change_stores<T>(
         &self,
-        work: impl FnOnce(&mut Draft) -> Result<T, ThreadError>,
+        work: impl FnOnce(&mut StoreDraft) -> Result<T, ThreadError>,
     ) -> Result<T, ThreadError> {
-        let base = self.base();
+        let base = self.base_folder();
         create_private_dir(&base)?;
-        let _held = lock::take(&base, &self.clock)?;
-        let mut draft = Draft::begin(self)?;
+        let _held = lock::lock_stores(&base, &self.clock)?;
+        let mut draft = StoreDraft::begin(self)?;
         let result = work(&mut draft)?;
         draft.commit()?;
         Ok(result)
     }
 
     /// Finishes a change that a crash interrupted.
-    fn recover(&self) -> Result<(), ThreadError> {
-        let base = self.base();
-        if commit::is_pending(&base) {
-            let _held = lock::take(&base, &self.clock)?;
-            commit::finish(&base)?;
+    fn recover_commit(&self) -> Result<(), ThreadError> {
+        let base = self.base_folder();
+        if commit::is_commit_pending(&base) {
+            let _held = lock::lock_stores(&base, &self.clock)?;
+            commit::finish_commit(&base)?;
         }
         Ok(())
     }
 }
 
 /// The path of a store's backup.
-pub(super) fn backup(path: &Path) -> PathBuf {
+pub(super) fn backup_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".bak");
     name.into()
 }
 
 /// Reads a store, or its backup if the file is missing or invalid; `None` if neither exists.
-pub(super) fn load<T>(
+pub(super) fn load_store<T>(
     path: &Path,
-    parse: fn(Value) -> Result<T, Invalid>,
-) -> Result<Option<Loaded<T>>, ThreadError> {
+    parse: fn(Value) -> Result<T, InvalidField>,
+) -> Result<Option<LoadedStore<T>>, ThreadError> {
     let parse =
         |bytes: &[u8]| -> Result<T, StoreProblem> { Ok(parse(serde_json::from_slice(bytes)?)?) };
-    let bytes = read(path)?;
+    let bytes = read_if_exists(path)?;
     let problem = match bytes.as_deref().map(parse) {
-        Some(Ok(value)) => return Ok(Some(Loaded { value, problem: None, damaged: None })),
+        Some(Ok(value)) => return Ok(Some(LoadedStore { value, problem: None, damaged: None })),
         Some(Err(problem)) => problem,
         None => StoreProblem::Missing,
     };
-    match read(&backup(path))?.as_deref().map(parse) {
-        Some(Ok(value)) => Ok(Some(Loaded { value, problem: Some(problem), damaged: bytes })),
+    match read_if_exists(&backup_path(path))?.as_deref().map(parse) {
+        Some(Ok(value)) => Ok(Some(LoadedStore { value, problem: Some(problem), damaged: bytes })),
         None if bytes.is_none() => Ok(None),
         _ => Err(ThreadError::Unreadable { path: path.to_owned(), source: problem }),
     }
 }
 
-pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, ThreadError> {
+pub(super) fn read_if_exists(path: &Path) -> Result<Option<Vec<u8>>, ThreadError> {
     match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         other => Ok(Some(other.on("read", path)?)),

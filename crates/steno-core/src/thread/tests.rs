@@ -53,7 +53,7 @@ impl Project {
     }
 
     fn spawn(&self, objective: &Objective, intent: &str) -> Thread {
-        self.store.spawn(&Spawn::new(intent, objective.id.as_str())).unwrap().thread
+        self.store.spawn_thread(&SpawnRequest::new(intent, objective.id.as_str())).unwrap().thread
     }
 }
 
@@ -83,23 +83,23 @@ pub(super) fn tree(root: &Path) -> Vec<String> {
     found
 }
 
-pub(super) fn reference(from: &Thread, target: &str) -> Reference {
-    Reference {
+pub(super) fn reference(from: &Thread, target: &str) -> ReferenceRequest {
+    ReferenceRequest {
         from: from.id.to_string(),
         target: target.to_owned(),
-        binding: Binding::Frozen,
+        binding: ReferenceBinding::Frozen,
         scope: Some(Vec::new()),
         operator: Operator::User,
     }
 }
 
-pub(super) fn lifecycle(thread: &Thread, action: Action) -> Lifecycle {
+pub(super) fn lifecycle(thread: &Thread, action: LifecycleAction) -> StatusChange {
     let thread = thread.id.to_string();
-    Lifecycle { thread, action, reason: None, operator: Operator::User }
+    StatusChange { thread, action, reason: None, operator: Operator::User }
 }
 
-pub(super) fn merge(sources: &[&Thread], target: &Thread) -> Merge {
-    Merge {
+pub(super) fn merge(sources: &[&Thread], target: &Thread) -> MergeRequest {
+    MergeRequest {
         sources: sources.iter().map(|thread| thread.id.to_string()).collect(),
         target: target.id.to_string(),
         scope: Vec::new(),

@@ -15,20 +15,20 @@ use serde::{Deserialize, Serialize};
 
 use super::commit::has_real_folders;
 use super::error::ThreadError;
-use super::id::Id;
+use super::id::LeslieId;
 use super::store::ThreadStore;
-use crate::durable::{FileError, OnPath, create_private_dir, parent, private_options};
-use crate::format::leslie::asks;
-use crate::json::Style;
+use crate::durable::{FileError, OnPath, create_private_dir, parent_folder, private_options};
+use crate::format::leslie::is_user_prompt;
+use crate::json::JsonStyle;
 use crate::session::Transcript;
 use crate::timestamp::Timestamp;
 
 /// Path of the worker file in a thread's folder.
-const WORKER: &str = ".meta/worker.json";
+const WORKER_FILE: &str = ".meta/worker.json";
 
 /// Number of attempts to take a lock before the thread counts as busy, and the delay between them.
-const LOCK_TRIES: usize = 20;
-const LOCK_PAUSE: Duration = Duration::from_millis(25);
+const MAX_LOCK_TRIES: usize = 20;
+const LOCK_RETRY_DELAY: Duration = Duration::from_millis(25);
 
 /// The state that a worker stores in its file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,14 +62,14 @@ impl ThreadStore {
     /// Starts work in a thread as the process `pid`. If another process works in it, waits or returns an error.
     pub fn begin_work(
         &self,
-        id: &Id,
+        id: &LeslieId,
         pid: u32,
         is_waiting: bool,
     ) -> Result<ThreadWorker, ThreadError> {
         let (file, path) = self.open_worker_file(id)?;
         if is_waiting {
             file.lock().on("lock", &path)?;
-        } else if !try_lock_for_a_while(&file, &path)? {
+        } else if !try_lock_with_retries(&file, &path)? {
             let worker = read_state(&file).unwrap_or_default();
             return Err(ThreadError::Busy { thread: id.to_string(), worker });
         }
@@ -78,8 +78,8 @@ impl ThreadStore {
     }
 
     /// Takes over from a killed worker, to finish its work; `None` if there is none.
-    pub fn take_over_killed(&self, id: &Id) -> Result<Option<ThreadWorker>, ThreadError> {
-        let path = self.folder(id)?.join(WORKER);
+    pub fn take_over_killed(&self, id: &LeslieId) -> Result<Option<ThreadWorker>, ThreadError> {
+        let path = self.thread_folder(id)?.join(WORKER_FILE);
         if fs::symlink_metadata(&path).map_or(0, |data| data.len()) == 0 {
             return Ok(None);
         }
@@ -92,8 +92,8 @@ impl ThreadStore {
     }
 
     /// Returns the state of the process that works in the thread; `None` if there is none.
-    pub fn worker(&self, id: &Id) -> Result<Option<WorkerState>, ThreadError> {
-        let path = self.folder(id)?.join(WORKER);
+    pub fn worker(&self, id: &LeslieId) -> Result<Option<WorkerState>, ThreadError> {
+        let path = self.thread_folder(id)?.join(WORKER_FILE);
         let Ok(file) = File::open(&path) else { return Ok(None) };
         if try_lock(&file, &path)? {
             return Ok(None);
@@ -101,14 +101,14 @@ impl ThreadStore {
         Ok(Some(read_state(&file).unwrap_or_default()))
     }
 
-    fn open_worker_file(&self, id: &Id) -> Result<(File, PathBuf), ThreadError> {
-        let folder = self.folder(id)?;
-        let path = folder.join(WORKER);
+    fn open_worker_file(&self, id: &LeslieId) -> Result<(File, PathBuf), ThreadError> {
+        let folder = self.thread_folder(id)?;
+        let path = folder.join(WORKER_FILE);
         let is_link = fs::symlink_metadata(&path).is_ok_and(|data| !data.is_file());
         if is_link || !has_real_folders(&folder, ".meta") {
             return Err(ThreadError::NotAFolder(path));
         }
-        create_private_dir(parent(&path))?;
+        create_private_dir(parent_folder(&path))?;
         let mut options = private_options();
         let file = options.read(true).write(true).create(true).truncate(false).open(&path);
         Ok((file.on("open", &path)?, path))
@@ -122,7 +122,8 @@ impl WorkerState {
     /// its start is unknown, all units count as its own.
     pub fn retain_own_units(&self, transcript: &mut Transcript) {
         let entries = &transcript.entries;
-        let prompts: Vec<usize> = (0..entries.len()).filter(|at| asks(&entries[*at])).collect();
+        let prompts: Vec<usize> =
+            (0..entries.len()).filter(|at| is_user_prompt(&entries[*at])).collect();
         let is_own = |at: &&usize| match (self.since, entries[**at].created_at) {
             (Some(since), Some(at)) => at.instant() >= since.instant(),
             (None, _) => true,
@@ -149,19 +150,22 @@ impl ThreadWorker {
     }
 
     /// Changes the state and writes it durably.
-    pub fn note(&mut self, change: impl FnOnce(&mut WorkerState)) -> Result<(), FileError> {
+    pub fn record_progress(
+        &mut self,
+        change: impl FnOnce(&mut WorkerState),
+    ) -> Result<(), FileError> {
         change(&mut self.state);
         self.killed = None;
-        let text = Style::PRETTY.print(&self.state) + "\n";
-        self.write(text.as_bytes())
+        let text = JsonStyle::PRETTY.print(&self.state) + "\n";
+        self.write_file(text.as_bytes())
     }
 
     /// Ends the work and clears the file.
     pub fn finish(mut self) -> Result<(), FileError> {
-        self.write(b"")
+        self.write_file(b"")
     }
 
-    fn write(&mut self, text: &[u8]) -> Result<(), FileError> {
+    fn write_file(&mut self, text: &[u8]) -> Result<(), FileError> {
         let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(text));
         written.on("write", &self.path)?;
         self.file.set_len(text.len() as u64).on("write", &self.path)?;
@@ -180,12 +184,12 @@ impl fmt::Display for WorkerState {
 }
 
 /// Like [`try_lock`], with retries: a process that only inspects the thread holds the lock for a moment.
-fn try_lock_for_a_while(file: &File, path: &Path) -> Result<bool, FileError> {
-    for _ in 0..LOCK_TRIES {
+fn try_lock_with_retries(file: &File, path: &Path) -> Result<bool, FileError> {
+    for _ in 0..MAX_LOCK_TRIES {
         if try_lock(file, path)? {
             return Ok(true);
         }
-        sleep(LOCK_PAUSE);
+        sleep(LOCK_RETRY_DELAY);
     }
     try_lock(file, path)
 }

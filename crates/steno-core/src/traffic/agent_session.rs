@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::piece::Headers;
+use super::piece::HttpHeaders;
 use crate::session::SessionId;
 
 /// An agent's session, as named by a request.
@@ -54,7 +54,7 @@ const SESSION_HEADERS: [SessionHeaders; 3] = [
 
 impl AgentSession {
     /// The session that a request's headers name.
-    pub fn of_request(headers: &Headers) -> Option<Self> {
+    pub fn from_headers(headers: &HttpHeaders) -> Option<Self> {
         let value = |header: &str| {
             let named = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(header));
             named.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
@@ -85,38 +85,38 @@ impl AgentSession {
 
     /// The session that a request names in its headers or body. Versions of Claude Code without the header put the id
     /// at the end of the user id.
-    pub fn of_request_with_body(headers: &Headers, body: &[u8]) -> Option<Self> {
+    pub fn from_request(headers: &HttpHeaders, body: &[u8]) -> Option<Self> {
         let is_claude = |(name, value): &(String, String)| {
             name.eq_ignore_ascii_case("user-agent") && value.starts_with("claude-cli/")
         };
-        Self::of_request(headers)
-            .or_else(|| headers.iter().any(is_claude).then(|| Self::of_user_id(body)).flatten())
+        Self::from_headers(headers)
+            .or_else(|| headers.iter().any(is_claude).then(|| Self::from_user_id(body)).flatten())
     }
 
-    fn of_user_id(body: &[u8]) -> Option<Self> {
+    fn from_user_id(body: &[u8]) -> Option<Self> {
         #[derive(Deserialize)]
-        struct Request<'a> {
+        struct ClaudeRequestBody<'a> {
             #[serde(borrow)]
-            metadata: Metadata<'a>,
+            metadata: ClaudeRequestMetadata<'a>,
         }
         #[derive(Deserialize)]
-        struct Metadata<'a> {
+        struct ClaudeRequestMetadata<'a> {
             #[serde(borrow)]
             user_id: Cow<'a, str>,
         }
-        let user_id = serde_json::from_slice::<Request<'_>>(body).ok()?.metadata.user_id;
+        let user_id = serde_json::from_slice::<ClaudeRequestBody<'_>>(body).ok()?.metadata.user_id;
         let (_, native_id) = user_id.rsplit_once("_session_")?;
         let native_id = native_id.parse::<SessionId>().ok()?.to_string();
         Some(Self { agent: "claude-code", native_id })
     }
 
     /// Whether an agent's requests name their session.
-    pub(crate) fn is_named_by(agent: &str) -> bool {
+    pub(crate) fn agent_names_sessions(agent: &str) -> bool {
         SESSION_HEADERS.iter().any(|known| known.agent == agent)
     }
 
     /// The session's id in the vault.
-    pub fn id(&self) -> SessionId {
+    pub fn session_id(&self) -> SessionId {
         SessionId::for_native(self.agent, &self.native_id)
     }
 }
@@ -126,9 +126,9 @@ mod tests {
     use super::*;
 
     fn session(headers: &[(&str, &str)]) -> Option<(&'static str, String)> {
-        let headers: Headers =
+        let headers: HttpHeaders =
             headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        AgentSession::of_request(&headers).map(|session| (session.agent, session.native_id))
+        AgentSession::from_headers(&headers).map(|session| (session.agent, session.native_id))
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
         );
         let session = |program: &str| {
             let headers = vec![("User-Agent".to_owned(), program.to_owned())];
-            AgentSession::of_request_with_body(&headers, body.as_bytes())
+            AgentSession::from_request(&headers, body.as_bytes())
         };
         let named = session("claude-cli/1.0.60 (external, cli)").unwrap();
         assert_eq!((named.agent, named.native_id.as_str()), ("claude-code", id));

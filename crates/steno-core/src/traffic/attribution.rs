@@ -5,21 +5,21 @@ use std::collections::HashMap;
 
 use jiff::{SignedDuration, Timestamp as Instant};
 
-use super::dialect::Dialect;
-use super::exchange::Exchange;
-use super::piece::{Piece, PieceKind};
-use super::reply::Reply;
+use super::decoded_response::DecodedResponse;
+use super::dialect::ApiDialect;
+use super::exchange::ApiExchange;
+use super::piece::{TrafficPiece, TrafficPieceKind};
 use crate::entry::{Entry, Role};
 use crate::join::EntryKey;
 
 /// How long before its request an agent may date an answer. Agents round their clocks.
-const DATED_BEFORE: SignedDuration = SignedDuration::from_secs(1);
+const MAX_SKEW_BEFORE: SignedDuration = SignedDuration::from_secs(1);
 
 /// How long after the end of a response an agent may date the answer.
-const DATED_AFTER: SignedDuration = SignedDuration::from_secs(30);
+const MAX_SKEW_AFTER: SignedDuration = SignedDuration::from_secs(30);
 
 /// Limit for the compared bytes of a response.
-const COMPARED: usize = 4 << 20;
+const MAX_COMPARED_BYTES: usize = 4 << 20;
 
 /// An ended exchange and the keys of its answer.
 #[derive(Debug)]
@@ -32,58 +32,62 @@ pub(crate) struct EndedExchange {
 
 /// Collects the ended exchanges of a recording.
 #[derive(Debug, Default)]
-pub(crate) struct EndedExchanges {
-    open: HashMap<String, Exchange>,
-    pub(crate) all: Vec<EndedExchange>,
+pub(crate) struct EndedExchangeCollector {
+    open_exchanges: HashMap<String, ApiExchange>,
+    pub(crate) ended: Vec<EndedExchange>,
 }
 
-impl EndedExchanges {
-    pub(crate) fn take(&mut self, piece: Piece<'_>) {
+impl EndedExchangeCollector {
+    pub(crate) fn push_piece(&mut self, piece: TrafficPiece<'_>) {
         match piece.traffic {
-            PieceKind::Request => {
-                let mut exchange = Exchange::begin(&piece);
-                (exchange.body, exchange.is_uploading) = (Vec::new(), false);
-                self.open.insert(piece.exchange.into_owned(), exchange);
+            TrafficPieceKind::Request => {
+                let mut exchange = ApiExchange::from_request(&piece);
+                (exchange.request_bytes, exchange.is_uploading) = (Vec::new(), false);
+                self.open_exchanges.insert(piece.exchange.into_owned(), exchange);
             }
-            PieceKind::Response | PieceKind::Chunk => {
-                if let Some(exchange) = self.open.get_mut(piece.exchange.as_ref()) {
+            TrafficPieceKind::Response | TrafficPieceKind::Chunk => {
+                if let Some(exchange) = self.open_exchanges.get_mut(piece.exchange.as_ref()) {
                     let held = exchange.chunks.first().map_or(0, |(_, bytes)| bytes.len());
-                    exchange.take_some(piece, COMPARED.saturating_sub(held));
+                    exchange.push_piece_limited(piece, MAX_COMPARED_BYTES.saturating_sub(held));
                 }
             }
-            PieceKind::End => {
+            TrafficPieceKind::End => {
                 let id = piece.exchange.clone().into_owned();
-                if let Some(mut exchange) = self.open.remove(&id) {
-                    exchange.take(piece);
-                    self.all.push(EndedExchange::new(id, &exchange));
+                if let Some(mut exchange) = self.open_exchanges.remove(&id) {
+                    exchange.push_piece(piece);
+                    self.ended.push(EndedExchange::new(id, &exchange));
                 }
             }
             // Agents that use WebSockets name their session.
-            PieceKind::Settings
-            | PieceKind::Upload
-            | PieceKind::UploadEnd
-            | PieceKind::Informational
-            | PieceKind::Moved
-            | PieceKind::Sent
-            | PieceKind::Received => {}
+            TrafficPieceKind::Settings
+            | TrafficPieceKind::Upload
+            | TrafficPieceKind::UploadEnd
+            | TrafficPieceKind::Informational
+            | TrafficPieceKind::Moved
+            | TrafficPieceKind::Sent
+            | TrafficPieceKind::Received => {}
         }
     }
 
     /// All exchanges, including those without a recorded end.
-    pub(crate) fn with_open(self) -> Vec<EndedExchange> {
-        let open = self.open.into_iter().map(|(id, exchange)| EndedExchange::new(id, &exchange));
-        self.all.into_iter().chain(open).collect()
+    pub(crate) fn into_all(self) -> Vec<EndedExchange> {
+        let open =
+            self.open_exchanges.into_iter().map(|(id, exchange)| EndedExchange::new(id, &exchange));
+        self.ended.into_iter().chain(open).collect()
     }
 }
 
 impl EndedExchange {
-    fn new(id: String, exchange: &Exchange) -> Self {
-        let after = exchange.end.as_ref().map_or(exchange.last_after, |end| end.after);
-        let ended = exchange.moment(after);
-        let span = exchange.at.zip(ended).map(|(at, ended)| (at.instant(), ended.instant()));
-        let is_read = exchange.dialect() != Dialect::Other;
-        let entries = if is_read { Reply::of(exchange).entries } else { Vec::new() };
-        Self { id, span, keys: entries.iter().flat_map(EntryKey::of_entry).collect() }
+    fn new(id: String, exchange: &ApiExchange) -> Self {
+        let after =
+            exchange.end.as_ref().map_or(exchange.last_chunk_micros, |end| end.after_micros);
+        let ended = exchange.timestamp_after(after);
+        let span =
+            exchange.started_at.zip(ended).map(|(at, ended)| (at.instant(), ended.instant()));
+        let is_read = exchange.dialect() != ApiDialect::Other;
+        let entries =
+            if is_read { DecodedResponse::from_exchange(exchange).entries } else { Vec::new() };
+        Self { id, span, keys: entries.iter().flat_map(EntryKey::entry_keys).collect() }
     }
 
     /// When the request arrived and when the response ended.
@@ -94,20 +98,20 @@ impl EndedExchange {
 
 /// Answers in an agent's own session file, with their times.
 #[derive(Debug, Default)]
-pub(crate) struct OwnAnswers {
+pub(crate) struct AgentAnswers {
     by_key: HashMap<EntryKey, Vec<Option<Instant>>>,
 }
 
-impl OwnAnswers {
+impl AgentAnswers {
     /// Adds an entry of the agent's session file if it may be an answer from this time span.
-    pub(crate) fn add(&mut self, entry: &Entry, (from, to): (Instant, Instant)) {
+    pub(crate) fn add_entry(&mut self, entry: &Entry, (from, to): (Instant, Instant)) {
         let at = entry.created_at.map(|at| at.instant());
         let is_near = at.is_none_or(|at| {
-            at.saturating_add(DATED_BEFORE).is_ok_and(|at| at >= from)
-                && at.saturating_sub(DATED_AFTER).is_ok_and(|at| at <= to)
+            at.saturating_add(MAX_SKEW_BEFORE).is_ok_and(|at| at >= from)
+                && at.saturating_sub(MAX_SKEW_AFTER).is_ok_and(|at| at <= to)
         });
         if entry.role == Role::Assistant && is_near {
-            for key in EntryKey::of_entry(entry) {
+            for key in EntryKey::entry_keys(entry) {
                 self.by_key.entry(key).or_default().push(at);
             }
         }
@@ -120,7 +124,8 @@ impl OwnAnswers {
             let Some(times) = self.by_key.get_mut(key) else { continue };
             let fits = |at: &Option<Instant>| match (at, exchange.span) {
                 (Some(at), Some((from, to))) => {
-                    at.duration_since(from) >= -DATED_BEFORE && at.duration_since(to) <= DATED_AFTER
+                    at.duration_since(from) >= -MAX_SKEW_BEFORE
+                        && at.duration_since(to) <= MAX_SKEW_AFTER
                 }
                 _ => true,
             };

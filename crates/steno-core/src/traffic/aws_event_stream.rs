@@ -6,10 +6,10 @@
 use flate2::Crc;
 
 /// Both lengths and their checksum.
-const PRELUDE: usize = 12;
+const PRELUDE_BYTES: usize = 12;
 
 /// The checksum after the payload.
-const TRAILER: usize = 4;
+const TRAILER_BYTES: usize = 4;
 
 /// One message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,26 +33,26 @@ pub(super) fn read_events(mut stream: &[u8]) -> (Vec<AwsEvent<'_>>, bool) {
 
 /// Whether bytes start with the prelude of a message.
 pub(super) fn is_aws_event_stream(body: &[u8]) -> bool {
-    prelude(body).is_some()
+    read_prelude(body).is_some()
 }
 
 /// The total length and the header length, if their checksum is correct.
-fn prelude(bytes: &[u8]) -> Option<(usize, usize)> {
-    let (total, headers) = (number(bytes, 0)?, number(bytes, 4)?);
-    let fits = headers.checked_add(PRELUDE as u32 + TRAILER as u32)? <= total;
-    (fits && checksum(&bytes[..8]) == number(bytes, 8)?)
+fn read_prelude(bytes: &[u8]) -> Option<(usize, usize)> {
+    let (total, headers) = (read_u32(bytes, 0)?, read_u32(bytes, 4)?);
+    let fits = headers.checked_add(PRELUDE_BYTES as u32 + TRAILER_BYTES as u32)? <= total;
+    (fits && crc32_checksum(&bytes[..8]) == read_u32(bytes, 8)?)
         .then_some((total as usize, headers as usize))
 }
 
 fn read_event(stream: &[u8]) -> Option<(AwsEvent<'_>, &[u8])> {
-    let (total, headers) = prelude(stream)?;
+    let (total, headers) = read_prelude(stream)?;
     let message = stream.get(..total)?;
-    let body = &message[..total - TRAILER];
-    if checksum(body) != number(message, total - TRAILER)? {
+    let body = &message[..total - TRAILER_BYTES];
+    if crc32_checksum(body) != read_u32(message, total - TRAILER_BYTES)? {
         return None;
     }
-    let mut event = AwsEvent { payload: &body[PRELUDE + headers..], ..AwsEvent::default() };
-    let mut rest = &body[PRELUDE..PRELUDE + headers];
+    let mut event = AwsEvent { payload: &body[PRELUDE_BYTES + headers..], ..AwsEvent::default() };
+    let mut rest = &body[PRELUDE_BYTES..PRELUDE_BYTES + headers];
     while !rest.is_empty() {
         let (name, value, after) = read_header(rest)?;
         match name {
@@ -90,12 +90,12 @@ fn read_header(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     Some((name, value, rest))
 }
 
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
+fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     let number = bytes.get(at..at + 4)?;
     Some(u32::from_be_bytes(number.try_into().ok()?))
 }
 
-fn checksum(bytes: &[u8]) -> u32 {
+fn crc32_checksum(bytes: &[u8]) -> u32 {
     let mut crc = Crc::new();
     crc.update(bytes);
     crc.sum()
@@ -112,12 +112,12 @@ pub(super) fn encode_event(headers: &[(&str, &str)], payload: &[u8]) -> Vec<u8> 
         encoded.extend_from_slice(&(value.len() as u16).to_be_bytes());
         encoded.extend_from_slice(value.as_bytes());
     }
-    let total = (PRELUDE + encoded.len() + payload.len() + TRAILER) as u32;
+    let total = (PRELUDE_BYTES + encoded.len() + payload.len() + TRAILER_BYTES) as u32;
     let mut message = [total.to_be_bytes(), (encoded.len() as u32).to_be_bytes()].concat();
-    message.extend_from_slice(&checksum(&message).to_be_bytes());
+    message.extend_from_slice(&crc32_checksum(&message).to_be_bytes());
     message.extend_from_slice(&encoded);
     message.extend_from_slice(payload);
-    let sum = checksum(&message);
+    let sum = crc32_checksum(&message);
     message.extend_from_slice(&sum.to_be_bytes());
     message
 }

@@ -3,12 +3,12 @@
 use blake3::Hasher;
 use memchr::memmem;
 
-use super::form_body::BodyFields;
+use super::body_format::BodyFormat;
 
 /// Measures one body.
 #[derive(Clone, Debug)]
 pub struct BodyMeter {
-    limit: u64,
+    kept_limit: u64,
     length: u64,
     hasher: Hasher,
     content: Option<ContentHasher>,
@@ -29,21 +29,22 @@ pub struct MeasuredBody {
 
 impl BodyMeter {
     /// Measures a body and keeps its first `limit` bytes.
-    pub fn new(limit: u64, fields: &BodyFields) -> Self {
+    pub fn new(limit: u64, fields: &BodyFormat) -> Self {
         let content = match fields {
-            BodyFields::Multipart(boundary) => Some(ContentHasher::new(boundary)),
+            BodyFormat::Multipart(boundary) => Some(ContentHasher::new(boundary)),
             _ => None,
         };
-        Self { limit, length: 0, hasher: Hasher::new(), content }
+        Self { kept_limit: limit, length: 0, hasher: Hasher::new(), content }
     }
 
     /// Adds bytes, and returns those to keep.
-    pub fn take<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+    pub fn update<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         self.hasher.update(bytes);
         if let Some(content) = &mut self.content {
             content.update(bytes);
         }
-        let room = usize::try_from(self.limit.saturating_sub(self.length)).unwrap_or(usize::MAX);
+        let room =
+            usize::try_from(self.kept_limit.saturating_sub(self.length)).unwrap_or(usize::MAX);
         self.length += bytes.len() as u64;
         &bytes[..bytes.len().min(room)]
     }
@@ -52,16 +53,16 @@ impl BodyMeter {
     pub fn finish(self) -> MeasuredBody {
         MeasuredBody {
             length: self.length,
-            omitted: self.length.saturating_sub(self.limit),
+            omitted: self.length.saturating_sub(self.kept_limit),
             blake3: self.hasher.finalize().to_hex().to_string(),
             content_blake3: self.content.map(ContentHasher::finish),
         }
     }
 
     /// Measures a whole body.
-    pub fn measure(fields: &BodyFields, body: &[u8]) -> MeasuredBody {
+    pub fn measure_body(fields: &BodyFormat, body: &[u8]) -> MeasuredBody {
         let mut meter = Self::new(u64::MAX, fields);
-        meter.take(body);
+        meter.update(body);
         meter.finish()
     }
 }
@@ -104,9 +105,9 @@ mod tests {
 
     #[test]
     fn a_body_is_measured_and_kept_up_to_the_limit() {
-        let mut meter = BodyMeter::new(5, &BodyFields::Json);
+        let mut meter = BodyMeter::new(5, &BodyFormat::Json);
         assert_eq!(
-            [meter.take(b"abc"), meter.take(b"def"), meter.take(b"g")],
+            [meter.update(b"abc"), meter.update(b"def"), meter.update(b"g")],
             [&b"abc"[..], b"de", b""]
         );
         let measured = meter.finish();
@@ -121,9 +122,9 @@ mod tests {
         for boundary in ["b", "aaab", "a-much-longer-one"] {
             let body = body(boundary);
             for cut in 0..=body.len() {
-                let mut meter = BodyMeter::new(0, &BodyFields::Multipart(boundary.to_owned()));
-                meter.take(&body[..cut]);
-                meter.take(&body[cut..]);
+                let mut meter = BodyMeter::new(0, &BodyFormat::Multipart(boundary.to_owned()));
+                meter.update(&body[..cut]);
+                meter.update(&body[cut..]);
                 let measured = meter.finish();
                 assert_eq!(measured.content_blake3.as_ref(), Some(&whole), "{boundary} at {cut}");
             }

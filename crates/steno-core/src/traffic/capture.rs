@@ -5,19 +5,19 @@
 
 use uuid::Uuid;
 
-use super::piece::{Piece, PieceKind};
+use super::piece::{TrafficPiece, TrafficPieceKind};
 use crate::durable::FileError;
-use crate::entry::{Entry, PRIMARY};
+use crate::entry::{Entry, PRIMARY_SOURCE};
 use crate::format::weakincentives::SliceSession;
 pub use crate::format::weakincentives::capture::{CaptureError, CaptureSettings};
-use crate::format::weakincentives::slice::Policy;
+use crate::format::weakincentives::slice::SlicePolicy;
 use crate::session::Transcript;
 use crate::timestamp::{Clock, Timestamp};
 use crate::vault::recorder::Recorder;
 
 /// Records a program's model calls into a session.
 #[derive(Debug)]
-pub struct Capture<'a> {
+pub struct ModelCallCapture<'a> {
     recorder: &'a Recorder,
     settings: CaptureSettings,
     clock: Clock,
@@ -26,14 +26,14 @@ pub struct Capture<'a> {
 /// A call that waits for its response.
 #[derive(Debug)]
 #[must_use = "a call without an answer is kept as one that broke off"]
-pub struct Call<'a> {
-    capture: &'a Capture<'a>,
+pub struct CapturedCall<'a> {
+    capture: &'a ModelCallCapture<'a>,
     exchange: String,
-    began: Timestamp,
-    answered: bool,
+    started_at: Timestamp,
+    has_response_head: bool,
 }
 
-impl<'a> Capture<'a> {
+impl<'a> ModelCallCapture<'a> {
     /// Starts a capture. Records nothing unless `settings` enables it.
     pub fn new(
         recorder: &'a Recorder,
@@ -41,22 +41,23 @@ impl<'a> Capture<'a> {
         clock: Clock,
     ) -> Result<Self, FileError> {
         let capture = Self { recorder, settings, clock };
-        capture.keep(&[Piece::settings(settings.capture_subagent_transcripts)])?;
+        capture
+            .append_pieces(&[TrafficPiece::new_settings(settings.capture_subagent_transcripts)])?;
         Ok(capture)
     }
 
     /// Records a request before it is sent. `path` selects the API, for example `/v1/messages`.
-    pub fn request(&'a self, path: &str, body: &[u8]) -> Result<Call<'a>, FileError> {
+    pub fn begin_call(&'a self, path: &str, body: &[u8]) -> Result<CapturedCall<'a>, FileError> {
         let (exchange, began) = (Uuid::now_v7().simple().to_string(), self.clock.now());
-        let mut piece = Piece::new(PieceKind::Request, exchange.as_str());
+        let mut piece = TrafficPiece::new(TrafficPieceKind::Request, exchange.as_str());
         piece.at = Some(began);
         piece.method = Some("POST".into());
         piece.path = Some(path.into());
-        self.keep(&[piece.with_bytes(body)])?;
-        Ok(Call { capture: self, exchange, began, answered: false })
+        self.append_pieces(&[piece.with_bytes(body)])?;
+        Ok(CapturedCall { capture: self, exchange, started_at: began, has_response_head: false })
     }
 
-    fn keep(&self, pieces: &[Piece<'_>]) -> Result<(), FileError> {
+    fn append_pieces(&self, pieces: &[TrafficPiece<'_>]) -> Result<(), FileError> {
         if !self.settings.capture_transcript {
             return Ok(());
         }
@@ -64,27 +65,31 @@ impl<'a> Capture<'a> {
     }
 }
 
-impl Call<'_> {
+impl CapturedCall<'_> {
     /// Records bytes of the response.
-    pub fn chunk(&mut self, status: u16, bytes: &[u8]) -> Result<(), FileError> {
-        let after = self.after();
-        let mut head = Piece::new(PieceKind::Response, self.exchange.as_str());
+    pub fn append_chunk(&mut self, status: u16, bytes: &[u8]) -> Result<(), FileError> {
+        let after = self.elapsed_micros();
+        let mut head = TrafficPiece::new(TrafficPieceKind::Response, self.exchange.as_str());
         (head.status, head.after) = (Some(status), Some(after));
-        let chunk = Piece::chunk(&self.exchange, after, bytes);
-        let pieces = if self.answered { vec![chunk] } else { vec![head, chunk] };
-        self.capture.keep(&pieces)?;
-        self.answered = true;
+        let chunk = TrafficPiece::new_chunk(&self.exchange, after, bytes);
+        let pieces = if self.has_response_head { vec![chunk] } else { vec![head, chunk] };
+        self.capture.append_pieces(&pieces)?;
+        self.has_response_head = true;
         Ok(())
     }
 
     /// Records the end of the response, or the error that ended it. The call is on disk when this returns.
-    pub fn end(self, error: Option<&str>) -> Result<(), FileError> {
-        self.capture.keep(&[Piece::end(&self.exchange, self.after(), error)])?;
+    pub fn finish(self, error: Option<&str>) -> Result<(), FileError> {
+        self.capture.append_pieces(&[TrafficPiece::new_end(
+            &self.exchange,
+            self.elapsed_micros(),
+            error,
+        )])?;
         self.capture.recorder.commit()
     }
 
-    fn after(&self) -> u64 {
-        let passed = self.capture.clock.now().instant().duration_since(self.began.instant());
+    fn elapsed_micros(&self) -> u64 {
+        let passed = self.capture.clock.now().instant().duration_since(self.started_at.instant());
         u64::try_from(passed.as_micros()).unwrap_or_default()
     }
 }
@@ -98,11 +103,11 @@ pub fn capture_traffic(
     if !settings.capture_transcript {
         return Ok(0);
     }
-    session.set_policy::<Entry>(Policy::Log)?;
+    session.set_policy::<Entry>(SlicePolicy::Log)?;
     let known_ids: std::collections::HashSet<_> =
-        session.query::<Entry>().all()?.iter().map(|entry| entry.entry_id).collect();
+        session.query::<Entry>().read_all()?.iter().map(|entry| entry.entry_id).collect();
     let is_selected = |entry: &&Entry| {
-        (entry.source == PRIMARY || settings.capture_subagent_transcripts)
+        (entry.source == PRIMARY_SOURCE || settings.capture_subagent_transcripts)
             && !known_ids.contains(&entry.entry_id)
     };
     let mut count = 0;

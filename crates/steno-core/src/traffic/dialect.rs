@@ -1,12 +1,12 @@
 //! Detects the API that a request speaks: by a table of path suffixes, and by the body's fields where a path serves
 //! several APIs.
 
-use crate::agent::fields::text;
+use crate::agent::json_fields::text_field;
 use crate::json::{Object, Value};
 
 /// A model API.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Dialect {
+pub enum ApiDialect {
     /// Anthropic Messages.
     Messages,
     /// OpenAI chat completions and compatible APIs.
@@ -51,77 +51,79 @@ pub enum Dialect {
 
 /// A path suffix and its API.
 struct ApiPath {
-    end: &'static str,
-    dialect: Dialect,
+    suffix: &'static str,
+    dialect: ApiDialect,
 }
 
-const fn path(end: &'static str, dialect: Dialect) -> ApiPath {
-    ApiPath { end, dialect }
+const fn api_path(end: &'static str, dialect: ApiDialect) -> ApiPath {
+    ApiPath { suffix: end, dialect }
 }
 
 /// The first row with a matching suffix wins.
 const API_PATHS: [ApiPath; 39] = [
-    path("/chat/completions", Dialect::Chat),
-    path("/fim/completions", Dialect::Completions),
-    path("/completions", Dialect::Completions),
-    path("/responses", Dialect::Responses),
-    path("/realtime", Dialect::Realtime),
-    path("/messages/batches", Dialect::Batches),
-    path("/messages", Dialect::Messages),
-    path(":generateContent", Dialect::Generate),
-    path(":streamGenerateContent", Dialect::Generate),
-    path("/api/chat", Dialect::OllamaChat),
-    path("/api/generate", Dialect::OllamaGenerate),
-    path("/api/embed", Dialect::Embeddings),
-    path("/converse", Dialect::Converse),
-    path("/converse-stream", Dialect::Converse),
-    path("/invoke", Dialect::Invoke),
-    path("/invoke-with-response-stream", Dialect::Invoke),
-    path(":rawPredict", Dialect::Invoke),
-    path(":streamRawPredict", Dialect::Invoke),
-    path("/v1/chat", Dialect::Cohere),
-    path("/v2/chat", Dialect::Cohere),
-    path("/embeddings", Dialect::Embeddings),
-    path("/v1/embed", Dialect::Embeddings),
-    path("/v2/embed", Dialect::Embeddings),
-    path(":embedContent", Dialect::Embeddings),
-    path(":batchEmbedContents", Dialect::Embeddings),
-    path("/images/generations", Dialect::Images),
-    path("/images/edits", Dialect::Images),
-    path("/images/variations", Dialect::Images),
-    path("/audio/speech", Dialect::Speech),
-    path("/audio/transcriptions", Dialect::Transcription),
-    path("/audio/translations", Dialect::Transcription),
-    path("/files", Dialect::Files),
-    path("/v1/batches", Dialect::Batches),
-    path("/batch/jobs", Dialect::Batches),
-    path(":batchGenerateContent", Dialect::Batches),
-    path("/openai/batches", Dialect::Batches),
-    path("/rerank", Dialect::Other),
-    path("/moderations", Dialect::Other),
-    path("/count_tokens", Dialect::Other),
+    api_path("/chat/completions", ApiDialect::Chat),
+    api_path("/fim/completions", ApiDialect::Completions),
+    api_path("/completions", ApiDialect::Completions),
+    api_path("/responses", ApiDialect::Responses),
+    api_path("/realtime", ApiDialect::Realtime),
+    api_path("/messages/batches", ApiDialect::Batches),
+    api_path("/messages", ApiDialect::Messages),
+    api_path(":generateContent", ApiDialect::Generate),
+    api_path(":streamGenerateContent", ApiDialect::Generate),
+    api_path("/api/chat", ApiDialect::OllamaChat),
+    api_path("/api/generate", ApiDialect::OllamaGenerate),
+    api_path("/api/embed", ApiDialect::Embeddings),
+    api_path("/converse", ApiDialect::Converse),
+    api_path("/converse-stream", ApiDialect::Converse),
+    api_path("/invoke", ApiDialect::Invoke),
+    api_path("/invoke-with-response-stream", ApiDialect::Invoke),
+    api_path(":rawPredict", ApiDialect::Invoke),
+    api_path(":streamRawPredict", ApiDialect::Invoke),
+    api_path("/v1/chat", ApiDialect::Cohere),
+    api_path("/v2/chat", ApiDialect::Cohere),
+    api_path("/embeddings", ApiDialect::Embeddings),
+    api_path("/v1/embed", ApiDialect::Embeddings),
+    api_path("/v2/embed", ApiDialect::Embeddings),
+    api_path(":embedContent", ApiDialect::Embeddings),
+    api_path(":batchEmbedContents", ApiDialect::Embeddings),
+    api_path("/images/generations", ApiDialect::Images),
+    api_path("/images/edits", ApiDialect::Images),
+    api_path("/images/variations", ApiDialect::Images),
+    api_path("/audio/speech", ApiDialect::Speech),
+    api_path("/audio/transcriptions", ApiDialect::Transcription),
+    api_path("/audio/translations", ApiDialect::Transcription),
+    api_path("/files", ApiDialect::Files),
+    api_path("/v1/batches", ApiDialect::Batches),
+    api_path("/batch/jobs", ApiDialect::Batches),
+    api_path(":batchGenerateContent", ApiDialect::Batches),
+    api_path("/openai/batches", ApiDialect::Batches),
+    api_path("/rerank", ApiDialect::Other),
+    api_path("/moderations", ApiDialect::Other),
+    api_path("/count_tokens", ApiDialect::Other),
 ];
 
-impl Dialect {
+impl ApiDialect {
     /// The API at a path. The suffix decides; any prefix is ignored.
-    pub fn of(path: &str) -> Self {
+    pub fn from_path(path: &str) -> Self {
         let path = path.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
         // OpenAI serves batch results as a file. Their lines show whether they are.
         let results = [("/messages/batches/", "/results"), ("/files/", "/content")];
         if results.iter().any(|(before, end)| path.contains(before) && path.ends_with(end)) {
-            return Dialect::BatchResults;
+            return ApiDialect::BatchResults;
         }
-        let row = API_PATHS.iter().find(|row| path.ends_with(row.end));
-        row.map_or(Dialect::Other, |row| row.dialect)
+        let row = API_PATHS.iter().find(|row| path.ends_with(row.suffix));
+        row.map_or(ApiDialect::Other, |row| row.dialect)
     }
 
     /// The API of a request, by its path or its fields. Requests without a body call no model.
-    pub(super) fn of_request(method: &str, path: &str, request: Option<&Object>) -> Self {
+    pub(super) fn from_request(method: &str, path: &str, request: Option<&Object>) -> Self {
         let is_read = ["GET", "HEAD", "OPTIONS", "DELETE"].contains(&method);
-        match Self::of(path) {
-            dialect @ (Dialect::BatchResults | Dialect::Responses) => dialect,
-            _ if is_read => Dialect::Other,
-            Dialect::Invoke => request.map_or(Dialect::Other, |request| invoked(path, request)),
+        match Self::from_path(path) {
+            dialect @ (ApiDialect::BatchResults | ApiDialect::Responses) => dialect,
+            _ if is_read => ApiDialect::Other,
+            ApiDialect::Invoke => {
+                request.map_or(ApiDialect::Other, |request| invoked_dialect(path, request))
+            }
             dialect => dialect,
         }
     }
@@ -129,12 +131,12 @@ impl Dialect {
     /// The provider, as named in metadata.
     pub fn adapter(self) -> &'static str {
         match self {
-            Dialect::Messages => "anthropic",
-            Dialect::Generate => "gemini",
-            Dialect::OllamaChat | Dialect::OllamaGenerate => "ollama",
-            Dialect::Converse | Dialect::Invoke => "bedrock",
-            Dialect::Cohere => "cohere",
-            Dialect::Other => "other",
+            ApiDialect::Messages => "anthropic",
+            ApiDialect::Generate => "gemini",
+            ApiDialect::OllamaChat | ApiDialect::OllamaGenerate => "ollama",
+            ApiDialect::Converse | ApiDialect::Invoke => "bedrock",
+            ApiDialect::Cohere => "cohere",
+            ApiDialect::Other => "other",
             _ => "openai",
         }
     }
@@ -142,25 +144,25 @@ impl Dialect {
     /// The API's name in metadata.
     pub fn name(self) -> &'static str {
         match self {
-            Dialect::Messages => "messages",
-            Dialect::Chat => "chat_completions",
-            Dialect::Responses => "responses",
-            Dialect::Realtime => "realtime",
-            Dialect::Generate => "generate_content",
-            Dialect::Completions => "completions",
-            Dialect::OllamaChat => "ollama_chat",
-            Dialect::OllamaGenerate => "ollama_generate",
-            Dialect::Converse => "converse",
-            Dialect::Cohere => "cohere_chat",
-            Dialect::Invoke => "invoke_model",
-            Dialect::Embeddings => "embeddings",
-            Dialect::Images => "images",
-            Dialect::Speech => "speech",
-            Dialect::Transcription => "transcription",
-            Dialect::Files => "files",
-            Dialect::Batches => "batches",
-            Dialect::BatchResults => "batch_results",
-            Dialect::Other => "other",
+            ApiDialect::Messages => "messages",
+            ApiDialect::Chat => "chat_completions",
+            ApiDialect::Responses => "responses",
+            ApiDialect::Realtime => "realtime",
+            ApiDialect::Generate => "generate_content",
+            ApiDialect::Completions => "completions",
+            ApiDialect::OllamaChat => "ollama_chat",
+            ApiDialect::OllamaGenerate => "ollama_generate",
+            ApiDialect::Converse => "converse",
+            ApiDialect::Cohere => "cohere_chat",
+            ApiDialect::Invoke => "invoke_model",
+            ApiDialect::Embeddings => "embeddings",
+            ApiDialect::Images => "images",
+            ApiDialect::Speech => "speech",
+            ApiDialect::Transcription => "transcription",
+            ApiDialect::Files => "files",
+            ApiDialect::Batches => "batches",
+            ApiDialect::BatchResults => "batch_results",
+            ApiDialect::Other => "other",
         }
     }
 
@@ -168,19 +170,19 @@ impl Dialect {
     pub(super) fn is_single_call(self) -> bool {
         matches!(
             self,
-            Dialect::Embeddings
-                | Dialect::Images
-                | Dialect::Speech
-                | Dialect::Transcription
-                | Dialect::Files
-                | Dialect::Batches
-                | Dialect::BatchResults
+            ApiDialect::Embeddings
+                | ApiDialect::Images
+                | ApiDialect::Speech
+                | ApiDialect::Transcription
+                | ApiDialect::Files
+                | ApiDialect::Batches
+                | ApiDialect::BatchResults
         )
     }
 }
 
 /// The API of a model behind Bedrock or Vertex, by the body's fields.
-fn invoked(path: &str, request: &Object) -> Dialect {
+fn invoked_dialect(path: &str, request: &Object) -> ApiDialect {
     let has = |field: &str| request.contains_key(field);
     let is_embedding = path.contains("embed") || has("texts");
     let messages = request.get("messages").and_then(Value::as_array);
@@ -190,27 +192,27 @@ fn invoked(path: &str, request: &Object) -> Dialect {
         part.and_then(Value::as_object).is_some_and(|part| !part.contains_key("type"))
     };
     if is_embedding {
-        Dialect::Embeddings
+        ApiDialect::Embeddings
     } else if let Some(messages) = messages {
         match () {
-            () if has("anthropic_version") => Dialect::Messages,
-            () if messages.iter().any(is_converse) => Dialect::Converse,
-            () => Dialect::Chat,
+            () if has("anthropic_version") => ApiDialect::Messages,
+            () if messages.iter().any(is_converse) => ApiDialect::Converse,
+            () => ApiDialect::Chat,
         }
     } else if has("message") {
-        Dialect::Cohere
+        ApiDialect::Cohere
     } else if has("prompt") || has("inputText") {
-        Dialect::Completions
+        ApiDialect::Completions
     } else if has("taskType") || has("text_prompts") {
-        Dialect::Images
+        ApiDialect::Images
     } else {
-        Dialect::Other
+        ApiDialect::Other
     }
 }
 
 /// The requested model: from the `model` field, or from the path.
 pub(super) fn requested_model(path: &str, request: Option<&Object>) -> Option<String> {
-    let in_body = request.and_then(|request| text(request, "model"));
+    let in_body = request.and_then(|request| text_field(request, "model"));
     let path = path.split('?').next().unwrap_or_default();
     let in_path = ["/model/", "/models/", "/deployments/"].iter().find_map(|before| {
         let (_, rest) = path.split_once(before)?;
@@ -231,35 +233,35 @@ mod tests {
     #[test]
     fn paths_tell_the_api() {
         let cases = [
-            ("/v1/chat/completions", Dialect::Chat),
-            ("/openai/deployments/gpt/chat/completions?api-version=1", Dialect::Chat),
-            ("/v1/projects/p/locations/l/endpoints/openapi/chat/completions", Dialect::Chat),
-            ("/api/v1/chat/completions", Dialect::Chat),
-            ("/openai/deployments/gpt/completions", Dialect::Completions),
-            ("/v1/completions", Dialect::Completions),
-            ("/openai/v1/responses", Dialect::Responses),
-            ("/v1/responses/resp_1/cancel", Dialect::Other),
-            ("/v1/realtime?model=gpt-realtime", Dialect::Realtime),
-            ("/v1/messages", Dialect::Messages),
-            ("/v1/messages/count_tokens", Dialect::Other),
-            ("/v1/messages/batches", Dialect::Batches),
-            ("/v1/messages/batches/b1/results", Dialect::BatchResults),
-            ("/v1/files/file-1/content", Dialect::BatchResults),
-            ("/v1/files", Dialect::Files),
-            ("/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse", Dialect::Generate),
-            ("/v1/embeddings", Dialect::Embeddings),
-            ("/api/chat", Dialect::OllamaChat),
-            ("/api/generate", Dialect::OllamaGenerate),
-            ("/model/anthropic.claude%3A0/converse-stream", Dialect::Converse),
-            ("/model/anthropic.claude%3A0/invoke", Dialect::Invoke),
-            ("/v2/chat", Dialect::Cohere),
-            ("/v1/audio/speech", Dialect::Speech),
-            ("/v1/models", Dialect::Other),
+            ("/v1/chat/completions", ApiDialect::Chat),
+            ("/openai/deployments/gpt/chat/completions?api-version=1", ApiDialect::Chat),
+            ("/v1/projects/p/locations/l/endpoints/openapi/chat/completions", ApiDialect::Chat),
+            ("/api/v1/chat/completions", ApiDialect::Chat),
+            ("/openai/deployments/gpt/completions", ApiDialect::Completions),
+            ("/v1/completions", ApiDialect::Completions),
+            ("/openai/v1/responses", ApiDialect::Responses),
+            ("/v1/responses/resp_1/cancel", ApiDialect::Other),
+            ("/v1/realtime?model=gpt-realtime", ApiDialect::Realtime),
+            ("/v1/messages", ApiDialect::Messages),
+            ("/v1/messages/count_tokens", ApiDialect::Other),
+            ("/v1/messages/batches", ApiDialect::Batches),
+            ("/v1/messages/batches/b1/results", ApiDialect::BatchResults),
+            ("/v1/files/file-1/content", ApiDialect::BatchResults),
+            ("/v1/files", ApiDialect::Files),
+            ("/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse", ApiDialect::Generate),
+            ("/v1/embeddings", ApiDialect::Embeddings),
+            ("/api/chat", ApiDialect::OllamaChat),
+            ("/api/generate", ApiDialect::OllamaGenerate),
+            ("/model/anthropic.claude%3A0/converse-stream", ApiDialect::Converse),
+            ("/model/anthropic.claude%3A0/invoke", ApiDialect::Invoke),
+            ("/v2/chat", ApiDialect::Cohere),
+            ("/v1/audio/speech", ApiDialect::Speech),
+            ("/v1/models", ApiDialect::Other),
         ];
         for (path, dialect) in cases {
-            assert_eq!(Dialect::of(path), dialect, "{path}");
+            assert_eq!(ApiDialect::from_path(path), dialect, "{path}");
         }
-        assert_eq!(Dialect::of_request("GET", "/v1/batches", None), Dialect::Other);
+        assert_eq!(ApiDialect::from_request("GET", "/v1/batches", None), ApiDialect::Other);
     }
 
     #[test]
@@ -268,19 +270,23 @@ mod tests {
         let cases = [
             (
                 json!({"anthropic_version": "bedrock-2023-05-31", "messages": said(json!("x"))}),
-                Dialect::Messages,
+                ApiDialect::Messages,
             ),
-            (json!({"messages": said(json!([{"text": "x"}]))}), Dialect::Converse),
-            (json!({"messages": said(json!("x"))}), Dialect::Chat),
-            (json!({"message": "x", "chat_history": []}), Dialect::Cohere),
-            (json!({"prompt": "x"}), Dialect::Completions),
-            (json!({"inputText": "x"}), Dialect::Completions),
-            (json!({"texts": ["x"]}), Dialect::Embeddings),
-            (json!({"x": 1}), Dialect::Other),
+            (json!({"messages": said(json!([{"text": "x"}]))}), ApiDialect::Converse),
+            (json!({"messages": said(json!("x"))}), ApiDialect::Chat),
+            (json!({"message": "x", "chat_history": []}), ApiDialect::Cohere),
+            (json!({"prompt": "x"}), ApiDialect::Completions),
+            (json!({"inputText": "x"}), ApiDialect::Completions),
+            (json!({"texts": ["x"]}), ApiDialect::Embeddings),
+            (json!({"x": 1}), ApiDialect::Other),
         ];
         for (body, dialect) in cases {
             let request = body.as_object();
-            assert_eq!(Dialect::of_request("POST", "/model/m/invoke", request), dialect, "{body}");
+            assert_eq!(
+                ApiDialect::from_request("POST", "/model/m/invoke", request),
+                dialect,
+                "{body}"
+            );
         }
     }
 

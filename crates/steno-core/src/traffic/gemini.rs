@@ -2,76 +2,78 @@
 
 use serde_json::json;
 
-use crate::agent::fields::{list, object, text};
 use crate::agent::gemini::parts;
+use crate::agent::json_fields::{list_field, object_field, text_field};
 use crate::agent::usage;
 use crate::entry::{Entry, Role, Usage};
 use crate::json::{Object, Value};
 
 /// Decodes the history. `contents` may also be a text or a single content.
-pub(super) fn said(request: &Object) -> Vec<Entry> {
+pub(super) fn decode_contents(request: &Object) -> Vec<Entry> {
     match request.get("contents") {
-        Some(Value::Array(contents)) => contents.iter().flat_map(content).collect(),
-        Some(single) => content(single),
+        Some(Value::Array(contents)) => contents.iter().flat_map(decode_content).collect(),
+        Some(single) => decode_content(single),
         None => Vec::new(),
     }
 }
 
 /// The text of the system instruction, in either spelling.
-pub(super) fn instructions(request: &Object) -> Option<String> {
+pub(super) fn system_instruction(request: &Object) -> Option<String> {
     let instruction = request.get("systemInstruction").or(request.get("system_instruction"))?;
-    Some(parts::text(instruction.get("parts").unwrap_or(instruction)))
+    Some(parts::joined_text(instruction.get("parts").unwrap_or(instruction)))
 }
 
 /// Whether the request asks for structured output.
-pub(super) fn is_structured(request: &Object) -> bool {
-    let config = object(request, "generationConfig").or(object(request, "generation_config"));
+pub(super) fn has_structured_output(request: &Object) -> bool {
+    let config =
+        object_field(request, "generationConfig").or(object_field(request, "generation_config"));
     config.is_some_and(|config| {
-        let kind = text(config, "responseMimeType").or(text(config, "response_mime_type"));
+        let kind =
+            text_field(config, "responseMimeType").or(text_field(config, "response_mime_type"));
         kind == Some("application/json")
     })
 }
 
 /// The entries of a response, from its first candidate.
-pub(super) fn entries(answer: &Object) -> Vec<Entry> {
-    list(answer, "candidates").first().map(candidate).unwrap_or_default()
+pub(super) fn candidate_entries(answer: &Object) -> Vec<Entry> {
+    list_field(answer, "candidates").first().map(decode_candidate).unwrap_or_default()
 }
 
 /// Why the model stopped.
 pub(super) fn finish_reason(answer: &Object) -> Option<&str> {
-    list(answer, "candidates").first()?.get("finishReason")?.as_str()
+    list_field(answer, "candidates").first()?.get("finishReason")?.as_str()
 }
 
 /// The billed usage.
-pub(super) fn billed(answer: &Object) -> Option<Usage> {
-    object(answer, "usageMetadata").map(usage::gemini)
+pub(super) fn response_usage(answer: &Object) -> Option<Usage> {
+    object_field(answer, "usageMetadata").map(usage::gemini_usage)
 }
 
 /// Merges a chunk of a stream into the response so far.
-pub(super) fn merge(answer: &mut Object, chunk: &Object) {
+pub(super) fn merge_chunk(answer: &mut Object, chunk: &Object) {
     for (field, value) in chunk.iter().filter(|(field, _)| *field != "candidates") {
         answer.insert(field.clone(), value.clone());
     }
-    for piece in list(chunk, "candidates").iter().filter_map(Value::as_object) {
-        add_candidate(answer, piece);
+    for piece in list_field(chunk, "candidates").iter().filter_map(Value::as_object) {
+        merge_candidate(answer, piece);
     }
 }
 
-fn content(content: &Value) -> Vec<Entry> {
+fn decode_content(content: &Value) -> Vec<Entry> {
     let role = match content.get("role").and_then(Value::as_str) {
         Some("model") => Role::Assistant,
         _ => Role::User,
     };
     match content.get("parts") {
         Some(Value::Array(list)) => {
-            parts::entries(&list.iter().map(in_camel_case).collect::<Value>(), &role)
+            parts::decode_parts(&list.iter().map(to_camel_case).collect::<Value>(), &role)
         }
-        other => parts::entries(other.unwrap_or(content), &role),
+        other => parts::decode_parts(other.unwrap_or(content), &role),
     }
 }
 
 /// Converts field names of a part to camel case. Clients may also write them with underscores.
-fn in_camel_case(part: &Value) -> Value {
+fn to_camel_case(part: &Value) -> Value {
     const NAMES: [(&str, &str); 4] = [
         ("function_call", "functionCall"),
         ("function_response", "functionResponse"),
@@ -81,18 +83,18 @@ fn in_camel_case(part: &Value) -> Value {
     let Value::Object(part) = part else { return part.clone() };
     let renamed =
         part.iter().map(|(name, value)| match NAMES.iter().find(|(from, _)| from == name) {
-            Some((_, to)) => ((*to).to_owned(), in_camel_case(value)),
+            Some((_, to)) => ((*to).to_owned(), to_camel_case(value)),
             None => (name.clone(), value.clone()),
         });
     Value::Object(renamed.collect())
 }
 
-fn candidate(candidate: &Value) -> Vec<Entry> {
+fn decode_candidate(candidate: &Value) -> Vec<Entry> {
     let parts = candidate.get("content").and_then(|content| content.get("parts"));
-    parts.map(|parts| parts::entries(parts, &Role::Assistant)).unwrap_or_default()
+    parts.map(|parts| parts::decode_parts(parts, &Role::Assistant)).unwrap_or_default()
 }
 
-fn add_candidate(answer: &mut Object, piece: &Object) {
+fn merge_candidate(answer: &mut Object, piece: &Object) {
     let index = piece.get("index").cloned().unwrap_or(json!(0));
     let Value::Array(whole) = answer.entry("candidates").or_insert_with(|| json!([])) else {
         return;
@@ -108,12 +110,12 @@ fn add_candidate(answer: &mut Object, piece: &Object) {
     let new_parts =
         piece.get("content").and_then(|content| content.get("parts")).and_then(Value::as_array);
     if let Some(Value::Array(parts)) = first.pointer_mut("/content/parts") {
-        new_parts.into_iter().flatten().for_each(|part| add_part(parts, part));
+        new_parts.into_iter().flatten().for_each(|part| merge_part(parts, part));
     }
 }
 
 /// Appends a part. Consecutive pieces of one text or thought are joined.
-fn add_part(parts: &mut Vec<Value>, part: &Value) {
+fn merge_part(parts: &mut Vec<Value>, part: &Value) {
     let is_thought = |part: &Value| part.get("thought") == Some(&Value::Bool(true));
     let more = part.get("text").and_then(Value::as_str);
     let same = parts.last().is_some_and(|last| is_thought(last) == is_thought(part));

@@ -14,12 +14,12 @@ use crate::session::SessionId;
 use crate::timestamp::Timestamp;
 
 /// Names and values of HTTP headers, in order.
-pub type Headers = Vec<(String, String)>;
+pub type HttpHeaders = Vec<(String, String)>;
 
 /// The type of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PieceKind {
+pub enum TrafficPieceKind {
     /// Settings for decoding the recording.
     Settings,
     /// A request.
@@ -46,9 +46,9 @@ pub enum PieceKind {
 
 /// One record. Fields that do not apply to its kind are omitted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Piece<'a> {
+pub struct TrafficPiece<'a> {
     /// The type. The field's name identifies our records.
-    pub traffic: PieceKind,
+    pub traffic: TrafficPieceKind,
     /// The id that joins the pieces of an exchange.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub exchange: Cow<'a, str>,
@@ -87,7 +87,7 @@ pub struct Piece<'a> {
     pub omitted: u64,
     /// Headers, with redacted secrets. At an end, the trailers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub headers: Headers,
+    pub headers: HttpHeaders,
     /// The `content-encoding` of a body that was recorded decompressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decoded: Option<Cow<'a, str>>,
@@ -115,9 +115,9 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-impl<'a> Piece<'a> {
+impl<'a> TrafficPiece<'a> {
     /// The headers that apply to the recorded bytes: a decompressed body has no `content-encoding` or `content-length`.
-    pub(super) fn headers_of_body(&self) -> Headers {
+    pub(super) fn body_headers(&self) -> HttpHeaders {
         let fits = |name: &str| {
             let is_about_coding = ["content-encoding", "content-length"]
                 .iter()
@@ -128,9 +128,9 @@ impl<'a> Piece<'a> {
     }
 
     /// Clones borrowed data.
-    pub fn into_owned(self) -> Piece<'static> {
+    pub fn into_owned(self) -> TrafficPiece<'static> {
         let owned = |text: Option<Cow<'a, str>>| text.map(|text| Cow::Owned(text.into_owned()));
-        Piece {
+        TrafficPiece {
             traffic: self.traffic,
             exchange: Cow::Owned(self.exchange.into_owned()),
             at: self.at,
@@ -156,7 +156,7 @@ impl<'a> Piece<'a> {
     }
 
     /// An empty piece of an exchange.
-    pub fn new(traffic: PieceKind, exchange: impl Into<Cow<'a, str>>) -> Self {
+    pub fn new(traffic: TrafficPieceKind, exchange: impl Into<Cow<'a, str>>) -> Self {
         Self {
             traffic,
             exchange: exchange.into(),
@@ -171,7 +171,7 @@ impl<'a> Piece<'a> {
             blake3: None,
             content_blake3: None,
             omitted: 0,
-            headers: Headers::new(),
+            headers: HttpHeaders::new(),
             decoded: None,
             redactions: 0,
             text: None,
@@ -183,29 +183,29 @@ impl<'a> Piece<'a> {
     }
 
     /// A piece that moves an exchange to another session.
-    pub(crate) fn moved(exchange: &'a str, session: SessionId) -> Self {
-        Self { session: Some(session), ..Self::new(PieceKind::Moved, exchange) }
+    pub(crate) fn new_moved(exchange: &'a str, session: SessionId) -> Self {
+        Self { session: Some(session), ..Self::new(TrafficPieceKind::Moved, exchange) }
     }
 
     /// A settings piece: whether conversations after the first have sources of their own.
-    pub fn settings(subagents: bool) -> Self {
-        Self { subagents: Some(subagents), ..Self::new(PieceKind::Settings, "") }
+    pub fn new_settings(subagents: bool) -> Self {
+        Self { subagents: Some(subagents), ..Self::new(TrafficPieceKind::Settings, "") }
     }
 
     /// Bytes of a response.
-    pub fn chunk(exchange: &'a str, after: u64, bytes: &'a [u8]) -> Self {
-        let piece = Self { after: Some(after), ..Self::new(PieceKind::Chunk, exchange) };
+    pub fn new_chunk(exchange: &'a str, after: u64, bytes: &'a [u8]) -> Self {
+        let piece = Self { after: Some(after), ..Self::new(TrafficPieceKind::Chunk, exchange) };
         piece.with_bytes(bytes)
     }
 
     /// Bytes of a request.
-    pub fn upload(exchange: &'a str, after: u64, bytes: &'a [u8]) -> Self {
-        let piece = Self { after: Some(after), ..Self::new(PieceKind::Upload, exchange) };
+    pub fn new_upload(exchange: &'a str, after: u64, bytes: &'a [u8]) -> Self {
+        let piece = Self { after: Some(after), ..Self::new(TrafficPieceKind::Upload, exchange) };
         piece.with_bytes(bytes)
     }
 
     /// Adds the length and hash of the body.
-    pub fn with_measure(mut self, measured: MeasuredBody) -> Self {
+    pub fn with_measured_body(mut self, measured: MeasuredBody) -> Self {
         self.length = Some(measured.length);
         self.omitted = measured.omitted;
         self.blake3 = Some(measured.blake3.into());
@@ -214,7 +214,7 @@ impl<'a> Piece<'a> {
     }
 
     /// Length and hash of the body, if the piece has them.
-    pub(super) fn measure(&self) -> Option<MeasuredBody> {
+    pub(super) fn measured_body(&self) -> Option<MeasuredBody> {
         Some(MeasuredBody {
             length: self.length?,
             omitted: self.omitted,
@@ -224,9 +224,9 @@ impl<'a> Piece<'a> {
     }
 
     /// The end of a response.
-    pub fn end(exchange: &'a str, after: u64, error: Option<&'a str>) -> Self {
+    pub fn new_end(exchange: &'a str, after: u64, error: Option<&'a str>) -> Self {
         let error = error.map(Cow::Borrowed);
-        Self { after: Some(after), error, ..Self::new(PieceKind::End, exchange) }
+        Self { after: Some(after), error, ..Self::new(TrafficPieceKind::End, exchange) }
     }
 
     /// Adds bytes.
@@ -248,7 +248,7 @@ impl<'a> Piece<'a> {
     }
 
     /// Approximate length of the JSON line.
-    pub(crate) fn size(&self) -> usize {
+    pub(crate) fn line_size(&self) -> usize {
         let text = self.text.as_ref().map_or(0, |text| text.len());
         text + self.base64.as_ref().map_or(0, String::len) + 200
     }
@@ -259,15 +259,15 @@ impl<'a> Piece<'a> {
     }
 
     /// Parses a piece. Returns `None` for any other record.
-    pub fn of(record: &[u8]) -> Option<Piece<'static>> {
-        if !Self::marks(record) {
+    pub fn parse(record: &[u8]) -> Option<TrafficPiece<'static>> {
+        if !Self::is_piece(record) {
             return None;
         }
         serde_json::from_slice(record).ok()
     }
 
     /// Whether a record has the prefix of a piece.
-    pub fn marks(record: &[u8]) -> bool {
+    pub fn is_piece(record: &[u8]) -> bool {
         record.trim_ascii_start().starts_with(b"{\"traffic\":\"")
     }
 }

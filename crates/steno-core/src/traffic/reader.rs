@@ -1,61 +1,64 @@
 //! Reads a file of traffic pieces, such as a recording exported from the vault.
 
-use super::piece::Piece;
-use super::telling::Telling;
+use super::piece::TrafficPiece;
+use super::traffic_decoder::TrafficDecoder;
 use crate::agent::document;
 use crate::agent::json_lines::JsonLines;
 use crate::durable::FileError;
-use crate::entry::Numbering;
-use crate::format::tree::Tree;
-use crate::format::{Emit, FormatError, Item, Reader};
+use crate::entry::EntryNumbering;
+use crate::format::file_tree::FileTree;
+use crate::format::{FormatError, FormatReader, ItemSink, ReaderItem};
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
-use steno_vault::Bundle;
+use steno_vault::SessionBundle;
 
 /// The agent of a recording that names none.
 pub const AGENT: &str = "gateway";
 
 /// Finds and reads recordings.
-pub const READER: Reader = Reader { agent: AGENT, find, read };
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT, find: find_recordings, read: read_recording };
 
-fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    document::find(tree, |head| {
-        let kind = head.field("traffic").unwrap_or_default();
+fn find_recordings(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
+    document::find_documents(tree, |head| {
+        let kind = head.field_start("traffic").unwrap_or_default();
         kind.starts_with("\"settings\"") || kind.starts_with("\"request\"")
     })
 }
 
-fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let source = document::only_source(bundle)?;
-    let first = JsonLines::of(source)?.flatten().next().map(|line| line.bytes).unwrap_or_default();
+fn read_recording(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    let source = document::only_file(bundle)?;
+    let first =
+        JsonLines::open(source)?.flatten().next().map(|line| line.bytes).unwrap_or_default();
     let name = blake3::hash(&first).to_hex()[..32].to_owned();
-    let mut numbering = Numbering::new(AGENT, &name);
-    let mut telling = Telling::default();
-    for line in JsonLines::of(source)? {
+    let mut numbering = EntryNumbering::new(AGENT, &name);
+    let mut telling = TrafficDecoder::default();
+    for line in JsonLines::open(source)? {
         let entries = match line {
             Err(problem) => {
-                emit(Item::Problem(problem));
+                emit(ReaderItem::Problem(problem));
                 continue;
             }
-            Ok(line) => match Piece::of(&line.bytes) {
-                Some(piece) => telling.take(piece),
+            Ok(line) => match TrafficPiece::parse(&line.bytes) {
+                Some(piece) => telling.decode_piece(piece),
                 None => {
-                    let problem = Problem::at(source.path(), line.number, "not a traffic record");
-                    emit(Item::Problem(problem));
+                    let problem =
+                        Problem::at_line(source.path(), line.number, "not a traffic record");
+                    emit(ReaderItem::Problem(problem));
                     continue;
                 }
             },
         };
         for mut entry in entries {
-            numbering.assign(&mut entry);
-            emit(Item::Entry(Box::new(entry)));
+            numbering.assign_number(&mut entry);
+            emit(ReaderItem::Entry(Box::new(entry)));
         }
     }
     for mut entry in telling.finish() {
-        numbering.assign(&mut entry);
-        emit(Item::Entry(Box::new(entry)));
+        numbering.assign_number(&mut entry);
+        emit(ReaderItem::Entry(Box::new(entry)));
     }
     let mut session = Session::new(SessionId::for_native(AGENT, &name), AGENT);
-    session.totals.cost = telling.stated_cost();
+    session.totals.cost = telling.total_reported_cost();
     Ok(session)
 }

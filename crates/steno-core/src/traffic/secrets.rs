@@ -15,7 +15,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use self::escapes::UnescapedBytes;
 pub use self::filter::SecretFilter;
-use super::form_body::{BodyFields, decode_form};
+use super::body_format::{BodyFormat, decode_form_text};
 use crate::secret::{
     holds_password, is_dummy_password, is_placeholder, is_searchable, is_secret_name,
 };
@@ -34,25 +34,25 @@ pub struct TrafficSecrets {
 }
 
 /// The marker that replaces a secret.
-fn marker(rule: &str, length: usize) -> String {
+fn redaction_marker(rule: &str, length: usize) -> String {
     format!("[redacted: {rule}, {length} bytes]")
 }
 
 impl TrafficSecrets {
     /// Remembers the secrets in a header.
-    pub fn note_header(&mut self, name: &str, value: &str) {
-        for secret in secrets_of_header(name, value) {
-            self.remember(&secret, name);
+    pub fn remember_header(&mut self, name: &str, value: &str) {
+        for secret in header_secrets(name, value) {
+            self.remember_secret(&secret, name);
         }
     }
 
     /// Remembers the secrets in the query of a path.
-    pub fn note_path(&mut self, path: &str) {
+    pub fn remember_path(&mut self, path: &str) {
         let query = path.split_once('?').map_or("", |(_, query)| query);
         for (name, value) in query.split('&').filter_map(|parameter| parameter.split_once('=')) {
             if is_secret_name(name) {
                 let value = UnescapedBytes::new(value.as_bytes()).bytes;
-                self.remember(&String::from_utf8_lossy(&value), name);
+                self.remember_secret(&String::from_utf8_lossy(&value), name);
             }
         }
     }
@@ -60,10 +60,10 @@ impl TrafficSecrets {
     /// Redacts the value of a header.
     pub fn redact_header(&self, name: &str, value: &str) -> String {
         let mut redacted = value.to_owned();
-        for secret in secrets_of_header(name, value) {
+        for secret in header_secrets(name, value) {
             if is_secret_value(name, &secret) {
                 let rule = name.to_ascii_lowercase();
-                redacted = redacted.replace(&secret, &marker(&rule, secret.len()));
+                redacted = redacted.replace(&secret, &redaction_marker(&rule, secret.len()));
             }
         }
         self.redact_text(&redacted)
@@ -74,7 +74,7 @@ impl TrafficSecrets {
         let Some((path, query)) = path.split_once('?') else { return self.redact_text(path) };
         let parameters = query.split('&').map(|parameter| match parameter.split_once('=') {
             Some((name, value)) if is_secret_name(name) && is_secret_value(name, value) => {
-                format!("{name}={}", marker(&name.to_ascii_lowercase(), value.len()))
+                format!("{name}={}", redaction_marker(&name.to_ascii_lowercase(), value.len()))
             }
             _ => parameter.to_owned(),
         });
@@ -84,20 +84,20 @@ impl TrafficSecrets {
 
     /// Redacts the known secrets in a text.
     pub fn redact_text(&self, text: &str) -> String {
-        let mut filter = self.filter();
+        let mut filter = self.body_filter();
         let mut redacted = filter.push(text.as_bytes());
         redacted.extend(filter.finish());
         String::from_utf8_lossy(&redacted).into_owned()
     }
 
     /// A filter for a body that arrives in chunks.
-    pub fn filter(&self) -> SecretFilter {
+    pub fn body_filter(&self) -> SecretFilter {
         SecretFilter::new(self.clone(), false)
     }
 
     /// A filter for a body in this format. It also searches the parts of a multipart body.
-    pub fn filter_fields(&self, fields: &BodyFields) -> SecretFilter {
-        SecretFilter::new(self.clone(), matches!(fields, BodyFields::Multipart(_)))
+    pub fn body_filter_for(&self, fields: &BodyFormat) -> SecretFilter {
+        SecretFilter::new(self.clone(), matches!(fields, BodyFormat::Multipart(_)))
     }
 
     /// Redacts a whole form by the names of its fields, and remembers the secrets. Returns the form and the number of
@@ -110,13 +110,14 @@ impl TrafficSecrets {
                 let Some(at) = pair.iter().position(|byte| *byte == b'=') else {
                     return pair.to_vec();
                 };
-                let (name, value) = (decode_form(&pair[..at]), decode_form(&pair[at + 1..]));
+                let (name, value) =
+                    (decode_form_text(&pair[..at]), decode_form_text(&pair[at + 1..]));
                 if !is_secret_name(&name) || !is_secret_value(&name, &value) {
                     return pair.to_vec();
                 }
-                self.remember(&value, &name);
+                self.remember_secret(&value, &name);
                 redactions += 1;
-                let marker = marker(&name.to_ascii_lowercase(), pair.len() - at - 1);
+                let marker = redaction_marker(&name.to_ascii_lowercase(), pair.len() - at - 1);
                 [&pair[..=at], marker.as_bytes()].concat()
             })
             .collect();
@@ -124,7 +125,7 @@ impl TrafficSecrets {
     }
 
     /// Remembers a secret, unless a search for it would hit ordinary text.
-    fn remember(&mut self, value: &str, rule: &str) {
+    fn remember_secret(&mut self, value: &str, rule: &str) {
         if !is_searchable(value) || self.known.iter().any(|known| known.value == value.as_bytes()) {
             return;
         }
@@ -141,7 +142,7 @@ fn is_secret_value(name: &str, value: &str) -> bool {
 }
 
 /// The parts of a header's value that are secrets.
-fn secrets_of_header(name: &str, value: &str) -> Vec<String> {
+fn header_secrets(name: &str, value: &str) -> Vec<String> {
     if !is_secret_name(name) {
         return Vec::new();
     }
@@ -167,13 +168,13 @@ fn secrets_of_header(name: &str, value: &str) -> Vec<String> {
         })
         .collect();
     if scheme.eq_ignore_ascii_case("basic") {
-        secrets.extend(basic_credentials(credentials));
+        secrets.extend(decode_basic_credentials(credentials));
     }
     secrets
 }
 
 /// Decodes basic authentication: the password, and user and password together.
-fn basic_credentials(credentials: &str) -> Vec<String> {
+fn decode_basic_credentials(credentials: &str) -> Vec<String> {
     let decoded =
         BASE64.decode(credentials.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     let Some(decoded) = decoded else { return Vec::new() };
@@ -187,7 +188,7 @@ mod tests {
 
     fn secrets(headers: &[(&str, &str)]) -> TrafficSecrets {
         let mut secrets = TrafficSecrets::default();
-        headers.iter().for_each(|(name, value)| secrets.note_header(name, value));
+        headers.iter().for_each(|(name, value)| secrets.remember_header(name, value));
         secrets
     }
 
@@ -205,7 +206,7 @@ mod tests {
     #[test]
     fn a_secret_is_found_wherever_it_is_repeated() {
         let mut secrets = secrets(&[("Authorization", "Bearer sk-x2345678")]);
-        secrets.note_path("/v1?key=AIza1234X&alt=sse");
+        secrets.remember_path("/v1?key=AIza1234X&alt=sse");
         assert_eq!(
             secrets.redact_header("Authorization", "Bearer sk-x2345678"),
             "Bearer [redacted: authorization, 11 bytes]"

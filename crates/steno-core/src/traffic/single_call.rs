@@ -6,84 +6,104 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::json;
 
-use super::dialect::Dialect;
+use super::decoded_request::normalize_entry;
+use super::decoded_response::DecodedResponse;
+use super::dialect::ApiDialect;
 use super::event_stream::{ServerSentEvents, is_event_stream};
-use super::exchange::Exchange;
-use super::reply::Reply;
-use super::request::settle;
+use super::exchange::ApiExchange;
 use crate::agent::api_log::{response_entries, response_usage};
-use crate::agent::fields::{count, list, object, text};
+use crate::agent::json_fields::{count_field, list_field, object_field, text_field};
 use crate::agent::responses::content_text;
-use crate::agent::{attachment, repair, usage};
-use crate::entry::{Entry, Kind, Role, Usage};
-use crate::json::{Object, Style, Value};
+use crate::agent::{attachment, json_repair, usage};
+use crate::entry::{Entry, EntryKind, Role, Usage};
+use crate::json::{JsonStyle, Object, Value};
 
 /// Limit for the text of an entry. The recording keeps all of it.
-const SHOWN_BYTES: usize = 64 << 10;
+const MAX_SHOWN_BYTES: usize = 64 << 10;
 
 /// Entries for a request.
-pub(super) fn asked_entries(dialect: Dialect, request: &Object) -> Vec<Entry> {
+pub(super) fn request_entries(dialect: ApiDialect, request: &Object) -> Vec<Entry> {
     let content = match dialect {
-        Dialect::Embeddings => shortened(&embedding_inputs(request)),
-        Dialect::Images => image_prompt(request),
-        Dialect::Speech => texts(request, &["instructions", "input"]),
-        Dialect::Transcription => texts(request, &["file", "prompt"]),
-        Dialect::Files => texts(request, &["file", "purpose"]),
-        Dialect::Batches => batch_request(request),
+        ApiDialect::Embeddings => join_inputs(&embedding_inputs(request)),
+        ApiDialect::Images => image_prompt(request),
+        ApiDialect::Speech => join_fields(request, &["instructions", "input"]),
+        ApiDialect::Transcription => join_fields(request, &["file", "prompt"]),
+        ApiDialect::Files => join_fields(request, &["file", "purpose"]),
+        ApiDialect::Batches => describe_batch_request(request),
         _ => String::new(),
     };
-    if content.is_empty() { Vec::new() } else { vec![Entry::new(Role::User, Kind::Text, content)] }
+    if content.is_empty() {
+        Vec::new()
+    } else {
+        vec![Entry::new(Role::User, EntryKind::Text, content)]
+    }
 }
 
 /// Decodes a response.
-pub(super) fn reply(dialect: Dialect, exchange: &Exchange, body: &[u8]) -> Reply {
+pub(super) fn decode_single_response(
+    dialect: ApiDialect,
+    exchange: &ApiExchange,
+    body: &[u8],
+) -> DecodedResponse {
     match dialect {
-        Dialect::BatchResults => batch_results(body),
-        Dialect::Speech if !is_event_stream(body) => Reply::of_text(named_bytes(exchange, body)),
-        Dialect::Speech | Dialect::Transcription if is_event_stream(body) => streamed_audio(body),
-        _ => match repair::parse::<Value>(body) {
-            Ok(Value::Object(whole)) => whole_reply(dialect, whole),
+        ApiDialect::BatchResults => decode_batch_results(body),
+        ApiDialect::Speech if !is_event_stream(body) => {
+            DecodedResponse::from_text(describe_bytes(exchange, body))
+        }
+        ApiDialect::Speech | ApiDialect::Transcription if is_event_stream(body) => {
+            decode_audio_stream(body)
+        }
+        _ => match json_repair::parse_lenient::<Value>(body) {
+            Ok(Value::Object(whole)) => decode_object(dialect, whole),
             // A transcript may be plain text or subtitles.
-            _ if dialect == Dialect::Transcription => {
-                Reply::of_text(String::from_utf8_lossy(body).trim_end().to_owned())
+            _ if dialect == ApiDialect::Transcription => {
+                DecodedResponse::from_text(String::from_utf8_lossy(body).trim_end().to_owned())
             }
-            _ => Reply { error: Some("the response is not JSON".to_owned()), ..Reply::default() },
+            _ => DecodedResponse {
+                error: Some("the response is not JSON".to_owned()),
+                ..DecodedResponse::default()
+            },
         },
     }
 }
 
-fn whole_reply(dialect: Dialect, whole: Object) -> Reply {
+fn decode_object(dialect: ApiDialect, whole: Object) -> DecodedResponse {
     let content = match dialect {
-        Dialect::Embeddings => embeddings(&whole),
-        Dialect::Images => images(&whole),
-        Dialect::Transcription => text(&whole, "text").unwrap_or_default().to_owned(),
-        Dialect::Files => {
-            format!("[file {}]", text(&whole, "id").or(text(&whole, "name")).unwrap_or_default())
+        ApiDialect::Embeddings => describe_embeddings(&whole),
+        ApiDialect::Images => describe_images(&whole),
+        ApiDialect::Transcription => text_field(&whole, "text").unwrap_or_default().to_owned(),
+        ApiDialect::Files => {
+            format!(
+                "[file {}]",
+                text_field(&whole, "id").or(text_field(&whole, "name")).unwrap_or_default()
+            )
         }
-        _ => batch_state(&whole),
+        _ => describe_batch_state(&whole),
     };
     let provider_usage =
         ["usage", "meta", "usageMetadata"].iter().find_map(|name| whole.get(*name));
-    Reply {
-        id: text(&whole, "id").map(str::to_owned),
-        model: text(&whole, "model").map(str::to_owned),
-        usage: stated_tokens(&whole).filter(|usage| !usage.is_empty()),
-        stated_usage: provider_usage.cloned(),
-        ..Reply::of_text(content)
+    DecodedResponse {
+        id: text_field(&whole, "id").map(str::to_owned),
+        model: text_field(&whole, "model").map(str::to_owned),
+        usage: response_tokens(&whole).filter(|usage| !usage.is_empty()),
+        provider_usage: provider_usage.cloned(),
+        ..DecodedResponse::from_text(content)
     }
 }
 
 /// Usage, under any provider's field names.
-fn stated_tokens(whole: &Object) -> Option<Usage> {
-    if let Some(usage) = object(whole, "usage") {
-        return Some(usage::openai(usage));
+fn response_tokens(whole: &Object) -> Option<Usage> {
+    if let Some(usage) = object_field(whole, "usage") {
+        return Some(usage::openai_usage(usage));
     }
-    if let Some(metadata) = object(whole, "usageMetadata") {
-        return Some(usage::gemini(metadata));
+    if let Some(metadata) = object_field(whole, "usageMetadata") {
+        return Some(usage::gemini_usage(metadata));
     }
-    let units = object(whole, "meta").and_then(|meta| object(meta, "billed_units"));
-    let units = units.map_or(0, |units| count(units, "input_tokens") + count(units, "images"));
-    let input = units + count(whole, "prompt_eval_count") + count(whole, "inputTextTokenCount");
+    let units = object_field(whole, "meta").and_then(|meta| object_field(meta, "billed_units"));
+    let units =
+        units.map_or(0, |units| count_field(units, "input_tokens") + count_field(units, "images"));
+    let input =
+        units + count_field(whole, "prompt_eval_count") + count_field(whole, "inputTextTokenCount");
     Some(Usage { input, ..Usage::default() })
 }
 
@@ -104,17 +124,18 @@ fn embedding_inputs(request: &Object) -> Vec<String> {
         Some(value) => vec![of_value(value)],
         // Gemini: one content, or a list of requests with one each.
         None => {
-            let requests = list(request, "requests").iter().filter_map(|item| item.get("content"));
+            let requests =
+                list_field(request, "requests").iter().filter_map(|item| item.get("content"));
             requests.chain(request.get("content")).map(of_value).collect()
         }
     }
 }
 
 /// Joins texts up to the limit, and counts the rest.
-fn shortened(inputs: &[String]) -> String {
+fn join_inputs(inputs: &[String]) -> String {
     let mut joined = String::new();
     for (at, input) in inputs.iter().enumerate() {
-        if !joined.is_empty() && joined.len() + input.len() > SHOWN_BYTES {
+        if !joined.is_empty() && joined.len() + input.len() > MAX_SHOWN_BYTES {
             return format!("{joined}\n\n[{} more inputs]", inputs.len() - at);
         }
         if at > 0 {
@@ -125,14 +146,16 @@ fn shortened(inputs: &[String]) -> String {
     joined
 }
 
-fn embeddings(whole: &Object) -> String {
-    let typed = object(whole, "embeddings").and_then(|by_type| by_type.values().next());
-    let single = object(whole, "embedding").and_then(|single| single.get("values"));
+fn describe_embeddings(whole: &Object) -> String {
+    let typed = object_field(whole, "embeddings").and_then(|by_type| by_type.values().next());
+    let single = object_field(whole, "embedding").and_then(|single| single.get("values"));
     let single = single.or(whole.get("embedding"));
     let list: Vec<&Value> = match (typed.and_then(Value::as_array), single) {
         (Some(typed), _) => typed.iter().collect(),
         (None, Some(single)) => vec![single],
-        (None, None) => list(whole, "data").iter().chain(list(whole, "embeddings")).collect(),
+        (None, None) => {
+            list_field(whole, "data").iter().chain(list_field(whole, "embeddings")).collect()
+        }
     };
     let vector = |item: &Value| match item.get("embedding").or(item.get("values")).unwrap_or(item) {
         Value::Array(numbers) => numbers.len(),
@@ -147,21 +170,21 @@ fn embeddings(whole: &Object) -> String {
 fn image_prompt(request: &Object) -> String {
     let nested = request.values().find_map(|value| value.get("text")?.as_str());
     let weighted =
-        list(request, "text_prompts").iter().find_map(|prompt| prompt.get("text")?.as_str());
-    let prompt_text = text(request, "prompt").or(weighted).or(nested).unwrap_or_default();
-    let files = ["image", "image[]", "mask"].iter().filter_map(|name| text(request, name));
+        list_field(request, "text_prompts").iter().find_map(|prompt| prompt.get("text")?.as_str());
+    let prompt_text = text_field(request, "prompt").or(weighted).or(nested).unwrap_or_default();
+    let files = ["image", "image[]", "mask"].iter().filter_map(|name| text_field(request, name));
     let parts: Vec<_> =
         std::iter::once(prompt_text).chain(files).filter(|part| !part.is_empty()).collect();
     parts.join("\n")
 }
 
-fn images(whole: &Object) -> String {
-    let lists = ["data", "images", "artifacts"].iter().flat_map(|name| list(whole, name));
+fn describe_images(whole: &Object) -> String {
+    let lists = ["data", "images", "artifacts"].iter().flat_map(|name| list_field(whole, name));
     let described = lists.map(|image| {
         let data = image.get("b64_json").or(image.get("base64")).unwrap_or(image).as_str();
         let named = match (data, image.get("url").and_then(Value::as_str)) {
-            (Some(data), _) => attachment::media(Some("image"), data),
-            (None, Some(url)) => attachment::url("image", url),
+            (Some(data), _) => attachment::describe_base64(Some("image"), data),
+            (None, Some(url)) => attachment::describe_url("image", url),
             (None, None) => "[image]".to_owned(),
         };
         match image.get("revised_prompt").and_then(Value::as_str) {
@@ -172,35 +195,37 @@ fn images(whole: &Object) -> String {
     described.collect::<Vec<_>>().join("\n")
 }
 
-fn texts(request: &Object, fields: &[&str]) -> String {
-    let texts: Vec<_> = fields.iter().filter_map(|field| text(request, field)).collect();
+fn join_fields(request: &Object, fields: &[&str]) -> String {
+    let texts: Vec<_> = fields.iter().filter_map(|field| text_field(request, field)).collect();
     texts.join("\n")
 }
 
 /// Describes bytes by type, length and hash.
-pub(super) fn named_bytes(exchange: &Exchange, bytes: &[u8]) -> String {
+pub(super) fn describe_bytes(exchange: &ApiExchange, bytes: &[u8]) -> String {
     let kind = exchange.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
     let kind = kind.map_or("data", |(_, value)| value.as_str());
     format!("[{kind}, {} bytes, blake3 {}]", bytes.len(), blake3::hash(bytes))
 }
 
 /// Decodes a stream of transcript or speech events: joins texts and counts audio bytes.
-fn streamed_audio(body: &[u8]) -> Reply {
+fn decode_audio_stream(body: &[u8]) -> DecodedResponse {
     let (mut content, mut audio) = (String::new(), Vec::new());
-    let mut reply = Reply::default();
+    let mut reply = DecodedResponse::default();
     let mut has_ended = false;
     for event in ServerSentEvents::new(body) {
-        let Ok(event) = repair::parse::<Object>(&event.data) else { continue };
-        match text(&event, "type").unwrap_or_default() {
-            "transcript.text.delta" => content.push_str(text(&event, "delta").unwrap_or_default()),
+        let Ok(event) = json_repair::parse_lenient::<Object>(&event.data) else { continue };
+        match text_field(&event, "type").unwrap_or_default() {
+            "transcript.text.delta" => {
+                content.push_str(text_field(&event, "delta").unwrap_or_default())
+            }
             "speech.audio.delta" => {
-                let encoded = text(&event, "audio").unwrap_or_default();
+                let encoded = text_field(&event, "audio").unwrap_or_default();
                 audio.extend(BASE64.decode(encoded).unwrap_or_default());
             }
             "transcript.text.done" | "speech.audio.done" => {
                 has_ended = true;
-                reply.usage = object(&event, "usage").map(usage::openai);
-                reply.stated_usage = event.get("usage").cloned();
+                reply.usage = object_field(&event, "usage").map(usage::openai_usage);
+                reply.provider_usage = event.get("usage").cloned();
             }
             _ => {}
         }
@@ -211,37 +236,38 @@ fn streamed_audio(body: &[u8]) -> Reply {
     if !has_ended {
         reply.error = Some("the stream ended before its last event".to_owned());
     }
-    Reply {
+    DecodedResponse {
         usage: reply.usage,
-        stated_usage: reply.stated_usage,
+        provider_usage: reply.provider_usage,
         error: reply.error,
-        ..Reply::of_text(content)
+        ..DecodedResponse::from_text(content)
     }
 }
 
-fn batch_request(request: &Object) -> String {
+fn describe_batch_request(request: &Object) -> String {
     let requests = request.get("requests").or(request.get("batch"));
     match requests.and_then(Value::as_array) {
         Some(requests) => format!("[batch of {} requests]", requests.len()),
-        None => Style::COMPACT.print(request),
+        None => JsonStyle::COMPACT.print(request),
     }
 }
 
-fn batch_state(whole: &Object) -> String {
-    let state = ["status", "processing_status", "state"].iter().find_map(|name| text(whole, name));
-    let id = text(whole, "id").or(text(whole, "name")).unwrap_or_default();
+fn describe_batch_state(whole: &Object) -> String {
+    let state =
+        ["status", "processing_status", "state"].iter().find_map(|name| text_field(whole, name));
+    let id = text_field(whole, "id").or(text_field(whole, "name")).unwrap_or_default();
     format!("[batch {id}: {}]", state.unwrap_or("accepted"))
 }
 
 /// Decodes batch results: one per line, each billed under its own id.
-fn batch_results(body: &[u8]) -> Reply {
+fn decode_batch_results(body: &[u8]) -> DecodedResponse {
     let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-    let results = lines.filter_map(|line| repair::parse::<Object>(line).ok());
-    let entries = results.flat_map(|result| batch_result(&result)).collect();
-    Reply { own_entries: entries, ..Reply::default() }
+    let results = lines.filter_map(|line| json_repair::parse_lenient::<Object>(line).ok());
+    let entries = results.flat_map(|result| decode_batch_result(&result)).collect();
+    DecodedResponse { batch_entries: entries, ..DecodedResponse::default() }
 }
 
-fn batch_result(result: &Object) -> Vec<Entry> {
+fn decode_batch_result(result: &Object) -> Vec<Entry> {
     let about = json!({"batch": true, "custom_id": result.get("custom_id")});
     let about = about.as_object().cloned();
     let answer = result.get("result").and_then(|result| result.get("message"));
@@ -250,7 +276,8 @@ fn batch_result(result: &Object) -> Vec<Entry> {
         let error = result.get("error").or(result.get("result")).filter(|error| !error.is_null());
         let is_result = result.contains_key("custom_id");
         let error = error.filter(|_| is_result).map(|error| {
-            let mut entry = Entry::new(Role::System, Kind::Error, Style::COMPACT.print(error));
+            let mut entry =
+                Entry::new(Role::System, EntryKind::Error, JsonStyle::COMPACT.print(error));
             entry.metadata = about;
             entry
         });
@@ -258,9 +285,9 @@ fn batch_result(result: &Object) -> Vec<Entry> {
     };
     let mut entries = response_entries(answer);
     for entry in &mut entries {
-        settle(entry);
-        entry.message_id = text(answer, "id").map(str::to_owned);
-        entry.model = text(answer, "model").map(str::to_owned);
+        normalize_entry(entry);
+        entry.message_id = text_field(answer, "id").map(str::to_owned);
+        entry.model = text_field(answer, "model").map(str::to_owned);
         entry.metadata.clone_from(&about);
     }
     if let Some(last) = entries.last_mut() {

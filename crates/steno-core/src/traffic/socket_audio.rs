@@ -5,7 +5,7 @@ use memchr::memmem;
 use crate::json::{Object, Value};
 
 /// Shorter strings are not audio.
-const SHORTEST_SOUND: usize = 64;
+const MIN_AUDIO_CHARS: usize = 64;
 
 /// A message without its audio.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,34 +17,36 @@ pub struct ShortenedMessage {
 }
 
 /// Strips audio from a message. Returns `None` if it has none.
-pub fn leave_out_audio(message: &[u8]) -> Option<ShortenedMessage> {
+pub fn strip_audio(message: &[u8]) -> Option<ShortenedMessage> {
     memmem::find(message, b"audio")?;
     let Ok(Value::Object(mut event)) = serde_json::from_slice(message) else { return None };
     let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
     let mut omitted = 0;
     if kind.ends_with("audio.delta") {
-        shorten(&mut event, "delta", &mut omitted);
+        strip_field(&mut event, "delta", &mut omitted);
     }
     let mut event = Value::Object(event);
-    shorten_all(&mut event, &mut omitted);
+    strip_audio_fields(&mut event, &mut omitted);
     (omitted > 0).then(|| ShortenedMessage { text: event.to_string(), omitted })
 }
 
 /// Strips every field named `audio`.
-fn shorten_all(value: &mut Value, omitted: &mut u64) {
+fn strip_audio_fields(value: &mut Value, omitted: &mut u64) {
     match value {
         Value::Object(object) => {
-            shorten(object, "audio", omitted);
-            object.values_mut().for_each(|value| shorten_all(value, omitted));
+            strip_field(object, "audio", omitted);
+            object.values_mut().for_each(|value| strip_audio_fields(value, omitted));
         }
-        Value::Array(values) => values.iter_mut().for_each(|value| shorten_all(value, omitted)),
+        Value::Array(values) => {
+            values.iter_mut().for_each(|value| strip_audio_fields(value, omitted))
+        }
         _ => {}
     }
 }
 
-fn shorten(object: &mut Object, field: &str, omitted: &mut u64) {
+fn strip_field(object: &mut Object, field: &str, omitted: &mut u64) {
     if let Some(Value::String(sound)) = object.get_mut(field)
-        && sound.len() >= SHORTEST_SOUND
+        && sound.len() >= MIN_AUDIO_CHARS
     {
         let count = sound.trim_end_matches('=').len() as u64 * 3 / 4;
         *omitted += count;
@@ -59,7 +61,7 @@ mod tests {
     #[test]
     fn sound_is_replaced_by_its_size() {
         let sound = "QUJD".repeat(100);
-        let shortened = |message: String| leave_out_audio(message.as_bytes());
+        let shortened = |message: String| strip_audio(message.as_bytes());
         let append =
             shortened(format!(r#"{{"type":"input_audio_buffer.append","audio":"{sound}"}}"#));
         let text =

@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::*;
-use crate::entry::{Entry, Kind, Usage};
+use crate::entry::{Entry, EntryKind, Usage};
 use crate::json::Value;
-use crate::traffic::piece::PieceKind;
+use crate::traffic::piece::TrafficPieceKind;
 
 mod capture;
 mod dialects;
@@ -17,7 +17,7 @@ mod streams;
 /// Builds a recording.
 #[derive(Default)]
 struct Tape {
-    telling: Telling,
+    telling: TrafficDecoder,
     entries: Vec<Entry>,
     exchanges: u64,
 }
@@ -28,7 +28,7 @@ impl Tape {
         self.exchanges += 1;
         let exchange = format!("x{}", self.exchanges);
         let bytes = body.to_string().into_bytes();
-        let mut piece = Piece::new(PieceKind::Request, exchange.as_str());
+        let mut piece = TrafficPiece::new(TrafficPieceKind::Request, exchange.as_str());
         piece.at = Some(format!("2026-01-05T09:15:{:02}.000000Z", self.exchanges).parse().unwrap());
         (piece.method, piece.path) = (Some("POST".into()), Some(path.into()));
         self.take(&piece.with_bytes(&bytes));
@@ -37,16 +37,20 @@ impl Tape {
 
     /// Sends a response in chunks, and leaves the end open.
     fn say(&mut self, exchange: &str, status: u16, chunks: &[&str]) {
-        let mut head = Piece::new(PieceKind::Response, exchange);
+        let mut head = TrafficPiece::new(TrafficPieceKind::Response, exchange);
         (head.status, head.after) = (Some(status), Some(200_000));
         self.take(&head);
         for (at, chunk) in chunks.iter().enumerate() {
-            self.take(&Piece::chunk(exchange, 250_000 + at as u64 * 1000, chunk.as_bytes()));
+            self.take(&TrafficPiece::new_chunk(
+                exchange,
+                250_000 + at as u64 * 1000,
+                chunk.as_bytes(),
+            ));
         }
     }
 
     fn end(&mut self, exchange: &str, error: Option<&str>) {
-        self.take(&Piece::end(exchange, 500_000, error));
+        self.take(&TrafficPiece::new_end(exchange, 500_000, error));
     }
 
     /// A whole exchange with a plain response.
@@ -64,9 +68,9 @@ impl Tape {
     }
 
     /// Encodes and parses each piece, as the vault does.
-    fn take(&mut self, piece: &Piece<'_>) {
-        let piece = Piece::of(&piece.to_line()).unwrap();
-        let told = self.telling.take(piece);
+    fn take(&mut self, piece: &TrafficPiece<'_>) {
+        let piece = TrafficPiece::parse(&piece.to_line()).unwrap();
+        let told = self.telling.decode_piece(piece);
         self.entries.extend(told);
     }
 
@@ -90,12 +94,12 @@ impl Tape {
 
 fn line(entry: &Entry) -> String {
     let words = match entry.kind {
-        Kind::ToolCall => format!(
+        EntryKind::ToolCall => format!(
             "{}({})",
             entry.tool_name.as_deref().unwrap_or("?"),
             entry.tool_input.as_ref().map(Value::to_string).unwrap_or_default()
         ),
-        Kind::ToolResult => {
+        EntryKind::ToolResult => {
             format!("{}: {}", entry.tool_name.as_deref().unwrap_or("?"), entry.content)
         }
         _ => entry.content.clone(),

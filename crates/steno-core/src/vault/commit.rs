@@ -15,12 +15,12 @@ use std::sync::Arc;
 
 use super::SessionDir;
 use super::journal::{FileState, Journal, JournalLine};
-use super::live::open_lock;
-use super::sealed::{WrittenFile, new_path};
+use super::live_log::open_lock_file;
+use super::sealed::{WrittenFile, replacement_path};
 use crate::durable::{self, FileError, OnPath};
 
 /// From this number of files on, the whole file system is synced at once.
-const MANY_FILES: usize = 8;
+const SYNC_ALL_THRESHOLD: usize = 8;
 
 /// Written but not yet acknowledged changes of kept files. Dropping it discards them.
 #[derive(Debug)]
@@ -32,46 +32,54 @@ pub struct VaultCommit {
     /// Folders with new names, which need a sync.
     folders: BTreeSet<PathBuf>,
     /// Locks of the sessions in this commit.
-    sessions: Vec<(String, File)>,
+    session_locks: Vec<(String, File)>,
     /// The vault's folder, opened before the first change so that `syncfs` reports write errors.
-    vault: Option<File>,
+    vault_folder: Option<File>,
 }
 
 impl VaultCommit {
     pub(super) fn new(journal: Arc<Journal>, root: PathBuf) -> Self {
         let (lines, written, folders) = (Vec::new(), Vec::new(), BTreeSet::new());
-        Self { journal, root, lines, written, folders, sessions: Vec::new(), vault: None }
+        Self {
+            journal,
+            root,
+            lines,
+            written,
+            folders,
+            session_locks: Vec::new(),
+            vault_folder: None,
+        }
     }
 
     /// Number of sessions with unacknowledged changes.
-    pub fn sessions(&self) -> usize {
-        self.sessions.len()
+    pub fn session_count(&self) -> usize {
+        self.session_locks.len()
     }
 
     /// Whether a session has unacknowledged changes.
-    pub(super) fn holds(&self, dir: &SessionDir) -> bool {
-        self.sessions.iter().any(|(session, _)| *session == dir.key())
+    pub(super) fn holds_session(&self, dir: &SessionDir) -> bool {
+        self.session_locks.iter().any(|(session, _)| *session == dir.journal_key())
     }
 
     /// Creates the folder of a session and takes its lock.
     pub(super) fn lock_session(&mut self, dir: &SessionDir) -> Result<(), FileError> {
-        if self.holds(dir) {
+        if self.holds_session(dir) {
             // The journal must list the session's earlier changes first.
             self.finish()?;
         }
-        self.journal.begin()?;
-        if self.vault.is_none() {
+        self.journal.create_if_absent()?;
+        if self.vault_folder.is_none() {
             durable::create_private_dir(&self.root)?;
-            self.vault = Some(File::open(&self.root).on("open", &self.root)?);
+            self.vault_folder = Some(File::open(&self.root).on("open", &self.root)?);
         }
         self.folders.extend(durable::make_private_dir(dir.path())?);
-        let path = dir.lock_path();
-        let lock = open_lock(&path)?;
+        let path = dir.write_lock_path();
+        let lock = open_lock_file(&path)?;
         if lock.try_lock().is_err() {
             self.finish()?;
             lock.lock().on("lock", &path)?;
         }
-        self.sessions.push((dir.key(), lock));
+        self.session_locks.push((dir.journal_key(), lock));
         Ok(())
     }
 
@@ -83,7 +91,7 @@ impl VaultCommit {
             length: written.length,
             size: Some(written.size),
             link: Some(written.chain.into()),
-            ..dir.journal_line(FileState::Kept)
+            ..dir.new_journal_line(FileState::Kept)
         };
         self.add_line(dir, line);
         if written.is_new {
@@ -95,15 +103,15 @@ impl VaultCommit {
 
     /// Adds another journal line.
     pub(super) fn add_line(&mut self, dir: &SessionDir, line: JournalLine) {
-        debug_assert_eq!(line.session, dir.key());
+        debug_assert_eq!(line.session, dir.journal_key());
         self.lines.push(line);
     }
 
     /// Acknowledges all changes: they are on disk when this returns.
     pub fn finish(&mut self) -> Result<(), FileError> {
         let result = self.finish_locked();
-        self.sessions.clear();
-        self.vault = None;
+        self.session_locks.clear();
+        self.vault_folder = None;
         result
     }
 
@@ -121,7 +129,7 @@ impl VaultCommit {
         if self.lines.is_empty() {
             return Ok(());
         }
-        let is_synced = self.written.len() >= MANY_FILES && self.sync_file_system()?;
+        let is_synced = self.written.len() >= SYNC_ALL_THRESHOLD && self.sync_file_system()?;
         if !is_synced {
             for written in &self.written {
                 let path = written.current_path();
@@ -129,9 +137,10 @@ impl VaultCommit {
             }
             self.folders.iter().try_for_each(|folder| durable::sync_dir(folder))?;
         }
-        self.journal.append(&self.lines)?;
+        self.journal.append_lines(&self.lines)?;
         for written in self.written.iter().filter(|written| written.is_new) {
-            fs::rename(new_path(&written.path), &written.path).on("replace", &written.path)?;
+            fs::rename(replacement_path(&written.path), &written.path)
+                .on("replace", &written.path)?;
         }
         Ok(())
     }
@@ -139,7 +148,7 @@ impl VaultCommit {
     /// Syncs the whole file system, where the operating system supports it.
     fn sync_file_system(&self) -> Result<bool, FileError> {
         #[cfg(target_os = "linux")]
-        if let Some(vault) = &self.vault {
+        if let Some(vault) = &self.vault_folder {
             let synced = rustix::fs::syncfs(vault).map_err(std::io::Error::from);
             return synced.on("sync", &self.root).map(|()| true);
         }

@@ -7,23 +7,23 @@ use rusqlite::Connection;
 use rusqlite::types::{Value as Cell, ValueRef};
 
 use super::SessionDir;
-use crate::agent::kept::Kept;
+use crate::agent::kept::TemporaryVault;
 use crate::json::Value;
 use crate::problem::Problem;
 use steno_vault::sqlite::rows::*;
-use steno_vault::sqlite::{Database, sessions};
-use steno_vault::{Bundle, Part, Schema};
+use steno_vault::sqlite::{AgentDatabase, sessions_in_file};
+use steno_vault::{DatabaseSchema, RowSelection, SessionBundle};
 
 /// Sessions with notes of any value type, a shared list, and unrelated tables.
-const SCHEMA: Schema = Schema {
+const SCHEMA: DatabaseSchema = DatabaseSchema {
     tables: &[("session", &["id"])],
-    sessions: "SELECT id FROM session ORDER BY id",
-    parts: &[
-        Part::own("session", "id = ?1"),
-        Part::shared("project", "id IN (SELECT project FROM session WHERE id = ?1)"),
-        Part::whole("migration"),
+    session_query: "SELECT id FROM session ORDER BY id",
+    row_selections: &[
+        RowSelection::own("session", "id = ?1"),
+        RowSelection::shared("project", "id IN (SELECT project FROM session WHERE id = ?1)"),
+        RowSelection::whole("migration"),
     ],
-    owner: Some("session_id"),
+    owner_column: Some("session_id"),
 };
 
 const TABLES: &str = "
@@ -56,13 +56,13 @@ fn made(folder: &Path) -> (PathBuf, Connection) {
     (file, connection)
 }
 
-fn lines(bundle: &Bundle) -> Vec<String> {
+fn lines(bundle: &SessionBundle) -> Vec<String> {
     let mut lines = Vec::new();
-    Database::open(bundle)
+    AgentDatabase::open(bundle)
         .unwrap()
-        .each_line(&SCHEMA, bundle.key.as_deref(), &mut |line| {
+        .for_each_line(&SCHEMA, bundle.key.as_deref(), &mut |line| {
             let mut bytes = Vec::new();
-            line.each_piece(&mut |piece| {
+            line.for_each_piece(&mut |piece| {
                 bytes.extend_from_slice(piece);
                 Ok(())
             })
@@ -76,13 +76,14 @@ fn lines(bundle: &Bundle) -> Vec<String> {
     lines
 }
 
-fn replayed(log: &str) -> (Replay, Vec<Problem>) {
+fn replayed(log: &str) -> (RowLogReplay, Vec<Problem>) {
     let mut problems = Vec::new();
     let bytes = log.as_bytes().to_vec();
     let open =
         move || -> std::io::Result<Box<dyn BufRead>> { Ok(Box::new(Cursor::new(bytes.clone()))) };
-    let replay =
-        Replay::of(Path::new("log"), &open, ROW_LIMIT, &mut |problem| problems.push(problem));
+    let replay = RowLogReplay::replay_log(Path::new("log"), &open, ROW_LIMIT, &mut |problem| {
+        problems.push(problem)
+    });
     (replay.unwrap(), problems)
 }
 
@@ -92,7 +93,7 @@ fn texts(connection: &Connection, query: &str) -> Vec<String> {
 }
 
 fn count(connection: &Connection, table: &str) -> i64 {
-    let query = format!("SELECT count(*) FROM {}", table::quoted(table));
+    let query = format!("SELECT count(*) FROM {}", table_layout::quote_name(table));
     connection.query_row(&query, [], |row| row.get(0)).unwrap()
 }
 
@@ -102,7 +103,7 @@ const ODD: &str = "odd \"name";
 fn a_session_is_its_rows_and_what_they_need() {
     let folder = tempfile::tempdir().unwrap();
     let (file, _connection) = made(folder.path());
-    let bundles = sessions(&file, &SCHEMA);
+    let bundles = sessions_in_file(&file, &SCHEMA);
     let log = lines(&bundles[0]).join("\n") + "\n";
     assert!(!log.contains("hush") && !log.contains("peek") && !log.contains("b1"));
     let (replay, problems) = replayed(&log);
@@ -110,7 +111,7 @@ fn a_session_is_its_rows_and_what_they_need() {
     let counts = ["session", "project", ODD, "keyed", "migration", "secret"]
         .map(|table| count(&replay.connection, table));
     assert_eq!(counts, [1, 1, 2, 1, 1, 0]);
-    let bytes = replay.into_whole().unwrap();
+    let bytes = replay.into_bytes_with_triggers().unwrap();
     let copy = folder.path().join("copy.db");
     fs::write(&copy, bytes).unwrap();
     let copy = Connection::open(copy).unwrap();
@@ -130,11 +131,11 @@ fn a_session_is_its_rows_and_what_they_need() {
 fn a_log_grows_by_what_is_new() {
     let folder = tempfile::tempdir().unwrap();
     let (file, connection) = made(folder.path());
-    let kept = Kept::new();
+    let kept = TemporaryVault::new();
     let keep = || -> (SessionDir, Vec<String>, u64) {
-        let bundle = sessions(&file, &SCHEMA).remove(0);
-        let dir = kept.dir("notes", "a");
-        let added = dir.keep_all(&bundle).unwrap();
+        let bundle = sessions_in_file(&file, &SCHEMA).remove(0);
+        let dir = kept.session_dir("notes", "a");
+        let added = dir.keep_session(&bundle).unwrap();
         let log = fs::File::open(dir.path().join("notes.db.rows.jsonl.zst")).unwrap();
         let mut text = String::new();
         zstd::Decoder::new(log).unwrap().read_to_string(&mut text).unwrap();
@@ -161,9 +162,9 @@ fn a_log_grows_by_what_is_new() {
             r#"{"of":["row","keyed",1,2],"gone":true}"#,
         ]
     );
-    let bundle = dir.bundle().unwrap();
+    let bundle = dir.kept_bundle().unwrap();
     assert_eq!(bundle.key.as_deref(), Some("a"));
-    let database = Database::open(&bundle).unwrap();
+    let database = AgentDatabase::open(&bundle).unwrap();
     assert_eq!(count(database.connection(), ODD), 3);
     assert_eq!(count(database.connection(), "keyed"), 0);
     // A row that reappears after it was removed, and a changed table.
@@ -172,7 +173,7 @@ fn a_log_grows_by_what_is_new() {
             "INSERT INTO keyed VALUES (1, 9, 'a'); ALTER TABLE session ADD COLUMN more TEXT;",
         )
         .unwrap();
-    let database = Database::open(&keep().0.bundle().unwrap()).unwrap();
+    let database = AgentDatabase::open(&keep().0.kept_bundle().unwrap()).unwrap();
     assert_eq!(count(database.connection(), "keyed"), 1);
     assert!(database.columns("session").contains(&"more".to_owned()));
     assert!(dir.verify().unwrap().damage.is_empty());
@@ -183,16 +184,16 @@ fn a_fingerprint_knows_only_the_sessions_own_rows() {
     let folder = tempfile::tempdir().unwrap();
     let (file, connection) = made(folder.path());
     let prints = || -> Vec<_> {
-        let bundles = sessions(&file, &SCHEMA);
+        let bundles = sessions_in_file(&file, &SCHEMA);
         bundles.iter().map(|bundle| bundle.fingerprint().unwrap().unwrap()).collect()
     };
     let before = prints();
-    assert_ne!(before[0].sum, before[1].sum);
+    assert_ne!(before[0].hash, before[1].hash);
     connection.execute_batch("UPDATE project SET name = 'two'; DELETE FROM secret").unwrap();
     assert_eq!(prints(), before);
     connection.execute_batch("UPDATE keyed SET b = '2' WHERE b = 2").unwrap();
     let after = prints();
-    assert_ne!(after[0].sum, before[0].sum);
+    assert_ne!(after[0].hash, before[0].hash);
     assert_eq!(after[1], before[1]);
 }
 
@@ -243,14 +244,14 @@ not JSON
 }
 
 /// The claim of session `a`.
-fn claim(force: bool) -> Claim<'static> {
-    Claim { schemas: &[&SCHEMA], key: Some("a"), force }
+fn claim(force: bool) -> RowClaim<'static> {
+    RowClaim { schemas: &[&SCHEMA], key: Some("a"), force }
 }
 
 /// A replay of session `a`, and the database after the session was deleted from it.
-fn purged(folder: &Path) -> (Replay, PathBuf, Connection) {
+fn purged(folder: &Path) -> (RowLogReplay, PathBuf, Connection) {
     let (file, connection) = made(folder);
-    let (replay, _) = replayed(&(lines(&sessions(&file, &SCHEMA)[0]).join("\n") + "\n"));
+    let (replay, _) = replayed(&(lines(&sessions_in_file(&file, &SCHEMA)[0]).join("\n") + "\n"));
     connection.execute_batch("DELETE FROM keyed WHERE session_id = 'a'").unwrap();
     connection.execute_batch("DELETE FROM session WHERE id = 'a'").unwrap();
     assert_eq!(count(&connection, ODD), 1);
@@ -268,7 +269,7 @@ fn long_values() -> [Cell; 3] {
 fn long_values_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let (file, connection) = made(folder.path());
-    let odd = steno_vault::sqlite::rows::table::quoted(ODD);
+    let odd = steno_vault::sqlite::rows::table_layout::quote_name(ODD);
     connection
         .execute_batch("CREATE TABLE numbered (id INTEGER PRIMARY KEY, session_id, x)")
         .unwrap();
@@ -282,7 +283,7 @@ fn long_values_come_back() {
     connection.execute_batch(text).unwrap();
     let other = format!("UPDATE {odd} SET other = ?1 WHERE other = 'a1'");
     connection.execute(&other, [&long_values()[0]]).unwrap();
-    let bundle = sessions(&file, &SCHEMA).remove(0);
+    let bundle = sessions_in_file(&file, &SCHEMA).remove(0);
     let lines = lines(&bundle);
     assert!(lines.iter().all(|line| serde_json::from_str::<Value>(line).is_ok()));
     let (replay, problems) = replayed(&(lines.join("\n") + "\n"));
@@ -317,21 +318,21 @@ fn raw_values(connection: &Connection, query: &str) -> Vec<Vec<u8>> {
 fn long_values_are_kept_once() {
     let folder = tempfile::tempdir().unwrap();
     let (file, connection) = made(folder.path());
-    let odd = steno_vault::sqlite::rows::table::quoted(ODD);
+    let odd = steno_vault::sqlite::rows::table_layout::quote_name(ODD);
     let insert = format!("INSERT INTO {odd} VALUES ('a', ?1, 'long')");
     connection.execute(&insert, [&long_values()[0]]).unwrap();
     let id = "s".parse().unwrap();
-    let dir =
-        crate::vault::Vault::new(folder.path().join("vault")).session(&"x".parse().unwrap(), &id);
+    let dir = crate::vault::Vault::new(folder.path().join("vault"))
+        .session_dir(&"x".parse().unwrap(), &id);
     let keep = || {
-        let bundle = sessions(&file, &SCHEMA).remove(0);
-        dir.keep_all(&bundle).unwrap()
+        let bundle = sessions_in_file(&file, &SCHEMA).remove(0);
+        dir.keep_session(&bundle).unwrap()
     };
     assert!(keep() > 1 << 20);
     assert_eq!(keep(), 0);
-    let before = sessions(&file, &SCHEMA)[0].fingerprint().unwrap();
+    let before = sessions_in_file(&file, &SCHEMA)[0].fingerprint().unwrap();
     connection.execute_batch(&format!("UPDATE {odd} SET \"x y\" = \"x y\" || '.'")).unwrap();
-    assert_ne!(sessions(&file, &SCHEMA)[0].fingerprint().unwrap(), before);
+    assert_ne!(sessions_in_file(&file, &SCHEMA)[0].fingerprint().unwrap(), before);
     assert!(keep() > 1 << 20);
     assert_eq!(keep(), 0);
 }
@@ -358,7 +359,7 @@ fn missing_rows_are_inserted_and_nothing_else_changes() {
     let (replay, file, connection) = purged(folder.path());
     let changes = "UPDATE project SET name = 'renamed'; DELETE FROM migration";
     connection.execute_batch(changes).unwrap();
-    assert!(replay.compare(&file, claim(false)).unwrap().is_change());
+    assert!(replay.compare(&file, claim(false)).unwrap().has_changes());
     assert_eq!(count(&connection, "session"), 1);
     let merged = replay.merge(&file, claim(false)).unwrap();
     assert_eq!((merged.inserted, merged.replaced), (4, 0));
@@ -370,7 +371,7 @@ fn missing_rows_are_inserted_and_nothing_else_changes() {
         .query_row("SELECT notes FROM session WHERE id = 'a'", [], |row| row.get(0))
         .unwrap();
     assert_eq!(notes, 2, "no trigger counted again");
-    assert!(!replay.merge(&file, claim(false)).unwrap().is_change());
+    assert!(!replay.merge(&file, claim(false)).unwrap().has_changes());
 }
 
 #[test]
@@ -404,11 +405,11 @@ fn rows_of_another_session_are_never_replaced() {
 
 #[test]
 fn a_row_that_holds_several_sessions_is_no_ones_own() {
-    const TABS: Schema = Schema {
+    const TABS: DatabaseSchema = DatabaseSchema {
         tables: &[("item", &["key"])],
-        sessions: "SELECT value FROM json_each((SELECT value FROM item))",
-        parts: &[Part::own("item", "key = 'tabs'")],
-        owner: None,
+        session_query: "SELECT value FROM json_each((SELECT value FROM item))",
+        row_selections: &[RowSelection::own("item", "key = 'tabs'")],
+        owner_column: None,
     };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tabs.db");
@@ -420,7 +421,7 @@ fn a_row_that_holds_several_sessions_is_no_ones_own() {
     let row = r#"{"of":["row","item","tabs"],"values":{"key":"tabs","value":"[\"a\"]"}}"#;
     let (replay, problems) = replayed(&format!("{create}\n{row}\n"));
     assert_eq!(problems, []);
-    let claim = Claim { schemas: &[&TABS], key: Some("a"), force: true };
+    let claim = RowClaim { schemas: &[&TABS], key: Some("a"), force: true };
     connection.execute_batch(r#"INSERT INTO item VALUES ('tabs', '["a", "b"]')"#).unwrap();
     let error = replay.merge(&file, claim).unwrap_err();
     assert_eq!(error.to_string(), "the row belongs to another session: item tabs");
@@ -430,14 +431,17 @@ fn a_row_that_holds_several_sessions_is_no_ones_own() {
 
 #[test]
 fn a_table_may_hold_rows_of_two_schemas() {
-    const TABS: Schema = Schema {
+    const TABS: DatabaseSchema = DatabaseSchema {
         tables: &[("item", &["key"])],
-        sessions: "SELECT 'another'",
-        parts: &[Part::own("item", "key = 'tabs'")],
-        owner: None,
+        session_query: "SELECT 'another'",
+        row_selections: &[RowSelection::own("item", "key = 'tabs'")],
+        owner_column: None,
     };
-    const COMPOSERS: Schema =
-        Schema { sessions: "SELECT 'a'", parts: &[Part::own("item", "key = 'composers'")], ..TABS };
+    const COMPOSERS: DatabaseSchema = DatabaseSchema {
+        session_query: "SELECT 'a'",
+        row_selections: &[RowSelection::own("item", "key = 'composers'")],
+        ..TABS
+    };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("item.db");
     let connection = Connection::open(&file).unwrap();
@@ -447,7 +451,7 @@ fn a_table_may_hold_rows_of_two_schemas() {
     let create = format!(r#"{{"of":["table","item"],"sql":"{table}"}}"#);
     let row = r#"{"of":["row","item","composers"],"values":{"key":"composers","value":"old"}}"#;
     let (replay, _) = replayed(&format!("{create}\n{row}\n"));
-    let claim = Claim { schemas: &[&TABS, &COMPOSERS], key: Some("a"), force: true };
+    let claim = RowClaim { schemas: &[&TABS, &COMPOSERS], key: Some("a"), force: true };
     assert_eq!(replay.merge(&file, claim).unwrap().replaced, 1);
 }
 
@@ -470,11 +474,11 @@ fn one_copy_serves_all_sessions_however_the_database_changes() {
     let (file, connection) = made(folder.path());
     connection.pragma_update(None, "journal_mode", "wal").unwrap();
     connection.execute_batch("INSERT INTO keyed VALUES (5, 5, 'a')").unwrap();
-    let bundles = sessions(&file, &SCHEMA);
+    let bundles = sessions_in_file(&file, &SCHEMA);
     let before = bundles[1].fingerprint().unwrap();
     connection.execute_batch("UPDATE keyed SET b = b + 77").unwrap();
     assert_eq!(bundles[1].fingerprint().unwrap(), before);
-    assert_ne!(sessions(&file, &SCHEMA)[1].fingerprint().unwrap(), before);
+    assert_ne!(sessions_in_file(&file, &SCHEMA)[1].fingerprint().unwrap(), before);
 }
 
 fn cell() -> impl Strategy<Value = Cell> {
@@ -505,7 +509,7 @@ proptest! {
             let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
             rows.unwrap().map(Result::unwrap).collect()
         };
-        let (replay, problems) = replayed(&(lines(&sessions(&file, &SCHEMA)[0]).join("\n") + "\n"));
+        let (replay, problems) = replayed(&(lines(&sessions_in_file(&file, &SCHEMA)[0]).join("\n") + "\n"));
         prop_assert_eq!(problems, []);
         prop_assert_eq!(rows(&replay.connection), rows(&connection));
     }

@@ -6,25 +6,27 @@ use indexmap::IndexMap;
 
 use super::SessionDir;
 use super::record;
-use super::sealed::Problems;
+use super::sealed::SharedProblems;
 use crate::durable::FileError;
-use crate::traffic::piece::PieceKind;
-use crate::traffic::{Exchange, Piece, SocketExchanges};
+use crate::traffic::piece::TrafficPieceKind;
+use crate::traffic::{ApiExchange, SocketExchanges, TrafficPiece};
 
 impl SessionDir {
     /// The exchanges that a gateway recorded, in the order of their requests.
-    pub fn exchanges(&self) -> Result<Vec<Exchange>, FileError> {
-        let mut exchanges: Vec<Exchange> = Vec::new();
+    pub fn read_exchanges(&self) -> Result<Vec<ApiExchange>, FileError> {
+        let mut exchanges: Vec<ApiExchange> = Vec::new();
         let mut indexes: HashMap<String, usize> = HashMap::new();
         let mut sockets = SocketExchanges::default();
-        self.each_recorded_line(&Problems::default(), &mut |_, line| {
-            let Some(piece) = record::raw_of(line).and_then(Piece::of) else { return };
-            for piece in sockets.take(piece) {
-                if piece.traffic == PieceKind::Request {
+        self.for_each_recorded_line(&SharedProblems::default(), &mut |_, line| {
+            let Some(piece) = record::raw_record_of(line).and_then(TrafficPiece::parse) else {
+                return;
+            };
+            for piece in sockets.push_piece(piece) {
+                if piece.traffic == TrafficPieceKind::Request {
                     indexes.insert(piece.exchange.clone().into_owned(), exchanges.len());
-                    exchanges.push(Exchange::begin(&piece));
+                    exchanges.push(ApiExchange::from_request(&piece));
                 } else if let Some(index) = indexes.get(piece.exchange.as_ref()) {
-                    exchanges[*index].take(piece);
+                    exchanges[*index].push_piece(piece);
                 }
             }
         })?;
@@ -33,15 +35,17 @@ impl SessionDir {
 
     /// Calls `take` with each exchange as it ends, then with the unfinished ones. Holds only open exchanges in
     /// memory.
-    pub fn each_exchange(&self, take: &mut dyn FnMut(Exchange)) -> Result<(), FileError> {
-        let mut open: IndexMap<String, Exchange> = IndexMap::new();
-        self.each_recorded_line(&Problems::default(), &mut |_, line| {
-            let Some(piece) = record::raw_of(line).and_then(Piece::of) else { return };
-            let (id, is_end) = (piece.exchange.clone(), piece.traffic == PieceKind::End);
-            if piece.traffic == PieceKind::Request {
-                open.insert(id.into_owned(), Exchange::begin(&piece));
+    pub fn for_each_exchange(&self, take: &mut dyn FnMut(ApiExchange)) -> Result<(), FileError> {
+        let mut open: IndexMap<String, ApiExchange> = IndexMap::new();
+        self.for_each_recorded_line(&SharedProblems::default(), &mut |_, line| {
+            let Some(piece) = record::raw_record_of(line).and_then(TrafficPiece::parse) else {
+                return;
+            };
+            let (id, is_end) = (piece.exchange.clone(), piece.traffic == TrafficPieceKind::End);
+            if piece.traffic == TrafficPieceKind::Request {
+                open.insert(id.into_owned(), ApiExchange::from_request(&piece));
             } else if let Some(exchange) = open.get_mut(id.as_ref()) {
-                exchange.take(piece);
+                exchange.push_piece(piece);
                 if is_end {
                     open.shift_remove(id.as_ref()).into_iter().for_each(&mut *take);
                 }

@@ -6,69 +6,72 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::head::HeadFile;
 use super::journal::{FileState, ListedFile};
-use super::notes::NOTES;
-use super::verify::check_header;
-use super::{SessionDir, entries, kept_file};
+use super::log_head::LogHeadFile;
+use super::notes::NOTES_FILE;
+use super::verify::check_file_identity;
+use super::{SessionDir, list_names, parse_sealed_name};
 use crate::durable::{FileError, OnPath};
 use crate::problem::Problem;
 
 impl SessionDir {
     /// Missing and outdated files of the session, and files damaged at their beginning or end.
-    pub fn faults(&self) -> Result<Vec<Problem>, FileError> {
+    pub fn find_faults(&self) -> Result<Vec<Problem>, FileError> {
         let mut faults = Vec::new();
-        let Some(listed) = self.listed()? else {
+        let Some(listed) = self.listed_files()? else {
             let names = self.listed_by_manifest().unwrap_or_default();
             let paths = names.iter().map(|name| self.path.join(name));
             let missing = paths.filter(|path| !path.exists());
-            return Ok(missing.map(|path| Problem::of(&path, MISSING)).collect());
+            return Ok(missing.map(|path| Problem::for_file(&path, MISSING_FILE)).collect());
         };
-        let damaged_lines = self.journal.damaged_lines()?;
+        let damaged_lines = self.journal.count_damaged_lines()?;
         if damaged_lines > 0 {
             let reason = format!("{damaged_lines} of its lines are damaged");
-            faults.push(Problem::of(&self.journal.path(), reason));
+            faults.push(Problem::for_file(&self.journal.path(), reason));
         }
         if !listed.is_empty() && !self.path.is_dir() {
-            faults.push(Problem::of(&self.path, "the session's folder is missing"));
+            faults.push(Problem::for_file(&self.path, "the session's folder is missing"));
             return Ok(faults);
         }
-        faults.extend(self.journal.missing_end()?.map(|missing| {
-            Problem::of(&self.journal.path(), format!("{missing} bytes are missing at the end"))
+        faults.extend(self.journal.count_missing_bytes()?.map(|missing| {
+            Problem::for_file(
+                &self.journal.path(),
+                format!("{missing} bytes are missing at the end"),
+            )
         }));
-        for name in entries(&self.path)? {
-            if kept_file(&name).is_some() && !listed.contains_key(&name) {
-                faults.push(Problem::of(&self.path.join(&name), UNLISTED));
+        for name in list_names(&self.path)? {
+            if parse_sealed_name(&name).is_some() && !listed.contains_key(&name) {
+                faults.push(Problem::for_file(&self.path.join(&name), UNLISTED_FILE));
             }
         }
         for (name, file) in listed.iter() {
             let path = self.path.join(name);
             let fault = match file.state {
-                FileState::Kept => self.fault_of_sealed_file(name)?,
-                FileState::Open => fault_of_log(&path, file)?,
+                FileState::Kept => self.find_sealed_fault(name)?,
+                FileState::Open => find_log_fault(&path, file)?,
                 FileState::Replaced | FileState::Removed | FileState::Restarted => None,
             };
-            faults.extend(fault.map(|reason| Problem::of(&path, reason)));
+            faults.extend(fault.map(|reason| Problem::for_file(&path, reason)));
         }
         Ok(faults)
     }
 
     /// The fault of the session's notes file, if any.
-    pub(super) fn fault_of_notes(&self) -> Result<Option<Problem>, FileError> {
-        let listed = self.listed()?.and_then(|listed| listed.get(NOTES).cloned());
+    pub(super) fn find_notes_fault(&self) -> Result<Option<Problem>, FileError> {
+        let listed = self.listed_files()?.and_then(|listed| listed.get(NOTES_FILE).cloned());
         let Some(listed) = listed else { return Ok(None) };
-        let path = self.path.join(NOTES);
-        Ok(fault_of_log(&path, &listed)?.map(|reason| Problem::of(&path, reason)))
+        let path = self.path.join(NOTES_FILE);
+        Ok(find_log_fault(&path, &listed)?.map(|reason| Problem::for_file(&path, reason)))
     }
 
-    fn fault_of_sealed_file(&self, name: &str) -> Result<Option<String>, FileError> {
-        let Some((stem, generation)) = kept_file(name) else { return Ok(None) };
-        let opened = self
-            .open_kept(&stem, generation)
-            .and_then(|sealed| check_header(sealed.header(), self, name).on("read", sealed.path()));
+    fn find_sealed_fault(&self, name: &str) -> Result<Option<String>, FileError> {
+        let Some((stem, generation)) = parse_sealed_name(name) else { return Ok(None) };
+        let opened = self.open_sealed(&stem, generation).and_then(|sealed| {
+            check_file_identity(sealed.header(), self, name).on("read", sealed.path())
+        });
         match opened {
             Ok(()) => Ok(None),
-            Err(error) if error.is_missing() => Ok(Some(MISSING.to_owned())),
+            Err(error) if error.is_missing() => Ok(Some(MISSING_FILE.to_owned())),
             Err(error) if error.source.raw_os_error().is_some() => Err(error),
             Err(error) => Ok(Some(error.source.to_string())),
         }
@@ -76,25 +79,25 @@ impl SessionDir {
 }
 
 /// The reason for ignoring a file that exists.
-pub(super) const UNLISTED: &str = "the journal does not list this file";
+pub(super) const UNLISTED_FILE: &str = "the journal does not list this file";
 
 /// The reason for a listed file that does not exist.
-pub(super) const MISSING: &str = "the file is missing";
+pub(super) const MISSING_FILE: &str = "the file is missing";
 
 /// Checks a log against its length and its head file.
-fn fault_of_log(path: &Path, listed: &ListedFile) -> Result<Option<String>, FileError> {
+fn find_log_fault(path: &Path, listed: &ListedFile) -> Result<Option<String>, FileError> {
     let size = match fs::metadata(path) {
         Ok(metadata) => metadata.len(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(Some(MISSING.to_owned()));
+            return Ok(Some(MISSING_FILE.to_owned()));
         }
         Err(error) => return Err(error).on("read", path),
     };
-    let head_path = super::head_path(path);
+    let head_path = super::log_head_path(path);
     if !head_path.exists() {
         return Ok(Some("its head file is missing".to_owned()));
     }
-    let head = match HeadFile::read(&head_path) {
+    let head = match LogHeadFile::read(&head_path) {
         Ok(head) => head.last,
         Err(error) if error.source.raw_os_error().is_some() => return Err(error),
         Err(_) => return Ok(Some("its head file is damaged".to_owned())),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::entry::{Entry, Kind, Role};
+use crate::entry::{Entry, EntryKind, Role};
 use crate::json::{Object, Value};
 use crate::timestamp::Timestamp;
 
@@ -21,17 +21,18 @@ pub struct RecordingGap {
 
 impl RecordingGap {
     /// The loss as text, such as `12 exchanges`; `None` if nothing was lost.
-    pub fn loss(&self) -> Option<String> {
+    pub fn describe_loss(&self) -> Option<String> {
         let plural = if self.lost == 1 { "" } else { "s" };
         (self.lost > 0).then(|| format!("{} {}{plural}", self.lost, self.unit))
     }
 
     /// The notice entry for a gap that ended at `until`. It has no number yet.
     pub(crate) fn to_entry(&self, until: Timestamp) -> Entry {
-        let loss = self.loss().map(|loss| format!("; {loss} not recorded")).unwrap_or_default();
+        let loss =
+            self.describe_loss().map(|loss| format!("; {loss} not recorded")).unwrap_or_default();
         let since = self.since;
         let text = format!("recording paused from {since} to {until}: {}{loss}", self.reason);
-        let mut entry = Entry::new(Role::System, Kind::Notice, text);
+        let mut entry = Entry::new(Role::System, EntryKind::Notice, text);
         entry.created_at = Some(until);
         let gap = serde_json::to_value(self).expect("our types have string keys");
         let mut metadata = Object::from_iter([("recording_gap".to_owned(), gap)]);
@@ -62,6 +63,6 @@ mod tests {
         assert_eq!(text(1), format!("{span}: No space left on device; 1 exchange not recorded"));
         assert_eq!(text(12), format!("{span}: No space left on device; 12 exchanges not recorded"));
         let entry = gap(2).to_entry(at("2026-01-05T09:01:00Z"));
-        assert_eq!((entry.kind, entry.usage), (Kind::Notice, None));
+        assert_eq!((entry.kind, entry.usage), (EntryKind::Notice, None));
     }
 }

@@ -12,7 +12,7 @@
 //! Vaults of version 0.1 have no journal. Readers list their folders, and the first writer creates a journal from
 //! what it finds there.
 
-mod adopt;
+mod adoption;
 mod state;
 
 use std::fs::{self, File};
@@ -24,19 +24,19 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use self::state::JournalCache;
-pub(crate) use self::state::{JournalState, SessionFiles};
-use super::frame::Hash;
-use super::head::{Head, HeadFile};
-use super::live::{FIRST_SUM, LiveLog, LivePaths, Sum, open_lock};
+pub(crate) use self::state::{JournalState, ListedFiles};
+use super::frame::HexHash;
+use super::live_log::{FIRST_LINE_HASH, LineHash, LiveLog, LiveLogPaths, open_lock_file};
+use super::log_head::{LogHead, LogHeadFile};
 use super::log_scan::{LogScan, scan_log};
 use crate::durable::{self, FileError, OnPath};
 
 /// The journal's file name in the vault.
-pub(crate) const JOURNAL: &str = "journal.jsonl";
+pub(crate) const JOURNAL_FILE: &str = "journal.jsonl";
 /// The journal's head file.
-pub(crate) const JOURNAL_HEAD: &str = "journal.jsonl.head";
+pub(crate) const JOURNAL_HEAD_FILE: &str = "journal.jsonl.head";
 /// The lock file of journal writers.
-pub(crate) const JOURNAL_LOCK: &str = ".journal.lock";
+pub(crate) const JOURNAL_LOCK_FILE: &str = ".journal.lock";
 
 /// A change of a kept file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,16 +86,16 @@ pub(crate) struct ListedFile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JournalLink {
     /// The chain of a sealed file.
-    Chain(Hash),
+    Chain(HexHash),
     /// The hash of a log's last line.
-    LogSum(Sum),
+    LogHash(LineHash),
 }
 
 impl JournalLink {
-    fn parse(text: String) -> Option<Self> {
-        match Sum::parse(&text) {
-            Some(hash) => Some(Self::LogSum(hash)),
-            None => Hash::try_from(text).ok().map(Self::Chain),
+    fn parse_link(text: String) -> Option<Self> {
+        match LineHash::parse(&text) {
+            Some(hash) => Some(Self::LogHash(hash)),
+            None => HexHash::try_from(text).ok().map(Self::Chain),
         }
     }
 }
@@ -104,14 +104,14 @@ impl From<JournalLink> for String {
     fn from(link: JournalLink) -> Self {
         match link {
             JournalLink::Chain(hash) => hash.into(),
-            JournalLink::LogSum(hash) => hash.as_str().to_owned(),
+            JournalLink::LogHash(hash) => hash.as_str().to_owned(),
         }
     }
 }
 
 impl ListedFile {
     /// The end of a sealed file's chain.
-    pub(crate) fn chain(&self) -> Option<Hash> {
+    pub(crate) fn chain_end(&self) -> Option<HexHash> {
         match self.link {
             Some(JournalLink::Chain(hash)) => Some(hash),
             _ => None,
@@ -119,9 +119,9 @@ impl ListedFile {
     }
 
     /// The hash of a log's last line.
-    pub(crate) fn log_sum(&self) -> Option<Sum> {
+    pub(crate) fn log_hash(&self) -> Option<LineHash> {
         match self.link {
-            Some(JournalLink::LogSum(hash)) => Some(hash),
+            Some(JournalLink::LogHash(hash)) => Some(hash),
             _ => None,
         }
     }
@@ -143,31 +143,31 @@ impl Journal {
 
     /// The journal's path.
     pub(crate) fn path(&self) -> PathBuf {
-        self.root.join(JOURNAL)
+        self.root.join(JOURNAL_FILE)
     }
 
     /// The files of a session; `None` for a vault without a journal.
-    pub(crate) fn files_of(&self, session: &str) -> Result<Option<SessionFiles>, FileError> {
-        lock(&self.cache).files_of(&self.path(), session)
+    pub(crate) fn files_of_session(&self, session: &str) -> Result<Option<ListedFiles>, FileError> {
+        lock_ignoring_poison(&self.cache).files_of_session(&self.path(), session)
     }
 
     /// Calls `take` with every session in the journal and its files.
-    pub(crate) fn each_session(
+    pub(crate) fn for_each_session(
         &self,
-        take: &mut dyn FnMut(&str, &SessionFiles),
+        take: &mut dyn FnMut(&str, &ListedFiles),
     ) -> Result<(), FileError> {
-        lock(&self.cache).each_session(&self.path(), take)
+        lock_ignoring_poison(&self.cache).for_each_session(&self.path(), take)
     }
 
     /// Number of damaged journal lines.
-    pub(crate) fn damaged_lines(&self) -> Result<u64, FileError> {
-        lock(&self.cache).damaged_lines(&self.path())
+    pub(crate) fn count_damaged_lines(&self) -> Result<u64, FileError> {
+        lock_ignoring_poison(&self.cache).count_damaged_lines(&self.path())
     }
 
     /// Number of bytes missing at the end of the journal, according to its head file.
-    pub(crate) fn missing_end(&self) -> Result<Option<u64>, FileError> {
-        let size = stamp(&self.path()).map_or(0, |stamp| stamp.size);
-        let head = match HeadFile::read(&self.root.join(JOURNAL_HEAD)) {
+    pub(crate) fn count_missing_bytes(&self) -> Result<Option<u64>, FileError> {
+        let size = read_stamp(&self.path()).map_or(0, |stamp| stamp.size);
+        let head = match LogHeadFile::read(&self.root.join(JOURNAL_HEAD_FILE)) {
             Err(error) if error.source.raw_os_error().is_some() => return Err(error),
             other => other.ok().and_then(|head| head.last),
         };
@@ -176,28 +176,28 @@ impl Journal {
     }
 
     /// Clears the cache, so that the next access reads the journal again.
-    pub(crate) fn forget_cache(&self) {
-        *lock(&self.cache) = JournalCache::default();
+    pub(crate) fn clear_cache(&self) {
+        *lock_ignoring_poison(&self.cache) = JournalCache::default();
     }
 
     /// Reads the whole journal.
-    pub(crate) fn state(&self) -> Result<Option<JournalState>, FileError> {
+    pub(crate) fn read_state(&self) -> Result<Option<JournalState>, FileError> {
         JournalState::read(&self.path())
     }
 
     /// Appends lines. They are on disk when this returns.
-    pub(crate) fn append(&self, lines: &[JournalLine]) -> Result<(), FileError> {
+    pub(crate) fn append_lines(&self, lines: &[JournalLine]) -> Result<(), FileError> {
         if lines.is_empty() {
             return Ok(());
         }
-        let mut open = lock(&self.log);
+        let mut open = lock_ignoring_poison(&self.log);
         let log = match open.take().filter(|log| log.is_in_place()) {
             Some(log) => log,
             None => self.open_log()?,
         };
-        let mut tail = log.lock(&mut |_| ())?;
+        let mut tail = log.lock_tail(&mut |_| ())?;
         for line in lines {
-            tail.append(&body(line));
+            tail.append(&encode_line_body(line));
         }
         tail.write()?;
         log.sync()?;
@@ -207,75 +207,76 @@ impl Journal {
     }
 
     /// Creates the journal from the vault's files, unless it exists.
-    pub(crate) fn begin(&self) -> Result<(), FileError> {
-        if stamp(&self.path()).is_some() {
+    pub(crate) fn create_if_absent(&self) -> Result<(), FileError> {
+        if read_stamp(&self.path()).is_some() {
             return Ok(());
         }
         durable::create_private_dir(&self.root)?;
-        let lock_path = self.root.join(JOURNAL_LOCK);
-        let lock = open_lock(&lock_path)?;
+        let lock_path = self.root.join(JOURNAL_LOCK_FILE);
+        let lock = open_lock_file(&lock_path)?;
         lock.lock().on("lock", &lock_path)?;
-        if stamp(&self.path()).is_some() {
+        if read_stamp(&self.path()).is_some() {
             return Ok(());
         }
-        let (mut bytes, mut hash) = (Vec::new(), FIRST_SUM);
-        for line in adopt::lines_of_vault(&self.root)? {
-            hash = hash.append_line(&body(&line), &mut bytes);
+        let (mut bytes, mut hash) = (Vec::new(), FIRST_LINE_HASH);
+        for line in adoption::adopt_vault(&self.root)? {
+            hash = hash.append_line(&encode_line_body(&line), &mut bytes);
         }
         if bytes.is_empty() {
             return Ok(());
         }
-        let head_path = self.root.join(JOURNAL_HEAD);
-        let head = Head::open(&head_path)?;
-        Head::clear(&head).on("write", &head_path)?;
+        let head_path = self.root.join(JOURNAL_HEAD_FILE);
+        let head = LogHead::open_file(&head_path)?;
+        LogHead::clear_file(&head).on("write", &head_path)?;
         durable::sync_dir(&self.root)?;
         durable::write_atomic(&self.path(), &bytes)?;
-        let end = Head { length: bytes.len() as u64, sum: hash };
+        let end = LogHead { length: bytes.len() as u64, line_hash: hash };
         end.append_to(&head).on("write", &head_path)
     }
 
     fn open_log(&self) -> Result<LiveLog, FileError> {
-        self.begin()?;
+        self.create_if_absent()?;
         let [log, head, lock] =
-            [JOURNAL, JOURNAL_HEAD, JOURNAL_LOCK].map(|name| self.root.join(name));
-        let log = LiveLog::open(&LivePaths { log: &log, head: &head, lock: &lock }, FIRST_SUM)?;
+            [JOURNAL_FILE, JOURNAL_HEAD_FILE, JOURNAL_LOCK_FILE].map(|name| self.root.join(name));
+        let log =
+            LiveLog::open(&LiveLogPaths { log: &log, head: &head, lock: &lock }, FIRST_LINE_HASH)?;
         log.skip_to_head()?;
         // New lines replace the remains of an interrupted write and may have the same length.
-        self.forget_cache();
+        self.clear_cache();
         Ok(log)
     }
 
     /// The end of the journal; `None` if there is no journal.
-    pub(crate) fn end(&self) -> Result<Option<Head>, FileError> {
-        Ok(self.state()?.map(|state| state.end))
+    pub(crate) fn read_end(&self) -> Result<Option<LogHead>, FileError> {
+        Ok(self.read_state()?.map(|state| state.end))
     }
 }
 
 /// The part of a line after its hash.
-fn body(line: &JournalLine) -> Vec<u8> {
+fn encode_line_body(line: &JournalLine) -> Vec<u8> {
     serde_json::to_vec(line).expect("a line has string keys")[1..].to_vec()
 }
 
 /// Parses a line of the log.
-fn parse(line: &[u8]) -> Option<JournalLine> {
-    let (_, body) = Sum::split(line)?;
+fn parse_journal_line(line: &[u8]) -> Option<JournalLine> {
+    let (_, body) = LineHash::split_line(line)?;
     serde_json::from_slice(&[b"{", body].concat()).ok()
 }
 
 /// Calls `take` with each line after `start`: its bytes, whether it follows the chain, and its end.
-fn scan(
+fn scan_journal(
     path: &Path,
-    start: Head,
-    take: &mut dyn FnMut(&[u8], bool, Head),
+    start: LogHead,
+    take: &mut dyn FnMut(&[u8], bool, LogHead),
 ) -> Result<LogScan, FileError> {
     use std::io::{Seek, SeekFrom};
     let mut file = File::open(path).on("open", path)?;
     file.seek(SeekFrom::Start(start.length)).on("read", path)?;
     let mut input = BufReader::with_capacity(256 << 10, file);
     let scan = scan_log(&mut input, start, start.length, &mut |line| {
-        let hash = Sum::split(line.bytes).map_or(start.sum, |(hash, _)| hash);
+        let hash = LineHash::split_line(line.bytes).map_or(start.line_hash, |(hash, _)| hash);
         let length = line.offset + line.bytes.len() as u64 + 1;
-        take(line.bytes, line.is_chained, Head { length, sum: hash });
+        take(line.bytes, line.is_chained, LogHead { length, line_hash: hash });
     });
     scan.on("read", path)
 }
@@ -290,7 +291,7 @@ struct JournalStamp {
 }
 
 /// The stamp of the journal; `None` if it does not exist yet.
-fn stamp(path: &Path) -> Option<JournalStamp> {
+fn read_stamp(path: &Path) -> Option<JournalStamp> {
     let metadata = fs::metadata(path).ok().filter(|metadata| metadata.len() > 0)?;
     #[cfg(unix)]
     let file = std::os::unix::fs::MetadataExt::ino(&metadata);
@@ -299,6 +300,6 @@ fn stamp(path: &Path) -> Option<JournalStamp> {
     Some(JournalStamp { file, size: metadata.len(), modified: metadata.modified().ok() })
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

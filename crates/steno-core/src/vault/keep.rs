@@ -8,17 +8,17 @@ use std::path::Path;
 
 use super::SessionDir;
 use super::commit::VaultCommit;
-use super::frame::{ContentHash, FileHeader, Form};
+use super::frame::{ContentForm, ContentHash, SealedFileHeader};
 use super::journal::{FileState, JournalLine};
-use super::recorder::RECORD;
-use super::sealed::{KeptFile, Sealed, SealedWriter};
+use super::recorder::RECORD_FILE;
+use super::sealed::{SealedFile, SealedFileRef, SealedWriter};
 use crate::durable::{self, FileError, OnPath};
 use steno_vault::FormatError;
-use steno_vault::{Bundle, Source};
+use steno_vault::{SessionBundle, SessionFile};
 
 /// The result of keeping a session file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeepOutcome {
     /// How often the agent rewrote the file.
     pub generation: u32,
     /// Number of new bytes.
@@ -28,17 +28,17 @@ pub struct Kept {
 }
 
 /// The context in which a session file was found.
-pub(super) struct Place<'a> {
+pub(super) struct FilePlacement<'a> {
     /// The session's file or folder.
     pub(super) root: &'a Path,
     /// Selects the session where the file holds several.
     pub(super) key: Option<&'a str>,
     /// What is kept of the file.
-    pub(super) form: Form,
+    pub(super) form: ContentForm,
 }
 
-impl<'a> Place<'a> {
-    fn of(bundle: &'a Bundle, form: Form) -> Self {
+impl<'a> FilePlacement<'a> {
+    fn from_bundle(bundle: &'a SessionBundle, form: ContentForm) -> Self {
         Self { root: &bundle.root, key: bundle.key.as_deref(), form }
     }
 }
@@ -46,9 +46,9 @@ impl<'a> Place<'a> {
 impl SessionDir {
     /// Keeps every file of a session, and marks earlier ones that are gone. Returns the number of new bytes, which
     /// are on disk when this returns.
-    pub fn keep_all(&self, bundle: &Bundle) -> Result<u64, FormatError> {
+    pub fn keep_session(&self, bundle: &SessionBundle) -> Result<u64, FormatError> {
         let mut commit = self.begin_commit();
-        let added = self.keep_all_in(bundle, &mut commit)?;
+        let added = self.keep_session_in(bundle, &mut commit)?;
         commit.finish()?;
         Ok(added)
     }
@@ -56,9 +56,9 @@ impl SessionDir {
     /// Like [`SessionDir::keep_all`], but the new bytes count only after `commit` is finished.
     ///
     /// Keeps only the session's rows of a database, but the whole of any other shared file.
-    pub fn keep_all_in(
+    pub fn keep_session_in(
         &self,
-        bundle: &Bundle,
+        bundle: &SessionBundle,
         commit: &mut VaultCommit,
     ) -> Result<u64, FormatError> {
         self.lock_for_keeping(commit)?;
@@ -67,34 +67,45 @@ impl SessionDir {
             let (stem, rows) = self.keep_rows(bundle, commit)?;
             (added, present) = (rows, vec![stem]);
         }
-        for file in bundle.kept_sources() {
-            added += self.keep_locked(&file, &Place::of(bundle, Form::Bytes), commit)?.added;
-            present.push(super::file_name(file.name()));
+        for file in bundle.files_to_keep() {
+            added += self
+                .keep_file_locked(
+                    &file,
+                    &FilePlacement::from_bundle(bundle, ContentForm::Bytes),
+                    commit,
+                )?
+                .added;
+            present.push(super::encode_file_name(file.name()));
         }
         for excerpt in &bundle.excerpts {
             // An empty excerpt does not mark the old one as gone: its content stays true.
-            present.push(super::file_name(excerpt.name()));
-            if !excerpt.bytes()?.is_empty() {
-                added +=
-                    self.keep_locked(excerpt, &Place::of(bundle, Form::Excerpt), commit)?.added;
+            present.push(super::encode_file_name(excerpt.name()));
+            if !excerpt.read_bytes()?.is_empty() {
+                added += self
+                    .keep_file_locked(
+                        excerpt,
+                        &FilePlacement::from_bundle(bundle, ContentForm::Excerpt),
+                        commit,
+                    )?
+                    .added;
             }
         }
         // If the session's root is missing, the bundle is incomplete.
-        let newest = if bundle.root.exists() { self.newest_files()? } else { Vec::new() };
+        let newest = if bundle.root.exists() { self.newest_generations()? } else { Vec::new() };
         for (stem, generation) in newest {
             if !present.contains(&stem) {
-                self.note_gone(&stem, generation, commit)?;
+                self.mark_gone(&stem, generation, commit)?;
             }
         }
         Ok(added)
     }
 
     /// Keeps the new bytes of `file`, which is below `root`. They are on disk when this returns.
-    pub fn keep(&self, file: &Source, root: &Path) -> Result<Kept, FileError> {
+    pub fn keep_file(&self, file: &SessionFile, root: &Path) -> Result<KeepOutcome, FileError> {
         let mut commit = self.begin_commit();
         self.lock_for_keeping(&mut commit)?;
-        let place = Place { root, key: None, form: Form::Bytes };
-        let kept = self.keep_locked(file, &place, &mut commit)?;
+        let place = FilePlacement { root, key: None, form: ContentForm::Bytes };
+        let kept = self.keep_file_locked(file, &place, &mut commit)?;
         commit.finish()?;
         Ok(kept)
     }
@@ -104,7 +115,7 @@ impl SessionDir {
     pub(super) fn lock_for_keeping(&self, commit: &mut VaultCommit) -> Result<(), FileError> {
         commit.lock_session(self)?;
         durable::remove_leftovers(self.path());
-        if self.is_recorded()? && !self.is_wire()? {
+        if self.is_recorded()? && !self.is_wire_recording()? {
             let error = io::Error::other("the session was recorded live");
             return Err(error).on("keep files in", self.path());
         }
@@ -112,49 +123,50 @@ impl SessionDir {
     }
 
     /// Keeps the new bytes of a session file.
-    pub(super) fn keep_locked(
+    pub(super) fn keep_file_locked(
         &self,
-        file: &Source,
-        place: &Place<'_>,
+        file: &SessionFile,
+        place: &FilePlacement<'_>,
         commit: &mut VaultCommit,
-    ) -> Result<Kept, FileError> {
-        let stem = super::file_name(file.name());
-        let newest = self.newest_file(&stem)?;
+    ) -> Result<KeepOutcome, FileError> {
+        let stem = super::encode_file_name(file.name());
+        let newest = self.newest_generation(&stem)?;
         if let Some(newest) = &newest
-            && let Some(kept) = self.go_on(file, place, newest, commit)?
+            && let Some(kept) = self.append_to_generation(file, place, newest, commit)?
         {
             return Ok(kept);
         }
         let generation = self.next_generation(&stem)?;
-        let header = self.header(file.name(), file.path(), place.root, generation);
-        let header = FileHeader { key: place.key.map(str::to_owned), form: place.form, ..header };
-        let mut writer = SealedWriter::create(&self.kept_path(&stem, generation), &header)?;
-        let kept = copy(&mut writer, &mut file.open()?, file)?;
+        let header = self.new_file_header(file.name(), file.path(), place.root, generation);
+        let header =
+            SealedFileHeader { key: place.key.map(str::to_owned), form: place.form, ..header };
+        let mut writer = SealedWriter::create(&self.sealed_path(&stem, generation), &header)?;
+        let kept = append_rest(&mut writer, &mut file.open()?, file)?;
         commit.add_file(self, writer.finish()?);
         if let Some((stem, lost)) = newest {
-            self.replace_lost(&stem, lost, &kept, commit)?;
+            self.mark_replaced(&stem, lost, &kept, commit)?;
         }
-        Ok(Kept { generation, ..kept })
+        Ok(KeepOutcome { generation, ..kept })
     }
 
     /// The number of the next generation.
     pub(super) fn next_generation(&self, stem: &str) -> Result<u32, FileError> {
-        let listed = self.listed()?.unwrap_or_default();
-        let names = listed.iter().filter_map(|(name, _)| super::kept_file(name));
+        let listed = self.listed_files()?.unwrap_or_default();
+        let names = listed.iter().filter_map(|(name, _)| super::parse_sealed_name(name));
         let newest = names.filter(|(kept, _)| kept == stem).map(|(_, generation)| generation).max();
-        let newest = newest.max(self.newest_file(stem)?.map(|(_, generation)| generation));
+        let newest = newest.max(self.newest_generation(stem)?.map(|(_, generation)| generation));
         Ok(newest.map_or(0, |newest| newest + 1))
     }
 
     /// Marks a damaged or missing generation as replaced, if the new one is at least as long.
-    fn replace_lost(
+    fn mark_replaced(
         &self,
         stem: &str,
         generation: u32,
-        replacement: &Kept,
+        replacement: &KeepOutcome,
         commit: &mut VaultCommit,
     ) -> Result<(), FileError> {
-        let lost = self.kept(stem, generation)?;
+        let lost = self.sealed_file_ref(stem, generation)?;
         let Some(listed) = &lost.listed else { return Ok(()) };
         let is_damaged = match lost.open().and_then(|mut sealed| sealed.check_header()) {
             Err(error) if is_system_failure(&error) => return Err(error),
@@ -163,53 +175,53 @@ impl SessionDir {
         if is_damaged && replacement.length >= listed.length {
             let file = lost.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let (length, link) = (listed.length, listed.link.map(String::from));
-            let line = self.journal_line(FileState::Replaced);
+            let line = self.new_journal_line(FileState::Replaced);
             commit.add_line(self, JournalLine { file, length, link, ..line });
         }
         Ok(())
     }
 
     /// Appends new bytes to the last generation; `None` if the file does not continue it.
-    pub(super) fn grow_locked(
+    pub(super) fn grow_file_locked(
         &self,
-        file: &Source,
-        place: &Place<'_>,
+        file: &SessionFile,
+        place: &FilePlacement<'_>,
         commit: &mut VaultCommit,
-    ) -> Result<Option<Kept>, FileError> {
-        let newest = self.newest_file(&super::file_name(file.name()))?;
+    ) -> Result<Option<KeepOutcome>, FileError> {
+        let newest = self.newest_generation(&super::encode_file_name(file.name()))?;
         let Some(newest) = newest else { return Ok(None) };
-        self.go_on(file, place, &newest, commit)
+        self.append_to_generation(file, place, &newest, commit)
     }
 
     /// Appends new bytes to a generation; `None` if the file does not start with its content.
-    fn go_on(
+    fn append_to_generation(
         &self,
-        file: &Source,
-        place: &Place<'_>,
+        file: &SessionFile,
+        place: &FilePlacement<'_>,
         generation: &(String, u32),
         commit: &mut VaultCommit,
-    ) -> Result<Option<Kept>, FileError> {
+    ) -> Result<Option<KeepOutcome>, FileError> {
         let (stem, generation) = generation;
         let mut input = file.open()?;
-        let sealed = self.kept(stem, *generation)?;
-        let Some(mut writer) = continued(&sealed, place, &mut input)? else { return Ok(None) };
-        writer.set_place(file.path(), place.root);
-        let kept = copy(&mut writer, &mut input, file)?;
-        if writer.has_news() {
+        let sealed = self.sealed_file_ref(stem, *generation)?;
+        let Some(mut writer) = open_continued(&sealed, place, &mut input)? else { return Ok(None) };
+        writer.set_location(file.path(), place.root);
+        let kept = append_rest(&mut writer, &mut input, file)?;
+        if writer.has_changes() {
             commit.add_file(self, writer.finish()?);
         }
-        Ok(Some(Kept { generation: *generation, ..kept }))
+        Ok(Some(KeepOutcome { generation: *generation, ..kept }))
     }
 
     /// The last generation of one session file.
-    pub(super) fn newest_file(&self, stem: &str) -> Result<Option<(String, u32)>, FileError> {
-        Ok(self.newest_files()?.into_iter().find(|(kept, _)| kept == stem))
+    pub(super) fn newest_generation(&self, stem: &str) -> Result<Option<(String, u32)>, FileError> {
+        Ok(self.newest_generations()?.into_iter().find(|(kept, _)| kept == stem))
     }
 
     /// The last generation of every session file.
-    pub(super) fn newest_files(&self) -> Result<Vec<(String, u32)>, FileError> {
-        let mut files = self.kept_files()?;
-        files.retain(|(stem, _)| stem != RECORD);
+    pub(super) fn newest_generations(&self) -> Result<Vec<(String, u32)>, FileError> {
+        let mut files = self.sealed_files()?;
+        files.retain(|(stem, _)| stem != RECORD_FILE);
         files.sort();
         // `dedup_by` keeps the first of equal stems, so the order is reversed.
         files.reverse();
@@ -219,18 +231,18 @@ impl SessionDir {
     }
 
     /// Adds a generation that marks the session file as gone, unless the last one does already.
-    fn note_gone(
+    fn mark_gone(
         &self,
         stem: &str,
         generation: u32,
         commit: &mut VaultCommit,
     ) -> Result<(), FileError> {
-        let Ok(sealed) = self.open_kept(stem, generation) else { return Ok(()) };
+        let Ok(sealed) = self.open_sealed(stem, generation) else { return Ok(()) };
         let mut header = sealed.header().clone();
         if !header.gone {
             (header.gone, header.generation) = (true, generation + 1);
-            header.version = super::frame::VERSION;
-            let path = self.kept_path(stem, generation + 1);
+            header.version = super::frame::FORMAT_VERSION;
+            let path = self.sealed_path(stem, generation + 1);
             commit.add_file(self, SealedWriter::create(&path, &header)?.finish()?);
         }
         Ok(())
@@ -246,9 +258,9 @@ fn is_system_failure(error: &FileError) -> bool {
 /// Opens the sealed file for appending if the input starts with exactly its content, and reads past that.
 ///
 /// A damaged file stays unchanged, and the caller starts a new generation. I/O errors of the system are returned.
-fn continued(
-    file: &KeptFile,
-    place: &Place<'_>,
+fn open_continued(
+    file: &SealedFileRef,
+    place: &FilePlacement<'_>,
     input: &mut dyn BufRead,
 ) -> Result<Option<SealedWriter>, FileError> {
     match SealedWriter::open(file) {
@@ -262,7 +274,7 @@ fn continued(
             let header = sealed.header();
             let is_own =
                 !header.gone && header.form == place.form && header.key.as_deref() == place.key;
-            Ok((is_own && begins_with_kept(sealed, input)?).then_some(writer))
+            Ok((is_own && starts_with_kept(sealed, input)?).then_some(writer))
         }
         Err(error) if is_system_failure(&error) => Err(error),
         Err(_) => Ok(None),
@@ -270,7 +282,7 @@ fn continued(
 }
 
 /// Whether the input starts with exactly the kept bytes. Reads past them.
-fn begins_with_kept(sealed: &mut Sealed, input: &mut dyn BufRead) -> Result<bool, FileError> {
+fn starts_with_kept(sealed: &mut SealedFile, input: &mut dyn BufRead) -> Result<bool, FileError> {
     for index in 0..sealed.frame_count() {
         for ContentHash { length, mut hasher, hash } in sealed.frame_header(index)?.content_hashes()
         {
@@ -284,11 +296,11 @@ fn begins_with_kept(sealed: &mut Sealed, input: &mut dyn BufRead) -> Result<bool
 }
 
 /// Appends the rest of the input. Frames end at line ends where possible.
-fn copy(
+fn append_rest(
     writer: &mut SealedWriter,
     input: &mut dyn BufRead,
-    file: &Source,
-) -> Result<Kept, FileError> {
+    file: &SessionFile,
+) -> Result<KeepOutcome, FileError> {
     let before = writer.sealed().length();
     let mut added = 0;
     loop {
@@ -302,7 +314,7 @@ fn copy(
         input.consume(size);
     }
     writer.set_attributes(file.attributes());
-    Ok(Kept { generation: 0, added, length: before + added })
+    Ok(KeepOutcome { generation: 0, added, length: before + added })
 }
 
 #[cfg(test)]
@@ -314,8 +326,8 @@ mod tests {
 
     fn read(dir: &SessionDir, generation: u32) -> String {
         let mut text = String::new();
-        let sealed = Sealed::open(&dir.kept_path("log.jsonl", generation)).unwrap();
-        sealed.reader(0).read_to_string(&mut text).unwrap();
+        let sealed = SealedFile::open(&dir.sealed_path("log.jsonl", generation)).unwrap();
+        sealed.reader_from(0).read_to_string(&mut text).unwrap();
         text
     }
 
@@ -323,13 +335,13 @@ mod tests {
     fn growth_rewrites_and_lines_without_an_end() {
         let temp = tempfile::tempdir().unwrap();
         let vault = Vault::new(temp.path().join("vault"));
-        let dir = vault.session(&"a".parse().unwrap(), &"s".parse().unwrap());
+        let dir = vault.session_dir(&"a".parse().unwrap(), &"s".parse().unwrap());
         let path = temp.path().join("log.jsonl");
         let keep = |text: &str| {
             fs::write(&path, text).unwrap();
-            dir.keep(&Source::on_disk("log.jsonl", &path), temp.path()).unwrap()
+            dir.keep_file(&SessionFile::on_disk("log.jsonl", &path), temp.path()).unwrap()
         };
-        let kept = |generation, added, length| Kept { generation, added, length };
+        let kept = |generation, added, length| KeepOutcome { generation, added, length };
         assert_eq!(keep("one\ntw"), kept(0, 6, 6));
         assert_eq!(keep("one\ntw"), kept(0, 0, 6));
         assert_eq!(keep("one\ntwo\n"), kept(0, 2, 8));

@@ -6,8 +6,8 @@
 
 use std::io::{self, BufRead};
 
-use super::head::Head;
-use super::live::Sum;
+use super::live_log::LineHash;
+use super::log_head::LogHead;
 
 /// A complete line of a log, without its newline.
 pub(crate) struct LogLine<'a> {
@@ -22,7 +22,7 @@ pub(crate) struct LogLine<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogScan {
     /// End and hash of the last complete line.
-    pub(crate) end: Head,
+    pub(crate) end: LogHead,
     /// Bytes after the end, from an interrupted write.
     pub(crate) interrupted: u64,
     /// Whether the last line was known to be on disk and has lost its newline.
@@ -35,7 +35,7 @@ pub(crate) struct LogScan {
 /// interrupted write.
 pub(crate) fn scan_log(
     log: &mut dyn BufRead,
-    start: Head,
+    start: LogHead,
     durable: u64,
     take: &mut dyn FnMut(LogLine<'_>),
 ) -> io::Result<LogScan> {
@@ -51,15 +51,15 @@ pub(crate) fn scan_log(
         let is_acknowledged = end.length < durable;
         let lacks_newline = !is_whole && is_acknowledged && durable <= end.length + size;
         let is_torn = !is_whole && !lacks_newline;
-        if is_torn || (!is_acknowledged && has_hole(&line)) {
+        if is_torn || (!is_acknowledged && has_zero_bytes(&line)) {
             let rest = io::copy(log, &mut io::sink())?;
             return Ok(LogScan { interrupted: size + rest, ..scan });
         }
-        let split = Sum::split(&line);
-        let is_chained = split.is_some_and(|(hash, body)| end.sum.next(body) == hash);
+        let split = LineHash::split_line(&line);
+        let is_chained = split.is_some_and(|(hash, body)| end.line_hash.next_hash(body) == hash);
         take(LogLine { offset: end.length, bytes: &line, is_chained });
         end.length += size;
-        end.sum = split.map_or(end.sum, |(hash, _)| hash);
+        end.line_hash = split.map_or(end.line_hash, |(hash, _)| hash);
         if lacks_newline {
             return Ok(LogScan { end, interrupted: 0, lacks_newline });
         }
@@ -67,21 +67,21 @@ pub(crate) fn scan_log(
 }
 
 /// Whether part of a line was never written. Lines contain no zero bytes; a single one may be a flipped bit.
-pub(super) fn has_hole(line: &[u8]) -> bool {
+pub(super) fn has_zero_bytes(line: &[u8]) -> bool {
     memchr::memmem::find(line, &[0, 0]).is_some()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::live::FIRST_SUM;
+    use super::super::live_log::FIRST_LINE_HASH;
     use super::*;
 
     fn log_of(count: usize) -> Vec<u8> {
-        let (mut log, mut hash) = (Vec::new(), FIRST_SUM);
+        let (mut log, mut hash) = (Vec::new(), FIRST_LINE_HASH);
         for number in 0..count {
             let body = format!("\"n\":{number},\"text\":\"{}\"}}", "x".repeat(300));
-            hash = hash.next(body.as_bytes());
-            log.extend_from_slice(Sum::PREFIX);
+            hash = hash.next_hash(body.as_bytes());
+            log.extend_from_slice(LineHash::LINE_PREFIX);
             log.extend_from_slice(hash.as_str().as_bytes());
             log.extend_from_slice(format!("\",{body}\n").as_bytes());
         }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     fn scan(log: &[u8], durable: usize) -> (Vec<bool>, LogScan) {
-        let start = Head { length: 0, sum: FIRST_SUM };
+        let start = LogHead { length: 0, line_hash: FIRST_LINE_HASH };
         let mut chained = Vec::new();
         let mut input = log;
         let scan = scan_log(&mut input, start, durable as u64, &mut |line| {

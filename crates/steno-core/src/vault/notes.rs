@@ -13,19 +13,19 @@ use uuid::Uuid;
 
 use super::SessionDir;
 use super::journal::{FileState, JournalLine};
-use super::live::{FIRST_SUM, LiveLog, LivePaths, Sum};
-use super::log_scan::has_hole;
+use super::live_log::{FIRST_LINE_HASH, LineHash, LiveLog, LiveLogPaths};
+use super::log_scan::has_zero_bytes;
 use crate::durable::{FileError, OnPath};
 pub use crate::note::Note;
-use crate::problem::{Problem, json_reason};
+use crate::problem::{Problem, json_error_reason};
 use crate::timestamp::{Clock, Timestamp};
 
 /// The file name of the log, inside a session.
-pub(super) const NOTES: &str = "notes.jsonl";
+pub(super) const NOTES_FILE: &str = "notes.jsonl";
 
 /// A line of the log. Without a text, it removes the note of this id.
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct NoteLine {
     at: Timestamp,
     id: Uuid,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,7 +36,7 @@ struct Line {
 
 /// The notes of a session, and the unreadable lines of their log.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Notes {
+pub struct SessionNotes {
     /// The notes, in the order they were written.
     pub all: Vec<Note>,
     /// Lines that could not be read.
@@ -45,21 +45,23 @@ pub struct Notes {
 
 impl SessionDir {
     /// Reads the notes of the session.
-    pub fn notes(&self) -> Result<Notes, FileError> {
+    pub fn read_notes(&self) -> Result<SessionNotes, FileError> {
         let path = self.notes_paths().0;
-        let mut notes = Notes::default();
-        notes.problems.extend(self.fault_of_notes()?);
+        let mut notes = SessionNotes::default();
+        notes.problems.extend(self.find_notes_fault()?);
         let text = match fs::read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(notes),
             other => other.on("read", &path)?,
         };
-        let mut all = WrittenNotes::default();
+        let mut all = NoteCollector::default();
         for (at, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
             // A line without a newline is still being written. Unwritten pages contain no note.
-            let Some(line) = line.strip_suffix(b"\n").filter(|line| !has_hole(line)) else { break };
-            match parse(line) {
-                Ok(line) => all.take(line),
-                Err(reason) => notes.problems.push(Problem::at(&path, at as u64 + 1, reason)),
+            let Some(line) = line.strip_suffix(b"\n").filter(|line| !has_zero_bytes(line)) else {
+                break;
+            };
+            match parse_note_line(line) {
+                Ok(line) => all.apply_line(line),
+                Err(reason) => notes.problems.push(Problem::at_line(&path, at as u64 + 1, reason)),
             }
         }
         notes.all = all.notes.into_iter().flatten().collect();
@@ -67,12 +69,12 @@ impl SessionDir {
     }
 
     /// Size of the log of notes in bytes. It grows with each note.
-    pub fn noted(&self) -> u64 {
+    pub fn notes_size(&self) -> u64 {
         fs::metadata(self.notes_paths().0).map_or(0, |metadata| metadata.len())
     }
 
     /// Adds a note about the session or one of its entries. It is on disk when this returns.
-    pub fn annotate(
+    pub fn add_note(
         &self,
         entry: Option<Uuid>,
         text: &str,
@@ -80,51 +82,51 @@ impl SessionDir {
     ) -> Result<Note, FileError> {
         let note = Note { id: Uuid::new_v4(), at: clock.now(), entry, text: text.to_owned() };
         let text = Some(note.text.clone());
-        self.append_note(&Line { at: note.at, id: note.id, entry, text })?;
+        self.append_note(&NoteLine { at: note.at, id: note.id, entry, text })?;
         Ok(note)
     }
 
     /// Removes a note. Returns whether it existed. Its line stays in the log.
     pub fn remove_note(&self, id: Uuid, clock: &Clock) -> Result<bool, FileError> {
-        let is_there = self.notes()?.all.iter().any(|note| note.id == id);
+        let is_there = self.read_notes()?.all.iter().any(|note| note.id == id);
         if is_there {
-            self.append_note(&Line { at: clock.now(), id, entry: None, text: None })?;
+            self.append_note(&NoteLine { at: clock.now(), id, entry: None, text: None })?;
         }
         Ok(is_there)
     }
 
-    fn append_note(&self, line: &Line) -> Result<(), FileError> {
+    fn append_note(&self, line: &NoteLine) -> Result<(), FileError> {
         let (log, head) = self.notes_paths();
-        let paths = LivePaths { log: &log, head: &head, lock: &self.lock_path() };
+        let paths = LiveLogPaths { log: &log, head: &head, lock: &self.write_lock_path() };
         let body = serde_json::to_vec(line).expect("a note has string keys");
-        self.journal.begin()?;
-        let log = LiveLog::open(&paths, FIRST_SUM)?;
+        self.journal.create_if_absent()?;
+        let log = LiveLog::open(&paths, FIRST_LINE_HASH)?;
         log.skip_to_head()?;
-        let mut tail = log.lock(&mut |_| ())?;
+        let mut tail = log.lock_tail(&mut |_| ())?;
         tail.append(&body[1..]);
         let end = tail.write()?;
         log.sync()?;
-        let (file, link) = (NOTES.to_owned(), Some(end.sum.as_str().to_owned()));
-        let line = self.journal_line(FileState::Open);
-        self.journal.append(&[JournalLine { file, length: end.length, link, ..line }])
+        let (file, link) = (NOTES_FILE.to_owned(), Some(end.line_hash.as_str().to_owned()));
+        let line = self.new_journal_line(FileState::Open);
+        self.journal.append_lines(&[JournalLine { file, length: end.length, link, ..line }])
     }
 
     /// Paths of the log of notes and of its head file.
     pub(super) fn notes_paths(&self) -> (PathBuf, PathBuf) {
-        (self.path.join(NOTES), self.path.join(format!("{NOTES}.head")))
+        (self.path.join(NOTES_FILE), self.path.join(format!("{NOTES_FILE}.head")))
     }
 }
 
 /// Collects notes while their log is read. A removed note leaves `None`.
 #[derive(Default)]
-struct WrittenNotes {
+struct NoteCollector {
     notes: Vec<Option<Note>>,
     /// Indexes into `notes` by id.
     indexes: HashMap<Uuid, Vec<usize>>,
 }
 
-impl WrittenNotes {
-    fn take(&mut self, line: Line) {
+impl NoteCollector {
+    fn apply_line(&mut self, line: NoteLine) {
         match line.text {
             Some(text) => {
                 self.indexes.entry(line.id).or_default().push(self.notes.len());
@@ -140,20 +142,20 @@ impl WrittenNotes {
     }
 }
 
-fn parse(line: &[u8]) -> Result<Line, String> {
-    let (_, body) = Sum::split(line).ok_or_else(|| "not a note".to_owned())?;
+fn parse_note_line(line: &[u8]) -> Result<NoteLine, String> {
+    let (_, body) = LineHash::split_line(line).ok_or_else(|| "not a note".to_owned())?;
     let object = [b"{", body].concat();
-    serde_json::from_slice(&object).map_err(|error| json_reason(&error))
+    serde_json::from_slice(&object).map_err(|error| json_error_reason(&error))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::{Entry, Kind, Role};
+    use crate::entry::{Entry, EntryKind, Role};
     use crate::vault::Vault;
 
     fn session(root: &std::path::Path) -> SessionDir {
-        let dir = Vault::new(root).session(&"demo".parse().unwrap(), &"one".parse().unwrap());
+        let dir = Vault::new(root).session_dir(&"demo".parse().unwrap(), &"one".parse().unwrap());
         crate::durable::create_private_dir(dir.path()).unwrap();
         dir
     }
@@ -162,20 +164,20 @@ mod tests {
     fn notes_are_kept_and_taken_back() {
         let root = tempfile::tempdir().unwrap();
         let dir = session(root.path());
-        assert_eq!(dir.notes().unwrap(), Notes::default());
+        assert_eq!(dir.read_notes().unwrap(), SessionNotes::default());
         let clock = Clock::fixed("2026-01-05T09:00:00Z".parse().unwrap());
-        let entry = Entry::new(Role::User, Kind::Text, "x");
-        let of_session = dir.annotate(None, "ask again #later", &clock).unwrap();
-        let of_entry = dir.annotate(Some(entry.entry_id), "here it <goes> wrong", &clock).unwrap();
-        let notes = dir.notes().unwrap();
+        let entry = Entry::new(Role::User, EntryKind::Text, "x");
+        let of_session = dir.add_note(None, "ask again #later", &clock).unwrap();
+        let of_entry = dir.add_note(Some(entry.entry_id), "here it <goes> wrong", &clock).unwrap();
+        let notes = dir.read_notes().unwrap();
         assert_eq!(notes.all, [of_session.clone(), of_entry.clone()]);
-        let found: Vec<_> = Note::of_entry(&notes.all, &entry).collect();
+        let found: Vec<_> = Note::for_entry(&notes.all, &entry).collect();
         assert_eq!(found, [&of_entry]);
-        assert_eq!(Note::of_session(&notes.all, std::slice::from_ref(&entry)), [&of_session]);
-        assert_eq!(Note::of_session(&notes.all, &[]).len(), 2);
+        assert_eq!(Note::for_session(&notes.all, std::slice::from_ref(&entry)), [&of_session]);
+        assert_eq!(Note::for_session(&notes.all, &[]).len(), 2);
         assert!(dir.remove_note(of_session.id, &clock).unwrap());
         assert!(!dir.remove_note(of_session.id, &clock).unwrap());
-        assert_eq!(dir.notes().unwrap().all, [of_entry]);
+        assert_eq!(dir.read_notes().unwrap().all, [of_entry]);
         assert_eq!(dir.verify().unwrap().damage, []);
     }
 
@@ -185,12 +187,12 @@ mod tests {
         let dir = session(root.path());
         let clock = Clock::fixed("2026-01-05T09:00:00Z".parse().unwrap());
         for text in ["one", "two", "three"] {
-            dir.annotate(None, text, &clock).unwrap();
+            dir.add_note(None, text, &clock).unwrap();
         }
         let path = dir.notes_paths().0;
         let log = fs::read_to_string(&path).unwrap();
         fs::write(&path, log.replace("\"two\"", "\"t\\o\"")).unwrap();
-        let notes = dir.notes().unwrap();
+        let notes = dir.read_notes().unwrap();
         let texts: Vec<_> = notes.all.iter().map(|note| note.text.as_str()).collect();
         assert_eq!((texts, notes.problems.len()), (vec!["one", "three"], 1));
         assert_eq!(notes.problems[0].line, Some(2));

@@ -6,36 +6,36 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
-use super::frame::Form;
+use super::frame::ContentForm;
 use super::record::{self, RecordReader};
 use super::recorded_file::RecordLines;
-use super::recorder::RECORD;
+use super::recorder::RECORD_FILE;
 use super::run_reading::{EmitRecorded, RecordedItem, RunReading};
-use super::sealed::{Problems, Sealed};
+use super::sealed::{SealedFile, SharedProblems};
 use super::{SessionDir, rows};
 use crate::agent::aider;
 use crate::durable::{FileError, OnPath};
 use crate::entry::Entry;
-use crate::format::{self, Emit, FormatError, Item};
+use crate::format::{self, FormatError, ItemSink, ReaderItem};
 use crate::join::join_recorded;
-use crate::numbering::Numbering;
+use crate::numbering::EntryNumbering;
 use crate::problem::{Problem, ProblemList};
-use crate::session::{Session, Status, Totals, Transcript};
+use crate::session::{Session, SessionStatus, SessionTotals, Transcript};
 use crate::timestamp::Timestamp;
-use steno_vault::{Bundle, Source};
+use steno_vault::{SessionBundle, SessionFile};
 
 /// The stop reason of a session with a killed recorder.
-pub const UNENDED: &str = "the recorder stopped without ending the session";
+pub const UNENDED_REASON: &str = "the recorder stopped without ending the session";
 
 impl SessionDir {
     /// Reads the session as a transcript, with its notes. Damage costs only the affected frames and lines, and is
     /// reported.
-    pub fn read(&self) -> Result<Transcript, FormatError> {
-        let mut transcript = self.read_kept()?;
-        let notes = self.notes()?;
+    pub fn read_transcript(&self) -> Result<Transcript, FormatError> {
+        let mut transcript = self.read_files_and_record()?;
+        let notes = self.read_notes()?;
         transcript.notes.extend(notes.all);
         transcript.problems.extend(notes.problems);
-        for fault in self.faults()? {
+        for fault in self.find_faults()? {
             let is_known = transcript.problems.iter().any(|problem| problem.path == fault.path);
             if !is_known {
                 transcript.problems.push(fault);
@@ -45,11 +45,11 @@ impl SessionDir {
     }
 
     /// Reads only the recording, without the agent's own files.
-    pub fn read_recorded(&self) -> Result<Transcript, FileError> {
+    pub fn read_recording(&self) -> Result<Transcript, FileError> {
         self.read_record(false)
     }
 
-    fn read_kept(&self) -> Result<Transcript, FormatError> {
+    fn read_files_and_record(&self) -> Result<Transcript, FormatError> {
         if !self.is_imported()? {
             return Ok(self.read_record(false)?);
         }
@@ -57,15 +57,15 @@ impl SessionDir {
         if !self.is_recorded()? {
             return Ok(transcript);
         }
-        Ok(joined(transcript, self.read_record(true)?))
+        Ok(join_transcripts(transcript, self.read_record(true)?))
     }
 
     /// Reads the agent's own files.
     fn read_files(&self) -> Result<Transcript, FormatError> {
-        let problems = Problems::default();
-        let bundle = self.bundle_to_read(&problems)?;
-        let reader = format::reader_of_kept(self.agent(), &bundle);
-        let mut transcript = format::read(reader, &bundle)?;
+        let problems = SharedProblems::default();
+        let bundle = self.bundle_for_reader(&problems)?;
+        let reader = format::reader_for_stored_session(self.agent(), &bundle);
+        let mut transcript = format::read_transcript(reader, &bundle)?;
         transcript.session.id = self.id().clone();
         transcript.session.agent = self.agent().to_owned();
         let mut reported = problems.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,9 +74,12 @@ impl SessionDir {
     }
 
     /// Calls `take` with each entry of the agent's own files as it is read.
-    pub(crate) fn each_own_entry(&self, take: &mut dyn FnMut(&Entry)) -> Result<(), FormatError> {
+    pub(crate) fn for_each_own_entry(
+        &self,
+        take: &mut dyn FnMut(&Entry),
+    ) -> Result<(), FormatError> {
         self.stream_files(&mut |item| {
-            if let Item::Entry(entry) = item {
+            if let ReaderItem::Entry(entry) = item {
                 take(&entry);
             }
         })?;
@@ -84,15 +87,15 @@ impl SessionDir {
     }
 
     /// Emits each entry and problem of the agent's own files as it is read. Returns the session's fields at the end.
-    pub(crate) fn stream_files(&self, emit: Emit<'_>) -> Result<Session, FormatError> {
-        let bundle = self.bundle_to_read(&Problems::default())?;
-        let reader = format::reader_of_kept(self.agent(), &bundle);
+    pub(crate) fn stream_files(&self, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+        let bundle = self.bundle_for_reader(&SharedProblems::default())?;
+        let reader = format::reader_for_stored_session(self.agent(), &bundle);
         (reader.read)(&bundle, emit)
     }
 
     /// Whether a recorder has the session open.
     pub(crate) fn is_being_recorded(&self) -> Result<bool, FileError> {
-        let users_path = self.users_path();
+        let users_path = self.recording_lock_path();
         if !users_path.exists() {
             return Ok(false);
         }
@@ -100,37 +103,40 @@ impl SessionDir {
     }
 
     /// The last known content of every session file, including deleted ones.
-    pub fn bundle(&self) -> Result<Bundle, FileError> {
-        self.bundle_reporting(&Problems::default())
+    pub fn kept_bundle(&self) -> Result<SessionBundle, FileError> {
+        self.collect_bundle(&SharedProblems::default())
     }
 
     /// The bundle to pass to a reader.
-    fn bundle_to_read(&self, problems: &Problems) -> Result<Bundle, FileError> {
-        let mut bundle = self.bundle_reporting(problems)?;
+    fn bundle_for_reader(&self, problems: &SharedProblems) -> Result<SessionBundle, FileError> {
+        let mut bundle = self.collect_bundle(problems)?;
         if self.agent() == aider::AGENT && bundle.key.is_none() {
             let agent = aider::AGENT.parse().expect("the name of a reader");
-            aider::leave_to_chats(&mut bundle, |id| self.sibling(&agent, id).exists())?;
+            aider::clear_if_chats_kept(&mut bundle, |id| {
+                self.sibling_session(&agent, id).exists()
+            })?;
         }
         Ok(bundle)
     }
 
-    fn bundle_reporting(&self, problems: &Problems) -> Result<Bundle, FileError> {
-        let mut bundle = Bundle::new(self.path(), Vec::new());
-        let newest: HashSet<_> = self.newest_files()?.into_iter().collect();
-        let last: HashSet<_> = self.last_files()?.into_iter().collect();
-        let mut files = self.kept_files()?;
-        files.retain(|(stem, _)| stem != RECORD);
+    fn collect_bundle(&self, problems: &SharedProblems) -> Result<SessionBundle, FileError> {
+        let mut bundle = SessionBundle::new(self.path(), Vec::new());
+        let newest: HashSet<_> = self.newest_generations()?.into_iter().collect();
+        let last: HashSet<_> = self.last_generations()?.into_iter().collect();
+        let mut files = self.sealed_files()?;
+        files.retain(|(stem, _)| stem != RECORD_FILE);
         files.sort();
         // Deleted or rewritten files may have had another location.
         let (mut gone, mut is_placed) = (Vec::new(), false);
         for (stem, generation) in files {
-            let path = self.kept_path(&stem, generation);
-            let sealed = match self.open_kept(&stem, generation) {
+            let path = self.sealed_path(&stem, generation);
+            let sealed = match self.open_sealed(&stem, generation) {
                 Ok(sealed) => sealed,
                 // A later generation has the current content, and `verify` reports the damage.
                 Err(_) if !last.contains(&(stem.clone(), generation)) => continue,
                 Err(error) => {
-                    let problem = Problem::of(&path, format!("cannot be read: {}", error.source));
+                    let problem =
+                        Problem::for_file(&path, format!("cannot be read: {}", error.source));
                     problems.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
                     continue;
                 }
@@ -145,33 +151,39 @@ impl SessionDir {
             if sealed.header().gone {
                 continue;
             }
-            let is_excerpt = sealed.header().form == Form::Excerpt;
-            let Some(source) = self.source(sealed, problems) else { continue };
+            let is_excerpt = sealed.header().form == ContentForm::Excerpt;
+            let Some(source) = self.to_session_file(sealed, problems) else { continue };
             if is_excerpt {
                 bundle.excerpts.push(source);
             } else if is_current {
-                bundle.sources.push(source);
+                bundle.files.push(source);
             } else if last.contains(&file) {
-                gone.push(source.gone());
+                gone.push(source.marked_gone());
             } else {
-                bundle.earlier.push(source);
+                bundle.earlier_files.push(source);
             }
         }
         // Readers that use one of several files should find an existing one first.
-        bundle.sources.append(&mut gone);
+        bundle.files.append(&mut gone);
         Ok(bundle)
     }
 
     /// Opens a sealed file as a session file.
-    fn source(&self, sealed: Sealed, problems: &Problems) -> Option<Source> {
+    fn to_session_file(
+        &self,
+        sealed: SealedFile,
+        problems: &SharedProblems,
+    ) -> Option<SessionFile> {
         match sealed.header().form {
-            Form::Bytes | Form::Excerpt => Some(bytes_source(&sealed, problems)),
-            Form::Rows => Some(rows::source(&sealed, problems)),
-            Form::Pointer => match self.pointed_to(&sealed) {
-                Ok(sealed) => Some(bytes_source(&sealed, problems)),
+            ContentForm::Bytes | ContentForm::Excerpt => {
+                Some(bytes_as_session_file(&sealed, problems))
+            }
+            ContentForm::Rows => Some(rows::rows_as_session_file(&sealed, problems)),
+            ContentForm::Pointer => match self.resolve_pointer(&sealed) {
+                Ok(sealed) => Some(bytes_as_session_file(&sealed, problems)),
                 Err(error) => {
                     let reason = format!("cannot be read: {}", error.source);
-                    let problem = Problem::of(sealed.path(), reason);
+                    let problem = Problem::for_file(sealed.path(), reason);
                     problems.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
                     None
                 }
@@ -181,13 +193,13 @@ impl SessionDir {
 
     /// Whether the session has files of an agent, rather than only a recording.
     pub fn is_imported(&self) -> Result<bool, FileError> {
-        Ok(!self.newest_files()?.is_empty())
+        Ok(!self.newest_generations()?.is_empty())
     }
 
     /// Whether the vault has only excerpts about the session.
-    pub fn is_only_told(&self) -> Result<bool, FileError> {
-        let bundle = self.bundle()?;
-        Ok(bundle.is_only_told())
+    pub fn has_only_excerpts(&self) -> Result<bool, FileError> {
+        let bundle = self.kept_bundle()?;
+        Ok(bundle.has_only_excerpts())
     }
 
     /// Whether the session has a recording.
@@ -197,22 +209,22 @@ impl SessionDir {
 
     /// Whether part of the recording is sealed.
     pub(super) fn has_sealed_record(&self) -> Result<bool, FileError> {
-        Ok(self.kept_files()?.iter().any(|(stem, _)| stem == RECORD))
+        Ok(self.sealed_files()?.iter().any(|(stem, _)| stem == RECORD_FILE))
     }
 
     /// Whether the recording is the wire of an agent, which may have session files too.
-    pub fn is_wire(&self) -> Result<bool, FileError> {
-        Ok(self.first_recorded_line()?.is_some_and(|line| record::opens_wire(&line)))
+    pub fn is_wire_recording(&self) -> Result<bool, FileError> {
+        Ok(self.first_recorded_line()?.is_some_and(|line| record::is_wire_opening(&line)))
     }
 
     /// The first line of the recording; `None` if the recorder was killed before it was complete.
     fn first_recorded_line(&self) -> Result<Option<Vec<u8>>, FileError> {
-        let path = self.record_path();
+        let path = self.sealed_record_path();
         let mut line = Vec::new();
         if self.has_sealed_record()? {
-            let sealed = self.open_kept(RECORD, 0)?;
+            let sealed = self.open_sealed(RECORD_FILE, 0)?;
             sealed
-                .lenient_reader(Problems::default())
+                .lenient_reader(SharedProblems::default())
                 .read_until(b'\n', &mut line)
                 .on("read", &path)?;
         } else if let Some((_, path)) = self.live_logs()?.first() {
@@ -225,10 +237,10 @@ impl SessionDir {
     /// Reads the recording. With `is_joined`, it completes the agent's own files.
     fn read_record(&self, is_joined: bool) -> Result<Transcript, FileError> {
         let (mut entries, mut problems) = (Vec::new(), ProblemList::default());
-        let reader = RecordReader::new(self.id(), self.agent()).folding().counting();
+        let reader = RecordReader::new(self.id(), self.agent()).with_decoding().with_token_count();
         let session = self.stream_record(reader, is_joined, &mut |item| match item {
-            RecordedItem::Item(Item::Entry(entry)) => entries.push(*entry),
-            RecordedItem::Item(Item::Problem(problem)) => problems.push(problem),
+            RecordedItem::Item(ReaderItem::Entry(entry)) => entries.push(*entry),
+            RecordedItem::Item(ReaderItem::Problem(problem)) => problems.push(problem),
             RecordedItem::Origin(_) => {}
         })?;
         let mut transcript = Transcript::new(session);
@@ -244,16 +256,16 @@ impl SessionDir {
         emit: EmitRecorded<'_>,
     ) -> Result<Session, FileError> {
         let mut runs = RunReading::new(self.recorded_runs()?);
-        let (problems, mut number, mut last) = (Problems::default(), 0, None);
+        let (problems, mut number, mut last) = (SharedProblems::default(), 0, None);
         // For an agent without session files, ACP provides the conversation and API traffic completes it.
         let mut traffic_beside_acp = Vec::new();
         let (mut has_traffic, mut failure) = (false, None);
-        self.each_recorded_line(&problems, &mut |path, line| {
+        self.for_each_recorded_line(&problems, &mut |path, line| {
             number += 1;
-            if !has_traffic && record::begins_raw(line, b"{\"traffic\":\"") {
+            if !has_traffic && record::raw_starts_with(line, b"{\"traffic\":\"") {
                 has_traffic = true;
                 match self.moved_exchanges() {
-                    Ok(moved) => reader.leave_out(moved),
+                    Ok(moved) => reader.exclude_exchanges(moved),
                     Err(error) => failure = Some(error),
                 }
             }
@@ -261,7 +273,8 @@ impl SessionDir {
                 Ok(is_in_run) => is_in_run,
                 Err(error) => return failure = Some(error),
             };
-            let read = if is_in_run { reader.line_without_record(line) } else { reader.line(line) };
+            let read =
+                if is_in_run { reader.line_without_record(line) } else { reader.decode_line(line) };
             match read {
                 Ok(entries) if reader.has_acp() && !is_joined => traffic_beside_acp.extend(entries),
                 Ok(entries) => {
@@ -271,37 +284,39 @@ impl SessionDir {
                     emit_entries(entries, &mut last, emit);
                 }
                 Err(error) => {
-                    emit(RecordedItem::Item(Item::Problem(Problem::at(path, number, error))));
+                    emit(RecordedItem::Item(ReaderItem::Problem(Problem::at_line(
+                        path, number, error,
+                    ))));
                 }
             }
         })?;
         failure.map_or(Ok(()), Err)?;
         let is_abandoned = self.is_abandoned(&reader.session)?;
         if is_abandoned {
-            reader.abandon();
+            reader.break_open_turn();
         }
-        let folded = reader.folded(is_joined);
-        emit_entries(joined_traffic(folded, traffic_beside_acp), &mut last, emit);
+        let folded = reader.take_folded_entries(is_joined);
+        emit_entries(join_traffic(folded, traffic_beside_acp), &mut last, emit);
         for problem in problems.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            emit(RecordedItem::Item(Item::Problem(problem)));
+            emit(RecordedItem::Item(ReaderItem::Problem(problem)));
         }
         if is_abandoned {
             let session = &mut reader.session;
-            session.status = Status::Failed;
-            session.stop_reason = Some(UNENDED.to_owned());
+            session.status = SessionStatus::Failed;
+            session.stop_reason = Some(UNENDED_REASON.to_owned());
             session.ended = last.or(runs.last);
         }
         runs.complete(&mut reader.session);
-        if reader.session.status != Status::Running {
+        if reader.session.status != SessionStatus::Running {
             emit_entries(reader.finish(), &mut last, emit);
         }
         Ok(reader.session)
     }
 
     /// Calls `take` with each recorded line, sealed or live.
-    pub(super) fn each_recorded_line(
+    pub(super) fn for_each_recorded_line(
         &self,
-        problems: &Problems,
+        problems: &SharedProblems,
         take: &mut dyn FnMut(&Path, &[u8]),
     ) -> Result<(), FileError> {
         let mut lines = RecordLines::open(self, 0, problems)?;
@@ -314,7 +329,8 @@ impl SessionDir {
 
     /// Whether the session was never closed but no recorder has it open any more: it has failed.
     fn is_abandoned(&self, session: &Session) -> Result<bool, FileError> {
-        let is_running = session.status == Status::Running && self.users_path().exists();
+        let is_running =
+            session.status == SessionStatus::Running && self.recording_lock_path().exists();
         Ok(is_running && !self.is_being_recorded()?)
     }
 }
@@ -322,23 +338,23 @@ impl SessionDir {
 fn emit_entries(entries: Vec<Entry>, last: &mut Option<Timestamp>, emit: EmitRecorded<'_>) {
     for entry in entries {
         *last = entry.created_at;
-        emit(RecordedItem::Item(Item::Entry(Box::new(entry))));
+        emit(RecordedItem::Item(ReaderItem::Entry(Box::new(entry))));
     }
 }
 
 /// Completes the entries of an ACP connection from API traffic.
-fn joined_traffic(own: Vec<Entry>, traffic: Vec<Entry>) -> Vec<Entry> {
+fn join_traffic(own: Vec<Entry>, traffic: Vec<Entry>) -> Vec<Entry> {
     if traffic.is_empty() {
         return own;
     }
-    let mut numbering = Numbering::new("", "");
+    let mut numbering = EntryNumbering::new("", "");
     let mut entries = join_recorded(own, traffic);
-    entries.iter_mut().for_each(|entry| numbering.assign(entry));
+    entries.iter_mut().for_each(|entry| numbering.assign_number(entry));
     entries
 }
 
 /// Completes the agent's own transcript from its recorded wire.
-fn joined(own: Transcript, wire: Transcript) -> Transcript {
+fn join_transcripts(own: Transcript, wire: Transcript) -> Transcript {
     let Session { title, stop_reason, project, thread, extra, status, .. } = wire.session;
     let mut session = own.session;
     session.thread = session.thread.take().or(thread);
@@ -348,27 +364,27 @@ fn joined(own: Transcript, wire: Transcript) -> Transcript {
     session.extra.extend(extra);
     session.status = status;
     let cost = session.totals.cost;
-    session.totals = Totals { cost, ..Totals::default() };
+    session.totals = SessionTotals { cost, ..SessionTotals::default() };
     let mut transcript = Transcript::new(session);
     transcript.problems = own.problems;
     transcript.problems.extend(wire.problems);
-    let mut numbering = Numbering::new("", "");
+    let mut numbering = EntryNumbering::new("", "");
     for mut entry in join_recorded(own.entries, wire.entries) {
-        numbering.assign(&mut entry);
+        numbering.assign_number(&mut entry);
         transcript.push(entry);
     }
     transcript
 }
 
 /// Kept bytes as a session file.
-pub(super) fn bytes_source(sealed: &Sealed, problems: &Problems) -> Source {
+pub(super) fn bytes_as_session_file(sealed: &SealedFile, problems: &SharedProblems) -> SessionFile {
     let header = sealed.header();
-    let (kept, problems) = (sealed.kept(), Arc::clone(problems));
-    Source::anywhere(header.name.clone(), header.place(), move |at| {
+    let (kept, problems) = (sealed.file_ref(), Arc::clone(problems));
+    SessionFile::with_opener(header.name.clone(), header.original_path(), move |at| {
         let sealed = kept.open().map_err(io::Error::other)?;
         let is_whole = problems.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
         if at > 0 && is_whole {
-            return Ok(Box::new(sealed.reader(at)));
+            return Ok(Box::new(sealed.reader_from(at)));
         }
         // Damaged frames shift the offsets of later bytes.
         let mut input = sealed.lenient_reader(Arc::clone(&problems));

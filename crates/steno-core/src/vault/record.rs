@@ -14,22 +14,22 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::gap::RecordingGap;
-use super::live::{FIRST_SUM, Sum};
-use super::read::UNENDED;
-use crate::agent::acp::wire::Wire;
-use crate::agent::acp::{self, BrokenTurn, Fold};
-use crate::agent::repair;
-use crate::entry::{Entry, EntryError, Numbering};
-use crate::format::{file_format, shape};
-use crate::problem::json_reason;
-use crate::session::{Session, SessionId, Status};
+use super::live_log::{FIRST_LINE_HASH, LineHash};
+use super::read::UNENDED_REASON;
+use crate::agent::acp::wire::WireLine;
+use crate::agent::acp::{self, AcpConversationBuilder, BrokenTurn};
+use crate::agent::json_repair;
+use crate::entry::{Entry, EntryError, EntryNumbering};
+use crate::format::{file_format, record_shape};
+use crate::problem::json_error_reason;
+use crate::session::{Session, SessionId, SessionStatus};
 use crate::timestamp::Timestamp;
-use crate::traffic::{Piece, Telling};
-use crate::usage::Tally;
+use crate::traffic::{TrafficDecoder, TrafficPiece};
+use crate::usage::UsageTally;
 
 /// Session fields that a recorder writes when it starts or continues.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Opening {
+pub struct RecordingOpening {
     /// The recorded agent.
     pub agent: String,
     /// The agent's working folder.
@@ -51,9 +51,9 @@ pub struct Opening {
 
 /// The end of a recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Closing {
+pub struct RecordingClosing {
     /// The final status of the session.
-    pub status: Status,
+    pub status: SessionStatus,
     /// Why the recording stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -77,66 +77,66 @@ pub enum RecordError {
 }
 
 #[derive(Serialize)]
-struct Body<'a, T> {
+struct LineBody<'a, T> {
     at: Timestamp,
     #[serde(flatten)]
     content: &'a T,
 }
 
 /// Encodes the body of a line that a recorder writes about itself.
-fn body<T: Serialize>(at: Timestamp, content: &T) -> Vec<u8> {
-    let object = serde_json::to_vec(&Body { at, content }).expect("our types have string keys");
+fn encode_body<T: Serialize>(at: Timestamp, content: &T) -> Vec<u8> {
+    let object = serde_json::to_vec(&LineBody { at, content }).expect("our types have string keys");
     object[1..].to_vec()
 }
 
 /// The body of an `open` line.
-pub(crate) fn open_body(at: Timestamp, open: &Opening) -> Vec<u8> {
+pub(crate) fn open_body(at: Timestamp, open: &RecordingOpening) -> Vec<u8> {
     #[derive(Serialize)]
-    struct Open<'a> {
-        open: &'a Opening,
+    struct OpenLine<'a> {
+        open: &'a RecordingOpening,
     }
-    body(at, &Open { open })
+    encode_body(at, &OpenLine { open })
 }
 
 /// The body of a `close` line.
-pub(crate) fn close_body(at: Timestamp, close: &Closing) -> Vec<u8> {
+pub(crate) fn close_body(at: Timestamp, close: &RecordingClosing) -> Vec<u8> {
     #[derive(Serialize)]
-    struct Close<'a> {
-        close: &'a Closing,
+    struct CloseLine<'a> {
+        close: &'a RecordingClosing,
     }
-    body(at, &Close { close })
+    encode_body(at, &CloseLine { close })
 }
 
 /// The body of a line for a gap that ended at `at`.
 pub(crate) fn gap_body(at: Timestamp, gap: &RecordingGap) -> Vec<u8> {
     #[derive(Serialize)]
-    struct Gap<'a> {
+    struct GapLine<'a> {
         gap: &'a RecordingGap,
     }
-    body(at, &Gap { gap })
+    encode_body(at, &GapLine { gap })
 }
 
 /// The body of a line for bytes that are not a record.
 pub(crate) fn bad_body(at: Timestamp, bytes: &[u8], reason: &str) -> Vec<u8> {
     #[derive(Serialize)]
-    struct Bad<'a> {
+    struct BadLine<'a> {
         reason: &'a str,
         bad: String,
     }
-    body(at, &Bad { reason, bad: BASE64.encode(bytes) })
+    encode_body(at, &BadLine { reason, bad: BASE64.encode(bytes) })
 }
 
 /// The body of a record's line. `raw` is one line of valid JSON and is copied byte for byte.
 pub(crate) fn raw_body(at: Timestamp, id: Uuid, raw: &[u8]) -> Vec<u8> {
     let mut line = Vec::with_capacity(raw.len() + 100);
-    raw_head(&mut line, &at.to_string(), id);
+    write_raw_prefix(&mut line, &at.to_string(), id);
     line.extend_from_slice(raw);
     line.push(b'}');
     line
 }
 
 /// Writes the fields before the record.
-pub(super) fn raw_head(line: &mut Vec<u8>, at: &str, id: Uuid) {
+pub(super) fn write_raw_prefix(line: &mut Vec<u8>, at: &str, id: Uuid) {
     let mut buffer = Uuid::encode_buffer();
     let id = id.hyphenated().encode_lower(&mut buffer);
     for part in ["\"at\":\"", at, "\",\"id\":\"", id, "\",\"raw\":"] {
@@ -145,16 +145,16 @@ pub(super) fn raw_head(line: &mut Vec<u8>, at: &str, id: Uuid) {
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct RecordEnvelope<'a> {
     at: Timestamp,
     #[serde(default)]
     id: Option<Uuid>,
     #[serde(borrow, default)]
     raw: Option<&'a RawValue>,
     #[serde(default)]
-    open: Option<Opening>,
+    open: Option<RecordingOpening>,
     #[serde(default)]
-    close: Option<Closing>,
+    close: Option<RecordingClosing>,
     #[serde(default)]
     gap: Option<RecordingGap>,
     #[serde(default)]
@@ -163,7 +163,7 @@ struct Envelope<'a> {
     bad: Option<&'a str>,
 }
 
-impl Envelope<'_> {
+impl RecordEnvelope<'_> {
     /// The bytes that are no record by themselves, if they are JSON all the same.
     fn bad_json(&self) -> Option<Vec<u8>> {
         let bytes = BASE64.decode(self.bad?).ok()?;
@@ -175,20 +175,20 @@ impl Envelope<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SumChain {
     /// The sum that the last line states.
-    stated: Sum,
+    stated: LineHash,
     /// The sum that it should have.
-    computed: Sum,
+    computed: LineHash,
 }
 
 impl SumChain {
     /// The chain before the first line.
-    pub(crate) const START: Self = Self { stated: FIRST_SUM, computed: FIRST_SUM };
+    pub(crate) const START: Self = Self { stated: FIRST_LINE_HASH, computed: FIRST_LINE_HASH };
 
     /// Whether a line follows the one before, unchanged. The chain goes on with it all the same.
     pub(crate) fn check(&mut self, line: &[u8]) -> bool {
-        let Some((sum, body)) = Sum::split(line) else { return false };
+        let Some((sum, body)) = LineHash::split_line(line) else { return false };
         // The line before may have been damaged in its sum alone; that must not cost this one.
-        let due = [self.stated.next(body), self.computed.next(body)];
+        let due = [self.stated.next_hash(body), self.computed.next_hash(body)];
         (self.stated, self.computed) = (sum, due[0]);
         due.contains(&sum)
     }
@@ -198,58 +198,58 @@ impl SumChain {
 #[derive(Clone, Debug)]
 pub(crate) struct RecordReader {
     pub(crate) session: Session,
-    numbering: Numbering,
+    numbering: EntryNumbering,
     chain: SumChain,
     /// Counts tokens, if requested: it needs some bytes per message.
-    tally: Option<Tally>,
+    tally: Option<UsageTally>,
     /// Whether the recording is the wire of a protocol.
     is_wire: bool,
     /// Folds wire lines into entries; absent while recording.
-    fold: Option<Box<Fold>>,
+    fold: Option<Box<AcpConversationBuilder>>,
     /// Decodes API traffic into entries; absent while recording.
-    telling: Option<Box<Telling>>,
+    decoder: Option<Box<TrafficDecoder>>,
 }
 
 impl RecordReader {
     /// A reader at the first line.
     pub(crate) fn new(id: &SessionId, agent: &str) -> Self {
-        let numbering = Numbering::new(agent, id.as_str());
+        let numbering = EntryNumbering::new(agent, id.as_str());
         let session = Session::new(id.clone(), agent);
         let (is_wire, tally, fold, telling) = (false, None, None, None);
-        Self { session, numbering, chain: SumChain::START, tally, is_wire, fold, telling }
+        Self { session, numbering, chain: SumChain::START, tally, is_wire, fold, decoder: telling }
     }
 
     /// Also decodes wire lines and API traffic into entries.
-    pub(crate) fn folding(self) -> Self {
-        Self { fold: Some(Box::default()), telling: Some(Box::default()), ..self }
+    pub(crate) fn with_decoding(self) -> Self {
+        Self { fold: Some(Box::default()), decoder: Some(Box::default()), ..self }
     }
 
     /// Also counts the tokens of all entries.
-    pub(crate) fn counting(self) -> Self {
-        Self { tally: Some(Tally::default()), ..self }
+    pub(crate) fn with_token_count(self) -> Self {
+        Self { tally: Some(UsageTally::default()), ..self }
     }
 
     /// Takes the entries of the wire, numbered. With `is_joined`, they get ids of their own beside those of the
     /// agent's files.
-    pub(crate) fn folded(&mut self, is_joined: bool) -> Vec<Entry> {
+    pub(crate) fn take_folded_entries(&mut self, is_joined: bool) -> Vec<Entry> {
         let Some(fold) = self.fold.take() else { return Vec::new() };
         let (facts, mut entries) = fold.finish();
-        facts.fill(&mut self.session);
+        facts.fill_session(&mut self.session);
         if is_joined {
             let name = format!("{}\nacp", self.session.id);
-            self.numbering = Numbering::new(&self.session.agent, &name);
+            self.numbering = EntryNumbering::new(&self.session.agent, &name);
         }
         for entry in &mut entries {
-            self.numbering.assign(entry);
-            self.note(entry);
+            self.numbering.assign_number(entry);
+            self.count_entry(entry);
         }
         entries
     }
 
     /// Skips exchanges moved to other sessions.
-    pub(crate) fn leave_out(&mut self, moved: HashSet<String>) {
-        if let Some(telling) = &mut self.telling {
-            telling.leave_out(moved);
+    pub(crate) fn exclude_exchanges(&mut self, moved: HashSet<String>) {
+        if let Some(telling) = &mut self.decoder {
+            telling.skip_exchanges(moved);
         }
     }
 
@@ -259,12 +259,12 @@ impl RecordReader {
     }
 
     /// The hash of the last line read.
-    pub(crate) fn sum(&self) -> Sum {
+    pub(crate) fn line_hash(&self) -> LineHash {
         self.chain.stated
     }
 
     /// Reads a complete log line.
-    pub(crate) fn line(&mut self, line: &[u8]) -> Result<Vec<Entry>, RecordError> {
+    pub(crate) fn decode_line(&mut self, line: &[u8]) -> Result<Vec<Entry>, RecordError> {
         self.read_line(line, true)
     }
 
@@ -277,25 +277,26 @@ impl RecordReader {
         if !self.chain.check(line) {
             return Err(RecordError::Damaged);
         }
-        let envelope: Envelope = serde_json::from_slice(line).map_err(|_| RecordError::Damaged)?;
+        let envelope: RecordEnvelope =
+            serde_json::from_slice(line).map_err(|_| RecordError::Damaged)?;
         if let Some(open) = envelope.open {
-            self.opened(envelope.at, open);
+            self.apply_opening(envelope.at, open);
         } else if let Some(close) = envelope.close {
-            self.closed(envelope.at, close);
+            self.apply_closing(envelope.at, close);
         } else if let Some(gap) = envelope.gap {
             return Ok(self.read_gap(envelope.at, &gap));
         } else if let (Some(id), Some(raw)) = (envelope.id, envelope.raw) {
             if !with_record {
                 return Ok(Vec::new());
             }
-            if let Some(wire) = Wire::of_record(raw.get().as_bytes()) {
+            if let Some(wire) = WireLine::from_record(raw.get().as_bytes()) {
                 if let Some(fold) = &mut self.fold {
-                    fold.take(Some(envelope.at), &wire);
+                    fold.add_line(Some(envelope.at), &wire);
                 }
                 return Ok(Vec::new());
             }
             let mut entries = self.entries(raw.get().as_bytes(), id)?;
-            self.number(envelope.at, id, &mut entries);
+            self.number_entries(envelope.at, id, &mut entries);
             return Ok(entries);
         } else if with_record || envelope.bad_json().is_none() {
             return Err(RecordError::Bad(envelope.reason.unwrap_or_default()));
@@ -307,7 +308,7 @@ impl RecordReader {
     /// entries.
     pub(crate) fn read_gap(&mut self, at: Timestamp, gap: &RecordingGap) -> Vec<Entry> {
         // Another recorder may have closed the session during the gap.
-        self.session.status = Status::Running;
+        self.session.status = SessionStatus::Running;
         self.session.ended = None;
         let mut notice = gap.to_entry(at);
         if let Some(fold) = self.fold.as_mut().filter(|_| self.is_wire) {
@@ -317,84 +318,84 @@ impl RecordReader {
         if self.is_wire {
             return Vec::new();
         }
-        self.numbering.assign(&mut notice);
-        self.note(&notice);
+        self.numbering.assign_number(&mut notice);
+        self.count_entry(&notice);
         vec![notice]
     }
 
     fn entries(&mut self, raw: &[u8], id: Uuid) -> Result<Vec<Entry>, RecordError> {
-        match (&mut self.telling, Piece::of(raw)) {
+        match (&mut self.decoder, TrafficPiece::parse(raw)) {
             (Some(telling), Some(piece)) => {
-                let entries = telling.take(piece);
-                self.session.totals.cost = telling.stated_cost();
+                let entries = telling.decode_piece(piece);
+                self.session.totals.cost = telling.total_reported_cost();
                 Ok(entries)
             }
             (None, Some(_)) => Ok(Vec::new()),
-            (_, None) => parse(raw, id),
+            (_, None) => parse_record(raw, id),
         }
     }
 
     /// Decodes the received part of exchanges that never ended.
     pub(crate) fn finish(&mut self) -> Vec<Entry> {
         let mut entries = Vec::new();
-        if let Some(telling) = &mut self.telling {
+        if let Some(telling) = &mut self.decoder {
             entries = telling.finish();
-            self.session.totals.cost = telling.stated_cost().or(self.session.totals.cost);
+            self.session.totals.cost = telling.total_reported_cost().or(self.session.totals.cost);
         }
         for entry in &mut entries {
-            self.numbering.assign(entry);
-            self.note(entry);
+            self.numbering.assign_number(entry);
+            self.count_entry(entry);
         }
         entries
     }
 
     /// Assigns ids and numbers to a record's entries, and counts them.
-    pub(crate) fn number(&mut self, at: Timestamp, id: Uuid, entries: &mut [Entry]) {
+    pub(crate) fn number_entries(&mut self, at: Timestamp, id: Uuid, entries: &mut [Entry]) {
         for (index, entry) in entries.iter_mut().enumerate() {
             if entry.entry_id.is_nil() {
                 entry.entry_id =
                     if index == 0 { id } else { Uuid::new_v5(&id, index.to_string().as_bytes()) };
             }
             entry.created_at.get_or_insert(at);
-            self.numbering.assign(entry);
-            self.note(entry);
+            self.numbering.assign_number(entry);
+            self.count_entry(entry);
         }
     }
 
     /// Numbers an entry that a reader of agents' files made of records, and adds it to the session.
     pub(super) fn take_entry(&mut self, entry: &mut Entry) {
-        self.numbering.assign(entry);
-        self.note(entry);
+        self.numbering.assign_number(entry);
+        self.count_entry(entry);
     }
 
     /// Counts an entry.
-    fn note(&mut self, entry: &Entry) {
+    fn count_entry(&mut self, entry: &Entry) {
         match &mut self.tally {
-            Some(tally) => self.session.note(entry, tally),
-            None => self.session.note_facts(entry),
+            Some(tally) => self.session.add_entry(entry, tally),
+            None => self.session.add_entry_facts(entry),
         }
     }
 
     /// Continues after a line that this process wrote.
-    pub(crate) fn wrote(&mut self, sum: Sum) {
+    pub(crate) fn note_written_line(&mut self, sum: LineHash) {
         self.chain = SumChain { stated: sum, computed: sum };
     }
 
     /// Ends the open turn of a killed recorder.
-    pub(crate) fn abandon(&mut self) {
+    pub(crate) fn break_open_turn(&mut self) {
         if let Some(fold) = &mut self.fold {
-            fold.break_turn(None, BrokenTurn::Failed(UNENDED));
+            fold.interrupt_turn(None, BrokenTurn::Failed(UNENDED_REASON));
         }
     }
 
-    pub(crate) fn opened(&mut self, at: Timestamp, open: Opening) {
-        let is_traffic = open.protocol.as_deref() == Some(crate::traffic::PROTOCOL);
+    pub(crate) fn apply_opening(&mut self, at: Timestamp, open: RecordingOpening) {
+        let is_traffic = open.protocol.as_deref() == Some(crate::traffic::API_PROTOCOL);
         if is_traffic && self.is_wire && self.session.ended.is_none() {
             // A gateway records API traffic while the agent's connection is open.
             return;
         }
-        self.abandon();
-        self.session.status = Status::Running;
+        self.break_open_turn();
+        self.session.status = SessionStatus::Running;
         self.session.ended = None;
         self.session.started.get_or_insert(at);
         self.is_wire |= open.protocol.as_deref() == Some(acp::AGENT);
@@ -405,18 +406,20 @@ impl RecordReader {
             self.session.extra.insert("launch".to_owned(), launch.into());
         }
         if let Some(fold) = &mut self.fold {
-            fold.connected();
+            fold.begin_connection();
         }
     }
 
-    fn closed(&mut self, at: Timestamp, close: Closing) {
+    fn apply_closing(&mut self, at: Timestamp, close: RecordingClosing) {
         let end = match (close.status, close.reason.as_deref()) {
-            (Status::Failed, reason) => Some(BrokenTurn::Failed(reason.unwrap_or(UNENDED))),
-            (Status::Canceled, _) => Some(BrokenTurn::Cancelled),
+            (SessionStatus::Failed, reason) => {
+                Some(BrokenTurn::Failed(reason.unwrap_or(UNENDED_REASON)))
+            }
+            (SessionStatus::Canceled, _) => Some(BrokenTurn::Cancelled),
             _ => None,
         };
         if let Some((fold, end)) = self.fold.as_mut().zip(end) {
-            fold.break_turn(Some(at), end);
+            fold.interrupt_turn(Some(at), end);
         }
         self.session.status = close.status;
         self.session.stop_reason = close.reason;
@@ -425,14 +428,14 @@ impl RecordReader {
 }
 
 /// The bytes of the record in a line; `None` for other lines.
-pub(crate) fn raw_of(line: &[u8]) -> Option<&[u8]> {
-    let envelope: Envelope<'_> = serde_json::from_slice(line).ok()?;
+pub(crate) fn raw_record_of(line: &[u8]) -> Option<&[u8]> {
+    let envelope: RecordEnvelope<'_> = serde_json::from_slice(line).ok()?;
     envelope.raw.map(|raw| raw.get().as_bytes())
 }
 
 /// The JSON that somebody wanted to record with this line, whether it is a record by itself or not.
 pub(super) fn json_of(line: &[u8]) -> Option<Cow<'_, [u8]>> {
-    let envelope: Envelope<'_> = serde_json::from_slice(line).ok()?;
+    let envelope: RecordEnvelope<'_> = serde_json::from_slice(line).ok()?;
     match envelope.raw {
         Some(raw) => Some(Cow::Borrowed(raw.get().as_bytes())),
         None => envelope.bad_json().map(Cow::Owned),
@@ -450,7 +453,7 @@ pub(super) fn holds_bad(line: &[u8]) -> bool {
 }
 
 /// Whether a line's record starts with these bytes. Does not parse the line.
-pub(super) fn begins_raw(line: &[u8], beginning: &[u8]) -> bool {
+pub(super) fn raw_starts_with(line: &[u8], beginning: &[u8]) -> bool {
     const RAW: &[u8] = b",\"raw\":";
     // Hash, time and id come before it.
     let prefix = &line[..line.len().min(256)];
@@ -459,24 +462,24 @@ pub(super) fn begins_raw(line: &[u8], beginning: &[u8]) -> bool {
 }
 
 /// Whether a log that starts with this line records a wire.
-pub(crate) fn opens_wire(line: &[u8]) -> bool {
-    let envelope = serde_json::from_slice::<Envelope>(line.trim_ascii_end());
+pub(crate) fn is_wire_opening(line: &[u8]) -> bool {
+    let envelope = serde_json::from_slice::<RecordEnvelope>(line.trim_ascii_end());
     envelope.is_ok_and(|envelope| envelope.open.is_some_and(|open| open.protocol.is_some()))
 }
 
 /// Parses one record of any known shape into entries.
-pub(crate) fn parse(raw: &[u8], id: Uuid) -> Result<Vec<Entry>, RecordError> {
+pub(crate) fn parse_record(raw: &[u8], id: Uuid) -> Result<Vec<Entry>, RecordError> {
     let value = match serde_json::from_slice(raw) {
         Ok(value) => value,
         // The log may contain lone surrogates, but no other invalid JSON.
         Err(_) if serde_json::from_slice::<&RawValue>(raw).is_ok() => {
-            repair::parse(raw).map_err(RecordError::NotJson)?
+            json_repair::parse_lenient(raw).map_err(RecordError::NotJson)?
         }
-        Err(error) => return Err(RecordError::NotJson(json_reason(&error))),
+        Err(error) => return Err(RecordError::NotJson(json_error_reason(&error))),
     };
-    match shape::entries(value, &id) {
+    match record_shape::decode_record(value, &id) {
         // What it says shows once all records are read together.
-        Err(_) if file_format::recognises_record(raw) => Ok(vec![shape::opaque_entry(raw)?]),
+        Err(_) if file_format::recognises_record(raw) => Ok(vec![record_shape::opaque_entry(raw)?]),
         entries => Ok(entries?),
     }
 }

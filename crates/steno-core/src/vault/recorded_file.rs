@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::SessionDir;
-use super::log_scan::has_hole;
+use super::log_scan::has_zero_bytes;
 use super::record::{self, SumChain};
-use super::recorder::RECORD;
-use super::sealed::{Problems, Sealed};
+use super::recorder::RECORD_FILE;
+use super::sealed::{SealedFile, SharedProblems};
 use crate::durable::{FileError, OnPath};
-use steno_vault::{Bundle, Source};
+use steno_vault::{SessionBundle, SessionFile};
 
 /// How many bytes of records are between two places from which they can be read.
 const CHECKPOINT_DISTANCE: u64 = 256 << 10;
@@ -54,7 +54,11 @@ struct RecordPart {
 
 impl RecordLines {
     /// Opens the record of a session at a byte. Damage is skipped and added to `problems`.
-    pub(super) fn open(dir: &SessionDir, at: u64, problems: &Problems) -> Result<Self, FileError> {
+    pub(super) fn open(
+        dir: &SessionDir,
+        at: u64,
+        problems: &SharedProblems,
+    ) -> Result<Self, FileError> {
         // Live logs are opened before the sealed file: one that is sealed and removed meanwhile is then read twice
         // over its sealed part, which is skipped, instead of not at all.
         let mut logs = Vec::new();
@@ -68,11 +72,12 @@ impl RecordLines {
         let mut parts = VecDeque::new();
         let mut length = 0;
         if dir.has_sealed_record()? {
-            let sealed = dir.open_kept(RECORD, 0)?;
+            let sealed = dir.open_sealed(RECORD_FILE, 0)?;
             length = sealed.length();
             if at < length {
-                let path = Arc::from(dir.record_path());
-                let input = open_sealed(sealed, at, problems).on("read", &dir.record_path())?;
+                let path = Arc::from(dir.sealed_record_path());
+                let input =
+                    open_sealed(sealed, at, problems).on("read", &dir.sealed_record_path())?;
                 parts.push_back(RecordPart { path, input, position: at });
             }
         }
@@ -95,7 +100,7 @@ impl RecordLines {
             part.input.read_until(b'\n', line).on("read", &part.path)?;
             // What has no newline yet is still being written. It, and pages that never reached the disk, will be cut off
             // by the next recorder.
-            if line.pop() == Some(b'\n') && !has_hole(line) {
+            if line.pop() == Some(b'\n') && !has_zero_bytes(line) {
                 let position = part.position;
                 part.position += line.len() as u64 + 1;
                 return Ok(Some((Arc::clone(&part.path), position)));
@@ -107,10 +112,14 @@ impl RecordLines {
 }
 
 /// The bytes of a sealed record from byte `at` on. Damaged frames are skipped, and added to `problems`.
-fn open_sealed(sealed: Sealed, at: u64, problems: &Problems) -> io::Result<Box<dyn BufRead>> {
+fn open_sealed(
+    sealed: SealedFile,
+    at: u64,
+    problems: &SharedProblems,
+) -> io::Result<Box<dyn BufRead>> {
     let is_whole = problems.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
     if at > 0 && is_whole {
-        return Ok(Box::new(sealed.reader(at)));
+        return Ok(Box::new(sealed.reader_from(at)));
     }
     // Where frames are damaged, bytes stand nearer to the beginning than they did.
     let mut input = sealed.lenient_reader(Arc::clone(problems));
@@ -123,7 +132,7 @@ fn open_sealed(sealed: Sealed, at: u64, problems: &Problems) -> io::Result<Box<d
 pub(super) struct RecordedLog {
     pub(super) dir: SessionDir,
     /// Damage that was found in it so far.
-    pub(super) problems: Problems,
+    pub(super) problems: SharedProblems,
 }
 
 /// Some records of a session that stand one after the other.
@@ -138,7 +147,7 @@ pub(super) struct RecordedFile {
     /// Whether it ends before the next recorder began, if that is not after its first record.
     is_one_recording: bool,
     /// Damage that was found in the log; where it is known decides how the log is read.
-    problems: Problems,
+    problems: SharedProblems,
 }
 
 impl RecordedFile {
@@ -160,16 +169,16 @@ impl RecordedFile {
     }
 
     /// The same, as its reader finds it.
-    pub(super) fn to_bundle(&self) -> Bundle {
+    pub(super) fn to_bundle(&self) -> SessionBundle {
         let path = self.dir.path().join(self.name);
-        Bundle::new(&path, vec![self.to_source(path.clone())])
+        SessionBundle::new(&path, vec![self.to_source(path.clone())])
     }
 
-    fn to_source(&self, path: PathBuf) -> Source {
+    fn to_source(&self, path: PathBuf) -> SessionFile {
         let file = self.clone();
         let first = Checkpoint { offset: 0, place: self.begin };
         let checkpoints = Arc::new(Mutex::new(vec![first]));
-        Source::anywhere(self.name, path, move |at| {
+        SessionFile::with_opener(self.name, path, move |at| {
             let known = checkpoints.lock().unwrap_or_else(PoisonError::into_inner);
             let index = known.partition_point(|point| point.offset <= at).saturating_sub(1);
             let Checkpoint { offset, place } = known[index];

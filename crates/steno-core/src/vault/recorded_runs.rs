@@ -6,7 +6,7 @@
 use super::SessionDir;
 use super::record;
 use super::recorded_file::{LinePlace, RecordLines, RecordedFile, RecordedLog};
-use super::sealed::Problems;
+use super::sealed::SharedProblems;
 use crate::durable::FileError;
 use crate::format::file_format::{self, FileFormat, RecognisedFile};
 
@@ -40,10 +40,10 @@ const HEAD_LINES: u64 = 32;
 impl SessionDir {
     /// The runs of records in agents' own formats, in order. Records outside of them are read one by one.
     pub(super) fn recorded_runs(&self) -> Result<Vec<RecordedRun>, FileError> {
-        if self.is_wire()? {
+        if self.is_wire_recording()? {
             return Ok(Vec::new());
         }
-        let log = RecordedLog { dir: self.clone(), problems: Problems::default() };
+        let log = RecordedLog { dir: self.clone(), problems: SharedProblems::default() };
         let mut lines = RecordLines::open(self, 0, &log.problems)?;
         let mut scan = RunScan::new(log.clone());
         let (mut place, mut line) = (LinePlace::START, Vec::new());
@@ -100,7 +100,7 @@ impl RunScan {
 
     /// Takes a line of the log that begins at `place`.
     fn take(&mut self, place: LinePlace, line: &[u8]) -> Result<(), FileError> {
-        if !record::begins_raw(line, b"") && !record::holds_bad(line) {
+        if !record::raw_starts_with(line, b"") && !record::holds_bad(line) {
             self.is_opened |= record::holds_opening(line);
             return Ok(());
         }
@@ -108,7 +108,7 @@ impl RunScan {
         if self.open.is_none() && !self.may_begin && !is_opened {
             return Ok(());
         }
-        if OWN_RECORDS.iter().any(|beginning| record::begins_raw(line, beginning)) {
+        if OWN_RECORDS.iter().any(|beginning| record::raw_starts_with(line, beginning)) {
             self.end_run(place.number);
             self.may_begin = true;
             return Ok(());
@@ -183,7 +183,7 @@ impl RunScan {
         let Some(OpenRun { begin, file }) = self.open.take() else { return };
         self.last_format = Some(file.format);
         let bounded = |end| {
-            let sources = RecordedFile::lines(&self.log, begin, end).to_bundle().sources;
+            let sources = RecordedFile::lines(&self.log, begin, end).to_bundle().files;
             file.clone().with_sources(&sources)
         };
         let head = bounded(end.min(begin.number + HEAD_LINES));

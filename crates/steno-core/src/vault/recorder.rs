@@ -14,36 +14,36 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::SessionDir;
-use super::combine::Ticket;
-use super::desk::{Desk, Incoming, Outcome};
+use super::append_queue::{AppendQueue, AppendResult, IncomingRecord};
+use super::combiner::BatchTicket;
 use super::gap::RecordingGap;
 use super::journal::{FileState, JournalLine};
-use super::live::{LiveLog, LivePaths, open_lock};
-use super::record::{self, Closing, Opening, RecordError, RecordReader};
-use super::sealed::Problems;
-use super::sealing::{finish_sealing, remove_sealed_logs, seal_leftovers};
+use super::live_log::{LiveLog, LiveLogPaths, open_lock_file};
+use super::record::{self, RecordError, RecordReader, RecordingClosing, RecordingOpening};
+use super::sealed::SharedProblems;
+use super::sealing::{remove_sealed_logs, seal_all_logs, seal_interrupted_logs};
 use super::wire_lines::WireLines;
 use crate::durable::{self, FileError, OnPath};
 use crate::entry::Entry;
 use crate::timestamp::Clock;
-use crate::traffic::Piece;
+use crate::traffic::TrafficPiece;
 
 /// The file name of recordings, inside a session.
-pub(crate) const RECORD: &str = "record.jsonl";
+pub(crate) const RECORD_FILE: &str = "record.jsonl";
 
 /// Records one session.
 #[derive(Debug)]
 pub struct Recorder {
     dir: SessionDir,
-    desk: Arc<Desk>,
-    users: File,
+    append_queue: Arc<AppendQueue>,
+    recording_lock: File,
     clock: Clock,
-    cut: u64,
+    cut_bytes: u64,
 }
 
 /// A kept record.
 #[derive(Debug)]
-pub struct Recorded {
+pub struct KeptRecord {
     /// Its numbered entries, or why it has none. Its bytes are kept in both cases.
     pub entries: Result<Vec<Entry>, RecordError>,
 }
@@ -51,36 +51,40 @@ pub struct Recorded {
 /// A queued record. It is on disk once [`Pending::wait`] returns or the future completes.
 #[derive(Debug)]
 #[must_use = "a record is written when somebody waits for it, commits or closes"]
-pub struct Pending<'a> {
+pub struct PendingRecord<'a> {
     recorder: &'a Recorder,
-    ticket: Ticket<Outcome>,
+    ticket: BatchTicket<AppendResult>,
 }
 
-impl Pending<'_> {
+impl PendingRecord<'_> {
     /// Waits until the record is on disk. The first caller that waits writes and syncs for all.
-    pub fn wait(self) -> Result<Recorded, FileError> {
-        recorded(self.recorder.desk.wait(self.ticket))
+    pub fn wait(self) -> Result<KeptRecord, FileError> {
+        expect_record(self.recorder.append_queue.wait_for(self.ticket))
     }
 }
 
 /// For tasks: a thread of the recorder writes and syncs, so no task blocks.
-impl Future for Pending<'_> {
-    type Output = Result<Recorded, FileError>;
+impl Future for PendingRecord<'_> {
+    type Output = Result<KeptRecord, FileError>;
 
     fn poll(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Self::Output> {
-        self.recorder.desk.poll(&self.ticket, task).map(recorded)
+        self.recorder.append_queue.poll_ticket(&self.ticket, task).map(expect_record)
     }
 }
 
-fn recorded(outcome: Outcome) -> Result<Recorded, FileError> {
+fn expect_record(outcome: AppendResult) -> Result<KeptRecord, FileError> {
     outcome.map(|recorded| recorded.expect("a record was handed in"))
 }
 
 impl Recorder {
     /// Starts a session, or continues an existing one.
-    pub fn open(dir: SessionDir, opening: &Opening, clock: Clock) -> Result<Self, FileError> {
+    pub fn open(
+        dir: SessionDir,
+        opening: &RecordingOpening,
+        clock: Clock,
+    ) -> Result<Self, FileError> {
         let mut recorder = Self::attach(dir, opening, clock)?;
-        recorder.begin(Some(opening))?;
+        recorder.write_opening(Some(opening))?;
         Ok(recorder)
     }
 
@@ -88,19 +92,23 @@ impl Recorder {
     /// [`Recorder::append_gap`].
     pub(super) fn reopen(
         dir: SessionDir,
-        opening: &Opening,
+        opening: &RecordingOpening,
         clock: Clock,
     ) -> Result<Self, FileError> {
         let mut recorder = Self::attach(dir, opening, clock)?;
-        recorder.begin(None)?;
+        recorder.write_opening(None)?;
         Ok(recorder)
     }
 
     /// Opens the log and reads the recording, without writing.
-    fn attach(dir: SessionDir, opening: &Opening, clock: Clock) -> Result<Self, FileError> {
+    fn attach(
+        dir: SessionDir,
+        opening: &RecordingOpening,
+        clock: Clock,
+    ) -> Result<Self, FileError> {
         durable::create_private_dir(dir.path())?;
-        let users_path = dir.users_path();
-        let users = open_lock(&users_path)?;
+        let users_path = dir.recording_lock_path();
+        let users = open_lock_file(&users_path)?;
         users.lock_shared().on("lock", &users_path)?;
         durable::remove_leftovers(dir.path());
         // A wire may be recorded beside the agent's own files.
@@ -108,12 +116,18 @@ impl Recorder {
             let error = io::Error::other("the session was imported from files");
             return Err(error).on("record into", dir.path());
         }
-        let (base, reader) = read_sealed(&dir)?;
-        let (log_path, head_path) = dir.live_paths(base);
-        let paths = LivePaths { log: &log_path, head: &head_path, lock: &dir.lock_path() };
-        let log = LiveLog::open(&paths, reader.sum())?;
-        list_log(&dir, &log_path)?;
-        Ok(Self { dir, desk: Desk::new(log, reader), users, clock, cut: 0 })
+        let (base, reader) = read_sealed_record(&dir)?;
+        let (log_path, head_path) = dir.live_log_paths(base);
+        let paths = LiveLogPaths { log: &log_path, head: &head_path, lock: &dir.write_lock_path() };
+        let log = LiveLog::open(&paths, reader.line_hash())?;
+        list_log_in_journal(&dir, &log_path)?;
+        Ok(Self {
+            dir,
+            append_queue: AppendQueue::new(log, reader),
+            recording_lock: users,
+            clock,
+            cut_bytes: 0,
+        })
     }
 
     /// The session's folder.
@@ -122,26 +136,30 @@ impl Recorder {
     }
 
     /// Number of bytes cut off from the torn record of a killed recorder.
-    pub fn cut(&self) -> u64 {
-        self.cut
+    pub fn bytes_cut(&self) -> u64 {
+        self.cut_bytes
     }
 
     /// Appends one line of JSON in any known shape. It is in the file when this returns, and on disk after the next
     /// [`Recorder::commit`].
-    pub fn append(&self, line: &[u8]) -> Result<Recorded, FileError> {
+    pub fn append_line(&self, line: &[u8]) -> Result<KeptRecord, FileError> {
         let id = Uuid::now_v7();
-        self.desk.append(self.incoming(line, id, record::parse(line, id)))
+        self.append_queue.append_record(self.prepare_record(
+            line,
+            id,
+            record::parse_record(line, id),
+        ))
     }
 
     /// Appends wire lines. They are in the file when this returns, and on disk after the next [`Recorder::commit`].
-    pub fn append_wire(&self, lines: &WireLines) -> Result<(), FileError> {
+    pub fn append_wire_lines(&self, lines: &WireLines) -> Result<(), FileError> {
         self.append_bodies(lines.bodies())
     }
 
     /// Appends traffic pieces with one write. They are in the file when this returns, and on disk after the next
     /// [`Recorder::commit`].
-    pub fn append_traffic(&self, pieces: &[Piece<'_>]) -> Result<(), FileError> {
-        let lines = pieces.iter().map(Piece::to_line);
+    pub fn append_traffic(&self, pieces: &[TrafficPiece<'_>]) -> Result<(), FileError> {
+        let lines = pieces.iter().map(TrafficPiece::to_line);
         // Lines are encoded before taking the lock.
         let bodies: Vec<_> =
             lines.map(|line| record::raw_body(self.clock.now(), Uuid::now_v7(), &line)).collect();
@@ -149,8 +167,8 @@ impl Recorder {
     }
 
     fn append_bodies<'a>(&self, bodies: impl Iterator<Item = &'a [u8]>) -> Result<(), FileError> {
-        let (mut tail, mut reader) = self.desk.lock()?;
-        bodies.for_each(|body| reader.wrote(tail.append(body)));
+        let (mut tail, mut reader) = self.append_queue.lock_log()?;
+        bodies.for_each(|body| reader.note_written_line(tail.append(body)));
         tail.write().map(|_| ())
     }
 
@@ -158,47 +176,47 @@ impl Recorder {
     /// [`Recorder::commit`].
     pub fn append_gap(&self, gap: &RecordingGap) -> Result<(), FileError> {
         let at = self.clock.now();
-        let (mut tail, mut reader) = self.desk.lock()?;
-        reader.wrote(tail.append(&record::gap_body(at, gap)));
+        let (mut tail, mut reader) = self.append_queue.lock_log()?;
+        reader.note_written_line(tail.append(&record::gap_body(at, gap)));
         reader.read_gap(at, gap);
         drop(reader);
         tail.write().map(|_| ())
     }
 
     /// Appends bytes that are not a record, with the reason.
-    pub fn append_bad(&self, bytes: &[u8], reason: &str) -> Result<Recorded, FileError> {
+    pub fn append_bad_bytes(&self, bytes: &[u8], reason: &str) -> Result<KeptRecord, FileError> {
         let bad = Err(RecordError::Bad(reason.to_owned()));
-        self.desk.append(self.incoming(bytes, Uuid::now_v7(), bad))
+        self.append_queue.append_record(self.prepare_record(bytes, Uuid::now_v7(), bad))
     }
 
     /// Syncs everything appended so far. Concurrent commits share one sync.
     pub fn commit(&self) -> Result<(), FileError> {
-        self.desk.wait(self.desk.submit(None)).map(|_| ())
+        self.append_queue.wait_for(self.append_queue.submit(None)).map(|_| ())
     }
 
     /// Appends one line of JSON and syncs it. Concurrent calls share one write and one sync.
-    pub fn record(&self, line: &[u8]) -> Result<Recorded, FileError> {
-        self.submit(line).wait()
+    pub fn record_line(&self, line: &[u8]) -> Result<KeptRecord, FileError> {
+        self.submit_line(line).wait()
     }
 
     /// Queues one line of JSON without waiting, for tasks and for callers that submit many. They share one write and
     /// one sync.
-    pub fn submit(&self, line: &[u8]) -> Pending<'_> {
+    pub fn submit_line(&self, line: &[u8]) -> PendingRecord<'_> {
         let id = Uuid::now_v7();
-        let incoming = self.incoming(line, id, record::parse(line, id));
-        Pending { recorder: self, ticket: self.desk.submit(Some(incoming)) }
+        let incoming = self.prepare_record(line, id, record::parse_record(line, id));
+        PendingRecord { recorder: self, ticket: self.append_queue.submit(Some(incoming)) }
     }
 
     /// Appends an entry and syncs it.
-    pub fn record_entry(&self, entry: &Entry) -> Result<Recorded, FileError> {
-        self.record(&serde_json::to_vec(entry).expect("an entry has string keys"))
+    pub fn record_entry(&self, entry: &Entry) -> Result<KeptRecord, FileError> {
+        self.record_line(&serde_json::to_vec(entry).expect("an entry has string keys"))
     }
 
     /// Ends the recording. Seals the log unless another process still records.
-    pub fn close(self, closing: &Closing) -> Result<(), FileError> {
+    pub fn close(self, closing: &RecordingClosing) -> Result<(), FileError> {
         // A queued record may have no caller that waits for it.
         self.commit()?;
-        let (mut tail, reader) = self.desk.lock()?;
+        let (mut tail, reader) = self.append_queue.lock_log()?;
         drop(reader);
         tail.append(&record::close_body(self.clock.now(), closing));
         tail.write()?;
@@ -207,12 +225,12 @@ impl Recorder {
 
     /// Stops recording without closing the session. Seals the log unless another process still records.
     pub(super) fn detach(self) -> Result<(), FileError> {
-        self.desk.sync()?;
-        let users_path = self.dir.users_path();
-        self.users.unlock().on("unlock", &users_path)?;
+        self.append_queue.sync()?;
+        let users_path = self.dir.recording_lock_path();
+        self.recording_lock.unlock().on("unlock", &users_path)?;
         for _ in 0..5 {
-            if self.users.try_lock().is_ok() {
-                return finish_sealing(&self.dir);
+            if self.recording_lock.try_lock().is_ok() {
+                return seal_all_logs(&self.dir);
             }
             // A reader that checks for recorders holds the lock for a moment.
             std::thread::sleep(Duration::from_millis(1));
@@ -221,67 +239,67 @@ impl Recorder {
     }
 
     /// Encodes a record before taking the lock: encoding costs more than writing.
-    fn incoming(
+    fn prepare_record(
         &self,
         bytes: &[u8],
         id: Uuid,
         entries: Result<Vec<Entry>, RecordError>,
-    ) -> Incoming {
+    ) -> IncomingRecord {
         let at = self.clock.now();
         let body = match &entries {
             Ok(_) => record::raw_body(at, id, bytes),
             Err(error) => record::bad_body(at, bytes, &error.to_string()),
         };
-        Incoming { at, id, body, entries }
+        IncomingRecord { at, id, body, entries }
     }
 
     /// Writes the opening line and syncs it.
-    fn begin(&mut self, opening: Option<&Opening>) -> Result<(), FileError> {
-        let (mut tail, mut reader) = self.desk.lock()?;
+    fn write_opening(&mut self, opening: Option<&RecordingOpening>) -> Result<(), FileError> {
+        let (mut tail, mut reader) = self.append_queue.lock_log()?;
         let at = self.clock.now();
-        if tail.lost() > 0 {
-            let reason = format!("{} kept bytes are missing here", tail.lost());
-            reader.wrote(tail.append(&record::bad_body(at, b"", &reason)));
+        if tail.bytes_lost() > 0 {
+            let reason = format!("{} kept bytes are missing here", tail.bytes_lost());
+            reader.note_written_line(tail.append(&record::bad_body(at, b"", &reason)));
         }
         if let Some(opening) = opening {
-            reader.wrote(tail.append(&record::open_body(at, opening)));
-            reader.opened(at, opening.clone());
+            reader.note_written_line(tail.append(&record::open_body(at, opening)));
+            reader.apply_opening(at, opening.clone());
         }
-        let cut = tail.cut();
+        let cut = tail.bytes_cut();
         drop(reader);
         tail.write()?;
-        self.cut = cut;
-        self.desk.sync()
+        self.cut_bytes = cut;
+        self.append_queue.sync()
     }
 }
 
 /// Lists a live log in the journal, unless it is listed. Records in an unlisted log are not acknowledged.
-fn list_log(dir: &SessionDir, path: &Path) -> Result<(), FileError> {
+fn list_log_in_journal(dir: &SessionDir, path: &Path) -> Result<(), FileError> {
     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let is_listed = dir.listed()?.is_some_and(|listed| listed.contains_key(&file));
+    let is_listed = dir.listed_files()?.is_some_and(|listed| listed.contains_key(&file));
     if is_listed {
         return Ok(());
     }
-    dir.journal.append(&[JournalLine { file, ..dir.journal_line(FileState::Open) }])
+    dir.journal.append_lines(&[JournalLine { file, ..dir.new_journal_line(FileState::Open) }])
 }
 
 /// Finishes an interrupted sealing, then reads the sealed part.
 ///
 /// Returns the start offset of the live log too.
-fn read_sealed(dir: &SessionDir) -> Result<(u64, RecordReader), FileError> {
+fn read_sealed_record(dir: &SessionDir) -> Result<(u64, RecordReader), FileError> {
     let mut reader = RecordReader::new(dir.id(), dir.agent());
     let mut commit = dir.begin_commit();
     commit.lock_session(dir)?;
     let mut base = 0;
     if dir.has_sealed_record()? {
         remove_sealed_logs(dir)?;
-        seal_leftovers(dir, &mut commit)?;
-        let sealed = dir.open_kept(RECORD, 0)?;
+        seal_interrupted_logs(dir, &mut commit)?;
+        let sealed = dir.open_sealed(RECORD_FILE, 0)?;
         base = sealed.length();
         let path = sealed.path().to_owned();
         // Recording continues after damage. Readers and `verify` report it.
-        for line in sealed.lenient_reader(Problems::default()).split(b'\n') {
-            let _ = reader.line(&line.on("read", &path)?);
+        for line in sealed.lenient_reader(SharedProblems::default()).split(b'\n') {
+            let _ = reader.decode_line(&line.on("read", &path)?);
         }
     }
     let newest = dir.live_logs()?.into_iter().map(|(base, _)| base).max();

@@ -7,23 +7,23 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::SessionDir;
-use super::frame::Form;
-use super::sealed::Sealed;
-use super::verify::check_header;
+use super::frame::ContentForm;
+use super::sealed::SealedFile;
+use super::verify::check_file_identity;
 use crate::backup;
 use crate::durable::{self, FileError, OnPath};
 use steno_vault::sqlite::rows::MergeError;
 
-use self::target::Target;
-pub(super) use self::target::{is_same, is_taken, put_back};
+use self::target::RestoreTarget;
+pub(super) use self::target::{has_kept_bytes, is_path_taken, write_kept_file};
 
 /// A restored file, or one that did not need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoredFile {
     /// Its location.
     pub path: PathBuf,
     /// Whether it was written. False if it already had this content.
-    pub written: bool,
+    pub was_written: bool,
     /// The backup of the replaced file.
     pub backup: Option<PathBuf>,
 }
@@ -36,16 +36,16 @@ pub enum RestoreError {
     Recorded,
     /// The vault has only excerpts about the session.
     #[error("the session is known only from the agent's history, so it has no files to restore")]
-    OnlyTold,
+    OnlyExcerpts,
     /// Another file exists at the target.
     #[error("another file exists: {0}")]
     Taken(PathBuf),
     /// The target is a folder or another kind of non-file.
     #[error("not a file: {0}")]
-    NoFile(PathBuf),
+    NotAFile(PathBuf),
     /// A kept name leads out of the target folder.
     #[error("the name leads out of the folder: {0}")]
-    Escapes(String),
+    EscapesFolder(String),
     /// The rows cannot be merged into the existing database.
     #[error("could not restore the rows into {path}: {reason}")]
     Rows {
@@ -64,14 +64,14 @@ pub enum RestoreError {
 }
 
 impl RestoreError {
-    pub(super) fn rows(path: &Path, error: &MergeError) -> Self {
+    pub(super) fn from_merge_error(path: &Path, error: &MergeError) -> Self {
         let is_taken = matches!(error, MergeError::Differs(_));
         let is_foreign = matches!(error, MergeError::Foreign(_));
         Self::Rows { path: path.to_owned(), reason: error.to_string(), is_taken, is_foreign }
     }
 
     /// Some rows are missing and others have changed.
-    pub(super) fn mixed(path: &Path, reason: String) -> Self {
+    pub(super) fn mixed_rows(path: &Path, reason: String) -> Self {
         Self::Rows { path: path.to_owned(), reason, is_taken: true, is_foreign: false }
     }
 
@@ -96,28 +96,38 @@ impl SessionDir {
     ///
     /// If any file would replace other content, nothing is written, unless `force` is set: then the other content is
     /// backed up. Rows are merged into an existing database after it was backed up.
-    pub fn restore(&self, to: Option<&Path>, force: bool) -> Result<Vec<Restored>, RestoreError> {
+    pub fn restore(
+        &self,
+        to: Option<&Path>,
+        force: bool,
+    ) -> Result<Vec<RestoredFile>, RestoreError> {
         if !self.is_imported()? {
             return Err(RestoreError::Recorded);
         }
-        if self.is_only_told()? {
-            return Err(RestoreError::OnlyTold);
+        if self.has_only_excerpts()? {
+            return Err(RestoreError::OnlyExcerpts);
         }
         let mut targets = Vec::new();
-        for (stem, generation) in self.last_files()? {
-            let sealed = self.whole_file(&stem, generation)?;
-            let kept = sealed.kept();
-            if sealed.header().form == Form::Excerpt {
+        for (stem, generation) in self.last_generations()? {
+            let sealed = self.open_verified(&stem, generation)?;
+            let kept = sealed.file_ref();
+            if sealed.header().form == ContentForm::Excerpt {
                 continue;
             }
-            let target = target::place(sealed.header(), to)?;
+            let target = target::target_path(sealed.header(), to)?;
             targets.push(match sealed.header().form {
-                Form::Rows => Target::rows(kept, target, force)?,
-                Form::Bytes | Form::Excerpt => Target::file(kept, target, force)?,
-                Form::Pointer => Target::file(self.pointed_to(&sealed)?.kept(), target, force)?,
+                ContentForm::Rows => RestoreTarget::for_rows(kept, target, force)?,
+                ContentForm::Bytes | ContentForm::Excerpt => {
+                    RestoreTarget::for_file(kept, target, force)?
+                }
+                ContentForm::Pointer => RestoreTarget::for_file(
+                    self.resolve_pointer(&sealed)?.file_ref(),
+                    target,
+                    force,
+                )?,
             });
         }
-        put_all_back(targets)
+        restore_all(targets)
     }
 
     /// Restores earlier generations beside the session's files, as `NAME.steno-earlier.N`.
@@ -125,23 +135,23 @@ impl SessionDir {
         &self,
         to: Option<&Path>,
         force: bool,
-    ) -> Result<Vec<Restored>, RestoreError> {
-        let last = self.last_files()?;
+    ) -> Result<Vec<RestoredFile>, RestoreError> {
+        let last = self.last_generations()?;
         let mut targets = Vec::new();
-        for (stem, newest) in self.newest_files()? {
+        for (stem, newest) in self.newest_generations()? {
             for generation in 0..=newest {
                 if last.contains(&(stem.clone(), generation)) {
                     continue;
                 }
-                let sealed = self.whole_file(&stem, generation)?;
+                let sealed = self.open_verified(&stem, generation)?;
                 let header = sealed.header();
-                if header.form == Form::Bytes && !header.gone {
-                    let path = backup::earlier_name(&target::place(header, to)?, generation);
-                    targets.push(Target::file(sealed.kept(), path, force)?);
+                if header.form == ContentForm::Bytes && !header.gone {
+                    let path = backup::earlier_name(&target::target_path(header, to)?, generation);
+                    targets.push(RestoreTarget::for_file(sealed.file_ref(), path, force)?);
                 }
             }
         }
-        put_all_back(targets)
+        restore_all(targets)
     }
 
     /// The files that `restore` would write, and with `with_earlier` also `restore_earlier`. Writes nothing.
@@ -150,36 +160,40 @@ impl SessionDir {
         to: Option<&Path>,
         with_earlier: bool,
     ) -> Result<Vec<PathBuf>, RestoreError> {
-        let mut files = self.last_files()?;
+        let mut files = self.last_generations()?;
         if with_earlier {
-            let newest = self.newest_files()?.into_iter();
+            let newest = self.newest_generations()?.into_iter();
             files.extend(newest.flat_map(|(stem, newest)| {
                 (0..=newest).map(move |generation| (stem.clone(), generation))
             }));
         }
         let mut targets = BTreeSet::new();
         for (stem, generation) in files {
-            let sealed = self.whole_file(&stem, generation)?;
-            if sealed.header().form != Form::Excerpt {
-                targets.insert(target::place(sealed.header(), to)?);
+            let sealed = self.open_verified(&stem, generation)?;
+            if sealed.header().form != ContentForm::Excerpt {
+                targets.insert(target::target_path(sealed.header(), to)?);
             }
         }
         Ok(targets.into_iter().collect())
     }
 
     /// Opens a sealed file after checking its header and all frames, so that nothing is written to a tampered path.
-    pub(super) fn whole_file(&self, stem: &str, generation: u32) -> Result<Sealed, FileError> {
-        let path = self.kept_path(stem, generation);
-        let mut sealed = self.open_kept(stem, generation)?;
+    pub(super) fn open_verified(
+        &self,
+        stem: &str,
+        generation: u32,
+    ) -> Result<SealedFile, FileError> {
+        let path = self.sealed_path(stem, generation);
+        let mut sealed = self.open_sealed(stem, generation)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        check_header(sealed.header(), self, &name).on("read", &path)?;
+        check_file_identity(sealed.header(), self, &name).on("read", &path)?;
         sealed.check_all()?;
         Ok(sealed)
     }
 }
 
-fn put_all_back(targets: Vec<Target>) -> Result<Vec<Restored>, RestoreError> {
-    let folders: BTreeSet<&Path> = targets.iter().map(Target::folder).collect();
+fn restore_all(targets: Vec<RestoreTarget>) -> Result<Vec<RestoredFile>, RestoreError> {
+    let folders: BTreeSet<&Path> = targets.iter().map(RestoreTarget::parent_folder).collect();
     folders.into_iter().for_each(durable::remove_leftovers);
-    targets.into_iter().map(Target::put_back).collect()
+    targets.into_iter().map(RestoreTarget::restore).collect()
 }

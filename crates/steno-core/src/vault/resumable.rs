@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use super::SessionDir;
 use super::gap::RecordingGap;
-use super::record::{Closing, Opening};
+use super::record::{RecordingClosing, RecordingOpening};
 use super::recorder::Recorder;
 use crate::durable::FileError;
 use crate::timestamp::{Clock, Timestamp};
 
 /// How often and at which interval a caller checks whether another one has paused the recording.
-const CAUSE_POLLS: u32 = 20;
-const CAUSE_POLL: Duration = Duration::from_millis(1);
+const MAX_CAUSE_POLLS: u32 = 20;
+const CAUSE_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The session to record.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct RecordedSession {
     /// Its folder, which may not exist yet.
     pub dir: SessionDir,
     /// The recorder's opening line.
-    pub opening: Opening,
+    pub opening: RecordingOpening,
     /// The source of the current time.
     pub clock: Clock,
     /// The name of one lost item: `exchange`, `message`.
@@ -54,12 +54,12 @@ struct RecordingPause {
     is_from_system: bool,
     lost: u64,
     /// Whether the record has the opening of this recording.
-    is_opened: bool,
+    has_opening: bool,
 }
 
 /// Why something was not recorded.
 #[derive(Debug, thiserror::Error)]
-pub enum NotRecorded {
+pub enum NotRecordedError {
     /// The store failed. Recording pauses from now on.
     #[error(transparent)]
     Failed(FileError),
@@ -83,7 +83,7 @@ impl ResumableRecorder {
     }
 
     /// Starts paused, after a failure before the session could be opened.
-    pub fn paused(session: RecordedSession, cause: &FileError) -> Self {
+    pub fn start_paused(session: RecordedSession, cause: &FileError) -> Self {
         let pause = RecordingPause::new(&session.clock, &cause.source, false);
         Self { session, state: RwLock::new(RecordingState::Paused(0, pause)) }
     }
@@ -100,17 +100,17 @@ impl ResumableRecorder {
 
     /// Appends with `write`, which may run again on a newer recorder. On failure, recording pauses and `lost` items
     /// are counted.
-    pub fn append<T>(
+    pub fn append_with<T>(
         &self,
         lost: u64,
         write: impl Fn(&Recorder) -> Result<T, FileError>,
-    ) -> Result<T, NotRecorded> {
+    ) -> Result<T, NotRecordedError> {
         loop {
             let state = self.read();
             let RecordingState::Recording(number, recorder) = &*state else {
                 drop(state);
                 if self.count_lost(lost) {
-                    return Err(NotRecorded::Paused);
+                    return Err(NotRecordedError::Paused);
                 }
                 continue;
             };
@@ -123,17 +123,17 @@ impl ResumableRecorder {
             if error.source.raw_os_error().is_none() {
                 self.wait_for_cause(number);
             }
-            if self.pause(number, lost, &error) {
-                return Err(NotRecorded::Failed(error));
+            if self.pause_recorder(number, lost, &error) {
+                return Err(NotRecordedError::Failed(error));
             }
         }
     }
 
     /// Syncs everything appended so far. Does nothing while paused.
     pub fn commit(&self) -> Result<(), FileError> {
-        match self.append(0, Recorder::commit) {
-            Ok(()) | Err(NotRecorded::Paused) => Ok(()),
-            Err(NotRecorded::Failed(error)) => Err(error),
+        match self.append_with(0, Recorder::commit) {
+            Ok(()) | Err(NotRecordedError::Paused) => Ok(()),
+            Err(NotRecordedError::Failed(error)) => Err(error),
         }
     }
 
@@ -150,14 +150,14 @@ impl ResumableRecorder {
     ) -> Result<Option<RecordingGap>, FileError> {
         let is_opened = match &*self.read() {
             RecordingState::Recording(..) => return Ok(None),
-            RecordingState::Paused(_, pause) => pause.is_opened,
+            RecordingState::Paused(_, pause) => pause.has_opening,
         };
         let RecordedSession { dir, opening, clock, unit } = &self.session;
         let open = if is_opened { Recorder::reopen } else { Recorder::open };
         let recorder = open(dir.clone(), opening, clock.clone())?;
         let mut state = self.write();
         let RecordingState::Paused(number, pause) = &mut *state else { return Ok(None) };
-        pause.is_opened = true;
+        pause.has_opening = true;
         let (since, reason, lost) = (pause.since, pause.reason.clone(), pause.lost);
         let gap = RecordingGap { since, reason, lost, unit: (*unit).to_owned() };
         recorder.append_gap(&gap)?;
@@ -168,21 +168,24 @@ impl ResumableRecorder {
 
     /// Ends the recording. If it is paused, tries to resume once and returns the gap. On failure, the record has no
     /// end, and the error has the number of lost items.
-    pub fn close(self, closing: &Closing) -> Result<Option<RecordingGap>, UnclosedRecording> {
+    pub fn close(
+        self,
+        closing: &RecordingClosing,
+    ) -> Result<Option<RecordingGap>, UnclosedRecordingError> {
         let gap = match self.try_resume() {
             Ok(gap) => gap,
-            Err(error) => return Err(UnclosedRecording { lost: self.lost(), error }),
+            Err(error) => return Err(UnclosedRecordingError { lost: self.lost(), error }),
         };
         match self.state.into_inner().unwrap_or_else(PoisonError::into_inner) {
             RecordingState::Recording(_, recorder) => match recorder.close(closing) {
                 Ok(()) => Ok(gap),
-                Err(error) => Err(UnclosedRecording { lost: 0, error }),
+                Err(error) => Err(UnclosedRecordingError { lost: 0, error }),
             },
             RecordingState::Paused(_, pause) => {
                 let error = io::Error::other(pause.reason);
                 let path = self.session.dir.path().to_owned();
                 let error = FileError { action: "record into", path, source: error };
-                Err(UnclosedRecording { lost: pause.lost, error })
+                Err(UnclosedRecordingError { lost: pause.lost, error })
             }
         }
     }
@@ -208,16 +211,16 @@ impl ResumableRecorder {
     /// Waits for the caller with the original error. A failed recorder gives later callers only a generic error, so
     /// the one with the system's error gets time to pause the recording and report it.
     fn wait_for_cause(&self, failed: u64) {
-        for _ in 0..CAUSE_POLLS {
+        for _ in 0..MAX_CAUSE_POLLS {
             if !matches!(&*self.read(), RecordingState::Recording(number, _) if *number == failed) {
                 return;
             }
-            thread::sleep(CAUSE_POLL);
+            thread::sleep(CAUSE_POLL_INTERVAL);
         }
     }
 
     /// Drops the recorder with this number. Returns whether it was in use.
-    fn pause(&self, failed: u64, lost: u64, error: &FileError) -> bool {
+    fn pause_recorder(&self, failed: u64, lost: u64, error: &FileError) -> bool {
         let mut state = self.write();
         let mut pause = RecordingPause::new(&self.session.clock, &error.source, true);
         match &mut *state {
@@ -251,14 +254,14 @@ impl RecordingPause {
         // The error number does not help readers of the record.
         let reason = reason.split(" (os error").next().unwrap_or_default().to_owned();
         let is_from_system = cause.raw_os_error().is_some();
-        Self { since: clock.now(), reason, is_from_system, lost: 0, is_opened }
+        Self { since: clock.now(), reason, is_from_system, lost: 0, has_opening: is_opened }
     }
 }
 
 /// The error of a recording that could not be closed.
 #[derive(Debug, thiserror::Error)]
 #[error("could not close the recording")]
-pub struct UnclosedRecording {
+pub struct UnclosedRecordingError {
     /// Number of items lost at its end.
     pub lost: u64,
     /// Why.

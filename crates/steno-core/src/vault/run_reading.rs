@@ -5,17 +5,17 @@ use super::recorded_runs::RecordedRun;
 use crate::cost::bill::BillOrigin;
 use crate::durable::FileError;
 use crate::format::file_format::RecognisedFile;
-use crate::format::{Emit, FormatError, Item, Reader};
+use crate::format::{FormatError, FormatReader, ItemSink, ReaderItem};
 use crate::problem::Problem;
 use crate::session::Session;
 use crate::timestamp::Timestamp;
-use steno_vault::Bundle;
+use steno_vault::SessionBundle;
 
 /// What is found in a recorded session.
 #[derive(Debug)]
 pub(crate) enum RecordedItem {
     /// An entry or a problem.
-    Item(Item),
+    Item(ReaderItem),
     /// Whose messages follow: those of a session that its agent may have kept in files too, or the recording's own.
     Origin(Option<BillOrigin>),
 }
@@ -81,13 +81,13 @@ impl RunReading {
             let last = &mut self.last;
             let stated = read_session(format.reader, session, &mut |item| {
                 let item = match item {
-                    Item::Entry(mut entry) => {
+                    ReaderItem::Entry(mut entry) => {
                         count += 1;
                         reader.take_entry(&mut entry);
                         *last = entry.created_at.or(*last);
-                        Item::Entry(entry)
+                        ReaderItem::Entry(entry)
                     }
-                    problem @ Item::Problem(_) => problem,
+                    problem @ ReaderItem::Problem(_) => problem,
                 };
                 emit(RecordedItem::Item(item));
             });
@@ -95,11 +95,11 @@ impl RunReading {
             match stated {
                 Ok(stated) => self.stated.push(stated),
                 Err(FormatError::Invalid(problem)) => {
-                    emit(RecordedItem::Item(Item::Problem(problem)));
+                    emit(RecordedItem::Item(ReaderItem::Problem(problem)));
                 }
-                Err(error @ FormatError::File(_)) if !error.is_of_system() => {
-                    let problem = Problem::of(&session.root, error.to_string());
-                    emit(RecordedItem::Item(Item::Problem(problem)));
+                Err(error @ FormatError::File(_)) if !error.is_system_error() => {
+                    let problem = Problem::for_file(&session.root, error.to_string());
+                    emit(RecordedItem::Item(ReaderItem::Problem(problem)));
                 }
                 Err(FormatError::File(error)) => return Err(error),
             }
@@ -133,6 +133,10 @@ impl RunReading {
     }
 }
 
-fn read_session(reader: &Reader, session: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+fn read_session(
+    reader: &FormatReader,
+    session: &SessionBundle,
+    emit: ItemSink<'_>,
+) -> Result<Session, FormatError> {
     (reader.read)(session, emit)
 }

@@ -25,55 +25,57 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use super::frame::{self, FileHeader, FrameHeader, Hash, Moved, NextFrame, Trailer};
+use super::frame::{
+    self, FileMove, FrameHeader, HexHash, NextFrame, SealedFileHeader, SealedTrailer,
+};
 use super::journal::ListedFile;
 use crate::durable::{self, FileError, OnPath};
 use crate::problem::Problem;
-use steno_vault::attributes::Attributes;
+use steno_vault::attributes::FileAttributes;
 
-pub(crate) use self::writer::{NEW_SUFFIX, SealedWriter, WrittenFile, new_path};
+pub(crate) use self::writer::{REPLACEMENT_SUFFIX, SealedWriter, WrittenFile, replacement_path};
 
 /// Problems that a reader collects while other parts share the list.
-pub(crate) type Problems = Arc<Mutex<Vec<Problem>>>;
+pub(crate) type SharedProblems = Arc<Mutex<Vec<Problem>>>;
 
 /// A reference to a sealed file: its path, and its journal listing if there is one.
 #[derive(Clone, Debug)]
-pub(crate) struct KeptFile {
+pub(crate) struct SealedFileRef {
     pub(crate) path: PathBuf,
     pub(crate) listed: Option<ListedFile>,
 }
 
-impl KeptFile {
+impl SealedFileRef {
     /// Opens the file up to its listed size.
     ///
     /// Bytes after that were never acknowledged. A shorter file, or one with another chain end, is damaged. A
     /// listed file that was not renamed yet is read at its temporary name.
-    pub(crate) fn open(&self) -> Result<Sealed, FileError> {
+    pub(crate) fn open(&self) -> Result<SealedFile, FileError> {
         let first = self.open_at(&self.path);
         let is_replaced = first.as_ref().is_err_and(|error| error.source.raw_os_error().is_none());
         let is_missing = first.as_ref().is_err_and(FileError::is_missing);
         if self.listed.is_some() && (is_replaced || is_missing) {
-            return self.open_at(&new_path(&self.path)).or(first);
+            return self.open_at(&replacement_path(&self.path)).or(first);
         }
         first
     }
 
-    fn open_at(&self, path: &Path) -> Result<Sealed, FileError> {
-        let mut sealed = Sealed::open(path)?;
+    fn open_at(&self, path: &Path) -> Result<SealedFile, FileError> {
+        let mut sealed = SealedFile::open(path)?;
         sealed.path.clone_from(&self.path);
         let Some(listed) = &self.listed else { return Ok(sealed) };
         // A file that could not be read when the journal was created has no chain end.
-        if let Some(chain) = listed.chain() {
+        if let Some(chain) = listed.chain_end() {
             let size = listed.size.unwrap_or(u64::MAX);
-            sealed.limit_to(size, listed.length, chain).on("read", &self.path)?;
+            sealed.limit_to_listing(size, listed.length, chain).on("read", &self.path)?;
         }
         sealed.listed = Some(listed.clone());
         Ok(sealed)
     }
 
     /// Completes an interrupted rename of a listed file.
-    pub(crate) fn settle(&self) -> Result<(), FileError> {
-        let new = new_path(&self.path);
+    pub(crate) fn finish_rename(&self) -> Result<(), FileError> {
+        let new = replacement_path(&self.path);
         if self.listed.is_none() || !new.exists() {
             return Ok(());
         }
@@ -87,58 +89,59 @@ impl KeptFile {
 
 /// An open sealed file.
 #[derive(Debug)]
-pub struct Sealed {
+pub struct SealedFile {
     path: PathBuf,
     listed: Option<ListedFile>,
     file: File,
-    header: FileHeader,
+    header: SealedFileHeader,
     frames: Vec<(u64, u64)>,
     length: u64,
     /// The start and the end of the chain.
-    chains: [Hash; 2],
-    attributes: Attributes,
-    moved: Option<Moved>,
+    chains: [HexHash; 2],
+    attributes: FileAttributes,
+    moved: Option<FileMove>,
     /// Offset for the next frame.
-    end: u64,
+    append_offset: u64,
     /// Bytes after `end` without a complete trailer.
-    torn: Option<u64>,
+    torn_bytes: Option<u64>,
     /// Intact frames follow a damaged one, which no interrupted write can cause.
-    damaged: bool,
+    is_damaged: bool,
 }
 
 /// The end of a file header: its offset, and the chain that starts there.
 struct HeaderEnd {
     offset: u64,
-    chain: Hash,
+    chain: HexHash,
 }
 
-impl Sealed {
+impl SealedFile {
     /// Opens a file. Without a complete trailer, scans it up to its last intact frame.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let mut file = File::open(path).on("open", path)?;
         let size = file.metadata().on("read", path)?.len();
-        let (header, offset): (FileHeader, u64) = frame::read_header(&mut file).on("read", path)?;
+        let (header, offset): (SealedFileHeader, u64) =
+            frame::read_header(&mut file).on("read", path)?;
         check_version(&header).on("read", path)?;
-        let (_, chain) = frame::begin(&header);
-        let mut sealed = Self::begun(path, file, header, HeaderEnd { offset, chain });
-        match frame::read_end(&mut sealed.file, size).on("read", path)? {
-            Some((_, trailer)) => sealed.take_trailer(size, trailer),
-            None => sealed.scan(size).on("read", path)?,
+        let (_, chain) = frame::encode_file_header(&header);
+        let mut sealed = Self::from_header(path, file, header, HeaderEnd { offset, chain });
+        match frame::read_trailer(&mut sealed.file, size).on("read", path)? {
+            Some((_, trailer)) => sealed.apply_trailer(size, trailer),
+            None => sealed.scan_frames(size).on("read", path)?,
         }
         Ok(sealed)
     }
 
-    fn take_trailer(&mut self, end: u64, trailer: Trailer) {
-        self.attributes = trailer.attributes();
+    fn apply_trailer(&mut self, end: u64, trailer: SealedTrailer) {
+        self.attributes = trailer.file_attributes();
         self.frames = trailer.frames;
         self.length = trailer.length;
         self.chains[1] = trailer.chain;
-        self.note_move(trailer.moved);
-        self.end = end;
+        self.apply_move(trailer.moved);
+        self.append_offset = end;
     }
 
     /// A file with nothing but its header.
-    fn begun(path: &Path, file: File, header: FileHeader, end: HeaderEnd) -> Self {
+    fn from_header(path: &Path, file: File, header: SealedFileHeader, end: HeaderEnd) -> Self {
         Self {
             path: path.to_owned(),
             listed: None,
@@ -147,16 +150,16 @@ impl Sealed {
             frames: Vec::new(),
             length: 0,
             chains: [end.chain; 2],
-            attributes: Attributes::default(),
+            attributes: FileAttributes::default(),
             moved: None,
-            end: end.offset,
-            torn: None,
-            damaged: false,
+            append_offset: end.offset,
+            torn_bytes: None,
+            is_damaged: false,
         }
     }
 
     /// The header, with the last known location of the session file.
-    pub fn header(&self) -> &FileHeader {
+    pub fn header(&self) -> &SealedFileHeader {
         &self.header
     }
 
@@ -166,8 +169,8 @@ impl Sealed {
     }
 
     /// A reference for opening the file again.
-    pub(crate) fn kept(&self) -> KeptFile {
-        KeptFile { path: self.path.clone(), listed: self.listed.clone() }
+    pub(crate) fn file_ref(&self) -> SealedFileRef {
+        SealedFileRef { path: self.path.clone(), listed: self.listed.clone() }
     }
 
     /// The format version.
@@ -176,12 +179,12 @@ impl Sealed {
     }
 
     /// The size of the file; `None` if it does not end with a complete trailer.
-    pub(crate) fn whole_size(&self) -> Option<u64> {
-        self.torn.is_none().then_some(self.end)
+    pub(crate) fn complete_size(&self) -> Option<u64> {
+        self.torn_bytes.is_none().then_some(self.append_offset)
     }
 
     /// The kept length, and the end of the chain over it.
-    pub(crate) fn end(&self) -> (u64, Hash) {
+    pub(crate) fn chain_end(&self) -> (u64, HexHash) {
         (self.length, self.chains[1])
     }
 
@@ -192,17 +195,17 @@ impl Sealed {
 
     /// The modification time of the session file, if known.
     pub fn modified(&self) -> Option<SystemTime> {
-        self.attributes.time()
+        self.attributes.modified_time()
     }
 
     /// The file system attributes of the session file.
-    pub(crate) fn attributes(&self) -> Attributes {
+    pub(crate) fn attributes(&self) -> FileAttributes {
         self.attributes
     }
 
     /// Bytes of an interrupted write at the end, if any.
-    pub fn torn(&self) -> Option<u64> {
-        self.torn
+    pub fn torn_bytes(&self) -> Option<u64> {
+        self.torn_bytes
     }
 
     /// Number of frames.
@@ -216,37 +219,51 @@ impl Sealed {
             return Ok(None);
         }
         let index = self.frames.partition_point(|(_, begin)| *begin <= offset) - 1;
-        let raw = self.frame(index).on("read", &self.path.clone())?;
+        let raw = self.read_frame(index).on("read", &self.path.clone())?;
         Ok(Some((self.frames[index].1, raw)))
     }
 
     /// Reads the kept bytes from `offset` on.
-    pub fn reader(self, offset: u64) -> impl BufRead + 'static {
+    pub fn reader_from(self, offset: u64) -> impl BufRead + 'static {
         let next = self.frames.partition_point(|(_, begin)| *begin <= offset).saturating_sub(1);
         let skip = self.frames.get(next).map_or(0, |(_, begin)| offset - begin);
         let skip = skip as usize;
-        FrameReader { sealed: self, next, buffer: Vec::new(), position: 0, skip, damage: None }
+        FrameReader {
+            sealed: self,
+            next_index: next,
+            buffer: Vec::new(),
+            position: 0,
+            skip,
+            problems: None,
+        }
     }
 
     /// Reads the kept bytes without damaged frames, which are reported as problems.
-    pub(crate) fn lenient_reader(self, problems: Problems) -> impl BufRead + 'static {
+    pub(crate) fn lenient_reader(self, problems: SharedProblems) -> impl BufRead + 'static {
         let damage = Some(problems);
-        FrameReader { sealed: self, next: 0, buffer: Vec::new(), position: 0, skip: 0, damage }
+        FrameReader {
+            sealed: self,
+            next_index: 0,
+            buffer: Vec::new(),
+            position: 0,
+            skip: 0,
+            problems: damage,
+        }
     }
 
     /// Decompresses a frame up to the kept length. zstd verifies its checksum.
-    fn frame(&mut self, index: usize) -> io::Result<Vec<u8>> {
-        let (header, data) = self.frame_data(index)?;
-        let mut raw = frame::unpack(&header, &data)?;
+    fn read_frame(&mut self, index: usize) -> io::Result<Vec<u8>> {
+        let (header, data) = self.read_frame_data(index)?;
+        let mut raw = frame::unpack_frame(&header, &data)?;
         let kept = self.length.saturating_sub(self.frames[index].1);
         raw.truncate(usize::try_from(kept).unwrap_or(usize::MAX));
         Ok(raw)
     }
 
-    fn frame_data(&mut self, index: usize) -> io::Result<(FrameHeader, Vec<u8>)> {
+    fn read_frame_data(&mut self, index: usize) -> io::Result<(FrameHeader, Vec<u8>)> {
         self.file.seek(SeekFrom::Start(self.frames[index].0))?;
         let (header, _) = frame::read_header::<FrameHeader>(&mut self.file)?;
-        let data = read_data(&mut self.file, &header)?;
+        let data = read_stored_data(&mut self.file, &header)?;
         Ok((header, data))
     }
 
@@ -262,41 +279,42 @@ impl Sealed {
     }
 
     /// Finds the frames of a file without a complete trailer.
-    fn scan(&mut self, size: u64) -> io::Result<()> {
+    fn scan_frames(&mut self, size: u64) -> io::Result<()> {
         loop {
-            self.file.seek(SeekFrom::Start(self.end))?;
-            let Some(next) = frame::unless_damaged(frame::read_next(&mut self.file))? else {
+            self.file.seek(SeekFrom::Start(self.append_offset))?;
+            let Some(next) = frame::none_if_damaged(frame::read_next_header(&mut self.file))?
+            else {
                 break;
             };
             let (header, header_size) = match next {
                 NextFrame::Frame(header, size) => (*header, size),
                 NextFrame::Trailer(size) => {
-                    self.end += size;
+                    self.append_offset += size;
                     continue;
                 }
             };
-            let data = frame::unless_damaged(read_data(&mut self.file, &header))?;
+            let data = frame::none_if_damaged(read_stored_data(&mut self.file, &header))?;
             let Some(data) = data else { break };
             if header.offset != self.length || header.check_link(self.chains[1], &data).is_err() {
                 break;
             }
-            self.frames.push((self.end, header.offset));
+            self.frames.push((self.append_offset, header.offset));
             self.length += header.length;
             self.chains[1] = header.chain;
-            self.note_move(header.last_move().cloned());
-            self.end += header_size + header.stored;
+            self.apply_move(header.last_move().cloned());
+            self.append_offset += header_size + header.stored;
         }
-        self.torn = Some(size.saturating_sub(self.end));
-        self.file.seek(SeekFrom::Start(self.end))?;
+        self.torn_bytes = Some(size.saturating_sub(self.append_offset));
+        self.file.seek(SeekFrom::Start(self.append_offset))?;
         let mut rest = Vec::new();
-        (&self.file).take(size.saturating_sub(self.end)).read_to_end(&mut rest)?;
-        self.damaged = frame::holds_frames(&rest);
+        (&self.file).take(size.saturating_sub(self.append_offset)).read_to_end(&mut rest)?;
+        self.is_damaged = frame::contains_frames(&rest);
         Ok(())
     }
 
     /// Updates the location in the header, which has the first one.
-    fn note_move(&mut self, moved: Option<Moved>) {
-        if let Some(Moved { path, root, bytes }) = &moved {
+    fn apply_move(&mut self, moved: Option<FileMove>) {
+        if let Some(FileMove { path, root, bytes }) = &moved {
             self.header.path.clone_from(path);
             self.header.root.clone_from(root);
             self.header.bytes.clone_from(bytes);
@@ -305,8 +323,8 @@ impl Sealed {
     }
 }
 
-fn check_version(header: &FileHeader) -> io::Result<()> {
-    if (1..=frame::VERSION).contains(&header.version) {
+fn check_version(header: &SealedFileHeader) -> io::Result<()> {
+    if (1..=frame::FORMAT_VERSION).contains(&header.version) {
         return Ok(());
     }
     Err(io::Error::new(
@@ -314,12 +332,12 @@ fn check_version(header: &FileHeader) -> io::Result<()> {
         format!(
             "vault file of version {}, this steno reads versions up to {}; a newer steno can read it",
             header.version,
-            frame::VERSION
+            frame::FORMAT_VERSION
         ),
     ))
 }
 
-fn read_data(input: &mut impl Read, header: &FrameHeader) -> io::Result<Vec<u8>> {
+fn read_stored_data(input: &mut impl Read, header: &FrameHeader) -> io::Result<Vec<u8>> {
     let mut data = Vec::new();
     input.take(header.stored).read_to_end(&mut data)?;
     if data.len() as u64 == header.stored {
@@ -330,23 +348,25 @@ fn read_data(input: &mut impl Read, header: &FrameHeader) -> io::Result<Vec<u8>>
 }
 
 struct FrameReader {
-    sealed: Sealed,
-    next: usize,
+    sealed: SealedFile,
+    next_index: usize,
     buffer: Vec<u8>,
     position: usize,
     skip: usize,
-    damage: Option<Problems>,
+    problems: Option<SharedProblems>,
 }
 
 impl FrameReader {
     fn next_frame(&mut self) -> io::Result<Vec<u8>> {
-        let (index, at) = (self.next, self.sealed.frames[self.next].0);
-        self.next += 1;
-        match (self.sealed.frame(index), &self.damage) {
+        let (index, at) = (self.next_index, self.sealed.frames[self.next_index].0);
+        self.next_index += 1;
+        match (self.sealed.read_frame(index), &self.problems) {
             // An I/O error of the system is not damage: the bytes may be intact.
             (Err(error), Some(problems)) if error.raw_os_error().is_none() => {
-                let problem =
-                    Problem::of(&self.sealed.path, format!("damaged frame at byte {at}: {error}"));
+                let problem = Problem::for_file(
+                    &self.sealed.path,
+                    format!("damaged frame at byte {at}: {error}"),
+                );
                 let mut problems = problems.lock().unwrap_or_else(PoisonError::into_inner);
                 // A second read of the file finds the same problem again.
                 if !problems.contains(&problem) {
@@ -370,7 +390,7 @@ impl Read for FrameReader {
 
 impl BufRead for FrameReader {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        while self.position == self.buffer.len() && self.next < self.sealed.frames.len() {
+        while self.position == self.buffer.len() && self.next_index < self.sealed.frames.len() {
             self.buffer = self.next_frame()?;
             self.position = std::mem::take(&mut self.skip).min(self.buffer.len());
         }

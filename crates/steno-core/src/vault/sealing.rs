@@ -11,40 +11,43 @@ use std::path::Path;
 use super::SessionDir;
 use super::commit::VaultCommit;
 use super::frame;
-use super::head::{Head, HeadFile};
 use super::journal::{FileState, JournalLine};
-use super::live::FIRST_SUM;
+use super::live_log::FIRST_LINE_HASH;
+use super::log_head::{LogHead, LogHeadFile};
 use super::log_scan::scan_log;
-use super::recorder::RECORD;
+use super::recorder::RECORD_FILE;
 use super::sealed::SealedWriter;
 use crate::durable::{self, FileError, OnPath};
 
 /// Size of the read buffer for live logs.
-const PIECE_SIZE: usize = 256 << 10;
+const READ_BUFFER_SIZE: usize = 256 << 10;
 
 /// Seals every partly sealed live log of an interrupted sealing.
-pub(super) fn seal_leftovers(dir: &SessionDir, commit: &mut VaultCommit) -> Result<(), FileError> {
-    let length = dir.open_kept(RECORD, 0)?.length();
+pub(super) fn seal_interrupted_logs(
+    dir: &SessionDir,
+    commit: &mut VaultCommit,
+) -> Result<(), FileError> {
+    let length = dir.open_sealed(RECORD_FILE, 0)?.length();
     for (base, path) in dir.live_logs()? {
         if base < length {
-            seal(dir, base, &path, commit)?;
+            seal_log(dir, base, &path, commit)?;
         }
     }
     Ok(())
 }
 
 /// Seals all live logs. The caller makes sure that no recorder has the session open.
-pub(crate) fn finish_sealing(dir: &SessionDir) -> Result<(), FileError> {
+pub(crate) fn seal_all_logs(dir: &SessionDir) -> Result<(), FileError> {
     let mut commit = dir.begin_commit();
     commit.lock_session(dir)?;
     for (base, path) in dir.live_logs()? {
-        seal(dir, base, &path, &mut commit)?;
+        seal_log(dir, base, &path, &mut commit)?;
     }
     Ok(())
 }
 
 /// Moves a live log that starts at offset `base` to the end of the sealed file.
-fn seal(
+fn seal_log(
     dir: &SessionDir,
     base: u64,
     live: &Path,
@@ -55,10 +58,11 @@ fn seal(
         return Ok(());
     }
     let mut writer = match dir.has_sealed_record()? {
-        false => {
-            SealedWriter::create(&dir.record_path(), &dir.header(RECORD, live, dir.path(), 0))?
-        }
-        true => match SealedWriter::open(&dir.kept(RECORD, 0)?) {
+        false => SealedWriter::create(
+            &dir.sealed_record_path(),
+            &dir.new_file_header(RECORD_FILE, live, dir.path(), 0),
+        )?,
+        true => match SealedWriter::open(&dir.sealed_file_ref(RECORD_FILE, 0)?) {
             // A damaged sealed file is not changed. The log stays beside it and is still read.
             Err(error) if error.source.raw_os_error().is_none() => return Ok(()),
             other => other?,
@@ -72,14 +76,14 @@ fn seal(
     log.read_lines(sealed, &mut |lines| writer.push(lines))?;
     let written = writer.finish()?;
     drop(writer);
-    log.compare_with(base, written.reopen()?)?;
+    log.check_sealed_copy(base, written.reopen()?)?;
     commit.add_file(dir, written);
     let file = live.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let removed = dir.journal_line(FileState::Removed);
+    let removed = dir.new_journal_line(FileState::Removed);
     commit.add_line(dir, JournalLine { file, ..removed });
     commit.finish_locked()?;
     durable::remove_file(live)?;
-    durable::remove_file(&super::head_path(live))
+    durable::remove_file(&super::log_head_path(live))
 }
 
 /// A live log without a writer.
@@ -94,13 +98,13 @@ impl<'a> LogToSeal<'a> {
     fn open(path: &'a Path) -> Result<Self, FileError> {
         let mut file = File::open(path).on("open", path)?;
         let size = file.metadata().on("read", path)?.len();
-        let head = match HeadFile::read(&super::head_path(path)) {
+        let head = match LogHeadFile::read(&super::log_head_path(path)) {
             Err(error) if error.source.raw_os_error().is_some() => return Err(error),
             other => other.ok().and_then(|head| head.last).filter(|head| head.length <= size),
         };
-        let start = head.unwrap_or(Head { length: 0, sum: FIRST_SUM });
+        let start = head.unwrap_or(LogHead { length: 0, line_hash: FIRST_LINE_HASH });
         file.seek(SeekFrom::Start(start.length)).on("read", path)?;
-        let mut input = BufReader::with_capacity(PIECE_SIZE, &file);
+        let mut input = BufReader::with_capacity(READ_BUFFER_SIZE, &file);
         let scan = scan_log(&mut input, start, start.length, &mut |_| ()).on("read", path)?;
         Ok(Self { path, file, length: scan.end.length })
     }
@@ -111,7 +115,7 @@ impl<'a> LogToSeal<'a> {
         begin: u64,
         take: &mut dyn FnMut(&[u8]) -> Result<(), FileError>,
     ) -> Result<(), FileError> {
-        let mut rest = self.reader(begin)?;
+        let mut rest = self.reader_from(begin)?;
         let mut unfinished = Vec::new();
         loop {
             let bytes = rest.fill_buf().on("read", self.path)?;
@@ -130,22 +134,27 @@ impl<'a> LogToSeal<'a> {
         }
     }
 
-    fn reader(&self, begin: u64) -> Result<impl BufRead, FileError> {
+    fn reader_from(&self, begin: u64) -> Result<impl BufRead, FileError> {
         let mut file = &self.file;
         file.seek(SeekFrom::Start(begin)).on("read", self.path)?;
-        Ok(BufReader::with_capacity(PIECE_SIZE, file.take(self.length.saturating_sub(begin))))
+        Ok(BufReader::with_capacity(READ_BUFFER_SIZE, file.take(self.length.saturating_sub(begin))))
     }
 
     /// Checks that the sealed file contains this log at offset `base`.
-    fn compare_with(&self, base: u64, sealed: super::sealed::Sealed) -> Result<(), FileError> {
+    fn check_sealed_copy(
+        &self,
+        base: u64,
+        sealed: super::sealed::SealedFile,
+    ) -> Result<(), FileError> {
         let path = sealed.path().to_owned();
         let hash = |input: &mut dyn Read| {
             let mut hasher = blake3::Hasher::new();
             io::copy(input, &mut hasher).map(|size| (size, hasher.finalize()))
         };
-        let sealed = hash(&mut sealed.reader(base).take(self.length)).on("read", &path)?;
-        if sealed != hash(&mut self.reader(0)?).on("read", self.path)? {
-            let error = frame::damaged("the sealed file differs from the live log, which is kept");
+        let sealed = hash(&mut sealed.reader_from(base).take(self.length)).on("read", &path)?;
+        if sealed != hash(&mut self.reader_from(0)?).on("read", self.path)? {
+            let error =
+                frame::damage_error("the sealed file differs from the live log, which is kept");
             return Err(error).on("seal", &path);
         }
         Ok(())
@@ -154,7 +163,7 @@ impl<'a> LogToSeal<'a> {
 
 /// Removes sealed live logs no longer listed, after checking that the sealed file contains them.
 pub(super) fn remove_sealed_logs(dir: &SessionDir) -> Result<(), FileError> {
-    let Some(listed) = dir.listed()? else { return Ok(()) };
+    let Some(listed) = dir.listed_files()? else { return Ok(()) };
     if !dir.has_sealed_record()? {
         return Ok(());
     }
@@ -164,12 +173,12 @@ pub(super) fn remove_sealed_logs(dir: &SessionDir) -> Result<(), FileError> {
             continue;
         }
         let log = LogToSeal::open(&path)?;
-        let sealed = dir.open_kept(RECORD, 0)?;
+        let sealed = dir.open_sealed(RECORD_FILE, 0)?;
         // An empty log is reused by the next recorder.
         if base + log.length <= sealed.length() && log.length > 0 {
-            log.compare_with(base, sealed)?;
+            log.check_sealed_copy(base, sealed)?;
             fs::remove_file(&path).on("remove", &path)?;
-            durable::remove_file(&super::head_path(&path))?;
+            durable::remove_file(&super::log_head_path(&path))?;
         }
     }
     Ok(())

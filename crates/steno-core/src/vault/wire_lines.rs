@@ -3,11 +3,11 @@
 use uuid::Uuid;
 
 use super::record;
-use crate::agent::acp::wire::{self, Side};
+use crate::agent::acp::wire::{self, AcpSide};
 use crate::timestamp::Timestamp;
 
 /// Buffer capacity retained between batches.
-const ROOM: usize = 1 << 20;
+const MAX_RETAINED_CAPACITY: usize = 1 << 20;
 
 /// Encoded wire lines.
 #[derive(Clone, Debug, Default)]
@@ -21,13 +21,13 @@ pub struct WireLines {
 
 impl WireLines {
     /// Adds a line and the time it was forwarded. With `is_json`, the line is not parsed again.
-    pub fn push(&mut self, at: Timestamp, side: Side, bytes: &[u8], is_json: bool) {
+    pub fn push(&mut self, at: Timestamp, side: AcpSide, bytes: &[u8], is_json: bool) {
         if self.at.as_ref().is_none_or(|(known, _)| *known != at) {
             self.at = Some((at, at.to_string()));
         }
         let time = self.at.as_ref().map_or("", |(_, text)| text.as_str());
-        record::raw_head(&mut self.bytes, time, Uuid::now_v7());
-        wire::write_record(&mut self.bytes, side, bytes, is_json);
+        record::write_raw_prefix(&mut self.bytes, time, Uuid::now_v7());
+        wire::write_wire_record(&mut self.bytes, side, bytes, is_json);
         self.bytes.push(b'}');
         self.ends.push(self.bytes.len());
     }
@@ -45,7 +45,7 @@ impl WireLines {
     /// Removes all lines.
     pub fn clear(&mut self) {
         self.bytes.clear();
-        self.bytes.shrink_to(ROOM);
+        self.bytes.shrink_to(MAX_RETAINED_CAPACITY);
         self.ends.clear();
     }
 

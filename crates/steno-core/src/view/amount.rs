@@ -1,9 +1,9 @@
 //! Formats amounts for people: short token counts and dollars, bars, and one-line curves.
 
-use crate::cost::report::Sum;
+use crate::cost::report::ChargeSum;
 
 /// A count in at most five characters: `265`, `89.7k`, `3.49M`.
-pub fn short(number: u64) -> String {
+pub fn format_count(number: u64) -> String {
     let mut scaled = number as f64;
     for unit in ["", "k", "M", "G", "T"] {
         // A value that rounds up to 1000 belongs to the next unit.
@@ -22,7 +22,7 @@ pub fn short(number: u64) -> String {
 }
 
 /// Dollars and cents.
-pub fn dollars(cost: f64) -> String {
+pub fn format_dollars(cost: f64) -> String {
     let cents = format!("{cost:.2}");
     let (whole, cents) = cents.split_once('.').unwrap_or((&cents, "00"));
     let grouped: String = whole
@@ -37,21 +37,21 @@ pub fn dollars(cost: f64) -> String {
 }
 
 /// The cost of a sum: `?` if unknown, with the suffix `+?` if only part of it is known.
-pub fn cost(sum: &Sum) -> String {
+pub fn format_cost(sum: &ChargeSum) -> String {
     match sum.cost() {
         None => "?".to_owned(),
-        Some(cost) if sum.unpriced.is_empty() => dollars(cost),
-        Some(cost) => format!("{}+?", dollars(cost)),
+        Some(cost) if sum.unpriced.is_empty() => format_dollars(cost),
+        Some(cost) => format!("{}+?", format_dollars(cost)),
     }
 }
 
 /// Rounds a number for JSON, to hide floating-point noise.
-pub fn rounded(number: f64) -> f64 {
+pub fn round_for_json(number: f64) -> f64 {
     (number * 1e10).round() / 1e10
 }
 
 /// A bar of at most `width` columns for a share of the maximum.
-pub fn bar(share: f64, width: usize) -> String {
+pub fn render_bar(share: f64, width: usize) -> String {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (share.clamp(0.0, 1.0) * width as f64 * 8.0).round() as usize;
     let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
@@ -59,7 +59,7 @@ pub fn bar(share: f64, width: usize) -> String {
 }
 
 /// The next of 1, 2, 5, 10, 20 and so on, for the scale of a chart.
-pub fn round_up(largest: f64) -> f64 {
+pub fn round_up_scale(largest: f64) -> f64 {
     if largest <= 0.0 {
         return 1.0;
     }
@@ -69,7 +69,7 @@ pub fn round_up(largest: f64) -> f64 {
 }
 
 /// A one-line curve.
-pub fn curve(values: &[f64]) -> String {
+pub fn render_curve(values: &[f64]) -> String {
     const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let top = values.iter().copied().fold(0.0, f64::max);
     let step = |value: &f64| match *value {
@@ -88,27 +88,30 @@ mod tests {
         let all = [0, 999, 1000, 9_994, 9_995, 99_949, 99_950, 999_499, 999_500, 3_487_568];
         let shown =
             ["0", "999", "1.00k", "9.99k", "10.0k", "99.9k", "100k", "999k", "1.00M", "3.49M"];
-        assert_eq!(all.map(short), shown);
-        assert_eq!(short(u64::MAX), "18446744T");
+        assert_eq!(all.map(format_count), shown);
+        assert_eq!(format_count(u64::MAX), "18446744T");
     }
 
     #[test]
     fn dollars_are_grouped() {
         let shown = ["$0.00", "$0.01", "$999.99", "$1,000.00", "$1,234,567.80"];
-        assert_eq!([0.0, 0.009, 999.99, 1000.0, 1_234_567.8].map(dollars), shown);
+        assert_eq!([0.0, 0.009, 999.99, 1000.0, 1_234_567.8].map(format_dollars), shown);
     }
 
     #[test]
     fn bars_and_curves_show_what_is_small() {
-        assert_eq!([0.0, 0.001, 0.5, 1.0].map(|share| bar(share, 4)), ["", "▏", "██", "████"]);
-        assert_eq!(curve(&[0.0, 0.1, 4.0, 8.0]), " ▁▄█");
-        assert_eq!(curve(&[0.0, 0.0]), "  ");
+        assert_eq!(
+            [0.0, 0.001, 0.5, 1.0].map(|share| render_bar(share, 4)),
+            ["", "▏", "██", "████"]
+        );
+        assert_eq!(render_curve(&[0.0, 0.1, 4.0, 8.0]), " ▁▄█");
+        assert_eq!(render_curve(&[0.0, 0.0]), "  ");
     }
 
     #[test]
     fn scales_can_be_read() {
         assert_eq!(
-            [0.0, 0.7, 1.0, 3.0, 12.0, 51.0].map(round_up),
+            [0.0, 0.7, 1.0, 3.0, 12.0, 51.0].map(round_up_scale),
             [1.0, 1.0, 1.0, 5.0, 20.0, 100.0]
         );
     }

@@ -3,23 +3,23 @@
 
 use serde_json::json;
 
-use crate::entry::{Entry, Kind, PRIMARY, Role};
-use crate::json::{Object, Style, Value};
+use crate::entry::{Entry, EntryKind, PRIMARY_SOURCE, Role};
+use crate::json::{JsonStyle, Object, Value};
 use crate::session::Transcript;
 use crate::usage::Usage;
 
 /// The ATIF version.
-const VERSION: &str = "ATIF-v1.7";
+const ATIF_VERSION: &str = "ATIF-v1.7";
 
 /// Renders the trajectory as one JSON document. Each subagent is a nested trajectory.
-pub fn render(transcript: &Transcript) -> String {
+pub fn render_atif(transcript: &Transcript) -> String {
     let session = &transcript.session;
-    let mut document = trajectory(transcript, PRIMARY, session.id.as_str());
+    let mut document = trajectory_object(transcript, PRIMARY_SOURCE, session.id.as_str());
     let usage = &session.totals.usage;
     document.insert(
         "final_metrics".to_owned(),
         json!({
-            "total_prompt_tokens": usage.prompt(),
+            "total_prompt_tokens": usage.prompt_tokens(),
             "total_completion_tokens": usage.output,
             "total_cached_tokens": usage.cache_read,
             "total_cost_usd": session.totals.cost,
@@ -28,34 +28,34 @@ pub fn render(transcript: &Transcript) -> String {
     );
     let mut subagents: Vec<&str> = Vec::new();
     for entry in &transcript.entries {
-        if entry.source != PRIMARY && !subagents.contains(&entry.source.as_str()) {
+        if entry.source != PRIMARY_SOURCE && !subagents.contains(&entry.source.as_str()) {
             subagents.push(&entry.source);
         }
     }
     if !subagents.is_empty() {
         let inner = subagents.iter().map(|source| {
             let id = source.strip_prefix("subagent:").unwrap_or(source);
-            Value::Object(trajectory(transcript, source, id))
+            Value::Object(trajectory_object(transcript, source, id))
         });
         document.insert("subagent_trajectories".to_owned(), inner.collect());
     }
-    Style::PRETTY.print(&document) + "\n"
+    JsonStyle::PRETTY.print(&document) + "\n"
 }
 
-fn trajectory(transcript: &Transcript, source: &str, id: &str) -> Object {
-    let name = if source == PRIMARY { "session_id" } else { "trajectory_id" };
+fn trajectory_object(transcript: &Transcript, source: &str, id: &str) -> Object {
+    let name = if source == PRIMARY_SOURCE { "session_id" } else { "trajectory_id" };
     let session = &transcript.session;
     let mut steps: Vec<Value> = Vec::new();
     let mut entries = transcript.entries.iter().filter(|entry| entry.source == source).peekable();
     while let Some(first) = entries.next() {
         let mut together = vec![first];
-        while let Some(next) = entries.next_if(|next| belongs(together.last(), next)) {
+        while let Some(next) = entries.next_if(|next| belongs_to_step(together.last(), next)) {
             together.push(next);
         }
-        steps.push(step(steps.len() + 1, &together));
+        steps.push(step_object(steps.len() + 1, &together));
     }
     let mut document = Object::new();
-    document.insert("schema_version".to_owned(), json!(VERSION));
+    document.insert("schema_version".to_owned(), json!(ATIF_VERSION));
     document.insert(name.to_owned(), json!(id));
     document.insert(
         "agent".to_owned(),
@@ -66,12 +66,12 @@ fn trajectory(transcript: &Transcript, source: &str, id: &str) -> Object {
 }
 
 /// Whether an entry continues the step of the entry before it: further output of the model, or tool results.
-fn belongs(last: Option<&&Entry>, next: &Entry) -> bool {
+fn belongs_to_step(last: Option<&&Entry>, next: &Entry) -> bool {
     let rank = |entry: &Entry| match entry.kind {
-        Kind::Thinking => Some(0),
-        Kind::Text if entry.role == Role::Assistant => Some(1),
-        Kind::ToolCall => Some(2),
-        Kind::ToolResult => Some(3),
+        EntryKind::Thinking => Some(0),
+        EntryKind::Text if entry.role == Role::Assistant => Some(1),
+        EntryKind::ToolCall => Some(2),
+        EntryKind::ToolResult => Some(3),
         _ => None,
     };
     let Some((before, after)) = last.and_then(|last| Some((rank(last)?, rank(next)?))) else {
@@ -84,14 +84,14 @@ fn belongs(last: Option<&&Entry>, next: &Entry) -> bool {
     is_same && (after > before || (after == before && after >= 2))
 }
 
-fn step(number: usize, entries: &[&Entry]) -> Value {
+fn step_object(number: usize, entries: &[&Entry]) -> Value {
     let mut step = Object::new();
     let mut add = |name: &str, value: Value| _ = step.insert(name.to_owned(), value);
     add("step_id", json!(number));
     if let Some(at) = entries.iter().find_map(|entry| entry.created_at) {
         add("timestamp", json!(at.to_string()));
     }
-    let of_kind = |kind: Kind| entries.iter().filter(move |entry| entry.kind == kind);
+    let of_kind = |kind: EntryKind| entries.iter().filter(move |entry| entry.kind == kind);
     let is_agent = entries.iter().any(|entry| matches!(entry.role, Role::Assistant | Role::Tool));
     let source = match entries[0].role {
         _ if is_agent => "agent",
@@ -99,47 +99,47 @@ fn step(number: usize, entries: &[&Entry]) -> Value {
         _ => "system",
     };
     add("source", json!(source));
-    let said = entries
-        .iter()
-        .filter(|entry| !matches!(entry.kind, Kind::Thinking | Kind::ToolCall | Kind::ToolResult));
+    let said = entries.iter().filter(|entry| {
+        !matches!(entry.kind, EntryKind::Thinking | EntryKind::ToolCall | EntryKind::ToolResult)
+    });
     let said = said
         .map(|entry| entry.content.as_str())
-        .chain(of_kind(Kind::ToolCall).filter_map(|call| call.said_with_call()));
+        .chain(of_kind(EntryKind::ToolCall).filter_map(|call| call.text_beside_call()));
     add("message", json!(said.collect::<Vec<_>>().join("\n")));
     if is_agent {
-        step.extend(answer(entries));
+        step.extend(agent_fields(entries));
     }
     Value::Object(step)
 }
 
 /// Fields that only an agent's step has.
-fn answer(entries: &[&Entry]) -> Object {
+fn agent_fields(entries: &[&Entry]) -> Object {
     let mut step = Object::new();
     let mut add = |name: &str, value: Value| _ = step.insert(name.to_owned(), value);
-    let of_kind = |kind: Kind| entries.iter().filter(move |entry| entry.kind == kind);
-    if let Some(thought) = of_kind(Kind::Thinking).next() {
+    let of_kind = |kind: EntryKind| entries.iter().filter(move |entry| entry.kind == kind);
+    if let Some(thought) = of_kind(EntryKind::Thinking).next() {
         add("reasoning_content", json!(thought.content));
     }
     if let Some(model) = entries.iter().find_map(|entry| entry.model.as_ref()) {
         add("model_name", json!(model));
     }
-    let calls: Vec<Value> = of_kind(Kind::ToolCall).map(|entry| call(entry)).collect();
+    let calls: Vec<Value> = of_kind(EntryKind::ToolCall).map(|entry| call_object(entry)).collect();
     if !calls.is_empty() {
         add("tool_calls", Value::Array(calls));
     }
     let result =
         |entry: &&Entry| json!({"source_call_id": entry.tool_call_id, "content": entry.content});
-    let results: Vec<Value> = of_kind(Kind::ToolResult).map(result).collect();
+    let results: Vec<Value> = of_kind(EntryKind::ToolResult).map(result).collect();
     if !results.is_empty() {
         add("observation", json!({"results": results}));
     }
     if let Some(usage) = entries.iter().find_map(|entry| entry.usage.as_ref()) {
-        add("metrics", metrics(usage));
+        add("metrics", metrics_object(usage));
     }
     step
 }
 
-fn call(entry: &Entry) -> Value {
+fn call_object(entry: &Entry) -> Value {
     let arguments = entry.tool_input.clone().unwrap_or_else(|| json!({"text": entry.content}));
     let arguments = if arguments.is_object() { arguments } else { json!({"input": arguments}) };
     json!({
@@ -149,9 +149,9 @@ fn call(entry: &Entry) -> Value {
     })
 }
 
-fn metrics(usage: &Usage) -> Value {
+fn metrics_object(usage: &Usage) -> Value {
     json!({
-        "prompt_tokens": usage.prompt(),
+        "prompt_tokens": usage.prompt_tokens(),
         "completion_tokens": usage.output,
         "cached_tokens": usage.cache_read,
         "extra": {
@@ -167,9 +167,9 @@ mod tests {
     use crate::agent::atif::READER;
     use crate::format;
     use crate::session::Session;
-    use steno_vault::{Bundle, Source};
+    use steno_vault::{SessionBundle, SessionFile};
 
-    fn entry(role: Role, kind: Kind, content: &str) -> Entry {
+    fn entry(role: Role, kind: EntryKind, content: &str) -> Entry {
         let mut entry = Entry::new(role, kind, content);
         entry.created_at = "2026-01-05T09:15:32Z".parse().ok();
         entry
@@ -178,24 +178,26 @@ mod tests {
     #[test]
     fn a_trajectory_can_be_read_back() {
         let mut written = Transcript::new(Session::new("first".parse().unwrap(), "demo"));
-        written.push(entry(Role::System, Kind::Text, "You are"));
-        written.push(entry(Role::User, Kind::Text, "Look"));
-        written.push(entry(Role::Assistant, Kind::Thinking, "Hm"));
-        let mut call = entry(Role::Assistant, Kind::ToolCall, "");
+        written.push(entry(Role::System, EntryKind::Text, "You are"));
+        written.push(entry(Role::User, EntryKind::Text, "Look"));
+        written.push(entry(Role::Assistant, EntryKind::Thinking, "Hm"));
+        let mut call = entry(Role::Assistant, EntryKind::ToolCall, "");
         (call.tool_name, call.tool_call_id) = (Some("ls".to_owned()), Some("c1".to_owned()));
         call.tool_input = Some(json!({"path": "."}));
         call.model = Some("m1".to_owned());
         call.usage = Some(Usage { input: 10, cache_read: 60, output: 9, ..Usage::default() });
         written.push(call);
-        let mut result = entry(Role::Tool, Kind::ToolResult, "a.rs");
+        let mut result = entry(Role::Tool, EntryKind::ToolResult, "a.rs");
         result.tool_call_id = Some("c1".to_owned());
         written.push(result);
-        let mut inner = entry(Role::User, Kind::Text, "Do");
+        let mut inner = entry(Role::User, EntryKind::Text, "Do");
         inner.source = "subagent:t2".to_owned();
         written.push(inner);
         let path = "/trial/trajectory.json";
-        let source = Source::in_memory("trajectory.json", path, render(&written).into_bytes());
-        let read = format::read(&READER, &Bundle::new(path, vec![source])).unwrap();
+        let source =
+            SessionFile::in_memory("trajectory.json", path, render_atif(&written).into_bytes());
+        let read =
+            format::read_transcript(&READER, &SessionBundle::new(path, vec![source])).unwrap();
         let told = |transcript: &Transcript| -> Vec<_> {
             let told = transcript.entries.iter().map(|entry| {
                 let Entry { role, kind, content, source, tool_input, usage, .. } = entry;

@@ -6,31 +6,35 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use crate::entry::{Entry, Kind, PRIMARY};
+use crate::entry::{Entry, EntryKind, PRIMARY_SOURCE};
 use crate::json::Value;
 
 /// The display order of a session's entries, and their depths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lanes {
+pub struct SubagentLanes {
     /// Entry numbers by position; empty if all entries are the main agent's.
     order: Vec<usize>,
     /// Nesting depth by position; the main agent has 0.
     depths: Vec<usize>,
 }
 
-impl Lanes {
+impl SubagentLanes {
     /// The lanes of these entries.
-    pub fn of(entries: &[Entry]) -> Self {
+    pub fn from_entries(entries: &[Entry]) -> Self {
         let mut lanes = Self::default();
-        if entries.iter().all(|entry| entry.source == PRIMARY) {
+        if entries.iter().all(|entry| entry.source == PRIMARY_SOURCE) {
             return lanes;
         }
         let mut numbers: HashMap<&str, Vec<usize>> = HashMap::new();
         for (number, entry) in entries.iter().enumerate() {
             numbers.entry(&entry.source).or_default().push(number);
         }
-        let mut begins = begins(entries, &numbers);
-        lanes.lay(numbers.get(PRIMARY).map_or(&[], Vec::as_slice), &numbers, &mut begins);
+        let mut begins = find_starts(entries, &numbers);
+        lanes.lay_out(
+            numbers.get(PRIMARY_SOURCE).map_or(&[], Vec::as_slice),
+            &numbers,
+            &mut begins,
+        );
         // Subagents that start each other in a cycle come last.
         let mut left: Vec<&str> = begins.into_values().flatten().collect();
         left.sort_by_key(|source| numbers[source][0]);
@@ -42,7 +46,7 @@ impl Lanes {
     }
 
     /// Lays out the main agent's entries, and after each the subagents that start there.
-    fn lay<'a>(
+    fn lay_out<'a>(
         &mut self,
         primary: &'a [usize],
         numbers: &'a HashMap<&'a str, Vec<usize>>,
@@ -64,22 +68,22 @@ impl Lanes {
     }
 
     /// The entry number at a position.
-    pub fn number(&self, position: usize) -> usize {
+    pub fn number_at(&self, position: usize) -> usize {
         self.order.get(position).copied().unwrap_or(position)
     }
 
     /// The position of an entry number.
-    pub fn place(&self, number: usize) -> usize {
+    pub fn position_of(&self, number: usize) -> usize {
         self.order.iter().position(|other| *other == number).unwrap_or(number)
     }
 
     /// The nesting depth at a position.
-    pub fn depth(&self, position: usize) -> usize {
+    pub fn depth_at(&self, position: usize) -> usize {
         self.depths.get(position).copied().unwrap_or(0)
     }
 
     /// Runs of consecutive entry numbers, as first number and length. Empty if every position equals its entry number.
-    pub fn runs(&self) -> Vec<(usize, usize)> {
+    pub fn consecutive_runs(&self) -> Vec<(usize, usize)> {
         let runs = self.order.chunk_by(|one, next| one + 1 == *next);
         let runs: Vec<_> = runs.map(|run| (run[0], run.len())).collect();
         if runs.len() == 1 { Vec::new() } else { runs }
@@ -87,46 +91,48 @@ impl Lanes {
 }
 
 /// Subagents by the entry after which they start; `None` means before all entries.
-fn begins<'a>(
+fn find_starts<'a>(
     entries: &'a [Entry],
     numbers: &HashMap<&'a str, Vec<usize>>,
 ) -> HashMap<Option<usize>, Vec<&'a str>> {
-    let callers = Callers::of(entries);
-    let mut sources: Vec<_> = numbers.iter().filter(|(source, _)| **source != PRIMARY).collect();
+    let callers = SubagentCallers::from_entries(entries);
+    let mut sources: Vec<_> =
+        numbers.iter().filter(|(source, _)| **source != PRIMARY_SOURCE).collect();
     sources.sort_by_key(|(_, numbers)| numbers[0]);
     let mut begins: HashMap<Option<usize>, Vec<&str>> = HashMap::new();
     for (source, numbers) in sources {
         let first = numbers[0];
-        let caller = callers.of_agent(source, &entries[first]);
+        let caller = callers.find_caller(source, &entries[first]);
         let caller = caller.filter(|caller| entries[*caller].source != *source);
-        let begin = caller.or_else(|| last_before(entries, first));
+        let begin = caller.or_else(|| last_primary_before(entries, first));
         begins.entry(begin).or_default().push(source);
     }
     begins
 }
 
 /// The last entry of the main agent before this one, by time, or by number if times are missing.
-fn last_before(entries: &[Entry], number: usize) -> Option<usize> {
+fn last_primary_before(entries: &[Entry], number: usize) -> Option<usize> {
     let is_before = |(other, entry): &(usize, &Entry)| {
         let time = |entry: &Entry| entry.created_at.map(|at| at.instant());
         let order = time(entry).zip(time(&entries[number])).map(|(one, next)| one.cmp(&next));
         let order = order.unwrap_or(Ordering::Equal).then(other.cmp(&number));
-        entry.source == PRIMARY && order == Ordering::Less
+        entry.source == PRIMARY_SOURCE && order == Ordering::Less
     };
     entries.iter().enumerate().rev().find(is_before).map(|(other, _)| other)
 }
 
 /// Tool calls, by what may identify the subagent that they start.
-struct Callers<'a> {
+struct SubagentCallers<'a> {
     by_call: HashMap<&'a str, usize>,
     by_agent: HashMap<&'a str, usize>,
     by_prompt: HashMap<&'a str, usize>,
 }
 
-impl<'a> Callers<'a> {
-    fn of(entries: &'a [Entry]) -> Self {
+impl<'a> SubagentCallers<'a> {
+    fn from_entries(entries: &'a [Entry]) -> Self {
         let (mut by_call, mut by_prompt) = (HashMap::new(), HashMap::new());
-        let calls = entries.iter().enumerate().filter(|(_, entry)| entry.kind == Kind::ToolCall);
+        let calls =
+            entries.iter().enumerate().filter(|(_, entry)| entry.kind == EntryKind::ToolCall);
         for (number, entry) in calls {
             by_call.extend(entry.tool_call_id.as_deref().map(|id| (id, number)));
             let prompt = entry.tool_input.as_ref().and_then(|input| input.get("prompt")?.as_str());
@@ -142,7 +148,7 @@ impl<'a> Callers<'a> {
     }
 
     /// The call that started a subagent, found by its id or by the prompt in its first entry.
-    fn of_agent(&self, source: &str, first: &Entry) -> Option<usize> {
+    fn find_caller(&self, source: &str, first: &Entry) -> Option<usize> {
         let id = source.strip_prefix("subagent:").unwrap_or(source);
         let named = self.by_agent.get(id).or_else(|| self.by_call.get(id));
         named.or_else(|| self.by_prompt.get(first.content.trim())).copied()
@@ -157,14 +163,14 @@ mod tests {
     use crate::entry::Role;
 
     fn said(source: &str, text: &str) -> Entry {
-        let mut entry = Entry::new(Role::User, Kind::Text, text);
+        let mut entry = Entry::new(Role::User, EntryKind::Text, text);
         entry.source = source.to_owned();
         entry
     }
 
     fn call(source: &str, id: &str, prompt: &str) -> Entry {
         let mut entry = said(source, "");
-        entry.kind = Kind::ToolCall;
+        entry.kind = EntryKind::ToolCall;
         entry.tool_call_id = Some(id.to_owned());
         entry.tool_input = Some(json!({"prompt": prompt}));
         entry
@@ -172,7 +178,7 @@ mod tests {
 
     fn result(source: &str, id: &str, agent: &str) -> Entry {
         let mut entry = said(source, "done");
-        entry.kind = Kind::ToolResult;
+        entry.kind = EntryKind::ToolResult;
         entry.tool_call_id = Some(id.to_owned());
         entry.extra.insert("agentId".to_owned(), json!(agent));
         entry
@@ -180,17 +186,17 @@ mod tests {
 
     /// The entry numbers in order, each with its depth.
     fn laid(entries: &[Entry]) -> Vec<(usize, usize)> {
-        let lanes = Lanes::of(entries);
-        (0..entries.len()).map(|place| (lanes.number(place), lanes.depth(place))).collect()
+        let lanes = SubagentLanes::from_entries(entries);
+        (0..entries.len()).map(|place| (lanes.number_at(place), lanes.depth_at(place))).collect()
     }
 
     #[test]
     fn subagents_stand_below_the_call_that_began_them() {
         let entries = [
-            said(PRIMARY, "go"),
-            call(PRIMARY, "t1", "look"),
-            result(PRIMARY, "t1", "a"),
-            said(PRIMARY, "thanks"),
+            said(PRIMARY_SOURCE, "go"),
+            call(PRIMARY_SOURCE, "t1", "look"),
+            result(PRIMARY_SOURCE, "t1", "a"),
+            said(PRIMARY_SOURCE, "thanks"),
             said("subagent:a", "look"),
             call("subagent:a", "t2", "look closer"),
             said("subagent:a", "seen"),
@@ -199,9 +205,9 @@ mod tests {
         ];
         let expected = [(0, 0), (1, 0), (4, 1), (5, 1), (7, 2), (6, 1), (8, 1), (2, 0), (3, 0)];
         assert_eq!(laid(&entries), expected);
-        let lanes = Lanes::of(&entries);
-        assert_eq!(lanes.runs(), [(0, 2), (4, 2), (7, 1), (6, 1), (8, 1), (2, 2)]);
-        assert_eq!(lanes.place(7), 4);
+        let lanes = SubagentLanes::from_entries(&entries);
+        assert_eq!(lanes.consecutive_runs(), [(0, 2), (4, 2), (7, 1), (6, 1), (8, 1), (2, 2)]);
+        assert_eq!(lanes.position_of(7), 4);
     }
 
     #[test]
@@ -211,16 +217,17 @@ mod tests {
             entry
         };
         let entries = [
-            at(said(PRIMARY, "a"), "09:00"),
-            at(said(PRIMARY, "b"), "11:00"),
+            at(said(PRIMARY_SOURCE, "a"), "09:00"),
+            at(said(PRIMARY_SOURCE, "b"), "11:00"),
             at(said("subagent:x", "c"), "10:00"),
             at(said("subagent:y", "d"), "08:00"),
         ];
         assert_eq!(laid(&entries), [(3, 1), (0, 0), (2, 1), (1, 0)]);
-        let inline = [said(PRIMARY, "a"), said("subagent:x", "b"), said(PRIMARY, "c")];
+        let inline =
+            [said(PRIMARY_SOURCE, "a"), said("subagent:x", "b"), said(PRIMARY_SOURCE, "c")];
         assert_eq!(laid(&inline), [(0, 0), (1, 1), (2, 0)]);
-        assert_eq!(Lanes::of(&inline).runs(), []);
-        assert_eq!(Lanes::of(&entries[..2]), Lanes::default());
+        assert_eq!(SubagentLanes::from_entries(&inline).consecutive_runs(), []);
+        assert_eq!(SubagentLanes::from_entries(&entries[..2]), SubagentLanes::default());
     }
 
     #[test]
@@ -229,7 +236,7 @@ mod tests {
             call("subagent:a", "b", ""),
             call("subagent:b", "a", ""),
             result("subagent:c", "x", "c"),
-            said(PRIMARY, "main"),
+            said(PRIMARY_SOURCE, "main"),
         ];
         let mut numbers: Vec<_> = laid(&entries).into_iter().map(|(number, _)| number).collect();
         numbers.sort_unstable();

@@ -1,30 +1,32 @@
 //! Renders a transcript as Markdown.
 
-use crate::entry::{Entry, Kind, PRIMARY};
-use crate::json::Style;
+use crate::entry::{Entry, EntryKind, PRIMARY_SOURCE};
+use crate::json::JsonStyle;
 use crate::session::{Session, Transcript};
 use crate::vault::notes::Note;
 
 /// Renders the whole transcript.
-pub fn render(transcript: &Transcript) -> String {
+pub fn render_markdown(transcript: &Transcript) -> String {
     let session = &transcript.session;
     let mut text = format!("# {}\n\n", session.title.as_deref().unwrap_or(session.id.as_str()));
-    text.push_str(&facts(session));
+    text.push_str(&render_facts(session));
     let Transcript { entries, notes, .. } = transcript;
-    Note::of_session(notes, entries).into_iter().for_each(|note| text.push_str(&noted(note)));
+    Note::for_session(notes, entries)
+        .into_iter()
+        .for_each(|note| text.push_str(&render_note(note)));
     for entry in entries {
-        text.push_str(&format!("\n## {}\n\n{}", caption(entry), body(entry)));
-        Note::of_entry(notes, entry).for_each(|note| text.push_str(&noted(note)));
+        text.push_str(&format!("\n## {}\n\n{}", entry_caption(entry), render_body(entry)));
+        Note::for_entry(notes, entry).for_each(|note| text.push_str(&render_note(note)));
     }
     text
 }
 
 /// A note, set apart from the entries.
-fn noted(note: &Note) -> String {
-    format!("\n> [!NOTE]\n{}", quoted(&note.text))
+fn render_note(note: &Note) -> String {
+    format!("\n> [!NOTE]\n{}", block_quote(&note.text))
 }
 
-fn facts(session: &Session) -> String {
+fn render_facts(session: &Session) -> String {
     let mut rows = vec![("Session", session.id.to_string()), ("Agent", session.agent.clone())];
     let mut row = |name, value: Option<String>| rows.extend(value.map(|value| (name, value)));
     row("Project", session.project.clone());
@@ -38,7 +40,7 @@ fn facts(session: &Session) -> String {
     let usage = &session.totals.usage;
     row(
         "Tokens",
-        (!usage.is_empty()).then(|| format!("{} in, {} out", usage.prompt(), usage.output)),
+        (!usage.is_empty()).then(|| format!("{} in, {} out", usage.prompt_tokens(), usage.output)),
     );
     row("Cost", session.totals.cost.map(|cost| format!("${cost:.2}")));
     let mut text = "| Field | Value |\n| --- | --- |\n".to_owned();
@@ -48,32 +50,34 @@ fn facts(session: &Session) -> String {
     text
 }
 
-fn caption(entry: &Entry) -> String {
-    let mut words = vec![capitalised(&entry.heading())];
-    if entry.source != PRIMARY {
+fn entry_caption(entry: &Entry) -> String {
+    let mut words = vec![capitalize_first(&entry.heading())];
+    if entry.source != PRIMARY_SOURCE {
         words.push(format!("[{}]", entry.source));
     }
     words.extend(entry.created_at.map(|at| format!("({at})")));
     words.join(" ")
 }
 
-fn body(entry: &Entry) -> String {
+fn render_body(entry: &Entry) -> String {
     match (entry.kind, &entry.tool_input) {
-        (Kind::ToolCall, Some(input)) => fenced(&Style::PRETTY.print(input), "json"),
-        (Kind::ToolCall | Kind::ToolResult | Kind::Other, _) => fenced(&entry.content, ""),
-        (Kind::Thinking, _) => quoted(&entry.content),
+        (EntryKind::ToolCall, Some(input)) => code_block(&JsonStyle::PRETTY.print(input), "json"),
+        (EntryKind::ToolCall | EntryKind::ToolResult | EntryKind::Other, _) => {
+            code_block(&entry.content, "")
+        }
+        (EntryKind::Thinking, _) => block_quote(&entry.content),
         _ => format!("{}\n", entry.content.trim_end_matches('\n')),
     }
 }
 
 /// A code block with a fence longer than any in the text.
-fn fenced(text: &str, language: &str) -> String {
+fn code_block(text: &str, language: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}{language}\n{}\n{fence}\n", text.trim_end_matches('\n'))
 }
 
-fn quoted(text: &str) -> String {
+fn block_quote(text: &str) -> String {
     text.trim_end_matches('\n')
         .split('\n')
         .map(|line| format!("> {line}").trim_end().to_owned() + "\n")
@@ -81,7 +85,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Capitalizes the first letter.
-pub fn capitalised(word: &str) -> String {
+pub fn capitalize_first(word: &str) -> String {
     let mut chars = word.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
@@ -92,7 +96,7 @@ mod tests {
 
     #[test]
     fn fences_hold_any_text() {
-        assert_eq!(fenced("a\n````\nb", "json"), "`````json\na\n````\nb\n`````\n");
-        assert_eq!(fenced("a", ""), "```\na\n```\n");
+        assert_eq!(code_block("a\n````\nb", "json"), "`````json\na\n````\nb\n`````\n");
+        assert_eq!(code_block("a", ""), "```\na\n```\n");
     }
 }

@@ -4,12 +4,13 @@ use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use steno_core::format::leslie;
-use steno_core::thread::guide::Guide;
+use steno_core::thread::guide::LeslieGuide;
 use steno_core::thread::{
-    Action, Binding, ConflictStrategy, Direction, Executor, IdSource, Inherit, Inject, Lifecycle,
-    Merge, Operator, Reference, Spawn, Thread, ThreadStore, Transfer,
+    ConflictStrategy, Executor, IdSource, Inheritance, LifecycleAction, MergeRequest, Operator,
+    ReferenceBinding, ReferenceRequest, SpawnRequest, StatusChange, Thread, ThreadInjection,
+    ThreadStore, ThreadTransfer, TransferDirection,
 };
-use steno_core::{Clock, Entry, Kind, Role, Session, SessionId, Transcript};
+use steno_core::{Clock, Entry, EntryKind, Role, Session, SessionId, Transcript};
 
 use super::{NORMALISED, NOW};
 
@@ -46,7 +47,7 @@ impl Replay {
         });
         let store = ThreadStore::new(dir.path(), Clock::fixed(NOW.parse().unwrap()), ids);
         store.init().unwrap();
-        Guide::ours().put(&dir.path().join("AGENTS.md"), None).unwrap();
+        LeslieGuide::built_in().put_into(&dir.path().join("AGENTS.md"), None).unwrap();
         Self { store, dir, threads: Vec::new() }
     }
 
@@ -54,30 +55,35 @@ impl Replay {
         self.threads[number - 1].id.to_string()
     }
 
-    fn spawn(&mut self, spawn: &Spawn) {
-        let thread = self.store.spawn(spawn).unwrap().thread;
+    fn spawn(&mut self, spawn: &SpawnRequest) {
+        let thread = self.store.spawn_thread(spawn).unwrap().thread;
         self.threads.push(thread);
     }
 
-    fn refer(&self, from: usize, target: &str, binding: Binding, scope: &[&str]) {
+    fn refer(&self, from: usize, target: &str, binding: ReferenceBinding, scope: &[&str]) {
         let scope = scope.iter().map(|path| (*path).to_owned()).collect();
         let (from, target) = (self.id(from), target.to_owned());
         let scope = Some(scope);
-        let reference = Reference { from, target, binding, scope, operator: Operator::User };
-        self.store.reference(&reference).unwrap();
+        let reference = ReferenceRequest { from, target, binding, scope, operator: Operator::User };
+        self.store.add_reference(&reference).unwrap();
     }
 
-    fn transfer(&self, direction: Direction, reason: Option<&str>, executor: Option<Executor>) {
+    fn transfer(
+        &self,
+        direction: TransferDirection,
+        reason: Option<&str>,
+        executor: Option<Executor>,
+    ) {
         let (thread, scope) = (self.id(1), vec!["code_edit".to_owned()]);
         let (reason, operator) = (reason.map(str::to_owned), Operator::User);
-        let transfer = Transfer { thread, direction, scope, reason, executor, operator };
-        self.store.transfer(&transfer).unwrap();
+        let transfer = ThreadTransfer { thread, direction, scope, reason, executor, operator };
+        self.store.transfer_thread(&transfer).unwrap();
     }
 
-    fn lifecycle(&self, number: usize, action: Action, reason: Option<&str>) {
+    fn lifecycle(&self, number: usize, action: LifecycleAction, reason: Option<&str>) {
         let (thread, reason) = (self.id(number), reason.map(str::to_owned));
-        let change = Lifecycle { thread, action, reason, operator: Operator::User };
-        self.store.lifecycle(&change).unwrap();
+        let change = StatusChange { thread, action, reason, operator: Operator::User };
+        self.store.change_status(&change).unwrap();
     }
 
     fn write_assets(&self) {
@@ -91,50 +97,51 @@ impl Replay {
     }
 
     fn spawn_threads(&mut self, objective: &str) {
-        let spawn = |intent: &str| Spawn::new(intent, objective);
-        self.spawn(&Spawn { executor: Executor::Human, ..spawn("Design API") });
+        let spawn = |intent: &str| SpawnRequest::new(intent, objective);
+        self.spawn(&SpawnRequest { executor: Executor::Human, ..spawn("Design API") });
         self.write_assets();
         let parent = Some(self.id(1));
         let tags = Some(vec!["x".to_owned(), "y".to_owned()]);
         let title = "Write \"tests\" & <docs>";
-        self.spawn(&Spawn { parent: parent.clone(), tags, ..spawn(title) });
-        self.refer(2, &self.id(1), Binding::Frozen, &[]);
-        self.refer(1, "thread-missing", Binding::Frozen, &[]);
-        self.refer(2, &self.id(1), Binding::Live, &["plan.md"]);
-        self.spawn(&Spawn {
+        self.spawn(&SpawnRequest { parent: parent.clone(), tags, ..spawn(title) });
+        self.refer(2, &self.id(1), ReferenceBinding::Frozen, &[]);
+        self.refer(1, "thread-missing", ReferenceBinding::Frozen, &[]);
+        self.refer(2, &self.id(1), ReferenceBinding::Live, &["plan.md"]);
+        self.spawn(&SpawnRequest {
             parent: parent.clone(),
-            inherit: Inherit::Full,
+            inherit: Inheritance::Full,
             references: vec![self.id(1), "thread-nope".to_owned()],
             executor: Executor::Human,
             ..spawn("inherit full")
         });
         let scope = ["requirements", "plan.md", "../escape"].map(str::to_owned).to_vec();
-        let inherit = Inherit::Partial;
-        self.spawn(&Spawn { parent, inherit, scope, ..spawn("inherit partial") });
+        let inherit = Inheritance::Partial;
+        self.spawn(&SpawnRequest { parent, inherit, scope, ..spawn("inherit partial") });
     }
 
     fn work(&mut self, objective: &str) {
         let (kind, content) = ("constraint".to_owned(), "Must support TypeScript".to_owned());
-        let inject = Inject { thread: self.id(1), kind, content, operator: Operator::User };
-        self.store.inject(&inject).unwrap();
-        self.transfer(Direction::RequestApproval, Some("REST vs GraphQL"), None);
-        self.transfer(Direction::Handoff, None, Some(Executor::Human));
-        self.lifecycle(1, Action::Suspend, Some("wait"));
-        self.lifecycle(1, Action::Resume, None);
-        self.lifecycle(1, Action::Done, None);
-        let merge = Merge {
+        let inject =
+            ThreadInjection { thread: self.id(1), kind, content, operator: Operator::User };
+        self.store.inject_text(&inject).unwrap();
+        self.transfer(TransferDirection::RequestApproval, Some("REST vs GraphQL"), None);
+        self.transfer(TransferDirection::Handoff, None, Some(Executor::Human));
+        self.lifecycle(1, LifecycleAction::Suspend, Some("wait"));
+        self.lifecycle(1, LifecycleAction::Resume, None);
+        self.lifecycle(1, LifecycleAction::Done, None);
+        let merge = MergeRequest {
             sources: vec![self.id(3), self.id(4)],
             target: self.id(2),
             scope: Vec::new(),
             strategy: ConflictStrategy::Interactive,
             operator: Operator::User,
         };
-        self.store.merge(&merge).unwrap();
-        self.lifecycle(2, Action::Cancel, None);
-        self.lifecycle(3, Action::Done, None);
-        self.lifecycle(4, Action::Done, None);
-        self.lifecycle(1, Action::Archive, None);
-        self.spawn(&Spawn::new("late", objective));
+        self.store.merge_threads(&merge).unwrap();
+        self.lifecycle(2, LifecycleAction::Cancel, None);
+        self.lifecycle(3, LifecycleAction::Done, None);
+        self.lifecycle(4, LifecycleAction::Done, None);
+        self.lifecycle(1, LifecycleAction::Archive, None);
+        self.spawn(&SpawnRequest::new("late", objective));
         let transcript = transcript();
         self.store.write_transcript(&self.id(1), &transcript).unwrap();
         let unknown = self.store.write_transcript("no-such-thread", &transcript).unwrap_err();
@@ -155,7 +162,7 @@ impl Replay {
 fn transcript() -> Transcript {
     let mut session = Session::new(SessionId::for_native(leslie::AGENT, "c"), leslie::AGENT);
     session.native_id = Some("c".to_owned());
-    let mut entry = Entry::new(Role::User, Kind::Text, "Implement API");
+    let mut entry = Entry::new(Role::User, EntryKind::Text, "Implement API");
     entry.created_at = Some(NOW.parse().unwrap());
     let mut transcript = Transcript::new(session);
     transcript.push(entry);

@@ -1,17 +1,17 @@
 //! Recorded sessions, read from the vault: records, the wire of an agent, traffic with models, and notes.
 
 use serde_json::json;
-use steno_core::traffic::Piece;
-use steno_core::traffic::piece::PieceKind;
-use steno_core::vault::record::Opening;
+use steno_core::traffic::TrafficPiece;
+use steno_core::traffic::piece::TrafficPieceKind;
+use steno_core::vault::record::RecordingOpening;
 use steno_core::vault::recorder::Recorder;
 use steno_core::vault::{SessionDir, Vault};
-use steno_core::{Clock, Source};
+use steno_core::{Clock, SessionFile};
 
 use super::{acp, assert_linear, cpu_time, scratch_folder};
 
 fn session(root: &std::path::Path) -> SessionDir {
-    Vault::new(root).session(&"test".parse().unwrap(), &"s".parse().unwrap())
+    Vault::new(root).session_dir(&"test".parse().unwrap(), &"s".parse().unwrap())
 }
 
 /// Records so many lines, then measures how long the session takes to read.
@@ -19,13 +19,13 @@ fn check_record(name: &str, record: impl Fn(usize) -> Vec<u8>) {
     assert_linear(name, |count| {
         let folder = scratch_folder();
         let dir = session(folder.path());
-        let opening = Opening { agent: "test".to_owned(), ..Opening::default() };
+        let opening = RecordingOpening { agent: "test".to_owned(), ..RecordingOpening::default() };
         let recorder = Recorder::open(dir.clone(), &opening, Clock::system()).unwrap();
         for number in 0..count {
-            recorder.append(&record(number)).unwrap();
+            recorder.append_line(&record(number)).unwrap();
         }
         recorder.commit().unwrap();
-        Some(cpu_time(|| drop(dir.read().unwrap())))
+        Some(cpu_time(|| drop(dir.read_transcript().unwrap())))
     });
 }
 
@@ -54,11 +54,12 @@ fn recorded_wire() {
 fn wire_beside_the_files_of_an_agent() {
     assert_linear("a wire joined with files", |count| {
         let folder = scratch_folder();
-        let dir = Vault::new(folder.path()).session(&"acp".parse().unwrap(), &"s".parse().unwrap());
-        let opening = Opening {
+        let dir =
+            Vault::new(folder.path()).session_dir(&"acp".parse().unwrap(), &"s".parse().unwrap());
+        let opening = RecordingOpening {
             agent: "acp".to_owned(),
             protocol: Some("acp".to_owned()),
-            ..Opening::default()
+            ..RecordingOpening::default()
         };
         let recorder = Recorder::open(dir.clone(), &opening, Clock::system()).unwrap();
         let mut lines = acp::sample().remove(0).1;
@@ -70,20 +71,20 @@ fn wire_beside_the_files_of_an_agent() {
             lines.extend(format!("{{\"acp\":\"agent\",\"message\":{message}}}\n").into_bytes());
         }
         for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            recorder.append(line).unwrap();
+            recorder.append_line(line).unwrap();
         }
         recorder.commit().unwrap();
         let file = folder.path().join("own.jsonl");
         std::fs::write(&file, lines).unwrap();
-        dir.keep(&Source::on_disk("own.jsonl", &file), &file).unwrap();
-        Some(cpu_time(|| drop(dir.read().unwrap())))
+        dir.keep_file(&SessionFile::on_disk("own.jsonl", &file), &file).unwrap();
+        Some(cpu_time(|| drop(dir.read_transcript().unwrap())))
     });
 }
 
 #[test]
 fn recorded_traffic() {
     let request = |number: usize, body: String| {
-        let mut piece = Piece::new(PieceKind::Request, number.to_string());
+        let mut piece = TrafficPiece::new(TrafficPieceKind::Request, number.to_string());
         piece.path = Some("/v1/chat/completions".into());
         piece.text = Some(body.into());
         piece.to_line()
@@ -94,22 +95,23 @@ fn recorded_traffic() {
     check_record("requests without an answer", |n| request(n, asked("a".to_owned())));
     check_record("conversations", |n| request(n, asked(n.to_string())));
     check_record("traffic of no known exchange", |n| {
-        Piece::chunk(&n.to_string(), 1, b"data: {}\n\n").to_line()
+        TrafficPiece::new_chunk(&n.to_string(), 1, b"data: {}\n\n").to_line()
     });
     check_record("conversations with answers", |n| match n % 4 {
         0 => request(n / 4, asked((n / 4).to_string())),
         1 => {
             let id = (n / 4).to_string();
-            let mut piece = Piece::new(PieceKind::Response, id.as_str());
+            let mut piece = TrafficPiece::new(TrafficPieceKind::Response, id.as_str());
             piece.status = Some(200);
             piece.to_line()
         }
         2 => {
             let answer =
                 json!({"id": "r", "choices": [{"message": {"role": "assistant", "content": "b"}}]});
-            Piece::chunk(&(n / 4).to_string(), 1, answer.to_string().as_bytes()).to_line()
+            TrafficPiece::new_chunk(&(n / 4).to_string(), 1, answer.to_string().as_bytes())
+                .to_line()
         }
-        _ => Piece::end(&(n / 4).to_string(), 2, None).to_line(),
+        _ => TrafficPiece::new_end(&(n / 4).to_string(), 2, None).to_line(),
     });
 }
 
@@ -120,21 +122,24 @@ fn traffic_of_one_exchange() {
         assert_linear(name, |count| {
             let folder = scratch_folder();
             let dir = session(folder.path());
-            let opening = Opening { agent: "test".to_owned(), ..Opening::default() };
+            let opening =
+                RecordingOpening { agent: "test".to_owned(), ..RecordingOpening::default() };
             let recorder = Recorder::open(dir.clone(), &opening, Clock::system()).unwrap();
-            let mut request = Piece::new(PieceKind::Request, "e");
+            let mut request = TrafficPiece::new(TrafficPieceKind::Request, "e");
             request.path = Some("/v1/chat/completions".into());
             request.text = Some(body(count).into());
-            let mut response = Piece::new(PieceKind::Response, "e");
+            let mut response = TrafficPiece::new(TrafficPieceKind::Response, "e");
             response.status = Some(200);
             recorder.append_traffic(&[request, response]).unwrap();
             for number in 0..count {
                 let data = format!("data: {}\n\n", chunk(number));
-                recorder.append_traffic(&[Piece::chunk("e", 1, data.as_bytes())]).unwrap();
+                recorder
+                    .append_traffic(&[TrafficPiece::new_chunk("e", 1, data.as_bytes())])
+                    .unwrap();
             }
-            recorder.append_traffic(&[Piece::end("e", 2, None)]).unwrap();
+            recorder.append_traffic(&[TrafficPiece::new_end("e", 2, None)]).unwrap();
             recorder.commit().unwrap();
-            Some(cpu_time(|| drop(dir.read().unwrap())))
+            Some(cpu_time(|| drop(dir.read_transcript().unwrap())))
         });
     };
     let short = |_: usize| json!({"messages": [{"role": "user", "content": "a"}]}).to_string();
@@ -165,10 +170,10 @@ fn notes_of_a_session() {
     assert_linear("notes that were taken back", |count| {
         let folder = scratch_folder();
         let dir = session(folder.path());
-        let opening = Opening { agent: "test".to_owned(), ..Opening::default() };
+        let opening = RecordingOpening { agent: "test".to_owned(), ..RecordingOpening::default() };
         drop(Recorder::open(dir.clone(), &opening, Clock::system()).unwrap());
         let clock = Clock::system();
-        let note = dir.annotate(None, "first", &clock).unwrap();
+        let note = dir.add_note(None, "first", &clock).unwrap();
         let path = dir.path().join("notes.jsonl");
         let line = String::from_utf8(std::fs::read(&path).unwrap()).unwrap();
         let mut log = String::new();
@@ -181,7 +186,7 @@ fn notes_of_a_session() {
             log.push_str(&gone.replace(",\"text\":\"first\"", ""));
         }
         std::fs::write(&path, log).unwrap();
-        Some(cpu_time(|| assert_eq!(dir.notes().unwrap().all, [])))
+        Some(cpu_time(|| assert_eq!(dir.read_notes().unwrap().all, [])))
     });
 }
 

@@ -6,25 +6,25 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use steno_core::entry::Entry;
-use steno_core::format::{Found, Item, Reader};
+use steno_core::format::{FormatReader, FoundSession, ReaderItem};
 use steno_core::inspect;
-use steno_core::{Bundle, Source};
+use steno_core::{SessionBundle, SessionFile};
 
 /// More files or sessions than this show nothing new.
 const MOST: usize = 16;
 
 /// Puts the files of `input` into `folder`, finds and reads them, and panics if the reader breaks its promises.
-pub(crate) fn exercise(reader: &'static Reader, input: &[u8], folder: &Path) {
+pub(crate) fn exercise(reader: &'static FormatReader, input: &[u8], folder: &Path) {
     let bundle = lay_out(input, folder);
     let found = reader.find_at(folder).unwrap_or_default();
     for bundle in found.into_iter().take(MOST).chain([bundle]) {
         check(reader, &bundle, folder);
-        let _ = inspect::inspect_all(&Found { reader, bundle });
+        let _ = inspect::inspect_with_subagents(&FoundSession { reader, bundle });
     }
 }
 
 /// What a reader finds in a session, and whether it came to its end.
-pub(crate) fn items(reader: &Reader, bundle: &Bundle) -> (Vec<Item>, bool) {
+pub(crate) fn items(reader: &FormatReader, bundle: &SessionBundle) -> (Vec<ReaderItem>, bool) {
     let mut items = Vec::new();
     let end = (reader.read)(bundle, &mut |item| items.push(item));
     (items, end.is_ok())
@@ -32,13 +32,13 @@ pub(crate) fn items(reader: &Reader, bundle: &Bundle) -> (Vec<Item>, bool) {
 
 /// Reads the session from disk and from memory. Both times the same must come, each entry must survive
 /// as JSON, and each problem must say where it is.
-fn check(reader: &Reader, bundle: &Bundle, folder: &Path) {
+fn check(reader: &FormatReader, bundle: &SessionBundle, folder: &Path) {
     let read = items(reader, bundle);
     assert!(read == items(reader, &in_memory(bundle)), "two readings differ");
     for item in &read.0 {
         match item {
-            Item::Entry(entry) => assert_eq!(again(entry), **entry, "not the same as JSON"),
-            Item::Problem(problem) => assert!(problem.path.starts_with(folder), "{problem}"),
+            ReaderItem::Entry(entry) => assert_eq!(again(entry), **entry, "not the same as JSON"),
+            ReaderItem::Problem(problem) => assert!(problem.path.starts_with(folder), "{problem}"),
         }
     }
 }
@@ -50,29 +50,29 @@ fn again(entry: &Entry) -> Entry {
 }
 
 /// The same session, as the vault would hand it out.
-fn in_memory(bundle: &Bundle) -> Bundle {
-    let copy = |source: &Source| match source.bytes() {
-        Ok(bytes) => Source::in_memory(source.name(), source.path(), bytes),
+fn in_memory(bundle: &SessionBundle) -> SessionBundle {
+    let copy = |source: &SessionFile| match source.read_bytes() {
+        Ok(bytes) => SessionFile::in_memory(source.name(), source.path(), bytes),
         Err(_) => source.clone(),
     };
     let mut copied = bundle.clone();
-    copied.sources = bundle.sources.iter().map(copy).collect();
+    copied.files = bundle.files.iter().map(copy).collect();
     copied
 }
 
 /// Writes the files, and gives them as one session.
-pub(crate) fn lay_out(input: &[u8], folder: &Path) -> Bundle {
+pub(crate) fn lay_out(input: &[u8], folder: &Path) -> SessionBundle {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder).expect("the folder can be made");
-    let mut bundle = Bundle::new(folder, Vec::new());
+    let mut bundle = SessionBundle::new(folder, Vec::new());
     for (name, bytes) in files(input) {
         let path = folder.join(&name);
         let made = path.parent().is_some_and(|parent| fs::create_dir_all(parent).is_ok());
         if made && fs::write(&path, bytes).is_ok() {
-            bundle.sources.push(Source::on_disk(name.to_string_lossy(), path));
+            bundle.files.push(SessionFile::on_disk(name.to_string_lossy(), path));
         }
     }
-    if let [only] = bundle.sources.as_slice() {
+    if let [only] = bundle.files.as_slice() {
         bundle.root = only.path().to_owned();
     }
     bundle

@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use steno_core::Problem;
-use steno_core::format::{self, Item, Reader};
-use steno_core::{Bundle, Source};
+use steno_core::format::{self, FormatReader, ReaderItem};
+use steno_core::{SessionBundle, SessionFile};
 
 use super::exercise::{self, exercise, items};
 use super::samples::SAMPLES;
 
 /// Every input of the corpus with its reader.
-pub(crate) fn corpus() -> Vec<(&'static Reader, PathBuf)> {
+pub(crate) fn corpus() -> Vec<(&'static FormatReader, PathBuf)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-    let files = |reader: &'static Reader| {
+    let files = |reader: &'static FormatReader| {
         let listing = fs::read_dir(root.join(reader.agent));
         let listing = listing.unwrap_or_else(|_| panic!("no corpus of {}", reader.agent));
         listing.map(move |item| (reader, item.unwrap().path()))
     };
-    format::readers().flat_map(files).collect()
+    format::all_readers().flat_map(files).collect()
 }
 
 /// The entries' texts and the problems of a file, read by whoever takes it.
@@ -30,11 +30,11 @@ fn read(name: &str, bytes: impl AsRef<[u8]>) -> (Vec<String>, Vec<Problem>) {
     let path = dir.path().join(name);
     fs::write(&path, bytes).unwrap();
     let (mut texts, mut problems) = (Vec::new(), Vec::new());
-    for found in format::find(&path).unwrap() {
+    for found in format::find_sessions(&path).unwrap() {
         for item in items(found.reader, &found.bundle).0 {
             match item {
-                Item::Entry(entry) => texts.push(entry.content),
-                Item::Problem(problem) => problems.push(problem),
+                ReaderItem::Entry(entry) => texts.push(entry.content),
+                ReaderItem::Problem(problem) => problems.push(problem),
             }
         }
     }
@@ -68,7 +68,7 @@ fn every_reader_takes_its_samples() {
         exercise::lay_out(&fs::read(&path).unwrap(), &folder);
         let found = reader.find_at(&folder).unwrap();
         let mut items = found.iter().flat_map(|bundle| items(reader, bundle).0);
-        assert!(items.any(|item| matches!(item, Item::Entry(_))), "{}", path.display());
+        assert!(items.any(|item| matches!(item, ReaderItem::Entry(_))), "{}", path.display());
     }
 }
 
@@ -80,9 +80,13 @@ fn samples_cut_at_every_byte() {
         let far = (1000..bytes.len()).step_by(61);
         for end in (0..bytes.len().min(1000)).chain(far) {
             let sources = exercise::files(&bytes[..end]).into_iter().map(|(name, bytes)| {
-                Source::in_memory(name.to_string_lossy(), Path::new("/x").join(&name), bytes.into())
+                SessionFile::in_memory(
+                    name.to_string_lossy(),
+                    Path::new("/x").join(&name),
+                    bytes.into(),
+                )
             });
-            let _ = items(reader, &Bundle::new("/x", sources.collect()));
+            let _ = items(reader, &SessionBundle::new("/x", sources.collect()));
         }
     }
 }

@@ -8,17 +8,17 @@ use crate::timestamp::Timestamp;
 
 /// Removes a string field. Fails if the field has another type.
 pub fn take_string(object: &mut Object, field: &'static str) -> Result<Option<String>, EntryError> {
-    string(field, object.shift_remove(field).unwrap_or_default())
+    string_field(field, object.shift_remove(field).unwrap_or_default())
 }
 
 /// Removes an integer field. Fails if the field has another type.
 pub fn take_u64(object: &mut Object, field: &'static str) -> Result<Option<u64>, EntryError> {
-    whole(field, object.shift_remove(field).unwrap_or_default())
+    integer_field(field, object.shift_remove(field).unwrap_or_default())
 }
 
 /// Removes an object field. Fails if the field has another type.
 pub fn take_object(object: &mut Object, field: &'static str) -> Result<Option<Object>, EntryError> {
-    map(field, object.shift_remove(field).unwrap_or_default())
+    object_field(field, object.shift_remove(field).unwrap_or_default())
 }
 
 /// Removes a timestamp field. Fails if the field has another type.
@@ -26,10 +26,13 @@ pub fn take_timestamp(
     object: &mut Object,
     field: &'static str,
 ) -> Result<Option<Timestamp>, EntryError> {
-    timestamp(field, object.shift_remove(field).unwrap_or_default())
+    timestamp_field(field, object.shift_remove(field).unwrap_or_default())
 }
 
-pub(super) fn string(field: &'static str, value: Value) -> Result<Option<String>, EntryError> {
+pub(super) fn string_field(
+    field: &'static str,
+    value: Value,
+) -> Result<Option<String>, EntryError> {
     match value {
         Value::Null => Ok(None),
         Value::String(text) => Ok(Some(text)),
@@ -37,7 +40,7 @@ pub(super) fn string(field: &'static str, value: Value) -> Result<Option<String>
     }
 }
 
-pub(super) fn whole(field: &'static str, value: Value) -> Result<Option<u64>, EntryError> {
+pub(super) fn integer_field(field: &'static str, value: Value) -> Result<Option<u64>, EntryError> {
     match value {
         Value::Null => Ok(None),
         value => value
@@ -47,7 +50,10 @@ pub(super) fn whole(field: &'static str, value: Value) -> Result<Option<u64>, En
     }
 }
 
-pub(super) fn map(field: &'static str, value: Value) -> Result<Option<Object>, EntryError> {
+pub(super) fn object_field(
+    field: &'static str,
+    value: Value,
+) -> Result<Option<Object>, EntryError> {
     match value {
         Value::Null => Ok(None),
         Value::Object(inner) => Ok(Some(inner)),
@@ -55,7 +61,7 @@ pub(super) fn map(field: &'static str, value: Value) -> Result<Option<Object>, E
     }
 }
 
-pub(super) fn timestamp(
+pub(super) fn timestamp_field(
     field: &'static str,
     value: Value,
 ) -> Result<Option<Timestamp>, EntryError> {
@@ -68,15 +74,15 @@ pub(super) fn timestamp(
     }
 }
 
-pub(super) fn uuid(field: &'static str, value: Value) -> Result<Uuid, EntryError> {
+pub(super) fn uuid_field(field: &'static str, value: Value) -> Result<Uuid, EntryError> {
     let wrong = EntryError::WrongType { field, expected: "a UUID" };
-    match string(field, value)? {
+    match string_field(field, value)? {
         Some(id) => Uuid::parse_str(&id).map_err(|_| wrong),
         None => Ok(Uuid::nil()),
     }
 }
 
-pub(super) fn usage(field: &'static str, value: Value) -> Result<Option<Usage>, EntryError> {
+pub(super) fn usage_field(field: &'static str, value: Value) -> Result<Option<Usage>, EntryError> {
     let wrong = EntryError::WrongType { field, expected: "an object of token counts" };
     match value {
         Value::Null => Ok(None),

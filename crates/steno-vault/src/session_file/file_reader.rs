@@ -14,14 +14,14 @@ pub(super) struct FileReader {
     path: PathBuf,
     file: File,
     buffer: Vec<u8>,
-    is_begun: bool,
+    has_read: bool,
     position: usize,
     filled: usize,
 }
 
 impl FileReader {
-    const FIRST: usize = 8 << 10;
-    const THEN: usize = 128 << 10;
+    const FIRST_READ_SIZE: usize = 8 << 10;
+    const READ_SIZE: usize = 128 << 10;
 
     pub(super) fn open_at(path: &Path, at: u64) -> io::Result<Self> {
         let open = || {
@@ -33,7 +33,7 @@ impl FileReader {
         };
         let file = open().inspect_err(|error| note_failure("open", path, error))?;
         let (path, buffer) = (path.to_owned(), SPARE_BUFFER.take());
-        Ok(Self { path, file, buffer, is_begun: false, position: 0, filled: 0 })
+        Ok(Self { path, file, buffer, has_read: false, position: 0, filled: 0 })
     }
 
     fn read_once(&mut self, size: usize) -> io::Result<usize> {
@@ -89,11 +89,11 @@ impl Read for FileReader {
 impl BufRead for FileReader {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.position == self.filled {
-            let size = if self.is_begun { Self::THEN } else { Self::FIRST };
+            let size = if self.has_read { Self::READ_SIZE } else { Self::FIRST_READ_SIZE };
             if self.buffer.len() < size {
                 self.buffer.resize(size, 0);
             }
-            (self.position, self.filled, self.is_begun) = (0, 0, true);
+            (self.position, self.filled, self.has_read) = (0, 0, true);
             self.filled = self.read_once(size)?;
         }
         Ok(&self.buffer[self.position..self.filled])

@@ -7,10 +7,10 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use rusqlite::blob::Blob;
 use rusqlite::{Connection, MAIN_DB};
 
-use super::rows::table::{Table, plain_tables, quoted};
+use super::rows::table_layout::{TableLayout, plain_tables, quote_name};
 
 /// Bytes per read. A multiple of three, so that base64 needs no padding between chunks.
-const PIECE: usize = 3 << 16;
+const PIECE_BYTES: usize = 3 << 16;
 
 /// A value that stays in the database.
 #[derive(Clone, Debug)]
@@ -32,15 +32,15 @@ impl LongValue {
     }
 
     /// Passes the bytes to `take` in chunks.
-    pub(super) fn each_piece(
+    pub(super) fn for_each_piece(
         &self,
         connection: &Connection,
         take: TakePiece<'_>,
     ) -> io::Result<()> {
         let mut blob = self.open(connection)?;
-        let mut piece = vec![0; PIECE];
+        let mut piece = vec![0; PIECE_BYTES];
         loop {
-            let length = fill(&mut blob, &mut piece)?;
+            let length = fill_buffer(&mut blob, &mut piece)?;
             if length == 0 {
                 return Ok(());
             }
@@ -55,17 +55,17 @@ impl LongValue {
         take: TakePiece<'_>,
     ) -> io::Result<()> {
         if self.is_text && self.is_utf8(connection)? {
-            return self.write_string(connection, take);
+            return self.write_json_string(connection, take);
         }
         take(if self.is_text { b"{\"text\":\"" } else { b"{\"blob\":\"" })?;
-        self.each_piece(connection, &mut |piece| take(BASE64.encode(piece).as_bytes()))?;
+        self.for_each_piece(connection, &mut |piece| take(BASE64.encode(piece).as_bytes()))?;
         take(b"\"}")
     }
 
-    fn write_string(&self, connection: &Connection, take: TakePiece<'_>) -> io::Result<()> {
+    fn write_json_string(&self, connection: &Connection, take: TakePiece<'_>) -> io::Result<()> {
         take(b"\"")?;
         let mut rest = Vec::new();
-        self.each_piece(connection, &mut |piece| {
+        self.for_each_piece(connection, &mut |piece| {
             rest.extend_from_slice(piece);
             let text = std::str::from_utf8(&rest);
             let end = text.map_or_else(|error| error.valid_up_to(), str::len);
@@ -80,7 +80,7 @@ impl LongValue {
 
     fn is_utf8(&self, connection: &Connection) -> io::Result<bool> {
         let (mut rest, mut is_utf8) = (Vec::new(), true);
-        self.each_piece(connection, &mut |piece| {
+        self.for_each_piece(connection, &mut |piece| {
             if !is_utf8 {
                 return Ok(());
             }
@@ -110,7 +110,7 @@ impl LongValue {
 }
 
 /// Reads until the buffer is full or the input ends.
-fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+fn fill_buffer(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
         match input.read(&mut buffer[filled..])? {
@@ -123,16 +123,16 @@ fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 
 /// Makes values longer than `limit` bytes read as null: a temporary view shadows each table. The database itself does
 /// not change.
-pub(super) fn hide(connection: &Connection, limit: usize) -> rusqlite::Result<()> {
+pub(super) fn hide_long_values(connection: &Connection, limit: usize) -> rusqlite::Result<()> {
     for (name, _) in plain_tables(connection)? {
-        let table = Table::of(connection, &name)?;
+        let table = TableLayout::read(connection, &name)?;
         let columns = table.columns.iter().map(|column| {
-            let column = quoted(column);
+            let column = quote_name(column);
             format!("CASE WHEN octet_length({column}) <= {limit} THEN {column} END AS {column}")
         });
         let rowid = table.rowid.map(|name| format!("{name} AS rowid"));
         let columns: Vec<String> = columns.chain(rowid).collect();
-        let name = quoted(&name);
+        let name = quote_name(&name);
         let columns = columns.join(", ");
         connection.execute_batch(&format!(
             "CREATE TEMP VIEW {name} AS SELECT {columns} FROM main.{name}"

@@ -2,16 +2,16 @@
 
 use rusqlite::types::ValueRef;
 
-use crate::session_file::DOCUMENT_LIMIT;
+use crate::session_file::MAX_DOCUMENT_SIZE;
 use steno_model::json::{Object, Value};
 
 /// One row.
-pub struct Row<'a> {
+pub struct DatabaseRow<'a> {
     row: &'a rusqlite::Row<'a>,
     has_names: bool,
 }
 
-impl<'a> Row<'a> {
+impl<'a> DatabaseRow<'a> {
     pub(crate) fn new(row: &'a rusqlite::Row<'a>, has_names: bool) -> Self {
         Self { row, has_names }
     }
@@ -20,7 +20,7 @@ impl<'a> Row<'a> {
     pub fn bytes(&self, column: &str) -> Option<&[u8]> {
         match self.row.get_ref(column).ok()? {
             ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
-                Some(bytes).filter(|bytes| bytes.len() as u64 <= DOCUMENT_LIMIT)
+                Some(bytes).filter(|bytes| bytes.len() as u64 <= MAX_DOCUMENT_SIZE)
             }
             _ => None,
         }
@@ -46,7 +46,7 @@ impl<'a> Row<'a> {
     }
 
     /// A number.
-    pub fn number(&self, column: &str) -> Option<f64> {
+    pub fn float(&self, column: &str) -> Option<f64> {
         match self.row.get_ref(column).ok()? {
             ValueRef::Integer(number) => Some(number as f64),
             ValueRef::Real(number) => Some(number),
@@ -55,21 +55,21 @@ impl<'a> Row<'a> {
     }
 
     /// All columns with a value, except those in `known`. Empty if a column name is invalid UTF-8.
-    pub fn rest(&self, known: &[&str]) -> Object {
+    pub fn other_columns(&self, known: &[&str]) -> Object {
         if !self.has_names {
             return Object::new();
         }
         let names = self.row.as_ref().column_names();
         // The view that hides long values adds a column `rowid`.
         let unknown = names.into_iter().filter(|name| !known.contains(name) && *name != "rowid");
-        unknown.filter_map(|name| Some((name.to_owned(), self.value(name)?))).collect()
+        unknown.filter_map(|name| Some((name.to_owned(), self.json_value(name)?))).collect()
     }
 
     pub(crate) fn first_text(&self) -> Option<String> {
         as_text(self.row.get_ref(0).ok()?)
     }
 
-    fn value(&self, column: &str) -> Option<Value> {
+    fn json_value(&self, column: &str) -> Option<Value> {
         match self.row.get_ref(column).ok()? {
             ValueRef::Integer(number) => Some(number.into()),
             ValueRef::Real(number) => Some(number.into()),

@@ -5,25 +5,25 @@
 
 mod claim;
 mod collect;
-mod field;
 mod merge;
 mod replay;
+mod row_value;
 mod slots;
-pub mod table;
+pub mod table_layout;
 
 use serde::{Deserialize, Serialize};
 
-pub use claim::Claim;
-pub use merge::{MergeError, Merged};
-pub use replay::Replay;
-pub use slots::{Slots, each_hash};
+pub use claim::RowClaim;
+pub use merge::{MergeCounts, MergeError};
+pub use replay::RowLogReplay;
+pub use slots::{RowLogSlots, for_each_line_hash};
 
 /// The version of the row log that this code reads and writes.
-const VERSION: u64 = 1;
+const ROW_LOG_VERSION: u64 = 1;
 
 /// The line that says what is true of the database as a whole.
 #[derive(Serialize, Deserialize)]
-struct About {
+struct DatabaseLine {
     of: [String; 1],
     version: u64,
     user_version: i64,
@@ -32,7 +32,7 @@ struct About {
 
 /// A line for a table, an index or a trigger.
 #[derive(Serialize, Deserialize)]
-struct Create {
+struct CreateLine {
     of: [String; 2],
     sql: String,
 }

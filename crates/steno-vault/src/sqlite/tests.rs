@@ -3,13 +3,13 @@ use std::fs;
 use proptest::prelude::*;
 
 use super::*;
-use crate::database_schema::Part;
+use crate::database_schema::RowSelection;
 
-const NOTES: Schema = Schema {
+const NOTES: DatabaseSchema = DatabaseSchema {
     tables: &[("notes", &["id", "body"])],
-    sessions: "SELECT id FROM notes ORDER BY id",
-    parts: &[Part::own("notes", "id = ?1")],
-    owner: None,
+    session_query: "SELECT id FROM notes ORDER BY id",
+    row_selections: &[RowSelection::own("notes", "id = ?1")],
+    owner_column: None,
 };
 
 /// A database in `folder` with its rows still in the write-ahead log.
@@ -25,7 +25,7 @@ fn logged(folder: &Path) -> PathBuf {
         .unwrap();
     let left = folder.join("left.db");
     fs::copy(&live, &left).unwrap();
-    fs::copy(log_of(&live), log_of(&left)).unwrap();
+    fs::copy(wal_path(&live), wal_path(&left)).unwrap();
     drop(connection);
     fs::remove_file(&live).unwrap();
     left
@@ -51,8 +51,9 @@ fn a_name_that_is_no_text_is_no_panic() {
     let at = memchr::memmem::find(&bytes, b"extra").unwrap();
     bytes[at] = 0xff;
     fs::write(&file, bytes).unwrap();
-    let database = Database::open(&Bundle::file(&file)).unwrap();
-    let row = database.row("SELECT * FROM notes", &[], |row| (row.text("body"), row.rest(&[])));
+    let database = AgentDatabase::open(&SessionBundle::from_file(&file)).unwrap();
+    let row = database
+        .query_row("SELECT * FROM notes", &[], |row| (row.text("body"), row.other_columns(&[])));
     assert_eq!(row.unwrap(), Some((Some("one".to_owned()), steno_model::json::Object::new())));
 }
 
@@ -60,16 +61,18 @@ fn a_name_that_is_no_text_is_no_panic() {
 fn rows_in_the_log_are_read_and_nothing_changes() {
     let folder = tempfile::tempdir().unwrap();
     let file = logged(folder.path());
-    let before = (names(folder.path()), fs::read(&file).unwrap(), fs::read(log_of(&file)).unwrap());
+    let before =
+        (names(folder.path()), fs::read(&file).unwrap(), fs::read(wal_path(&file)).unwrap());
     let files = names(folder.path()).into_iter();
     let bundles: Vec<_> =
-        files.flat_map(|name| sessions(&folder.path().join(name), &NOTES)).collect();
+        files.flat_map(|name| sessions_in_file(&folder.path().join(name), &NOTES)).collect();
     let keys: Vec<_> = bundles.iter().map(|bundle| bundle.key.clone().unwrap()).collect();
     assert_eq!(keys, ["a", "b"]);
-    assert_eq!(bundles[0].sources.len(), 2);
-    let database = Database::open(&bundles[0]).unwrap();
-    assert_eq!(database.texts("SELECT body FROM notes", &[]).unwrap(), ["one", "two"]);
-    let after = (names(folder.path()), fs::read(&file).unwrap(), fs::read(log_of(&file)).unwrap());
+    assert_eq!(bundles[0].files.len(), 2);
+    let database = AgentDatabase::open(&bundles[0]).unwrap();
+    assert_eq!(database.query_texts("SELECT body FROM notes", &[]).unwrap(), ["one", "two"]);
+    let after =
+        (names(folder.path()), fs::read(&file).unwrap(), fs::read(wal_path(&file)).unwrap());
     assert_eq!(before, after);
 }
 
@@ -82,8 +85,8 @@ fn a_database_without_its_log_is_read_in_place() {
     connection.execute_batch("CREATE TABLE notes (id TEXT, body TEXT)").unwrap();
     drop(connection);
     assert_eq!(names(folder.path()).len(), 1);
-    let database = Database::open(&bundle(&file)).unwrap();
-    assert!(database.fits(&NOTES));
+    let database = AgentDatabase::open(&bundle_database(&file)).unwrap();
+    assert!(database.matches_schema(&NOTES));
     assert_eq!(names(folder.path()).len(), 1);
 }
 
@@ -91,10 +94,10 @@ fn a_database_without_its_log_is_read_in_place() {
 fn bytes_from_elsewhere_are_read_like_files() {
     let folder = tempfile::tempdir().unwrap();
     let file = logged(folder.path());
-    let sources = [("n.db", file.clone()), ("n.db-wal", log_of(&file))]
-        .map(|(name, path)| Source::in_memory(name, "/gone", fs::read(path).unwrap()));
-    let database = Database::open(&Bundle::new("/gone", sources.into())).unwrap();
-    assert_eq!(database.texts("SELECT id FROM notes", &[]).unwrap(), ["a", "b"]);
+    let sources = [("n.db", file.clone()), ("n.db-wal", wal_path(&file))]
+        .map(|(name, path)| SessionFile::in_memory(name, "/gone", fs::read(path).unwrap()));
+    let database = AgentDatabase::open(&SessionBundle::new("/gone", sources.into())).unwrap();
+    assert_eq!(database.query_texts("SELECT id FROM notes", &[]).unwrap(), ["a", "b"]);
 }
 
 #[test]
@@ -103,7 +106,7 @@ fn views_are_no_tables() {
     let file = folder.path().join("v.db");
     let view = "CREATE TABLE t (x); CREATE VIEW notes AS SELECT 1 AS id, 2 AS body";
     Connection::open(&file).unwrap().execute_batch(view).unwrap();
-    assert!(sessions(&file, &NOTES).is_empty());
+    assert!(sessions_in_file(&file, &NOTES).is_empty());
 }
 
 #[test]
@@ -114,7 +117,7 @@ fn a_newer_log_makes_a_newer_copy() {
     connection.pragma_update(None, "journal_mode", "wal").unwrap();
     connection.execute_batch("CREATE TABLE notes (id TEXT, body TEXT)").unwrap();
     for count in 0..3 {
-        assert_eq!(sessions(&file, &NOTES).len(), count);
+        assert_eq!(sessions_in_file(&file, &NOTES).len(), count);
         connection.execute("INSERT INTO notes VALUES (?1, '')", [count.to_string()]).unwrap();
     }
 }
@@ -125,24 +128,25 @@ fn a_value_that_is_too_long_reads_as_null() {
     let file = folder.path().join("n.db");
     let connection = Connection::open(&file).unwrap();
     connection.execute_batch("CREATE TABLE notes (id TEXT, body TEXT, more)").unwrap();
-    for (id, length) in [("a", 1), ("b", VALUE_LIMIT + 1), ("c", 2), ("d", VALUE_LIMIT + 1)] {
+    for (id, length) in [("a", 1), ("b", MAX_VALUE_BYTES + 1), ("c", 2), ("d", MAX_VALUE_BYTES + 1)]
+    {
         let insert = "INSERT INTO notes VALUES (?1, zeroblob(?2), 'more')";
         connection.execute(insert, (id, length as i64)).unwrap();
     }
     drop(connection);
-    let database = Database::open(&Bundle::file(&file)).unwrap();
+    let database = AgentDatabase::open(&SessionBundle::from_file(&file)).unwrap();
     let mut read = Vec::new();
     let query = "SELECT * FROM notes ORDER BY rowid";
     database
-        .each(query, &[], |row| {
+        .for_each_row(query, &[], |row| {
             read.push((row.text("id").unwrap(), row.bytes("body").map(<[u8]>::len)));
-            assert_eq!(row.rest(&["id", "body"]).keys().collect::<Vec<_>>(), ["more"]);
+            assert_eq!(row.other_columns(&["id", "body"]).keys().collect::<Vec<_>>(), ["more"]);
             Ok(())
         })
         .unwrap();
     let read: Vec<_> = read.iter().map(|(id, length)| (id.as_str(), *length)).collect();
     assert_eq!(read, [("a", Some(1)), ("b", None), ("c", Some(2)), ("d", None)]);
-    let problem = database.problem("note b", "no body").to_string();
+    let problem = database.row_problem("note b", "no body").to_string();
     assert!(problem.ends_with("(values larger than 64 MiB are kept but not read)"), "{problem}");
 }
 
@@ -159,9 +163,9 @@ proptest! {
             *place = byte;
         }
         fs::write(&file, bytes).unwrap();
-        for bundle in sessions(&file, &NOTES) {
-            let database = Database::open(&bundle);
-            let _ = database.and_then(|database| database.texts("SELECT body FROM notes", &[]));
+        for bundle in sessions_in_file(&file, &NOTES) {
+            let database = AgentDatabase::open(&bundle);
+            let _ = database.and_then(|database| database.query_texts("SELECT body FROM notes", &[]));
         }
     }
 }

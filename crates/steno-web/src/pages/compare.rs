@@ -3,9 +3,9 @@
 use axum::extract::{Query, State};
 use maud::{Markup, html};
 use serde::Deserialize;
-use steno_core::compare::text::{Row, rows, words};
-use steno_core::compare::{Step, compare, facts};
-use steno_core::view::answer::diff::Pair;
+use steno_core::compare::text_diff::{LinePair, changed_words, pair_lines};
+use steno_core::compare::{EntryChange, compare_entries, facts};
+use steno_core::view::json_rows::diff::EntryPair;
 
 use crate::app::WebApp;
 use crate::error::WebError;
@@ -91,14 +91,14 @@ pub(crate) fn open_named(
 fn comparison(library: &SessionLibrary, both: &SessionPair) -> Result<Markup, WebError> {
     let (a, b) = (open_named(library, &both.a)?, open_named(library, &both.b)?);
     let (a, b) = (&a.transcript, &b.transcript);
-    let steps = compare(&a.entries, &b.entries);
+    let steps = compare_entries(&a.entries, &b.entries);
     let clock = |at: steno_core::Timestamp| at.in_zone(&library.zone).date_and_clock();
     let bases = [a, b].map(|one| session_address(&one.session.agent, &one.session.id));
     let shown = shown_steps(&steps);
     Ok(html! {
         table.sides {
             tbody {
-                @for fact in facts::of(&a.session, &b.session, &clock) {
+                @for fact in facts::compare_facts(&a.session, &b.session, &clock) {
                     tr { th scope="row" { (fact.name) } td { (clean_text(&fact.a)) } td { (clean_text(&fact.b)) } }
                 }
             }
@@ -107,7 +107,7 @@ fn comparison(library: &SessionLibrary, both: &SessionPair) -> Result<Markup, We
             @if is_same(&group[0]) {
                 p.same { (group.len()) @if group.len() == 1 { " entry is" } @else { " entries are" } " the same" }
             } @else {
-                (entry_pair(&Pair::of(&group[0], &a.entries, &b.entries), &bases))
+                (entry_pair(&EntryPair::from_change(&group[0], &a.entries, &b.entries), &bases))
             }
         }
         @if shown.len() < steps.len() { p.same { "Only the first " (MAX_DIFFERENCES) " differences are shown." } }
@@ -115,19 +115,19 @@ fn comparison(library: &SessionLibrary, both: &SessionPair) -> Result<Markup, We
 }
 
 /// The steps up to the last difference to show.
-fn shown_steps(steps: &[Step]) -> &[Step] {
+fn shown_steps(steps: &[EntryChange]) -> &[EntryChange] {
     let differing = steps.iter().enumerate().filter(|(_, step)| !is_same(step));
     let end = differing.map(|(at, _)| at).nth(MAX_DIFFERENCES).unwrap_or(steps.len());
     &steps[..end]
 }
 
-fn is_same(step: &Step) -> bool {
-    matches!(step, Step::Same(..))
+fn is_same(step: &EntryChange) -> bool {
+    matches!(step, EntryChange::Same(..))
 }
 
-fn entry_pair(pair: &Pair<'_>, bases: &[String; 2]) -> Markup {
+fn entry_pair(pair: &EntryPair<'_>, bases: &[String; 2]) -> Markup {
     let texts = pair.texts();
-    let rows: Vec<Row<'_>> = rows(&texts[0], &texts[1]);
+    let rows: Vec<LinePair<'_>> = pair_lines(&texts[0], &texts[1]);
     let rows = &rows[..rows.len().min(MAX_PAIR_LINES)];
     let link = |side: Option<(usize, &steno_core::Entry)>, base: &str| {
         html! {
@@ -153,7 +153,7 @@ fn side_line(line: Option<&str>, other: Option<&str>, is_first: bool) -> Markup 
     if other == Some(line) {
         return html! { (clean_text(line)) "\n" };
     }
-    let [marks, _] = other.map_or_else(Default::default, |other| words(line, other));
+    let [marks, _] = other.map_or_else(Default::default, |other| changed_words(line, other));
     let text = marked_line(line, &marks);
     html! { @if is_first { del { (text) "\n" } } @else { ins { (text) "\n" } } }
 }

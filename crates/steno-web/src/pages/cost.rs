@@ -2,9 +2,9 @@
 
 use axum::extract::{Query, State};
 use maud::{Markup, html};
-use steno_core::cost::report::{By, Group, Row, Sum};
-use steno_core::view::amount::{cost, dollars, short};
-use steno_core::view::answer::cost::{moment, unpriced};
+use steno_core::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
+use steno_core::view::amount::{format_cost, format_count, format_dollars};
+use steno_core::view::json_rows::cost::{timestamp_from_millis, unpriced_models};
 
 use crate::app::WebApp;
 use crate::chart;
@@ -15,8 +15,16 @@ use crate::page;
 use crate::render::plain::clean_text;
 
 /// The groups, in the order of their tabs. Blocks have a tab of their own.
-pub(crate) const GROUPS: [By; 8] =
-    [By::Day, By::Week, By::Month, By::Model, By::Project, By::Agent, By::Session, By::Thread];
+pub(crate) const GROUPS: [GroupBy; 8] = [
+    GroupBy::Day,
+    GroupBy::Week,
+    GroupBy::Month,
+    GroupBy::Model,
+    GroupBy::Project,
+    GroupBy::Agent,
+    GroupBy::Session,
+    GroupBy::Thread,
+];
 
 /// The most bars of a chart, and the most rows of a table.
 const MAX_BARS: usize = 60;
@@ -26,7 +34,7 @@ const MAX_ROWS: usize = 200;
 struct CostLine<'a> {
     name: String,
     link: Option<String>,
-    sum: &'a Sum,
+    sum: &'a ChargeSum,
 }
 
 /// The cost page.
@@ -36,14 +44,14 @@ pub(crate) async fn cost_page(
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
         let accounts = library.cost_accounts(filters.to_filter(library)?)?;
-        let selected: Vec<usize> = accounts.charges.select(&accounts.filter).collect();
-        let total = accounts.charges.total(&accounts.costs, &selected);
+        let selected: Vec<usize> = accounts.charges.select_charges(&accounts.filter).collect();
+        let total = accounts.charges.sum_charges(&accounts.costs, &selected);
         let body = html! {
             h1 { "Cost" }
             (page::stale_notice(library.index_notice().as_deref()))
             (total_figures(&accounts, &total))
             nav.tabs aria-label="Group by" {
-                @for name in GROUPS.map(By::name).into_iter().chain(["block"]) {
+                @for name in GROUPS.map(GroupBy::name).into_iter().chain(["block"]) {
                     @let is_current = name == group_name(&filters);
                     a href=(filters.address_with("/cost", "by", name))
                         aria-current=[is_current.then_some("true")]
@@ -67,19 +75,19 @@ fn group_name(filters: &FilterQuery) -> &str {
 }
 
 /// The group of a query; `None` for blocks.
-pub(crate) fn group_by(filters: &FilterQuery) -> Option<By> {
+pub(crate) fn group_by(filters: &FilterQuery) -> Option<GroupBy> {
     GROUPS.into_iter().find(|by| by.name() == group_name(filters))
 }
 
-fn total_figures(accounts: &CostAccounts, total: &Sum) -> Markup {
+fn total_figures(accounts: &CostAccounts, total: &ChargeSum) -> Markup {
     let tokens = total.tokens();
-    let missing = unpriced(&accounts.charges, total);
+    let missing = unpriced_models(&accounts.charges, total);
     html! {
         ul.figures {
-            li { b { (cost(total)) } small { "total" } }
-            li { b { (short(tokens.input.saturating_add(tokens.cache_write))) } small { "tokens in" } }
-            li { b { (short(tokens.cache_read)) } small { "cached tokens" } }
-            li { b { (short(tokens.output)) } small { "tokens out" } }
+            li { b { (format_cost(total)) } small { "total" } }
+            li { b { (format_count(tokens.input.saturating_add(tokens.cache_write))) } small { "tokens in" } }
+            li { b { (format_count(tokens.cache_read)) } small { "cached tokens" } }
+            li { b { (format_count(tokens.output)) } small { "tokens out" } }
             li { b { (total.sessions.len()) } small { "sessions" } }
         }
         @if !missing.is_empty() {
@@ -91,12 +99,12 @@ fn total_figures(accounts: &CostAccounts, total: &Sum) -> Markup {
 fn grouped_costs(
     library: &SessionLibrary,
     accounts: &CostAccounts,
-    by: By,
+    by: GroupBy,
     selected: &[usize],
 ) -> Markup {
-    let group = Group { by, zone: &library.zone };
-    let rows = accounts.charges.rows(&accounts.costs, selected, &group);
-    let is_time = matches!(by, By::Day | By::Week | By::Month);
+    let group = ReportGroup { by, zone: &library.zone };
+    let rows = accounts.charges.report_rows(&accounts.costs, selected, &group);
+    let is_time = matches!(by, GroupBy::Day | GroupBy::Week | GroupBy::Month);
     let mut lines: Vec<CostLine<'_>> =
         rows.iter().map(|row| cost_line(accounts, by, row)).collect();
     let charted = if is_time {
@@ -115,9 +123,9 @@ fn grouped_costs(
     }
 }
 
-fn cost_line<'a>(accounts: &CostAccounts, by: By, row: &'a Row) -> CostLine<'a> {
+fn cost_line<'a>(accounts: &CostAccounts, by: GroupBy, row: &'a ReportRow) -> CostLine<'a> {
     let account = row.sum.sessions.iter().map(|at| &accounts.charges.accounts[*at]).next();
-    match account.filter(|_| by == By::Session) {
+    match account.filter(|_| by == GroupBy::Session) {
         Some(account) => {
             let name = account.title.clone().unwrap_or_else(|| account.session.clone());
             let link = Some(format!("/session/{}/{}", account.agent, account.session));
@@ -131,11 +139,11 @@ fn cost_line<'a>(accounts: &CostAccounts, by: By, row: &'a Row) -> CostLine<'a> 
 }
 
 fn block_costs(library: &SessionLibrary, accounts: &CostAccounts) -> Markup {
-    let (blocks, _) = accounts.charges.blocks_begun(&accounts.costs, &accounts.filter);
+    let (blocks, _) = accounts.charges.blocks_started_in(&accounts.costs, &accounts.filter);
     let now = library.clock.now().instant().as_millisecond();
     let used: Vec<_> = blocks.iter().filter(|block| !block.is_gap).collect();
     let name = |start: i64| {
-        let at = moment(start).map(|at| at.in_zone(&library.zone).wall());
+        let at = timestamp_from_millis(start).map(|at| at.in_zone(&library.zone).wall());
         at.map(|at| at.strftime("%Y-%m-%d %H:%M").to_string()).unwrap_or_default()
     };
     let lines: Vec<CostLine<'_>> = used
@@ -148,12 +156,12 @@ fn block_costs(library: &SessionLibrary, accounts: &CostAccounts) -> Markup {
     let open = used.last().filter(|block| block.is_active(now));
     html! {
         p { small { "Claude's plans limit usage in blocks of five hours." } }
-        @if let Some((open, end)) = open.and_then(|open| Some((open, open.projection(now)?))) {
+        @if let Some((open, end)) = open.and_then(|open| Some((open, open.project_end(now)?))) {
             p.card {
                 "The current block ends in " b { (end.minutes_left) " minutes" } ", at "
-                b { (end.cost.map_or("an unknown cost".to_owned(), dollars)) }
-                @if let Some(rate) = open.burn().and_then(|burn| burn.cost_per_hour) {
-                    " if spending continues at " (dollars(rate)) " an hour"
+                b { (end.cost.map_or("an unknown cost".to_owned(), format_dollars)) }
+                @if let Some(rate) = open.burn_rate().and_then(|burn| burn.cost_per_hour) {
+                    " if spending continues at " (format_dollars(rate)) " an hour"
                 }
                 "."
             }
@@ -180,10 +188,10 @@ fn cost_table(heading: &str, lines: &[CostLine<'_>]) -> Markup {
                                 None => (clean_text(name)),
                             }
                         }
-                        td { (short(tokens.input.saturating_add(tokens.cache_write))) }
-                        td { (short(tokens.cache_read)) }
-                        td { (short(tokens.output)) }
-                        td { (cost(sum)) }
+                        td { (format_count(tokens.input.saturating_add(tokens.cache_write))) }
+                        td { (format_count(tokens.cache_read)) }
+                        td { (format_count(tokens.output)) }
+                        td { (format_cost(sum)) }
                         td.share { (chart::share_bar(sum.cost().unwrap_or(0.0) / largest.max(1e-9))) }
                     }
                 }

@@ -5,8 +5,8 @@ use jiff::civil::Date;
 use maud::{Markup, html};
 use serde::Deserialize;
 use steno_core::Session;
-use steno_core::index::Listed;
-use steno_core::view::amount::{cost, dollars, short};
+use steno_core::index::ListedSession;
+use steno_core::view::amount::{format_cost, format_count, format_dollars};
 
 use crate::app::WebApp;
 use crate::error::WebError;
@@ -57,7 +57,7 @@ pub(crate) async fn session_list(
 fn session_rows(library: &SessionLibrary, filter: &str) -> Result<Markup, WebError> {
     let listing = library.session_listing()?;
     let words: Vec<String> = filter.split_whitespace().map(str::to_lowercase).collect();
-    let matching: Vec<&Listed> =
+    let matching: Vec<&ListedSession> =
         listing.sessions.iter().filter(|one| matches_words(&one.session, &words)).collect();
     let shown = &matching[..matching.len().min(MAX_SESSIONS)];
     let days =
@@ -97,14 +97,14 @@ fn day_heading(day: Option<Date>) -> String {
     day.map_or_else(|| "No date".to_owned(), |day| day.strftime("%A, %-d %B %Y").to_string())
 }
 
-fn session_row(library: &SessionLibrary, listing: &SessionListing, one: &Listed) -> Markup {
+fn session_row(library: &SessionLibrary, listing: &SessionListing, one: &ListedSession) -> Markup {
     let session = &one.session;
     let key = (session.agent.clone(), session.id.to_string());
     let started = session.started.map(|at| at.in_zone(&library.zone).wall());
     let usage = &session.totals.usage;
     let spent = match (session.totals.cost, listing.costs.get(&key)) {
-        (_, Some(sum)) => Some(cost(sum)),
-        (recorded, None) => recorded.map(dollars),
+        (_, Some(sum)) => Some(format_cost(sum)),
+        (recorded, None) => recorded.map(format_dollars),
     };
     html! {
         a.row href=(session_address(&session.agent, &session.id)) {
@@ -113,7 +113,7 @@ fn session_row(library: &SessionLibrary, listing: &SessionListing, one: &Listed)
             span.sum {
                 (spent.unwrap_or_default())
                 small {
-                    @if !usage.is_empty() { (short(usage.prompt().saturating_add(usage.output))) " tokens" }
+                    @if !usage.is_empty() { (format_count(usage.prompt_tokens().saturating_add(usage.output))) " tokens" }
                 }
             }
             span.more {
@@ -124,7 +124,7 @@ fn session_row(library: &SessionLibrary, listing: &SessionListing, one: &Listed)
                 @if let Some(failures) = listing.failures.get(&key) {
                     span.errors { (failures) @if *failures == 1 { " error" } @else { " errors" } }
                 }
-                @if let Some(trouble) = &one.trouble { span.errors { (clean_text(trouble)) } }
+                @if let Some(trouble) = &one.problem { span.errors { (clean_text(trouble)) } }
             }
         }
     }

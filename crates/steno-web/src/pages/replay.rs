@@ -5,7 +5,7 @@ use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
 use serde_json::json;
 use steno_core::Entry;
-use steno_core::view::edits::{self, Edit};
+use steno_core::view::edits::{self, FileEdit};
 
 use crate::app::WebApp;
 use crate::error::WebError;
@@ -86,9 +86,9 @@ pub(crate) async fn changed_files(
         let opened = library.open_session(&agent, &id)?;
         let so_far = opened.entries_in_order().take(at.saturating_add(1)).enumerate();
         let all = so_far.flat_map(|(place, (_, entry))| {
-            edits::of(entry).into_iter().map(move |edit| (place, edit))
+            edits::find_edits(entry).into_iter().map(move |edit| (place, edit))
         });
-        let all: Vec<(usize, Edit<'_>)> = all.collect();
+        let all: Vec<(usize, FileEdit<'_>)> = all.collect();
         let mut paths: Vec<&str> = all.iter().map(|(_, edit)| edit.path).collect();
         paths.sort_unstable();
         paths.dedup();

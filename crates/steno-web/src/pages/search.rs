@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use axum::extract::{Query, State};
 use maud::{Markup, html};
-use steno_core::index::mark::Shown;
-use steno_core::index::{Hit, Query as Question};
+use steno_core::index::match_lines::LineLimits;
+use steno_core::index::{SearchHit, SearchQuery as Question};
 
 use crate::app::WebApp;
 use crate::error::WebError;
@@ -83,10 +83,10 @@ fn search_form(filters: &FilterQuery) -> Markup {
 }
 
 /// A property that hits can be filtered by.
-type HitProperty = fn(&Hit) -> Option<&str>;
+type HitProperty = fn(&SearchHit) -> Option<&str>;
 
 /// The values of each property, with links that filter by them.
-fn facet_list(filters: &FilterQuery, hits: &[Hit]) -> Markup {
+fn facet_list(filters: &FilterQuery, hits: &[SearchHit]) -> Markup {
     let all: [(&str, &str, &str, HitProperty); 5] = [
         ("Agent", "agent", &filters.agent, |hit| Some(&hit.agent)),
         ("Project", "project", &filters.project, |hit| hit.project.as_deref()),
@@ -118,7 +118,7 @@ fn facet_list(filters: &FilterQuery, hits: &[Hit]) -> Markup {
     }
 }
 
-fn count_values(hits: &[Hit], of: HitProperty) -> Vec<(&str, usize)> {
+fn count_values(hits: &[SearchHit], of: HitProperty) -> Vec<(&str, usize)> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     hits.iter().filter_map(of).for_each(|value| *counts.entry(value).or_default() += 1);
     let mut counts: Vec<_> = counts.into_iter().collect();
@@ -126,7 +126,7 @@ fn count_values(hits: &[Hit], of: HitProperty) -> Vec<(&str, usize)> {
     counts
 }
 
-fn hit_item(library: &SessionLibrary, question: &Question, hit: &Hit) -> Markup {
+fn hit_item(library: &SessionLibrary, question: &Question, hit: &SearchHit) -> Markup {
     let place = format!("{}#e{}", session_address(&hit.agent, &hit.session), hit.number);
     let title = hit.title.as_deref().unwrap_or(hit.session.as_str());
     html! {
@@ -140,7 +140,7 @@ fn hit_item(library: &SessionLibrary, question: &Question, hit: &Hit) -> Markup 
             @if hit.copies > 0 { span { "and " (hit.copies) " more" } }
         }
         pre {
-            @for line in question.lines(&hit.text, Shown { lines: 3, context: 0 }) {
+            @for line in question.matching_lines(&hit.text, LineLimits { max_lines: 3, context_lines: 0 }) {
                 (marked_line(&line.text, &line.marks)) "\n"
             }
         }

@@ -10,11 +10,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
-use steno_core::entry::PRIMARY;
-use steno_core::index::text;
+use steno_core::entry::PRIMARY_SOURCE;
+use steno_core::index::entry_text;
 use steno_core::problem::Problem;
 use steno_core::vault::notes::Note;
-use steno_core::{Entry, Kind, Role, Session, Transcript};
+use steno_core::{Entry, EntryKind, Role, Session, Transcript};
 
 use crate::app::WebApp;
 use crate::error::WebError;
@@ -64,8 +64,8 @@ impl StepTarget {
     fn matches_entry(self, entry: &Entry) -> bool {
         match self {
             StepTarget::Prompt => {
-                let is_prompt = entry.role == Role::User && entry.kind == Kind::Text;
-                is_prompt && entry.source == PRIMARY
+                let is_prompt = entry.role == Role::User && entry.kind == EntryKind::Text;
+                is_prompt && entry.source == PRIMARY_SOURCE
             }
             StepTarget::Error => is_error_entry(entry),
         }
@@ -80,7 +80,7 @@ pub(crate) async fn session_page(
     let can_change = app.resume.is_some();
     app.run_blocking(move |library| {
         let opened = library.open_session(&agent, &id)?;
-        let notes = opened.dir.notes()?;
+        let notes = opened.dir.read_notes()?;
         let Transcript { session, entries, .. } = &opened.transcript;
         let bar = html! { (heading::find_box(true)) (heading::reader_buttons()) };
         let body = html! {
@@ -94,7 +94,7 @@ pub(crate) async fn session_page(
                 (problem_list(&opened.transcript.problems))
                 (problem_list(&notes.problems))
                 (session_tools(&opened, can_change))
-                (heading::session_notes(&Note::of_session(&notes.all, entries), &library.zone))
+                (heading::session_notes(&Note::for_session(&notes.all, entries), &library.zone))
                 #entries { (entry_chunks(library, &opened, &notes.all)) }
             }
             (minimap::minimap_strip(entries, &opened.lanes))
@@ -191,10 +191,10 @@ fn render_window(
 /// The estimated height of entries in pixels: one line for folded ones, others by their text.
 fn estimated_height(opened: &OpenedSession, places: Range<usize>) -> usize {
     let one = |entry: &Entry| match entry.kind {
-        Kind::Text => 90 + entry.content.len() / 80 * 26,
+        EntryKind::Text => 90 + entry.content.len() / 80 * 26,
         _ => 38,
     };
-    let entries = places.map(|place| &opened.transcript.entries[opened.lanes.number(place)]);
+    let entries = places.map(|place| &opened.transcript.entries[opened.lanes.number_at(place)]);
     entries.map(|entry| one(entry).min(4000)).sum()
 }
 
@@ -207,7 +207,7 @@ pub(crate) async fn entries_part(
     app.run_blocking(move |library| {
         let opened = library.open_session(&agent, &id)?;
         let end = part.from.saturating_add(part.count.min(4 * CHUNK_ENTRIES));
-        let notes = opened.dir.notes()?.all;
+        let notes = opened.dir.read_notes()?.all;
         Ok(PreEscaped(render_window(library, &opened, &notes, part.from..end)))
     })
     .await
@@ -220,8 +220,8 @@ pub(crate) async fn notes_part(
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
         let opened = library.open_session(&agent, &id)?;
-        let notes = opened.dir.notes()?.all;
-        let notes = Note::of_session(&notes, &opened.transcript.entries);
+        let notes = opened.dir.read_notes()?.all;
+        let notes = Note::for_session(&notes, &opened.transcript.entries);
         Ok(heading::session_notes(&notes, &library.zone))
     })
     .await
@@ -238,12 +238,12 @@ pub(crate) async fn find_step(
         let (entries, lanes) = (&opened.transcript.entries, &opened.lanes);
         let fits =
             |number: &usize| entries.get(*number).is_some_and(|entry| of.matches_entry(entry));
-        let place = from.map(|number| lanes.place(number));
+        let place = from.map(|number| lanes.position_of(number));
         Ok(Json(if back {
-            (0..place.unwrap_or(0)).rev().map(|place| lanes.number(place)).find(fits)
+            (0..place.unwrap_or(0)).rev().map(|place| lanes.number_at(place)).find(fits)
         } else {
             let begin = place.map_or(0, |place| place + 1);
-            (begin..entries.len()).map(|place| lanes.number(place)).find(fits)
+            (begin..entries.len()).map(|place| lanes.number_at(place)).find(fits)
         }))
     })
     .await
@@ -261,7 +261,8 @@ pub(crate) async fn find_entries(
         let holds = |(_, entry): &(usize, &Entry)| {
             let is_in_text = entry.content.to_lowercase().contains(&needle);
             is_in_text
-                || (entry.tool_input.is_some() && text::of(entry).to_lowercase().contains(&needle))
+                || (entry.tool_input.is_some()
+                    && entry_text::searchable_text(entry).to_lowercase().contains(&needle))
         };
         if needle.is_empty() {
             return Ok(Json(Vec::new()));
@@ -280,7 +281,8 @@ pub(crate) async fn entry_text(
         let opened = library.open_session(&agent, &id)?;
         let entry = opened.transcript.entries.get(number);
         let entry = entry.ok_or_else(|| WebError::NotFound(format!("{agent}/{id}:{number}")))?;
-        Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], text::of(entry)).into_response())
+        Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], entry_text::searchable_text(entry))
+            .into_response())
     })
     .await
 }

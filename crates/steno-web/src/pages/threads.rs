@@ -7,7 +7,7 @@ use std::path::{Path as FilePath, PathBuf};
 use axum::extract::{Query, State};
 use maud::{Markup, html};
 use serde::Deserialize;
-use steno_core::thread::{Asset, Id, IdSource, Relations, Thread, ThreadStore};
+use steno_core::thread::{IdSource, LeslieId, Thread, ThreadAsset, ThreadRelations, ThreadStore};
 
 use crate::app::WebApp;
 use crate::error::WebError;
@@ -36,7 +36,7 @@ pub(crate) async fn threads_page(State(app): State<WebApp>) -> Result<Markup, We
         let mut projects = Vec::new();
         for project in projects_with_threads(library)? {
             let store = thread_store(library, &project);
-            projects.push((store.objectives()?, store.relations()?, project));
+            projects.push((store.list_objectives()?, store.load_relations()?, project));
         }
         let body = html! {
             h1 { "Threads" }
@@ -78,7 +78,7 @@ fn thread_store(library: &SessionLibrary, project: &FilePath) -> ThreadStore {
 }
 
 /// The threads of an objective without a parent in the same objective.
-fn root_threads<'a>(relations: &'a Relations, objective: &Id) -> Vec<&'a Thread> {
+fn root_threads<'a>(relations: &'a ThreadRelations, objective: &LeslieId) -> Vec<&'a Thread> {
     let mine = |thread: &&Thread| thread.objective == *objective;
     let is_root = |thread: &&Thread| {
         let parent = thread.parent_id.as_ref().and_then(|id| relations.threads.get(id));
@@ -87,7 +87,7 @@ fn root_threads<'a>(relations: &'a Relations, objective: &Id) -> Vec<&'a Thread>
     relations.threads.values().filter(mine).filter(is_root).collect()
 }
 
-fn thread_branch(project: &FilePath, relations: &Relations, thread: &Thread) -> Markup {
+fn thread_branch(project: &FilePath, relations: &ThreadRelations, thread: &Thread) -> Markup {
     let is_child = |other: &&Thread| {
         other.parent_id.as_ref() == Some(&thread.id) && other.objective == thread.objective
     };
@@ -103,7 +103,7 @@ fn thread_branch(project: &FilePath, relations: &Relations, thread: &Thread) -> 
     }
 }
 
-fn thread_address(project: &FilePath, id: &Id) -> String {
+fn thread_address(project: &FilePath, id: &LeslieId) -> String {
     format!(
         "/thread?project={}&id={}",
         encode_query_text(&project.to_string_lossy()),
@@ -121,9 +121,9 @@ pub(crate) async fn thread_page(
         let unknown = || WebError::NotFound(named.project.display().to_string());
         let project = known.get(&named.project).ok_or_else(unknown)?;
         let store = thread_store(library, project);
-        let relations = store.relations()?;
+        let relations = store.load_relations()?;
         let thread = store.thread(&named.id)?;
-        let (assets, _) = store.artifacts(&named.id)?;
+        let (assets, _) = store.assets_and_warnings(&named.id)?;
         let body = html! {
             h1 { (clean_text(&thread.title)) }
             ul.facts {
@@ -142,7 +142,7 @@ pub(crate) async fn thread_page(
     .await
 }
 
-fn thread_links(project: &FilePath, relations: &Relations, thread: &Thread) -> Markup {
+fn thread_links(project: &FilePath, relations: &ThreadRelations, thread: &Thread) -> Markup {
     let links = relations.links.get(&thread.id).cloned().unwrap_or_default();
     let all = [
         ("Children", &links.children),
@@ -185,7 +185,7 @@ fn thread_sessions(library: &SessionLibrary, thread: &Thread) -> Result<Markup, 
     })
 }
 
-fn asset_card(project: &FilePath, asset: &Asset) -> Markup {
+fn asset_card(project: &FilePath, asset: &ThreadAsset) -> Markup {
     let texts = read_texts(&project.join(&asset.path));
     html! {
         section.card {

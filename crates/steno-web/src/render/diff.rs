@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 use std::ops::Range;
-use steno_core::compare::text::words;
-use steno_core::view::edits::{Edit, Line};
+use steno_core::compare::text_diff::changed_words;
+use steno_core::view::edits::{EditLine, FileEdit};
 
 use super::plain::clean_text;
 
@@ -17,13 +17,13 @@ const MAX_UNFOLDED_LINES: usize = 60;
 type DiffLine<'a> = (char, &'a str, Vec<Range<usize>>);
 
 /// Whether edits are short enough to be shown unfolded.
-pub(crate) fn is_short_edit(edits: &[Edit<'_>]) -> bool {
+pub(crate) fn is_short_edit(edits: &[FileEdit<'_>]) -> bool {
     let lines: usize = edits.iter().map(|edit| edit.lines.len()).sum();
     (1..=MAX_UNFOLDED_LINES).contains(&lines)
 }
 
 /// The edit of one file: its path, its size and its lines.
-pub(crate) fn edit_details(edit: &Edit<'_>) -> Markup {
+pub(crate) fn edit_details(edit: &FileEdit<'_>) -> Markup {
     html! {
         details.diff open[edit.lines.len() <= MAX_UNFOLDED_LINES] {
             summary { code { (clean_text(edit.path)) } (edit_amount(edit)) }
@@ -33,7 +33,7 @@ pub(crate) fn edit_details(edit: &Edit<'_>) -> Markup {
 }
 
 /// How many lines an edit adds and removes.
-pub(crate) fn edit_amount(edit: &Edit<'_>) -> Markup {
+pub(crate) fn edit_amount(edit: &FileEdit<'_>) -> Markup {
     let (removed, added) = count_changes(&edit.lines);
     html! {
         @if added > 0 { small.plus { "+" (added) } }
@@ -42,13 +42,16 @@ pub(crate) fn edit_amount(edit: &Edit<'_>) -> Markup {
 }
 
 /// How many lines are removed and added.
-fn count_changes(lines: &[Line<'_>]) -> (usize, usize) {
-    let count = |is: fn(&Line<'_>) -> bool| lines.iter().filter(|line| is(line)).count();
-    (count(|line| matches!(line, Line::Removed(_))), count(|line| matches!(line, Line::Added(_))))
+fn count_changes(lines: &[EditLine<'_>]) -> (usize, usize) {
+    let count = |is: fn(&EditLine<'_>) -> bool| lines.iter().filter(|line| is(line)).count();
+    (
+        count(|line| matches!(line, EditLine::Removed(_))),
+        count(|line| matches!(line, EditLine::Added(_))),
+    )
 }
 
 /// The lines of an edit.
-pub(crate) fn edit_lines(lines: &[Line<'_>]) -> Markup {
+pub(crate) fn edit_lines(lines: &[EditLine<'_>]) -> Markup {
     html! {
         pre.lines tabindex=[needs_scrolling(lines).then_some("0")] {
             @for (sign, text, marks) in shown_lines(lines) {
@@ -64,10 +67,10 @@ pub(crate) fn edit_lines(lines: &[Line<'_>]) -> Markup {
 }
 
 /// Whether the lines may need scrolling, and so must be reachable by keyboard.
-fn needs_scrolling(lines: &[Line<'_>]) -> bool {
-    let is_long = |line: &Line<'_>| match line {
-        Line::Same(text) | Line::Removed(text) | Line::Added(text) => text.len() > 60,
-        Line::Gap => false,
+fn needs_scrolling(lines: &[EditLine<'_>]) -> bool {
+    let is_long = |line: &EditLine<'_>| match line {
+        EditLine::Same(text) | EditLine::Removed(text) | EditLine::Added(text) => text.len() > 60,
+        EditLine::Gap => false,
     };
     lines.len() > 20 || lines.iter().any(is_long)
 }
@@ -83,18 +86,18 @@ pub(crate) fn marked_line(text: &str, marks: &[Range<usize>]) -> Markup {
     }
 }
 
-fn shown_lines<'a>(lines: &[Line<'a>]) -> Vec<DiffLine<'a>> {
+fn shown_lines<'a>(lines: &[EditLine<'a>]) -> Vec<DiffLine<'a>> {
     let is_near = |at: usize| {
         let from = at.saturating_sub(CONTEXT_LINES);
         let near = &lines[from..lines.len().min(at + CONTEXT_LINES + 1)];
-        near.iter().any(|line| matches!(line, Line::Removed(_) | Line::Added(_)))
+        near.iter().any(|line| matches!(line, EditLine::Removed(_) | EditLine::Added(_)))
     };
     let mut shown: Vec<DiffLine<'a>> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         match line {
-            Line::Removed(text) => shown.push(('-', text, Vec::new())),
-            Line::Added(text) => shown.push(('+', text, Vec::new())),
-            Line::Same(text) if is_near(at) => shown.push((' ', text, Vec::new())),
+            EditLine::Removed(text) => shown.push(('-', text, Vec::new())),
+            EditLine::Added(text) => shown.push(('+', text, Vec::new())),
+            EditLine::Same(text) if is_near(at) => shown.push((' ', text, Vec::new())),
             _ if shown.last().is_some_and(|last| last.0 == '…') => {}
             _ => shown.push(('…', "⋯", Vec::new())),
         }
@@ -111,7 +114,7 @@ fn mark_words(shown: &mut [DiffLine<'_>]) {
         let come = shown[at + gone..].iter().take_while(|line| line.0 == '+').count();
         if gone > 0 && gone == come {
             for pair in at..at + gone {
-                let [old, new] = words(shown[pair].1, shown[pair + gone].1);
+                let [old, new] = changed_words(shown[pair].1, shown[pair + gone].1);
                 if is_useful_marking(shown[pair].1, &old)
                     && is_useful_marking(shown[pair + gone].1, &new)
                 {
@@ -135,7 +138,7 @@ mod tests {
 
     #[test]
     fn changed_words_are_marked() {
-        let all = [Line::Removed("let a = 1;"), Line::Added("let b = 1;")];
+        let all = [EditLine::Removed("let a = 1;"), EditLine::Added("let b = 1;")];
         let text = edit_lines(&all).0;
         assert!(text.contains("<del>let <mark>a</mark> = 1;"), "{text}");
         assert!(text.contains("<ins>let <mark>b</mark> = 1;"), "{text}");
@@ -143,8 +146,8 @@ mod tests {
 
     #[test]
     fn unchanged_lines_are_context_only() {
-        let mut all: Vec<_> = (0..20).map(|_| Line::Same("same")).collect();
-        all.push(Line::Added("<new>"));
+        let mut all: Vec<_> = (0..20).map(|_| EditLine::Same("same")).collect();
+        all.push(EditLine::Added("<new>"));
         let text = edit_lines(&all).0;
         assert_eq!(text.matches("<span>same").count(), 3, "{text}");
         assert!(text.contains("<i>⋯\n</i>") && text.contains("<ins>&lt;new&gt;"), "{text}");

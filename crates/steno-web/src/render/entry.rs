@@ -3,12 +3,12 @@
 use jiff::civil::DateTime;
 use maud::{Markup, Render, html};
 use std::fmt::Write;
-use steno_core::entry::PRIMARY;
+use steno_core::entry::PRIMARY_SOURCE;
 use steno_core::vault::notes::Note;
-use steno_core::view::amount::short;
-use steno_core::view::markdown::capitalised;
-use steno_core::view::pictures::{Piece, pieces};
-use steno_core::{Entry, Kind, Role, Usage};
+use steno_core::view::amount::format_count;
+use steno_core::view::markdown::capitalize_first;
+use steno_core::view::pictures::{TextSegment, split_pictures};
+use steno_core::{Entry, EntryKind, Role, Usage};
 
 use super::markdown::{self, SafeMarkdown};
 use super::note::note_aside;
@@ -47,20 +47,22 @@ impl EntryRenderer<'_> {
                 .expect("a string takes all");
         }
         self.render_body(page, entry, place);
-        Note::of_entry(self.notes, entry)
+        Note::for_entry(self.notes, entry)
             .for_each(|one| note_aside(one, self.zone).render_to(page));
     }
 
     fn render_body(&self, page: &mut String, entry: &Entry, place: &EntryPlace<'_>) {
         match entry.kind {
-            Kind::Text if entry.role != Role::System => {
+            EntryKind::Text if entry.role != Role::System => {
                 self.render_message(page, entry, place.last_model)
             }
-            Kind::Thinking => thinking_details(entry).render_to(page),
-            Kind::ToolCall => self.render_tool_call(page, entry),
-            Kind::ToolResult => self.tool_result(place.number, entry).render_to(page),
-            Kind::Compaction => compaction_details(entry).render_to(page),
-            Kind::Error => html! { b { "Error" } (text_block(&entry.content)) }.render_to(page),
+            EntryKind::Thinking => thinking_details(entry).render_to(page),
+            EntryKind::ToolCall => self.render_tool_call(page, entry),
+            EntryKind::ToolResult => self.tool_result(place.number, entry).render_to(page),
+            EntryKind::Compaction => compaction_details(entry).render_to(page),
+            EntryKind::Error => {
+                html! { b { "Error" } (text_block(&entry.content)) }.render_to(page)
+            }
             _ => self.notice_line(place.number, entry).render_to(page),
         }
     }
@@ -69,7 +71,7 @@ impl EntryRenderer<'_> {
         let model = entry.model.as_deref().filter(|model| last_model != Some(*model));
         let is_named = !matches!(entry.role, Role::User | Role::Assistant);
         let heading = html! {
-            @if is_named { b { (capitalised(entry.role.as_str())) } }
+            @if is_named { b { (capitalize_first(entry.role.as_str())) } }
             @if let Some(model) = model { small { (clean_text(model)) } }
             (TokenCounts(entry.usage.as_ref()))
         };
@@ -84,10 +86,10 @@ impl EntryRenderer<'_> {
 
     /// Renders Markdown, and the pictures that it refers to.
     pub(super) fn render_markdown(&self, page: &mut String, text: &str, breaks: bool) {
-        for piece in pieces(text) {
+        for piece in split_pictures(text) {
             match piece {
-                Piece::Text(text) => SafeMarkdown { text, breaks }.render_to(page),
-                Piece::Picture { media_type, sum } => {
+                TextSegment::Text(text) => SafeMarkdown { text, breaks }.render_to(page),
+                TextSegment::Picture { media_type, hash: sum } => {
                     self.picture_tag(media_type, sum).render_to(page);
                 }
             }
@@ -124,10 +126,10 @@ impl EntryRenderer<'_> {
     fn long_text(&self, number: usize, text: &str) -> Markup {
         let cut = self.base.and_then(|base| Some((base, text_prefix(text, MAX_INLINE_BYTES)?)));
         html! {
-            @for piece in pieces(cut.map_or(text, |(_, shown)| shown)) {
+            @for piece in split_pictures(cut.map_or(text, |(_, shown)| shown)) {
                 @match piece {
-                    Piece::Text(text) => (text_block(text)),
-                    Piece::Picture { media_type, sum } => (self.picture_tag(media_type, sum)),
+                    TextSegment::Text(text) => (text_block(text)),
+                    TextSegment::Picture { media_type, hash } => (self.picture_tag(media_type, hash)),
                 }
             }
             @if let Some((base, _)) = cut {
@@ -138,7 +140,7 @@ impl EntryRenderer<'_> {
 
     /// A message of the program, or an instruction to the model.
     fn notice_line(&self, number: usize, entry: &Entry) -> Markup {
-        let name = capitalised(&entry.heading());
+        let name = capitalize_first(&entry.heading());
         let text = entry.content.trim_end();
         if text.len() <= MAX_NOTICE_CHARS && !text.contains('\n') {
             return html! { p.line { b { (name) } span { (clean_text(text)) } } };
@@ -155,16 +157,16 @@ impl EntryRenderer<'_> {
 /// Appends the classes of an entry.
 fn push_classes(page: &mut String, entry: &Entry, depth: usize) {
     let name = match entry.kind {
-        Kind::Text if entry.role == Role::User => "user",
-        Kind::Text if entry.role != Role::System => "said",
-        Kind::Thinking => "thought",
-        Kind::ToolCall => "call",
-        Kind::ToolResult => "result",
-        Kind::Compaction => "seam",
-        Kind::Error => "error",
+        EntryKind::Text if entry.role == Role::User => "user",
+        EntryKind::Text if entry.role != Role::System => "said",
+        EntryKind::Thinking => "thought",
+        EntryKind::ToolCall => "call",
+        EntryKind::ToolResult => "result",
+        EntryKind::Compaction => "seam",
+        EntryKind::Error => "error",
         _ => "notice",
     };
-    let (is_lane, is_bad) = (entry.source != PRIMARY, is_error_entry(entry));
+    let (is_lane, is_bad) = (entry.source != PRIMARY_SOURCE, is_error_entry(entry));
     if !is_lane && !is_bad {
         return page.push_str(name);
     }
@@ -224,7 +226,7 @@ impl Render for TextBlock<'_> {
 
 /// Whether an entry is an error.
 pub(crate) fn is_error_entry(entry: &Entry) -> bool {
-    entry.kind == Kind::Error || entry.is_tool_error()
+    entry.kind == EntryKind::Error || entry.is_tool_error()
 }
 
 /// The tokens of a message: prompt and output.
@@ -233,7 +235,7 @@ pub(super) struct TokenCounts<'a>(pub(super) Option<&'a Usage>);
 impl Render for TokenCounts<'_> {
     fn render_to(&self, page: &mut String) {
         if let Some(usage) = self.0.filter(|usage| !usage.is_empty()) {
-            let (read, written) = (short(usage.prompt()), short(usage.output));
+            let (read, written) = (format_count(usage.prompt_tokens()), format_count(usage.output));
             write!(page, "<i>{read}/{written}</i>").expect("a string takes all");
         }
     }

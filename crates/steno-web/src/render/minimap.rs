@@ -1,8 +1,8 @@
 //! A minimap of a session: a strip that shows prompts, tools, errors and tokens from top to bottom.
 
 use maud::{Markup, html};
-use steno_core::view::lanes::Lanes;
-use steno_core::{Entry, Kind, Role};
+use steno_core::view::lanes::SubagentLanes;
+use steno_core::{Entry, EntryKind, Role};
 
 use super::entry::is_error_entry;
 
@@ -41,7 +41,7 @@ const BAR_KINDS: [(&str, BandBar); 5] = [
 ];
 
 /// The strip of a session.
-pub(crate) fn minimap_strip(entries: &[Entry], lanes: &Lanes) -> Markup {
+pub(crate) fn minimap_strip(entries: &[Entry], lanes: &SubagentLanes) -> Markup {
     let bands = count_bands(entries, lanes);
     let rows = bands.len().max(MIN_ROWS);
     let most = |of: fn(&MinimapBand) -> u64| bands.iter().map(of).max().unwrap_or(0).max(1);
@@ -73,18 +73,19 @@ fn bar_width(amount: u64, most: u64) -> u64 {
     (amount as f64 / most as f64 * 21.0).ceil() as u64
 }
 
-fn count_bands(entries: &[Entry], lanes: &Lanes) -> Vec<MinimapBand> {
+fn count_bands(entries: &[Entry], lanes: &SubagentLanes) -> Vec<MinimapBand> {
     let size = entries.len().div_ceil(MAX_BANDS).max(1);
     let band = |first: usize| {
         let mut band = MinimapBand::default();
         for place in first..entries.len().min(first + size) {
-            let entry = &entries[lanes.number(place)];
-            band.prompts += u64::from(entry.role == Role::User && entry.kind == Kind::Text);
-            band.tools += u64::from(entry.kind == Kind::ToolCall);
-            band.seams += u64::from(entry.kind == Kind::Compaction);
+            let entry = &entries[lanes.number_at(place)];
+            band.prompts += u64::from(entry.role == Role::User && entry.kind == EntryKind::Text);
+            band.tools += u64::from(entry.kind == EntryKind::ToolCall);
+            band.seams += u64::from(entry.kind == EntryKind::Compaction);
             band.failures += u64::from(is_error_entry(entry));
             let usage = entry.usage.as_ref();
-            let tokens = usage.map_or(0, |usage| usage.prompt().saturating_add(usage.output));
+            let tokens =
+                usage.map_or(0, |usage| usage.prompt_tokens().saturating_add(usage.output));
             band.tokens = band.tokens.saturating_add(tokens);
         }
         band

@@ -1,16 +1,16 @@
 use serde_json::json;
-use steno_core::{Kind, Role};
+use steno_core::{EntryKind, Role};
 
 use super::*;
 
 fn rendered(entries: &[Entry]) -> String {
-    let pictures = Pictures::default();
-    let (zone, lanes) = (&TimeZone::UTC, &Lanes::of(entries));
+    let pictures = SessionPictures::default();
+    let (zone, lanes) = (&TimeZone::UTC, &SubagentLanes::from_entries(entries));
     let renderer = EntryRenderer { zone, pictures: &pictures, base: None, lanes, notes: &[] };
     renderer.render_entries(entries, 0..entries.len())
 }
 
-fn entry(role: Role, kind: Kind, content: &str) -> Entry {
+fn entry(role: Role, kind: EntryKind, content: &str) -> Entry {
     let mut entry = Entry::new(role, kind, content);
     entry.created_at = "2026-01-05T09:15:32Z".parse().ok();
     entry
@@ -19,9 +19,9 @@ fn entry(role: Role, kind: Kind, content: &str) -> Entry {
 #[test]
 fn entries_are_rendered_by_kind() {
     let text = rendered(&[
-        entry(Role::User, Kind::Text, "Fix **it**"),
-        entry(Role::Assistant, Kind::Thinking, "Hm\nwell"),
-        entry(Role::Assistant, Kind::Compaction, "So far"),
+        entry(Role::User, EntryKind::Text, "Fix **it**"),
+        entry(Role::Assistant, EntryKind::Thinking, "Hm\nwell"),
+        entry(Role::Assistant, EntryKind::Compaction, "So far"),
     ]);
     assert!(text.contains("<h2>Monday, 5 January 2026</h2>"), "{text}");
     assert!(text.contains("<li class=user><a>09:15</a><div class=md>"), "{text}");
@@ -33,7 +33,7 @@ fn entries_are_rendered_by_kind() {
 
 #[test]
 fn a_tool_call_shows_its_summary_and_edit() {
-    let mut call = entry(Role::Assistant, Kind::ToolCall, "");
+    let mut call = entry(Role::Assistant, EntryKind::ToolCall, "");
     call.tool_name = Some("Edit".to_owned());
     call.tool_input = Some(json!({"file_path": "a.rs", "old_string": "one", "new_string": "two"}));
     let text = rendered(&[call.clone()]);
@@ -52,9 +52,9 @@ fn a_tool_call_shows_its_summary_and_edit() {
 
 #[test]
 fn failures_are_marked_and_long_output_is_folded() {
-    let mut failed = entry(Role::Tool, Kind::ToolResult, "no such file");
+    let mut failed = entry(Role::Tool, EntryKind::ToolResult, "no such file");
     failed.extra.insert("is_error".to_owned(), json!(true));
-    let long = entry(Role::Tool, Kind::ToolResult, "one\ntwo\nthree");
+    let long = entry(Role::Tool, EntryKind::ToolResult, "one\ntwo\nthree");
     let text = rendered(&[failed, long]);
     assert!(text.contains("<li class=\"result bad\">"), "{text}");
     assert!(text.contains("<b>Failed</b><code>no such file</code>"), "{text}");
@@ -66,9 +66,9 @@ fn failures_are_marked_and_long_output_is_folded() {
 
 #[test]
 fn subagents_have_lanes() {
-    let mut inner = entry(Role::User, Kind::Text, "Look there");
+    let mut inner = entry(Role::User, EntryKind::Text, "Look there");
     inner.source = "subagent:<x>".to_owned();
-    let text = rendered(&[inner, entry(Role::Assistant, Kind::Text, "Done")]);
+    let text = rendered(&[inner, entry(Role::Assistant, EntryKind::Text, "Done")]);
     assert!(text.contains("Subagent <b>&lt;x&gt;</b>"), "{text}");
     assert!(text.contains("Back to the main agent"), "{text}");
 }
@@ -76,15 +76,18 @@ fn subagents_have_lanes() {
 #[test]
 fn nested_subagents_are_indented_further() {
     let call = |source: &str, prompt: &str| {
-        let mut call = entry(Role::Assistant, Kind::ToolCall, "");
+        let mut call = entry(Role::Assistant, EntryKind::ToolCall, "");
         call.source = source.to_owned();
         call.tool_input = Some(json!({"prompt": prompt}));
         call
     };
-    let mut told =
-        [call("primary", "one"), entry(Role::User, Kind::Text, "two"), call("subagent:a", "two")];
+    let mut told = [
+        call("primary", "one"),
+        entry(Role::User, EntryKind::Text, "two"),
+        call("subagent:a", "two"),
+    ];
     told[1].source = "subagent:b".to_owned();
-    let mut first = entry(Role::User, Kind::Text, "one");
+    let mut first = entry(Role::User, EntryKind::Text, "one");
     first.source = "subagent:a".to_owned();
     let [outer, inner, inner_call] = told;
     let text = rendered(&[outer, first, inner_call, inner]);
@@ -94,22 +97,23 @@ fn nested_subagents_are_indented_further() {
 
 #[test]
 fn short_entries_have_minimal_markup() {
-    let said: Vec<Entry> = (0..100).map(|_| entry(Role::User, Kind::Text, "Yes, go on.")).collect();
+    let said: Vec<Entry> =
+        (0..100).map(|_| entry(Role::User, EntryKind::Text, "Yes, go on.")).collect();
     let page = rendered(&said).len() / 100;
     assert!(page < 11 + 20, "{page} bytes for 11");
 }
 
 #[test]
 fn notes_follow_their_entries_and_are_escaped() {
-    let pictures = Pictures::default();
-    let said = entry(Role::User, Kind::Text, "Hello");
+    let pictures = SessionPictures::default();
+    let said = entry(Role::User, EntryKind::Text, "Hello");
     let note = Note {
         id: uuid::Uuid::nil(),
         at: "2026-01-05T10:00:00Z".parse().unwrap(),
         entry: Some(said.entry_id),
         text: "See <script>x</script> **here**".to_owned(),
     };
-    let (zone, lanes, notes) = (&TimeZone::UTC, &Lanes::default(), &[note]);
+    let (zone, lanes, notes) = (&TimeZone::UTC, &SubagentLanes::default(), &[note]);
     let renderer = EntryRenderer { zone, pictures: &pictures, base: None, lanes, notes };
     let text = renderer.render_entries(&[said], 0..1);
     assert!(text.contains("<aside class=\"note\"") && text.contains("<strong>here"), "{text}");
@@ -118,10 +122,10 @@ fn notes_follow_their_entries_and_are_escaped() {
 
 #[test]
 fn only_pages_cut_long_output() {
-    let pictures = Pictures::default();
-    let (zone, lanes, base) = (&TimeZone::UTC, &Lanes::default(), Some("/session/a/b"));
+    let pictures = SessionPictures::default();
+    let (zone, lanes, base) = (&TimeZone::UTC, &SubagentLanes::default(), Some("/session/a/b"));
     let renderer = EntryRenderer { zone, pictures: &pictures, base, lanes, notes: &[] };
-    let long = entry(Role::Tool, Kind::ToolResult, &"line\n".repeat(10_000));
+    let long = entry(Role::Tool, EntryKind::ToolResult, &"line\n".repeat(10_000));
     let page = renderer.render_entries(std::slice::from_ref(&long), 0..1);
     assert!(page.len() < 30_000 && page.contains("href=\"/session/a/b/entry/0\""));
     assert!(rendered(&[long]).len() > 50_000);

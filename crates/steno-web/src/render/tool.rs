@@ -37,9 +37,9 @@ const ARGUMENT_PREVIEW_CHARS: usize = 160;
 impl EntryRenderer<'_> {
     /// Renders a tool call.
     pub(super) fn render_tool_call(&self, page: &mut String, entry: &Entry) {
-        let edits = edits::of(entry);
+        let edits = edits::find_edits(entry);
         let name = entry.tool_name.as_deref().unwrap_or("tool");
-        if let Some(message) = entry.said_with_call() {
+        if let Some(message) = entry.text_beside_call() {
             page.push_str("<div class=md>");
             self.render_markdown(page, message, false);
             page.push_str("</div>");

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use steno_core::{Entry, Kind, Role};
+use steno_core::{Entry, EntryKind, Role};
 
 /// Entries that are folded together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,9 +57,11 @@ impl EntryFolds {
 
 fn fold_group(entry: &Entry) -> FoldGroup {
     match entry.kind {
-        Kind::Thinking => FoldGroup::Thoughts,
-        Kind::ToolCall | Kind::ToolResult | Kind::Notice | Kind::Other => FoldGroup::Tools,
-        _ if entry.role == Role::System && entry.kind == Kind::Text => FoldGroup::Tools,
+        EntryKind::Thinking => FoldGroup::Thoughts,
+        EntryKind::ToolCall | EntryKind::ToolResult | EntryKind::Notice | EntryKind::Other => {
+            FoldGroup::Tools
+        }
+        _ if entry.role == Role::System && entry.kind == EntryKind::Text => FoldGroup::Tools,
         _ => FoldGroup::Messages,
     }
 }

@@ -1,7 +1,7 @@
 //! Lays out an entry as screen rows: its caption, and its text wrapped to the width.
 
 use jiff::tz::TimeZone;
-use steno_core::index::text;
+use steno_core::index::entry_text;
 use steno_core::{Entry, entry};
 use unicode_width::UnicodeWidthStr;
 
@@ -32,7 +32,7 @@ pub(crate) struct EntryLayout {
 
 /// Returns the rows of an entry.
 pub(crate) fn layout_entry(entry: &Entry, zone: &TimeZone, shape: EntryLayout) -> Vec<ScreenRow> {
-    let text = text::of(entry);
+    let text = entry_text::searchable_text(entry);
     let mark = match shape.is_folded {
         _ if text.trim().is_empty() => '·',
         true => '▸',
@@ -65,8 +65,8 @@ pub(crate) fn layout_entry(entry: &Entry, zone: &TimeZone, shape: EntryLayout) -
 /// Returns the speaker and the time.
 fn entry_caption(entry: &Entry, zone: &TimeZone) -> String {
     let mut words = Vec::new();
-    words.extend(entry.created_at.map(|at| at.in_zone(zone).clock()));
-    if entry.source != entry::PRIMARY {
+    words.extend(entry.created_at.map(|at| at.in_zone(zone).clock_text()));
+    if entry.source != entry::PRIMARY_SOURCE {
         let name = entry.source.trim_start_matches("subagent:");
         words.push(format!("[{}]", fit_columns(name, 9)));
     }
@@ -95,11 +95,12 @@ fn text_preview(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use steno_core::{Kind, Role};
+    use steno_core::{EntryKind, Role};
 
     #[test]
     fn a_folded_entry_shows_a_preview() {
-        let entry = Entry::new(Role::Tool, Kind::ToolResult, "\none\ttwo\x1b[1m\nmore\nand more\n");
+        let entry =
+            Entry::new(Role::Tool, EntryKind::ToolResult, "\none\ttwo\x1b[1m\nmore\nand more\n");
         let shape = EntryLayout { width: 50, is_folded: true, is_apart: false };
         let heading = |caption: &str, preview: &str| {
             vec![ScreenRow::Heading { caption: caption.to_owned(), preview: preview.to_owned() }]

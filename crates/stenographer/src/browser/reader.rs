@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use jiff::tz::TimeZone;
 use steno_core::Transcript;
-use steno_core::index::Query;
+use steno_core::index::SearchQuery;
 
 use super::entry_folds::{EntryFolds, FoldGroup};
 use super::entry_rows::{self, EntryLayout, ScreenRow};
@@ -31,7 +31,7 @@ pub(crate) struct RowPosition {
 pub(crate) struct SessionReader {
     pub(crate) transcript: Transcript,
     /// Query with marked matches.
-    pub(crate) find: Option<Query>,
+    pub(crate) find: Option<SearchQuery>,
     zone: TimeZone,
     folds: EntryFolds,
     cursor: RowPosition,

@@ -1,8 +1,8 @@
 //! The full-text search, updated while the user types.
 
-use steno_core::index::mark::Line as MarkedLine;
+use steno_core::index::match_lines::MatchLine as MarkedLine;
 use steno_core::index::query::QueryError;
-use steno_core::index::{Hit, Query};
+use steno_core::index::{SearchHit, SearchQuery};
 
 use super::list_selection::ListSelection;
 use super::text_input::TextInput;
@@ -13,7 +13,7 @@ pub(crate) const MAX_HITS: usize = 200;
 /// A hit and its matching lines.
 #[derive(Clone, Debug)]
 pub(crate) struct BrowserHit {
-    pub(crate) hit: Hit,
+    pub(crate) hit: SearchHit,
     pub(crate) lines: Vec<MarkedLine>,
 }
 
@@ -69,13 +69,13 @@ impl SearchPane {
     }
 
     /// Parses the current text.
-    pub(crate) fn parse_query(&self) -> Option<Query> {
+    pub(crate) fn parse_query(&self) -> Option<SearchQuery> {
         parse_unfinished_query(self.input.text()).ok()
     }
 }
 
 /// Parses a query that is still being typed: the last word matches as a prefix, and an open phrase is closed.
-pub(crate) fn parse_unfinished_query(text: &str) -> Result<Query, QueryError> {
+pub(crate) fn parse_unfinished_query(text: &str) -> Result<SearchQuery, QueryError> {
     let mut text = text.to_owned();
     let last = text.split_whitespace().next_back().unwrap_or_default();
     let may_go_on = text.ends_with(char::is_alphanumeric) && last != "OR" && !last.contains('/');
@@ -84,13 +84,13 @@ pub(crate) fn parse_unfinished_query(text: &str) -> Result<Query, QueryError> {
     } else if may_go_on && !last.contains('"') {
         text.push('*');
     }
-    Query::parse(&text)
+    SearchQuery::parse(&text)
 }
 
 /// Parses the text to find in one session: a phrase that may end within a word, or a `/regex/`.
-pub(crate) fn parse_find_query(text: &str) -> Result<Query, QueryError> {
+pub(crate) fn parse_find_query(text: &str) -> Result<SearchQuery, QueryError> {
     if text.starts_with('/') && text.len() > 2 && text[1..].contains('/') {
-        return Query::parse(text);
+        return SearchQuery::parse(text);
     }
-    Query::parse(&format!("\"{}\"*", text.replace('"', " ")))
+    SearchQuery::parse(&format!("\"{}\"*", text.replace('"', " ")))
 }

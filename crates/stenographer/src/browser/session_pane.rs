@@ -1,6 +1,6 @@
 //! The list of sessions and its filter.
 
-use steno_core::index::Listed;
+use steno_core::index::ListedSession;
 
 use super::SessionName;
 use super::list_selection::ListSelection;
@@ -9,7 +9,7 @@ use super::text_input::TextInput;
 /// All sessions, newest first.
 #[derive(Debug, Default)]
 pub(crate) struct SessionPane {
-    all: Vec<Listed>,
+    all: Vec<ListedSession>,
     /// Lower-case text that the filter searches, one per session.
     search_texts: Vec<String>,
     /// Indexes in `all` of the sessions that match the filter.
@@ -20,7 +20,7 @@ pub(crate) struct SessionPane {
 
 impl SessionPane {
     /// Replaces the list; the selected session stays selected.
-    pub(crate) fn set_sessions(&mut self, all: Vec<Listed>) {
+    pub(crate) fn set_sessions(&mut self, all: Vec<ListedSession>) {
         let chosen = self.selected_session().map(SessionName::from_listed);
         self.search_texts = all.iter().map(search_text).collect();
         self.all = all;
@@ -47,12 +47,15 @@ impl SessionPane {
         (self.matching.len(), self.all.len())
     }
 
-    pub(crate) fn selected_session(&self) -> Option<&Listed> {
+    pub(crate) fn selected_session(&self) -> Option<&ListedSession> {
         self.matching.get(self.selection.selected).map(|at| &self.all[*at])
     }
 
     /// Returns the visible sessions, each with whether it is selected.
-    pub(crate) fn visible_sessions(&self, page: usize) -> impl Iterator<Item = (bool, &Listed)> {
+    pub(crate) fn visible_sessions(
+        &self,
+        page: usize,
+    ) -> impl Iterator<Item = (bool, &ListedSession)> {
         let indexes =
             self.matching.iter().enumerate().skip(self.selection.first_visible).take(page);
         indexes.map(|(at, position)| (at == self.selection.selected, &self.all[*position]))
@@ -60,7 +63,7 @@ impl SessionPane {
 }
 
 /// Returns the text that the filter searches for one session.
-fn search_text(listed: &Listed) -> String {
+fn search_text(listed: &ListedSession) -> String {
     let session = &listed.session;
     let started = session.started.map(|at| at.wall().strftime("%Y-%m-%d").to_string());
     let mut words = vec![session.agent.as_str(), session.id.as_str(), session.status.as_str()];

@@ -4,9 +4,9 @@ use jiff::tz::TimeZone;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use steno_core::index::mark::Line;
-use steno_core::index::{Hit, Listed};
-use steno_core::{Entry, Kind, Role, Session, Status, Transcript};
+use steno_core::index::match_lines::MatchLine;
+use steno_core::index::{ListedSession, SearchHit};
+use steno_core::{Entry, EntryKind, Role, Session, SessionStatus, Transcript};
 use unicode_width::UnicodeWidthStr;
 
 use super::draw::{self, TerminalPalette};
@@ -84,28 +84,28 @@ impl TestBrowser {
     }
 }
 
-fn listed(id: &str, agent: &str, title: &str) -> Listed {
+fn listed(id: &str, agent: &str, title: &str) -> ListedSession {
     let mut session = Session::new(id.parse().unwrap(), agent);
     session.title = Some(title.to_owned());
     session.project = Some(format!("/code/{id}"));
     session.started = Some("2026-01-04T08:00:00Z".parse().unwrap());
     session.totals.entries = 7;
-    Listed { session, trouble: None }
+    ListedSession { session, problem: None }
 }
 
-fn sessions() -> Vec<Listed> {
+fn sessions() -> Vec<ListedSession> {
     let mut all = vec![
         listed("aaa", "codex", "Fix the login bug"),
         listed("bbb", "claude-code", "日本語のタイトルはとても長いので切られます 👩‍👩‍👧 and goes on"),
         listed("ccc", "claude-code", "Write \x1b[31m tests\nfor login"),
         listed("ddd", "pi", "unreadable"),
     ];
-    all[1].session.status = Status::Running;
-    all[3].trouble = Some("frame 1: sum differs".to_owned());
+    all[1].session.status = SessionStatus::Running;
+    all[3].problem = Some("frame 1: sum differs".to_owned());
     all
 }
 
-fn entry(role: Role, kind: Kind, content: &str) -> Entry {
+fn entry(role: Role, kind: EntryKind, content: &str) -> Entry {
     let mut entry = Entry::new(role, kind, content);
     entry.created_at = Some("2026-01-04T08:00:01Z".parse().unwrap());
     entry
@@ -114,22 +114,22 @@ fn entry(role: Role, kind: Kind, content: &str) -> Entry {
 fn transcript() -> Transcript {
     let mut transcript = Transcript::new(listed("aaa", "codex", "Fix the login bug").session);
     transcript.session.totals.entries = 0;
-    transcript.push(entry(Role::User, Kind::Text, "Fix the login bug"));
-    transcript.push(entry(Role::Assistant, Kind::Thinking, "Where is it?\nIn login.rs."));
-    let mut call = entry(Role::Assistant, Kind::ToolCall, "");
+    transcript.push(entry(Role::User, EntryKind::Text, "Fix the login bug"));
+    transcript.push(entry(Role::Assistant, EntryKind::Thinking, "Where is it?\nIn login.rs."));
+    let mut call = entry(Role::Assistant, EntryKind::ToolCall, "");
     call.tool_name = Some("Read".to_owned());
     call.tool_input = Some(serde_json::json!({"path": "login.rs", "limit": 20}));
     transcript.push(call);
-    let mut result = entry(Role::Tool, Kind::ToolResult, "fn login() {\n\tbug();\n}\n");
+    let mut result = entry(Role::Tool, EntryKind::ToolResult, "fn login() {\n\tbug();\n}\n");
     result.tool_name = Some("Read".to_owned());
     transcript.push(result);
-    transcript.push(entry(Role::System, Kind::Compaction, "The story so far."));
-    let mut helper = entry(Role::Assistant, Kind::Text, "I am a helper.");
+    transcript.push(entry(Role::System, EntryKind::Compaction, "The story so far."));
+    let mut helper = entry(Role::Assistant, EntryKind::Text, "I am a helper.");
     helper.source = "subagent:0123456789abcdef".to_owned();
     transcript.push(helper);
-    let failed = entry(Role::System, Kind::Error, "529 overloaded");
+    let failed = entry(Role::System, EntryKind::Error, "529 overloaded");
     transcript.push(failed);
-    transcript.push(entry(Role::Assistant, Kind::Text, "Done. The bug is gone."));
+    transcript.push(entry(Role::Assistant, EntryKind::Text, "Done. The bug is gone."));
     transcript
 }
 
@@ -220,7 +220,7 @@ fn name(agent: &str, id: &str) -> SessionName {
 }
 
 fn found() -> Vec<BrowserHit> {
-    let hit = Hit {
+    let hit = SearchHit {
         session: "bbb".parse().unwrap(),
         agent: "claude-code".to_owned(),
         project: None,
@@ -228,7 +228,7 @@ fn found() -> Vec<BrowserHit> {
         number: 3,
         time: Some("2026-01-04T08:00:01Z".parse().unwrap()),
         role: "tool".to_owned(),
-        kind: Kind::ToolResult,
+        kind: EntryKind::ToolResult,
         tool: Some("Read".to_owned()),
         model: None,
         source: "primary".to_owned(),
@@ -237,8 +237,8 @@ fn found() -> Vec<BrowserHit> {
     };
     let long = format!("{}the bug() itself", "x ".repeat(80));
     let at = long.find("bug").unwrap();
-    let line = Line { number: 2, text: long, marks: Vec::from_iter(Some(at..at + 3)) };
-    let near = Line { number: 1, text: "    fn login() {".to_owned(), marks: vec![] };
+    let line = MatchLine { number: 2, text: long, marks: Vec::from_iter(Some(at..at + 3)) };
+    let near = MatchLine { number: 1, text: "    fn login() {".to_owned(), marks: vec![] };
     vec![BrowserHit { hit, lines: vec![near, line] }]
 }
 

@@ -10,10 +10,10 @@ use std::thread;
 use std::time::Duration;
 
 use steno_core::Transcript;
-use steno_core::index::mark::Shown;
-use steno_core::index::{Filter, Index, Listed, Order, Search};
-use steno_core::view::pictures::Pictures;
-use steno_core::view::redact::Redactor;
+use steno_core::index::match_lines::LineLimits;
+use steno_core::index::{EntryFilter, Index, ListedSession, SearchOrder, SearchRequest};
+use steno_core::view::pictures::SessionPictures;
+use steno_core::view::redaction::SecretRedactor;
 
 use super::search_pane::{self, BrowserHit, MAX_HITS};
 use super::{SessionName, WorkerRequest, WorkerResponse};
@@ -92,7 +92,7 @@ impl BrowserWorker {
 
     /// Sends the sessions in the index, then the list after an index update. Returns why sessions may be missing.
     fn list_sessions(&self) -> Option<String> {
-        let all = |index: &Index| index.sessions(None, None);
+        let all = |index: &Index| index.list_sessions(None, None);
         let known = self.store.index().and_then(|index| all(&index));
         if let Ok(known) = known {
             self.respond(WorkerResponse::Listed(Ok(known)));
@@ -105,10 +105,10 @@ impl BrowserWorker {
         let mut notice = None;
         let listed = self.store.query_quietly(&mut pass, all).map(|(mut listed, condition)| {
             notice = condition.notice();
-            for one in listed.iter_mut().filter(|one| one.trouble.is_none()) {
+            for one in listed.iter_mut().filter(|one| one.problem.is_none()) {
                 one.session = refresh_running_session(&self.store, one.session.clone());
             }
-            listed.retain(|Listed { session, trouble }| {
+            listed.retain(|ListedSession { session, problem: trouble }| {
                 let (agent, entries) = (&session.agent, session.totals.entries);
                 trouble.is_some()
                     || !self.store.vault.is_empty_recording(agent, &session.id, entries)
@@ -130,31 +130,31 @@ impl BrowserWorker {
 
     fn find_hits(&self, text: &str) -> Result<Vec<BrowserHit>, CommandError> {
         let query = search_pane::parse_unfinished_query(text)?;
-        let search = Search {
+        let search = SearchRequest {
             query: &query,
-            filter: Filter::default(),
-            order: Order::Relevance,
+            filter: EntryFilter::default(),
+            order: SearchOrder::Relevance,
             limit: MAX_HITS,
             now: self.env.clock.now(),
         };
-        let shown = Shown { lines: 3, context: 1 };
+        let shown = LineLimits { max_lines: 3, context_lines: 1 };
         let found = self.store.index()?.search(&search)?.into_iter().map(|mut hit| {
-            let lines = query.lines(&std::mem::take(&mut hit.text), shown);
+            let lines = query.matching_lines(&std::mem::take(&mut hit.text), shown);
             BrowserHit { hit, lines }
         });
         Ok(found.collect())
     }
 
     fn read_session(&self, name: &SessionName) -> Result<Transcript, CommandError> {
-        Ok(self.store.vault.session(&name.agent.parse()?, &name.id).read()?)
+        Ok(self.store.vault.session_dir(&name.agent.parse()?, &name.id).read_transcript()?)
     }
 
     /// Writes a session as Markdown into the working folder. Never overwrites a file.
     fn export_session(&self, name: &SessionName) -> Result<PathBuf, CommandError> {
         let mut transcript = self.read_session(name)?;
-        Redactor::default().transcript(&mut transcript);
+        SecretRedactor::default().redact_transcript(&mut transcript);
         let path = unused_path(&self.env.cwd, name.id.as_str());
-        let pictures = Pictures::default();
+        let pictures = SessionPictures::default();
         let (transcript, out) = (&transcript, Some(path.as_path()));
         let export =
             TranscriptExport { transcript, pictures: &pictures, format: ExportFormat::Md, out };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use steno_core::vault::SessionDir;
 use steno_core::vault::notes::Note;
-use steno_core::view::answer::NoteRow;
+use steno_core::view::json_rows::NoteRow;
 
 use super::show::{no_such_entry_error, parse_hit};
 use crate::error::{CommandError, CommandExit};
@@ -50,7 +50,7 @@ pub(crate) fn run(
         Some(name) => {
             vec![store.find_session(parse_hit(name).map_or(name.as_str(), |(name, _)| name))?]
         }
-        None => store.vault.sessions()?,
+        None => store.vault.list_sessions()?,
     };
     if let Some(name) = &args.remove {
         return remove_note(env, &sessions, name);
@@ -60,7 +60,7 @@ pub(crate) fn run(
     }
     let note = add_note(env, args, &sessions[0])?;
     if args.json {
-        serde_json::to_writer(ui.out(), &NoteRow::of(&sessions[0], &note))?;
+        serde_json::to_writer(ui.out(), &NoteRow::from_note(&sessions[0], &note))?;
         writeln!(ui.out())?;
     } else {
         writeln!(ui.out(), "{}", note.id)?;
@@ -76,14 +76,14 @@ fn add_note(
     let name = args.session.as_deref().unwrap_or_default();
     let entry = match parse_hit(name) {
         Some((_, number)) => {
-            let entries = session.read()?.entries;
+            let entries = session.read_transcript()?.entries;
             let entry =
                 entries.get(number).ok_or_else(|| no_such_entry_error(name, entries.len()))?;
             Some(entry.entry_id)
         }
         None => None,
     };
-    Ok(session.annotate(entry, &args.text.join(" "), &env.clock)?)
+    Ok(session.add_note(entry, &args.text.join(" "), &env.clock)?)
 }
 
 /// Removes the note with this id prefix.
@@ -94,7 +94,7 @@ fn remove_note(
 ) -> Result<CommandExit, CommandError> {
     let mut found = Vec::new();
     for session in sessions {
-        let notes = session.notes()?.all.into_iter();
+        let notes = session.read_notes()?.all.into_iter();
         let named = notes.filter(|note| note.id.to_string().starts_with(name));
         found.extend(named.map(|note| (session, note.id)));
     }
@@ -122,13 +122,13 @@ fn list_notes(
     let mut table = TextTable::new(["NOTE", "AT", "ABOUT", "TEXT"]);
     let mut is_empty = true;
     for session in sessions {
-        let notes = session.notes()?;
+        let notes = session.read_notes()?;
         ui.report_problems(&notes.problems);
         let selected: Vec<&Note> = notes.all.iter().filter(|note| is_selected(note)).collect();
         is_empty &= selected.is_empty();
         if args.json {
             for note in selected {
-                serde_json::to_writer(ui.out(), &NoteRow::of(session, note))?;
+                serde_json::to_writer(ui.out(), &NoteRow::from_note(session, note))?;
                 writeln!(ui.out())?;
             }
         } else if !selected.is_empty() {
@@ -152,7 +152,7 @@ fn list_notes(
 fn note_subjects(session: &SessionDir, notes: &[&Note]) -> Result<Vec<String>, CommandError> {
     let mut numbers = HashMap::new();
     if notes.iter().any(|note| note.entry.is_some()) {
-        let entries = session.read()?.entries;
+        let entries = session.read_transcript()?.entries;
         numbers.extend(entries.iter().enumerate().map(|(number, entry)| (entry.entry_id, number)));
     }
     let number = |note: &&Note| note.entry.and_then(|entry| numbers.get(&entry));

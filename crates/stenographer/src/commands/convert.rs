@@ -37,7 +37,7 @@ pub(crate) fn run(
         match SessionPath::from_name(&env.cwd, &args.input) {
             Some(place) => {
                 let PicturedTranscript { transcript, pictures } = place.read_pictured()?;
-                PicturedTranscript { transcript: devflow::give_back(transcript), pictures }
+                PicturedTranscript { transcript: devflow::restore_original(transcript), pictures }
             }
             None => SessionStore::new(env).transcript_with_pictures(&args.input)?,
         };

@@ -8,9 +8,9 @@ mod svg;
 
 use std::path::{Path, PathBuf};
 
-use steno_core::cost::charge::{Charges, Mode};
-use steno_core::cost::report::By;
-use steno_core::index::Filter;
+use steno_core::cost::charge::{ChargeTable, CostMode};
+use steno_core::cost::report::GroupBy;
+use steno_core::index::EntryFilter;
 
 use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
@@ -85,10 +85,10 @@ enum CostSource {
 
 /// Charges, the cost of each, and the selection.
 pub(crate) struct PricedCharges {
-    pub(crate) charges: Charges,
+    pub(crate) charges: ChargeTable,
     pub(crate) costs: Vec<Option<f64>>,
     /// Selects the charges to add up.
-    pub(crate) filter: Filter,
+    pub(crate) filter: EntryFilter,
 }
 
 /// The arguments of a report and its charges.
@@ -117,7 +117,7 @@ pub(crate) fn run(
     } else {
         charge_source::from_index(ui, &env, &args.scope)?
     };
-    let costs = charges.costs(&prices, args.mode.into());
+    let costs = charges.charge_costs(&prices, args.mode.into());
     let priced = PricedCharges { charges, costs, filter };
     let report = CostReport { env: &env, args, priced: &priced };
     match args.by.group_key() {
@@ -128,32 +128,32 @@ pub(crate) fn run(
 }
 
 impl CostGrouping {
-    fn group_key(self) -> Option<By> {
+    fn group_key(self) -> Option<GroupBy> {
         Some(match self {
-            CostGrouping::Day => By::Day,
-            CostGrouping::Week => By::Week,
-            CostGrouping::Month => By::Month,
-            CostGrouping::Session => By::Session,
-            CostGrouping::Project => By::Project,
-            CostGrouping::Agent => By::Agent,
-            CostGrouping::Model => By::Model,
-            CostGrouping::Thread => By::Thread,
+            CostGrouping::Day => GroupBy::Day,
+            CostGrouping::Week => GroupBy::Week,
+            CostGrouping::Month => GroupBy::Month,
+            CostGrouping::Session => GroupBy::Session,
+            CostGrouping::Project => GroupBy::Project,
+            CostGrouping::Agent => GroupBy::Agent,
+            CostGrouping::Model => GroupBy::Model,
+            CostGrouping::Thread => GroupBy::Thread,
             CostGrouping::Block => return None,
         })
     }
 
     /// Noun for the key.
     fn noun(self) -> &'static str {
-        self.group_key().map_or("block", By::name)
+        self.group_key().map_or("block", GroupBy::name)
     }
 }
 
-impl From<CostSource> for Mode {
+impl From<CostSource> for CostMode {
     fn from(source: CostSource) -> Self {
         match source {
-            CostSource::Auto => Mode::Auto,
-            CostSource::Calculate => Mode::Calculate,
-            CostSource::Stated => Mode::Stated,
+            CostSource::Auto => CostMode::Auto,
+            CostSource::Calculate => CostMode::Calculate,
+            CostSource::Stated => CostMode::Reported,
         }
     }
 }

@@ -2,11 +2,11 @@
 
 mod side_by_side;
 
-use steno_core::compare::text::rows;
-use steno_core::compare::{Step, compare, facts};
-use steno_core::format::devflow::{self, Run};
-use steno_core::view::answer;
-use steno_core::view::answer::diff::Pair;
+use steno_core::compare::text_diff::pair_lines;
+use steno_core::compare::{EntryChange, compare_entries, facts};
+use steno_core::format::devflow::{self, DevflowRun};
+use steno_core::view::json_rows;
+use steno_core::view::json_rows::diff::EntryPair;
 use steno_core::{Entry, Timestamp, Transcript};
 
 use self::side_by_side::{LinePair, SideBySidePrinter};
@@ -64,19 +64,20 @@ pub(crate) fn run(
     let (a, b) = (read(&args.a)?, read(&args.b)?);
     ui.report_problems(&a.problems);
     ui.report_problems(&b.problems);
-    let steps = compare(&a.entries, &b.entries);
+    let steps = compare_entries(&a.entries, &b.entries);
     if args.style == DiffStyle::Devflow {
-        let text = devflow::diff(&Run::from(&a), &Run::from(&b), env.clock.now());
+        let text =
+            devflow::diff_runs(&DevflowRun::from(&a), &DevflowRun::from(&b), env.clock.now());
         ui.transcript_text(&text)?;
     } else if args.json {
-        for object in answer::diff::objects(&a, &b, &steps) {
+        for object in json_rows::diff::diff_objects(&a, &b, &steps) {
             serde_json::to_writer(ui.out(), &object)?;
             writeln!(ui.out())?;
         }
     } else {
         print_side_by_side(ui, env, &ComparedSessions { a: &a, b: &b, steps: &steps })?;
     }
-    let is_same = steps.iter().all(|step| matches!(step, Step::Same(..)));
+    let is_same = steps.iter().all(|step| matches!(step, EntryChange::Same(..)));
     Ok(match is_same {
         _ if !a.problems.is_empty() || !b.problems.is_empty() => CommandExit::Usage,
         true => CommandExit::Done,
@@ -88,7 +89,7 @@ pub(crate) fn run(
 struct ComparedSessions<'a> {
     a: &'a Transcript,
     b: &'a Transcript,
-    steps: &'a [Step],
+    steps: &'a [EntryChange],
 }
 
 fn print_side_by_side(
@@ -100,17 +101,17 @@ fn print_side_by_side(
     let width = if ui.is_terminal() { ui.width() } else { DEFAULT_WIDTH };
     let mut sides = SideBySidePrinter::new(ui, width);
     let clock = |at: Timestamp| at.in_zone(&env.zone).date_and_clock();
-    for fact in facts::of(&a.session, &b.session, &clock) {
+    for fact in facts::compare_facts(&a.session, &b.session, &clock) {
         sides.print_fact(&fact)?;
     }
     let mut same_count = 0;
     for step in steps {
-        if let Step::Same(..) = step {
+        if let EntryChange::Same(..) = step {
             same_count += 1;
             continue;
         }
         print_same_count(&mut sides, std::mem::take(&mut same_count))?;
-        print_pair(&mut sides, &Pair::of(step, &a.entries, &b.entries))?;
+        print_pair(&mut sides, &EntryPair::from_change(step, &a.entries, &b.entries))?;
     }
     print_same_count(&mut sides, same_count)
 }
@@ -127,9 +128,9 @@ fn print_same_count(
 }
 
 /// Prints a pair of entries, or one without a counterpart.
-fn print_pair(sides: &mut SideBySidePrinter<'_>, pair: &Pair<'_>) -> Result<(), CommandError> {
+fn print_pair(sides: &mut SideBySidePrinter<'_>, pair: &EntryPair<'_>) -> Result<(), CommandError> {
     let texts = pair.texts();
-    let rows = rows(&texts[0], &texts[1]);
+    let rows = pair_lines(&texts[0], &texts[1]);
     sides.print_headings(
         pair.a.map(|(at, entry)| entry_title(at, entry)),
         pair.b.map(|(at, entry)| entry_title(at, entry)),

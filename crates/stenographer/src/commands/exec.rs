@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use steno_core::vault::AgentName;
-use steno_core::vault::record::Closing;
-use steno_core::{SessionId, Status};
+use steno_core::vault::record::RecordingClosing;
+use steno_core::{SessionId, SessionStatus};
 use steno_gateway::{ForwardProxy, Upstreams};
 
 use self::proxied::ProxiedLaunch;
@@ -191,11 +191,17 @@ fn report_recording(ui: &mut Ui, recorded: &RecordedTraffic, plan: &LaunchPlan) 
     }
 }
 
-fn closing_status(ended: &std::io::Result<ExitStatus>) -> Closing {
+fn closing_status(ended: &std::io::Result<ExitStatus>) -> RecordingClosing {
     match ended {
-        Ok(status) if status.success() => Closing { status: Status::Completed, reason: None },
-        Ok(status) => Closing { status: Status::Failed, reason: Some(status.to_string()) },
-        Err(error) => Closing { status: Status::Failed, reason: Some(error.to_string()) },
+        Ok(status) if status.success() => {
+            RecordingClosing { status: SessionStatus::Completed, reason: None }
+        }
+        Ok(status) => {
+            RecordingClosing { status: SessionStatus::Failed, reason: Some(status.to_string()) }
+        }
+        Err(error) => {
+            RecordingClosing { status: SessionStatus::Failed, reason: Some(error.to_string()) }
+        }
     }
 }
 

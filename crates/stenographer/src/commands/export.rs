@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use steno_core::durable;
-use steno_core::view::redact::Redactor;
+use steno_core::view::redaction::SecretRedactor;
 use steno_web::export::{SessionExport as Page, render_index};
 
 use crate::error::{CommandError, CommandExit};
@@ -44,7 +44,7 @@ pub(crate) fn run(
     if args.site.is_some() && args.format != ExportFormat::Html {
         return Err(CommandError::usage("--site needs --format html").hint("add --format html"));
     }
-    let mut exporting = SessionExporter { env, args, redactor: Redactor::default() };
+    let mut exporting = SessionExporter { env, args, redactor: SecretRedactor::default() };
     match &args.site {
         Some(dir) => exporting.write_site(ui, &env.cwd.join(dir))?,
         None => exporting.write_files(ui)?,
@@ -59,7 +59,7 @@ pub(crate) fn run(
 struct SessionExporter<'a> {
     env: &'a ProcessEnvironment,
     args: &'a Args,
-    redactor: Redactor,
+    redactor: SecretRedactor,
 }
 
 impl SessionExporter<'_> {
@@ -88,7 +88,7 @@ impl SessionExporter<'_> {
         let named = self.args.sessions.iter().map(|name| store.find_session(name));
         let mut sessions = named.collect::<Result<Vec<_>, _>>()?;
         if self.args.sessions.is_empty() {
-            sessions = store.vault.sessions()?;
+            sessions = store.vault.list_sessions()?;
         }
         let mut listed = Vec::new();
         for session in &sessions {
@@ -118,7 +118,7 @@ impl SessionExporter<'_> {
     ) -> PicturedTranscript {
         ui.report_problems(&pictured.transcript.problems);
         if self.args.format.is_shared() && !self.args.no_redact {
-            self.redactor.transcript(&mut pictured.transcript);
+            self.redactor.redact_transcript(&mut pictured.transcript);
         }
         pictured
     }

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use steno_core::vault::AgentName;
-use steno_core::vault::record::Closing;
-use steno_core::{SessionId, Status};
+use steno_core::vault::record::RecordingClosing;
+use steno_core::{SessionId, SessionStatus};
 use steno_gateway::{Upstream, Upstreams};
 
 use crate::byte_size::ByteSize;
@@ -84,7 +84,8 @@ pub(crate) fn run(
     while let Ok(GatewayEvent::Recording(change)) = gateway.events.1.recv() {
         recording_gateway::report_change(ui, &change);
     }
-    let recorded = gateway.finish(ui, &Closing { status: Status::Completed, reason: None });
+    let recorded =
+        gateway.finish(ui, &RecordingClosing { status: SessionStatus::Completed, reason: None });
     if !recorded.is_closed {
         return Ok(CommandExit::Failed);
     }

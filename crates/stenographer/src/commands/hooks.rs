@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
-use steno_core::agent::places::settings;
+use steno_core::agent::session_locations::settings_folders;
 
 use crate::error::{CommandError, CommandExit};
 use crate::hooks::hook_log::HookLog;
@@ -106,7 +106,7 @@ fn select_settings(env: &ProcessEnvironment, action: &HooksAction) -> Vec<AgentS
     let names = action.selection();
     let is_listed = matches!(action, HooksAction::Status(_));
     let mut found = Vec::new();
-    for agent_settings in settings(&env.home, &ProcessEnvironment::variable) {
+    for agent_settings in settings_folders(&env.home, &ProcessEnvironment::variable) {
         let agent = HOOKED_AGENTS.iter().find(|agent| agent.name == agent_settings.agent);
         let is_named = names.agents.iter().any(|name| name == agent_settings.agent);
         let is_installed = agent_settings.path.is_dir();

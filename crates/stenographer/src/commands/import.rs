@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use steno_core::durable::OnPath;
-use steno_core::format::{self, Found};
+use steno_core::format::{self, FoundSession};
 
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
@@ -56,8 +56,8 @@ struct ImportRun<'a> {
 impl ImportRun<'_> {
     fn import_path(&mut self, path: &Path) -> Result<(), CommandError> {
         let path = path.canonicalize().on("open", path)?;
-        let look = format::look(&path)?;
-        let found = look.found;
+        let look = format::find_sessions_and_failures(&path)?;
+        let found = look.sessions;
         if found.is_empty() && look.failures.is_empty() {
             return Err(unknown_format_error(&path));
         }
@@ -73,7 +73,7 @@ impl ImportRun<'_> {
         Ok(())
     }
 
-    fn import_session(&mut self, found: &Found) -> Result<(), CommandError> {
+    fn import_session(&mut self, found: &FoundSession) -> Result<(), CommandError> {
         let imported = self.importer.import(found)?;
         // A printed id is an acknowledgement, so the session must be durable.
         self.importer.commit()?;

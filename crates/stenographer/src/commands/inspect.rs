@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use steno_core::format;
-use steno_core::inspect::{Inspection, Total, inspect_all};
+use steno_core::inspect::{InspectionTotal, SessionInspection, inspect_with_subagents};
 
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
@@ -71,23 +71,23 @@ fn print_json(ui: &mut Ui, row: &impl Serialize) -> Result<(), CommandError> {
 /// Rows, total and failures so far.
 #[derive(Default)]
 struct InspectionResults {
-    rows: Vec<Inspection>,
-    total: Total,
+    rows: Vec<SessionInspection>,
+    total: InspectionTotal,
     failures: Vec<CommandError>,
 }
 
 impl InspectionResults {
     /// Counts the sessions at a path; a session that cannot be read becomes a failure.
     fn count_path(&mut self, path: &Path) -> Result<(), CommandError> {
-        let look = format::look(path)?;
-        if look.found.is_empty() && look.failures.is_empty() {
+        let look = format::find_sessions_and_failures(path)?;
+        if look.sessions.is_empty() && look.failures.is_empty() {
             return Err(unknown_format_error(path));
         }
         self.failures.extend(look.failures.into_iter().map(CommandError::from));
-        for found in &look.found {
-            match inspect_all(found) {
+        for found in &look.sessions {
+            match inspect_with_subagents(found) {
                 Ok(mut rows) => {
-                    rows.iter_mut().for_each(|row| self.total.add(row));
+                    rows.iter_mut().for_each(|row| self.total.add_inspection(row));
                     self.rows.extend(rows);
                 }
                 Err(error) => self.failures.push(error.into()),
@@ -97,7 +97,7 @@ impl InspectionResults {
     }
 }
 
-fn build_table(rows: &[Inspection], total: Option<&Total>) -> TextTable<7> {
+fn build_table(rows: &[SessionInspection], total: Option<&InspectionTotal>) -> TextTable<7> {
     let mut table =
         TextTable::new(["AGENT", "PROMPTS", "ANSWERS", "CALLS", "TOKENS IN", "OUT", "PATH"]);
     for row in rows {
@@ -111,7 +111,7 @@ fn build_table(rows: &[Inspection], total: Option<&Total>) -> TextTable<7> {
             row.user_prompts.to_string(),
             row.assistant_messages.to_string(),
             row.tool_calls.to_string(),
-            row.tokens.prompt().to_string(),
+            row.tokens.prompt_tokens().to_string(),
             row.tokens.output.to_string(),
             format!("{}{bad}", row.path.display()),
         ]);
@@ -123,9 +123,9 @@ fn build_table(rows: &[Inspection], total: Option<&Total>) -> TextTable<7> {
             String::new(),
             String::new(),
             String::new(),
-            tokens.prompt().to_string(),
+            tokens.prompt_tokens().to_string(),
             tokens.output.to_string(),
-            format!("{} more repeated", repeated.prompt() + repeated.output),
+            format!("{} more repeated", repeated.prompt_tokens() + repeated.output),
         ]);
     }
     table

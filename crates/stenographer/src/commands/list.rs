@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
-use steno_core::index::{Heading, Index, IndexError, Listed};
+use steno_core::index::{Index, IndexError, ListedSession, SessionHeading};
 use steno_core::thread;
-use steno_core::view::answer::SessionRow;
-use steno_core::{Session, SessionId, Status, Timestamp};
+use steno_core::view::json_rows::SessionRow;
+use steno_core::{Session, SessionId, SessionStatus, Timestamp};
 
 use super::thread::list::ThreadFilter;
 use crate::error::{CommandError, CommandExit};
@@ -36,9 +36,9 @@ pub(crate) struct Args {
         long,
         value_name = "STATUS",
         requires = "threads",
-        value_parser = word_parser::<thread::Status>(thread::Status::WORDS)
+        value_parser = word_parser::<thread::ThreadStatus>(thread::ThreadStatus::WORDS)
     )]
-    status: Option<thread::Status>,
+    status: Option<thread::ThreadStatus>,
     /// Project of the threads [default: this folder, or the nearest above that has threads].
     #[arg(long, value_name = "DIR", requires = "threads")]
     project: Option<PathBuf>,
@@ -96,7 +96,11 @@ struct JsonListing {
 }
 
 impl JsonListing {
-    fn add(&mut self, store: &SessionStore, Listed { session, trouble }: Listed) {
+    fn add(
+        &mut self,
+        store: &SessionStore,
+        ListedSession { session, problem: trouble }: ListedSession,
+    ) {
         let is_unreadable = session.totals.entries == 0;
         if let Some(reason) = trouble {
             self.unreadable.push((session.id.clone(), reason));
@@ -110,7 +114,7 @@ impl JsonListing {
             self.hidden += 1;
             return;
         }
-        match serde_json::to_writer(&mut self.lines, &SessionRow::of(&session)) {
+        match serde_json::to_writer(&mut self.lines, &SessionRow::from_session(&session)) {
             Ok(()) => self.lines.push(b'\n'),
             Err(error) => self.write_error = Some(error),
         }
@@ -145,7 +149,7 @@ fn print_list(
         let shown = match args.limit {
             _ if !is_terminal => usize::MAX,
             Some(limit) => distinct_length_among_newest(index, agent, limit)?,
-            None => distinct_length(index.like("")?),
+            None => distinct_length(index.find_by_prefix("")?),
         };
         list_enough(args.limit, |limit| {
             let mut listing = SessionTable::new(env, store, shown);
@@ -197,15 +201,15 @@ impl<'a> SessionTable<'a> {
         Self { store, zone, this_year, id_length, table, is_empty, with_empty, hidden, unreadable }
     }
 
-    fn add(&mut self, mut heading: Heading) {
-        if let Some(reason) = heading.trouble.take() {
+    fn add(&mut self, mut heading: SessionHeading) {
+        if let Some(reason) = heading.problem.take() {
             self.unreadable.push((heading.id.clone(), reason));
             if heading.entries == 0 {
                 return;
             }
         }
         refresh_heading(self.store, &mut heading);
-        let Heading { agent, id, entries, .. } = &heading;
+        let SessionHeading { agent, id, entries, .. } = &heading;
         if !self.with_empty && self.store.vault.is_empty_recording(agent, id, *entries) {
             self.hidden += 1;
             return;
@@ -229,12 +233,12 @@ fn report_unreadable(ui: &mut Ui, id: &SessionId, reason: &str) -> CommandExit {
     CommandExit::Failed
 }
 
-fn refresh_heading(store: &SessionStore, heading: &mut Heading) {
-    if heading.status != Status::Running {
+fn refresh_heading(store: &SessionStore, heading: &mut SessionHeading) {
+    if heading.status != SessionStatus::Running {
         return;
     }
     let mut session = Session::new(heading.id.clone(), heading.agent.clone());
-    session.status = Status::Running;
+    session.status = SessionStatus::Running;
     session.totals.entries = heading.entries;
     session.title = heading.title.take();
     session.started = heading.started;
@@ -245,13 +249,13 @@ fn refresh_heading(store: &SessionStore, heading: &mut Heading) {
 
 /// Reads a running session again, as it may have ended since it was indexed.
 pub(crate) fn refresh_running_session(store: &SessionStore, session: Session) -> Session {
-    if session.status != Status::Running {
+    if session.status != SessionStatus::Running {
         return session;
     }
     let Ok(agent) = session.agent.parse() else { return session };
-    let dir = store.vault.session(&agent, &session.id);
+    let dir = store.vault.session_dir(&agent, &session.id);
     let recorded = dir.is_imported().is_ok_and(|imported| !imported);
-    let now = recorded.then(|| dir.read().ok()).flatten();
+    let now = recorded.then(|| dir.read_transcript().ok()).flatten();
     now.map_or(session, |transcript| transcript.session)
 }
 

@@ -7,11 +7,11 @@ use std::io::{self, BufRead, BufReader, Stdin};
 use std::path::{Path, PathBuf};
 
 use steno_core::format::openai;
-use steno_core::lines::{Line, Lines};
-use steno_core::vault::record::{Closing, Opening};
-use steno_core::vault::recorder::{Recorded, Recorder};
+use steno_core::lines::{InputLine, LineReader};
+use steno_core::vault::record::{RecordingClosing, RecordingOpening};
+use steno_core::vault::recorder::{KeptRecord, Recorder};
 use steno_core::vault::{AgentName, SessionDir};
-use steno_core::{Problem, SessionId, Status};
+use steno_core::{Problem, SessionId, SessionStatus};
 
 use crate::error::{CommandError, CommandExit};
 use crate::indexer::Indexer;
@@ -67,10 +67,10 @@ pub(crate) fn run(
     let mut indexer = Indexer::new(&env.store);
     let marker = indexer.mark(&dir);
     let recorder = Recorder::open(dir.clone(), &opening, env.clock.clone())?;
-    if recorder.cut() > 0 {
+    if recorder.bytes_cut() > 0 {
         ui.warning(format_args!(
             "removed {} bytes of an incomplete record that a killed recorder left",
-            recorder.cut()
+            recorder.bytes_cut()
         ));
     }
     let recording = StdinRecording {
@@ -82,7 +82,7 @@ pub(crate) fn run(
         exit: CommandExit::Done,
     };
     let exit = recording.run(input)?;
-    recorder.close(&Closing { status: Status::Completed, reason: None })?;
+    recorder.close(&RecordingClosing { status: SessionStatus::Completed, reason: None })?;
     indexer.add_from_vault(&dir, marker);
     if let Err(error) = indexer.flush() {
         ui.warning(format_args!("recorded, but not yet in the index: {}", error.error));
@@ -93,15 +93,15 @@ pub(crate) fn run(
     Ok(exit)
 }
 
-fn session_opening(env: &ProcessEnvironment, args: &Args, dir: &SessionDir) -> Opening {
+fn session_opening(env: &ProcessEnvironment, args: &Args, dir: &SessionDir) -> RecordingOpening {
     let project = match &args.project {
         Some(project) => Some(env.cwd.join(project)),
         None => (!dir.exists()).then(|| env.cwd.clone()),
     };
-    Opening {
+    RecordingOpening {
         agent: dir.agent().to_owned(),
         project: project.map(|project| project.to_string_lossy().into_owned()),
-        ..Opening::default()
+        ..RecordingOpening::default()
     }
 }
 
@@ -117,17 +117,17 @@ struct StdinRecording<'a> {
 }
 
 /// Lines of standard input.
-type InputLines = Lines<BufReader<Stdin>>;
+type InputLines = LineReader<BufReader<Stdin>>;
 
 impl StdinRecording<'_> {
     fn run(mut self, input: BufReader<Stdin>) -> Result<CommandExit, CommandError> {
-        let mut lines = Lines::new(input);
-        if let Some(first) = lines.read()? {
+        let mut lines = LineReader::new(input);
+        if let Some(first) = lines.read_line()? {
             for line in pretty_document::read_document(first, &mut lines)? {
                 self.record_line(&line, &lines)?;
             }
         }
-        while let Some(line) = lines.read()? {
+        while let Some(line) = lines.read_line()? {
             self.record_line(&line, &lines)?;
         }
         self.commit()?;
@@ -135,21 +135,25 @@ impl StdinRecording<'_> {
     }
 
     /// Records a line; reports parse errors and unknown fields.
-    fn record_line(&mut self, line: &Line, lines: &InputLines) -> Result<(), CommandError> {
+    fn record_line(&mut self, line: &InputLine, lines: &InputLines) -> Result<(), CommandError> {
         if let Some(recorded) = self.append_line(line)? {
             match recorded.entries {
                 Ok(entries) => {
                     for name in openai::unknown_fields(&entries) {
                         if self.reported_fields.insert(name.to_owned()) {
                             let reason = openai::unknown_field_reason(name);
-                            self.ui.warning(Problem::at(Path::new("<stdin>"), line.number, reason));
+                            self.ui.warning(Problem::at_line(
+                                Path::new("<stdin>"),
+                                line.number,
+                                reason,
+                            ));
                         }
                     }
                     self.unacknowledged.extend(entries.iter().map(|entry| entry.sequence));
                 }
-                Err(_) if line.continues => {}
+                Err(_) if line.is_continuation => {}
                 Err(error) => {
-                    self.ui.warning(Problem::at(Path::new("<stdin>"), line.number, error));
+                    self.ui.warning(Problem::at_line(Path::new("<stdin>"), line.number, error));
                     self.exit = CommandExit::Failed;
                 }
             }
@@ -161,16 +165,16 @@ impl StdinRecording<'_> {
         Ok(())
     }
 
-    fn append_line(&self, line: &Line) -> Result<Option<Recorded>, CommandError> {
+    fn append_line(&self, line: &InputLine) -> Result<Option<KeptRecord>, CommandError> {
         if !line.is_whole() {
             return Ok(Some(
-                self.recorder.append_bad(&line.bytes, "line too long to be a record")?,
+                self.recorder.append_bad_bytes(&line.bytes, "line too long to be a record")?,
             ));
         }
         if line.bytes.trim_ascii().is_empty() {
             return Ok(None);
         }
-        Ok(Some(self.recorder.append(&line.bytes)?))
+        Ok(Some(self.recorder.append_line(&line.bytes)?))
     }
 
     fn commit(&mut self) -> Result<(), CommandError> {

@@ -19,7 +19,7 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     _args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let index = Index::anew(&env.store, None)?;
+    let index = Index::rebuild(&env.store, None)?;
     let store = SessionStore::new(env);
     let taken = store.update_index(ui, &index)?;
     ui.status(format_args!("{} indexed", count_noun(taken as u64, "session")));

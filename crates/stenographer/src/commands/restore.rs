@@ -49,7 +49,7 @@ pub(crate) fn run(
     let to = args.to.as_ref().map(|to| env.cwd.join(to));
     let targets = session.restore_targets(to.as_deref(), args.earlier).map_err(add_restore_hint)?;
     let find_projects =
-        || Ok(session.read()?.session.project.into_iter().map(PathBuf::from).collect());
+        || Ok(session.read_transcript()?.session.project.into_iter().map(PathBuf::from).collect());
     let permission = WritePermission::new(env, &session, &find_projects);
     match &to {
         Some(_) => permission.check_protected(&targets)?,
@@ -66,11 +66,11 @@ pub(crate) fn run(
             let (path, backup) = (file.path.display(), backup.display());
             ui.status(format_args!("saved the previous {path} as {backup}"));
         }
-        if !file.written {
+        if !file.was_written {
             ui.status(format_args!("{} is up to date", file.path.display()));
         }
     }
-    ui.report_problems(&session.faults()?);
+    ui.report_problems(&session.find_faults()?);
     Ok(CommandExit::Done)
 }
 

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use steno_core::Transcript;
-use steno_core::agent::resume::{Move, PlaceError, Resume};
+use steno_core::agent::resume::{ResumeCommand, ResumeLocationError, SessionFolderMove};
 use steno_core::vault::SessionDir;
-use steno_core::vault::original::Original;
+use steno_core::vault::original_file::OriginalFile;
 use steno_core::vault::restore::RestoreError;
 
 use super::run::RunOptions;
@@ -127,26 +127,26 @@ fn plan_and_prepare(
     session: SessionDir,
     project: Option<&Path>,
     prepare: impl FnOnce(&ResumePlan<'_>) -> Result<(), CommandError>,
-) -> Result<ResumeCommand, CommandError> {
-    let resume =
-        Resume::of(session.agent()).ok_or_else(|| no_resume_command_error(session.agent()))?;
+) -> Result<AgentCommandLine, CommandError> {
+    let resume = ResumeCommand::for_agent(session.agent())
+        .ok_or_else(|| no_resume_command_error(session.agent()))?;
     if !session.is_imported()? {
         return Err(RestoreError::Recorded.into());
     }
-    let transcript = session.read()?;
+    let transcript = session.read_transcript()?;
     let folder = match project {
         Some(named) => project_folder::resolve_folder(&env.cwd.join(named))?,
         None => project_folder::session_folder(env, &transcript.session, resume.needs_folder())?,
     };
     let from = transcript.session.project.as_deref().map(Path::new);
-    let plan = ResumePlan { env, session, resume, moved: Move { from, to: &folder } };
+    let plan = ResumePlan { env, session, resume, moved: SessionFolderMove { from, to: &folder } };
     let line = plan.command_line(&transcript)?;
     prepare(&plan)?;
     Ok(line)
 }
 
 fn no_resume_command_error(agent: &str) -> CommandError {
-    let agents: Vec<&str> = Resume::agents().collect();
+    let agents: Vec<&str> = ResumeCommand::agents().collect();
     CommandError::user(format!("{agent} has no command to resume a session"))
         .hint(format!("agents with such a command: {}", agents.join(", ")))
 }
@@ -155,45 +155,49 @@ fn no_resume_command_error(agent: &str) -> CommandError {
 struct ResumePlan<'a> {
     env: &'a ProcessEnvironment,
     session: SessionDir,
-    resume: &'static Resume,
-    moved: Move<'a>,
+    resume: &'static ResumeCommand,
+    moved: SessionFolderMove<'a>,
 }
 
 impl ResumePlan<'_> {
-    fn command_line(&self, transcript: &Transcript) -> Result<ResumeCommand, CommandError> {
+    fn command_line(&self, transcript: &Transcript) -> Result<AgentCommandLine, CommandError> {
         let id = transcript.session.native_id.as_deref().unwrap_or(self.session.id().as_str());
-        let file = self.find_target(&self.session.bundle()?.root)?;
+        let file = self.find_target(&self.session.kept_bundle()?.root)?;
         let program = self.resume.program;
         let arguments = self
             .resume
             .arguments(id, &file)
             .ok_or_else(|| CommandError::user(format!("not a session id of {program}: {id:?}")))?;
-        Ok(ResumeCommand { folder: self.moved.to.to_owned(), program, arguments })
+        Ok(AgentCommandLine { folder: self.moved.to.to_owned(), program, arguments })
     }
 
     fn find_target(&self, file: &Path) -> Result<PathBuf, CommandError> {
-        self.resume.place(file, self.moved).map_err(|error| {
+        self.resume.locate_file(file, self.moved).map_err(|error| {
             let hint = match &error {
-                PlaceError::New { .. } => format!("start `{}` there once", self.resume.program),
-                PlaceError::Own { from, .. } if from.is_dir() => "leave out --project".to_owned(),
-                PlaceError::Own { from, .. } => {
+                ResumeLocationError::NoSessionsYet { .. } => {
+                    format!("start `{}` there once", self.resume.program)
+                }
+                ResumeLocationError::OtherFolder { from, .. } if from.is_dir() => {
+                    "leave out --project".to_owned()
+                }
+                ResumeLocationError::OtherFolder { from, .. } => {
                     let [to, from] =
                         [self.moved.to, from].map(|path| quote_for_shell(&path.to_string_lossy()));
                     format!("link the old path: ln -s {to} {from}")
                 }
-                PlaceError::Elsewhere(_) => return CommandError::user(error),
+                ResumeLocationError::FolderNotInPath(_) => return CommandError::user(error),
             };
             CommandError::user(error).hint(hint)
         })
     }
 
     /// Returns the session's files that are missing where the agent expects them.
-    fn find_missing_files(&self) -> Result<Vec<(Original, PathBuf)>, CommandError> {
-        if self.session.is_only_told()? {
-            return Err(RestoreError::OnlyTold.into());
+    fn find_missing_files(&self) -> Result<Vec<(OriginalFile, PathBuf)>, CommandError> {
+        if self.session.has_only_excerpts()? {
+            return Err(RestoreError::OnlyExcerpts.into());
         }
         let mut missing = Vec::new();
-        for file in self.session.originals()? {
+        for file in self.session.original_files()? {
             let target = self.find_target(&file.path)?;
             if !file.is_missing_at(&target).map_err(|error| self.add_sync_hint(error))? {
                 continue;
@@ -239,7 +243,7 @@ impl ResumePlan<'_> {
         let permission = WritePermission::new(self.env, &self.session, &find_projects);
         permission.check_targets(ui, &targets)?;
         for (file, target) in missing {
-            file.put_at(&target).map_err(|error| self.add_sync_hint(error))?;
+            file.write_to(&target).map_err(|error| self.add_sync_hint(error))?;
             ui.status(format_args!("restored {}", target.display()));
         }
         Ok(())
@@ -247,13 +251,13 @@ impl ResumePlan<'_> {
 }
 
 /// A program with its arguments and working folder.
-struct ResumeCommand {
+struct AgentCommandLine {
     folder: PathBuf,
     program: &'static str,
     arguments: Vec<String>,
 }
 
-impl std::fmt::Display for ResumeCommand {
+impl std::fmt::Display for AgentCommandLine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "cd {} && {}", quote_for_shell(&self.folder.to_string_lossy()), self.program)?;
         self.arguments.iter().try_for_each(|argument| write!(f, " {}", quote_for_shell(argument)))
@@ -270,7 +274,7 @@ fn quote_for_shell(text: &str) -> String {
 }
 
 /// Replaces this process with the agent; on other systems than Unix, waits for it.
-fn exec_agent(line: ResumeCommand) -> Result<CommandExit, CommandError> {
+fn exec_agent(line: AgentCommandLine) -> Result<CommandExit, CommandError> {
     let mut command = Command::new(line.program);
     command.args(&line.arguments).current_dir(&line.folder).env("PWD", &line.folder);
     let error = match exec_command(&mut command) {

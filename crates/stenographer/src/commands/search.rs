@@ -1,9 +1,9 @@
 //! `steno search`: searches the text of all sessions.
 
 use steno_core::entry;
-use steno_core::index::mark::{Line, Shown};
-use steno_core::index::{Filter, Hit, Index, Order, Query, Search};
-use steno_core::view::answer::HitRow;
+use steno_core::index::match_lines::{LineLimits, MatchLine};
+use steno_core::index::{EntryFilter, Index, SearchHit, SearchOrder, SearchQuery, SearchRequest};
+use steno_core::view::json_rows::HitRow;
 
 use super::list::MIN_ID_CHARS;
 use crate::error::{CommandError, CommandExit};
@@ -71,19 +71,19 @@ pub(crate) fn run(
 ) -> Result<CommandExit, CommandError> {
     let query = parse_query(&args.query)?;
     let store = SessionStore::new(env);
-    let search = Search {
+    let search = SearchRequest {
         query: &query,
         filter: args.filter.to_index_filter(env, &store)?,
-        order: if args.sort == HitOrder::Time { Order::Time } else { Order::Relevance },
+        order: if args.sort == HitOrder::Time { SearchOrder::Time } else { SearchOrder::Relevance },
         limit: args.limit,
         now: env.clock.now(),
     };
     let (index, hits) = store.query_all(ui, |index| index.search(&search))?;
-    let shown = Shown { lines: 3, context: args.context };
+    let shown = LineLimits { max_lines: 3, context_lines: args.context };
     for (at, hit) in hits.iter().enumerate() {
-        let lines = query.lines(&hit.text, shown);
+        let lines = query.matching_lines(&hit.text, shown);
         if args.json {
-            serde_json::to_writer(ui.out(), &HitRow::of(hit, &lines))?;
+            serde_json::to_writer(ui.out(), &HitRow::from_hit(hit, &lines))?;
             writeln!(ui.out())?;
         } else {
             if at > 0 {
@@ -97,8 +97,8 @@ pub(crate) fn run(
 }
 
 /// Parses the query. Words that the shell split are joined; quotes within mark a phrase.
-fn parse_query(words: &[String]) -> Result<Query, CommandError> {
-    let query = Query::parse(&words.join(" "));
+fn parse_query(words: &[String]) -> Result<SearchQuery, CommandError> {
+    let query = SearchQuery::parse(&words.join(" "));
     query.map_err(|error| {
         CommandError::user(error).hint("words, \"a phrase\", -not, begin*, one OR other, /regex/")
     })
@@ -109,13 +109,13 @@ impl SearchFilter {
         &self,
         env: &ProcessEnvironment,
         store: &SessionStore,
-    ) -> Result<Filter, CommandError> {
+    ) -> Result<EntryFilter, CommandError> {
         store.check_agent(self.scope.agent.as_deref())?;
         let session = |name: &str| Ok(store.find_session(name)?.id().clone());
-        Ok(Filter {
+        Ok(EntryFilter {
             role: self.role.as_ref().map(|role| role.to_lowercase()),
             tool: self.tool.clone(),
-            errors: self.errors,
+            only_errors: self.errors,
             ..self.scope.to_filter(env, session)?
         })
     }
@@ -126,7 +126,7 @@ fn print_hit_heading(
     ui: &mut Ui,
     env: &ProcessEnvironment,
     index: &Index,
-    hit: &Hit,
+    hit: &SearchHit,
 ) -> Result<(), CommandError> {
     let name =
         if ui.is_terminal() { short_session_id(index, hit)? } else { hit.session.to_string() };
@@ -135,7 +135,7 @@ fn print_hit_heading(
         hit.time.map(|at| at.in_zone(&env.zone).wall().strftime("%Y-%m-%d %H:%M").to_string()),
     );
     words.push(hit.agent.clone());
-    if hit.source != entry::PRIMARY {
+    if hit.source != entry::PRIMARY_SOURCE {
         words.push(format!("[{}]", hit.source));
     }
     words.push(hit.heading());
@@ -147,7 +147,7 @@ fn print_hit_heading(
 }
 
 /// Prints a line; on a terminal with matches in bold.
-fn print_line(ui: &mut Ui, line: &Line) -> Result<(), CommandError> {
+fn print_line(ui: &mut Ui, line: &MatchLine) -> Result<(), CommandError> {
     if !ui.is_styled() {
         return Ok(ui.listing_text(&format!("  {}\n", line.text))?);
     }
@@ -163,7 +163,7 @@ fn print_line(ui: &mut Ui, line: &Line) -> Result<(), CommandError> {
 }
 
 /// Returns the shortest unique prefix of a session's id, at least [`MIN_ID_CHARS`] characters.
-fn short_session_id(index: &Index, hit: &Hit) -> Result<String, CommandError> {
+fn short_session_id(index: &Index, hit: &SearchHit) -> Result<String, CommandError> {
     let id = hit.session.as_str();
     let length = index.distinct_length(&hit.session)?.max(MIN_ID_CHARS).min(id.len());
     Ok(id[..length].to_owned())

@@ -101,7 +101,7 @@ fn resume_handler(env: &ProcessEnvironment) -> ResumeAction {
     let env = env.clone();
     Arc::new(move |agent, id| {
         let prepared = || -> Result<String, CommandError> {
-            let session = SessionStore::new(&env).vault.session(&agent.parse()?, &id.parse()?);
+            let session = SessionStore::new(&env).vault.session_dir(&agent.parse()?, &id.parse()?);
             resume::prepare_resume(&env, session)
         };
         prepared().map_err(|error| error.to_line())

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use steno_core::format::devflow::{Look, View};
+use steno_core::format::devflow::{RunView, RunViewStyle};
 use steno_core::format::{chibi, devflow, leslie, weakincentives};
 use steno_core::join::is_only_on_wire;
 use steno_core::vault::SessionDir;
 use steno_core::vault::notes::Note;
-use steno_core::view::answer::EntryRow;
-use steno_core::view::answer::exchange::ExchangeRow;
+use steno_core::view::json_rows::EntryRow;
+use steno_core::view::json_rows::exchange::ExchangeRow;
 use steno_core::{Entry, Role, Transcript};
 
 use crate::error::{CommandError, CommandExit};
@@ -90,7 +90,7 @@ pub(crate) fn run(
     let mut transcript =
         if args.wire { read_recorded(&store, name)? } else { store.transcript(name)? };
     ui.report_problems(&transcript.problems);
-    let noted = Note::of_session(&transcript.notes, &transcript.entries);
+    let noted = Note::for_session(&transcript.notes, &transcript.entries);
     let noted: Vec<Note> = noted.into_iter().cloned().collect();
     if let Some(number) = number {
         keep_around_hit(&mut transcript.entries, number, args)?;
@@ -101,7 +101,7 @@ pub(crate) fn run(
     select_entries(&mut transcript.entries, args)?;
     if args.json {
         for entry in &transcript.entries {
-            serde_json::to_writer(ui.out(), &EntryRow::of(entry, &transcript.notes))?;
+            serde_json::to_writer(ui.out(), &EntryRow::from_entry(entry, &transcript.notes))?;
             writeln!(ui.out())?;
         }
         return Ok(CommandExit::Done);
@@ -113,7 +113,7 @@ pub(crate) fn run(
 
 /// Reads the recorded traffic of a session.
 fn read_recorded(store: &SessionStore, name: &str) -> Result<Transcript, CommandError> {
-    Ok(find_recorded_session(store, name)?.read_recorded()?)
+    Ok(find_recorded_session(store, name)?.read_recording()?)
 }
 
 /// Finds a session with recorded traffic.
@@ -133,7 +133,7 @@ fn print_requests(
     name: &str,
 ) -> Result<CommandExit, CommandError> {
     let (mut count, mut failure) = (0, None);
-    find_recorded_session(store, name)?.each_exchange(&mut |exchange| {
+    find_recorded_session(store, name)?.for_each_exchange(&mut |exchange| {
         count += 1;
         let written = serde_json::to_writer(ui.out(), &ExchangeRow::new(&exchange));
         failure = failure.take().or(written.map_err(CommandError::from).err());
@@ -213,18 +213,18 @@ fn render_style(transcript: &Transcript, noted: &[Note], options: &RenderOptions
         (ShowStyle::Terminal, true) => terminal::render_summary(transcript, &env.zone, width),
         (ShowStyle::Weakincentives, _) => weakincentives::format_transcript(&transcript.entries),
         (ShowStyle::Devflow, summary) => {
-            let run = devflow::Run::from(transcript);
-            let view = View { run: &run, now: env.clock.now(), look: Look::default() };
-            if summary { view.summary() } else { view.full() }
+            let run = devflow::DevflowRun::from(transcript);
+            let view = RunView { run: &run, now: env.clock.now(), style: RunViewStyle::default() };
+            if summary { view.render_summary() } else { view.render_full() }
         }
         (ShowStyle::Leslie, _) => {
             let mut local = transcript.clone();
-            leslie::localize(&mut local, &env.zone);
-            leslie::render(&local)
+            leslie::localize_times(&mut local, &env.zone);
+            leslie::render_units(&local)
         }
         (ShowStyle::Chibi, _) => {
-            let lines = chibi::lines_of_transcript(transcript);
-            chibi::render_log(&lines, chibi::LogStyle::Documented, false)
+            let lines = chibi::lines_from_transcript(transcript);
+            chibi::render_log(&lines, chibi::ChibiLogStyle::Documented, false)
         }
     }
 }

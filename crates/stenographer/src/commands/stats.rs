@@ -5,13 +5,13 @@ mod days;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use steno_core::cost::charge::{Charges, Mode};
-use steno_core::cost::report::{By, Group, Row, Sum};
-use steno_core::index::{Activity, Index};
+use steno_core::cost::charge::{ChargeTable, CostMode};
+use steno_core::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
+use steno_core::index::{ActivityReport, Index};
 
 use self::days::ActiveDays;
 use super::cost::PricedCharges;
-use crate::amount::{bar, cost, curve, rounded, short};
+use crate::amount::{format_cost, format_count, render_bar, render_curve, round_for_json};
 use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
@@ -19,7 +19,7 @@ use crate::session_scope::SessionScope;
 use crate::session_store::SessionStore;
 use crate::text_table::fit_columns;
 use crate::ui::{Ui, count_noun};
-use steno_core::view::answer::cost::unpriced;
+use steno_core::view::json_rows::cost::unpriced_models;
 
 /// Show activity, models, tools and costs of all sessions.
 #[derive(Debug, clap::Args)]
@@ -39,10 +39,10 @@ pub(crate) struct Args {
 
 /// Everything on the page.
 struct StatsOverview {
-    charges: Charges,
-    total: Sum,
-    models: Vec<Row>,
-    activity: Activity,
+    charges: ChargeTable,
+    total: ChargeSum,
+    models: Vec<ReportRow>,
+    activity: ActivityReport,
     days: ActiveDays,
     agents: Vec<(String, u64)>,
     projects: Vec<(String, u64)>,
@@ -59,9 +59,9 @@ pub(crate) fn run(
     let store = SessionStore::new(&env);
     store.check_agent(args.scope.agent.as_deref())?;
     let filter = args.scope.to_filter(&env, |name| Ok(store.find_session(name)?.id().clone()))?;
-    let ask = |index: &Index| Ok((index.charges(&filter)?, index.activity(&filter)?));
+    let ask = |index: &Index| Ok((index.load_charges(&filter)?, index.count_activity(&filter)?));
     let (_, (charges, activity)) = store.query_all(ui, ask)?;
-    let costs = charges.costs(&prices, Mode::Auto);
+    let costs = charges.charge_costs(&prices, CostMode::Auto);
     let overview = StatsOverview::new(&env, PricedCharges { charges, costs, filter }, activity);
     if args.json {
         serde_json::to_writer(ui.out(), &overview.to_json(args.limit))?;
@@ -76,15 +76,15 @@ pub(crate) fn run(
 }
 
 impl StatsOverview {
-    fn new(env: &ProcessEnvironment, priced: PricedCharges, activity: Activity) -> Self {
+    fn new(env: &ProcessEnvironment, priced: PricedCharges, activity: ActivityReport) -> Self {
         let PricedCharges { charges, costs, filter } = priced;
-        let selected: Vec<usize> = charges.select(&filter).collect();
-        let total = charges.total(&costs, &selected);
-        let group = Group { by: By::Model, zone: &env.zone };
-        let mut models = charges.rows(&costs, &selected, &group);
+        let selected: Vec<usize> = charges.select_charges(&filter).collect();
+        let total = charges.sum_charges(&costs, &selected);
+        let group = ReportGroup { by: GroupBy::Model, zone: &env.zone };
+        let mut models = charges.report_rows(&costs, &selected, &group);
         models.retain(|row| !row.sum.tokens().is_empty());
-        let days = ActiveDays::new(env, &activity.quarters);
-        let named = |name: fn(&steno_core::index::Counted) -> Option<String>| {
+        let days = ActiveDays::new(env, &activity.quarter_hours);
+        let named = |name: fn(&steno_core::index::SessionActivity) -> Option<String>| {
             let mut counts: BTreeMap<String, u64> = BTreeMap::new();
             let names = activity.sessions.iter().filter_map(name);
             names.for_each(|name| *counts.entry(name).or_default() += 1);
@@ -110,7 +110,7 @@ impl StatsOverview {
             all.iter().take(limit).map(|(key, count)| json!({name: key, what: count})).collect()
         };
         let models = self.models.iter().take(limit).map(|row| {
-            json!({"model": row.key, "tokens": row.sum.tokens(), "cost": row.sum.cost().map(rounded)})
+            json!({"model": row.key, "tokens": row.sum.tokens(), "cost": row.sum.cost().map(round_for_json)})
         });
         let busiest = self.days.busiest_day();
         json!({
@@ -118,8 +118,8 @@ impl StatsOverview {
             "entries": self.entry_count(),
             "prompts": self.prompt_count(),
             "tokens": self.total.tokens(),
-            "cost": self.total.cost().map(rounded),
-            "unpriced": unpriced(&self.charges, &self.total),
+            "cost": self.total.cost().map(round_for_json),
+            "unpriced": unpriced_models(&self.charges, &self.total),
             "first_day": self.days.first_day().map(|day| day.to_string()),
             "last_day": self.days.last_day().map(|day| day.to_string()),
             "days": self.days.day_count(),
@@ -139,26 +139,26 @@ impl StatsOverview {
         let sessions = count_noun(self.activity.sessions.len() as u64, "session");
         let mut text = format!(
             "{sessions}, {} entries, {} prompts\n",
-            short(self.entry_count()),
-            short(self.prompt_count())
+            format_count(self.entry_count()),
+            format_count(self.prompt_count())
         );
         text.push_str(&format!(
             "tokens: {} in, {} cache written, {} cache read, {} out\ncost: {}\n",
-            short(tokens.input),
-            short(tokens.cache_write),
-            short(tokens.cache_read),
-            short(tokens.output),
-            cost(&self.total),
+            format_count(tokens.input),
+            format_count(tokens.cache_write),
+            format_count(tokens.cache_read),
+            format_count(tokens.output),
+            format_cost(&self.total),
         ));
         text.push_str(&self.render_times(ui));
         let amounts = |all: &[(String, u64)]| -> Vec<(String, String, f64)> {
             let amount =
-                |(name, count): &(String, u64)| (name.clone(), short(*count), *count as f64);
+                |(name, count): &(String, u64)| (name.clone(), format_count(*count), *count as f64);
             all.iter().map(amount).collect()
         };
-        let model = |row: &Row| {
+        let model = |row: &ReportRow| {
             let name = row.key.clone().unwrap_or_else(|| "unknown".to_owned());
-            (name, cost(&row.sum), row.sum.cost().unwrap_or(0.0))
+            (name, format_cost(&row.sum), row.sum.cost().unwrap_or(0.0))
         };
         let lists = [
             ("MODEL", self.models.iter().map(model).collect()),
@@ -183,14 +183,14 @@ impl StatsOverview {
             self.days.longest_streak(),
         );
         if let Some((day, entries)) = self.days.busiest_day() {
-            text.push_str(&format!("busiest day: {day} ({} entries)\n", short(entries)));
+            text.push_str(&format!("busiest day: {day} ({} entries)\n", format_count(entries)));
         }
         let hours = self.days.hours();
         let busiest =
             (0..24).max_by_key(|hour| (hours[*hour], std::cmp::Reverse(*hour))).unwrap_or(0);
         text.push_str(&format!("busiest hour: {busiest:02}:00"));
         if ui.is_terminal() {
-            let curve = curve(&hours.map(|count| count as f64));
+            let curve = render_curve(&hours.map(|count| count as f64));
             text.push_str(&format!("  00 {curve} 24"));
         }
         text.push('\n');
@@ -204,7 +204,11 @@ fn render_list(ui: &Ui, heading: &str, all: &[(String, String, f64)]) -> String 
     let mut text = format!("\n{heading}\n");
     for (name, amount, weight) in all {
         let name = fit_columns(&name.replace(['\n', '\t'], " "), 44);
-        let bar = if ui.is_terminal() && top > 0.0 { bar(weight / top, 16) } else { String::new() };
+        let bar = if ui.is_terminal() && top > 0.0 {
+            render_bar(weight / top, 16)
+        } else {
+            String::new()
+        };
         let gap = " ".repeat(46 - unicode_width::UnicodeWidthStr::width(name.as_str()));
         text.push_str(format!("{name}{gap}{amount:>12}  {bar}").trim_end());
         text.push('\n');

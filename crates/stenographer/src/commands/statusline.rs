@@ -5,13 +5,13 @@ mod payload;
 use std::io::{self, IsTerminal, Read};
 
 use jiff::civil::Time;
-use steno_core::cost::Prices;
-use steno_core::cost::block::Block;
-use steno_core::cost::charge::{Charges, Mode};
-use steno_core::index::Filter;
+use steno_core::cost::PriceTable;
+use steno_core::cost::billing_block::BillingBlock;
+use steno_core::cost::charge::{ChargeTable, CostMode};
+use steno_core::index::EntryFilter;
 
 use self::payload::StatuslinePayload;
-use crate::amount::{dollars, short};
+use crate::amount::{format_count, format_dollars};
 use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
@@ -38,7 +38,7 @@ struct IndexedCosts {
     /// Cost of all sessions since midnight.
     today: f64,
     /// The open block.
-    block: Option<Block>,
+    block: Option<BillingBlock>,
 }
 
 /// Runs the command.
@@ -66,20 +66,23 @@ impl IndexedCosts {
             return None;
         }
         // An index under rebuild has no data yet.
-        let index = SessionStore::new(env).index().ok().filter(|index| index.healed().is_none())?;
-        let charges = index.charges(&Filter::default()).ok()?;
+        let index =
+            SessionStore::new(env).index().ok().filter(|index| index.rebuild_reason().is_none())?;
+        let charges = index.load_charges(&EntryFilter::default()).ok()?;
         let prices = Config::load(env).and_then(|config| config.prices());
-        let costs = charges.costs(&prices.unwrap_or_else(|_| Prices::bundled()), Mode::Auto);
-        let sum = |filter: &Filter| {
-            let selected: Vec<usize> = charges.select(filter).collect();
-            charges.total(&costs, &selected).cost().unwrap_or(0.0)
+        let costs =
+            charges.charge_costs(&prices.unwrap_or_else(|_| PriceTable::bundled()), CostMode::Auto);
+        let sum = |filter: &EntryFilter| {
+            let selected: Vec<usize> = charges.select_charges(filter).collect();
+            charges.sum_charges(&costs, &selected).cost().unwrap_or(0.0)
         };
         let session = payload.session.as_ref().filter(|id| has_session(&charges, id));
         let session = session.and_then(|id| id.parse().ok());
-        let session = session.map(|id| Filter { session: Some(id), ..Filter::default() });
-        let today = Filter { since: start_of_today(env), ..Filter::default() };
-        let own = Filter { agent: Some(CLAUDE_AGENT.to_owned()), ..Filter::default() };
-        let blocks = charges.blocks(&costs, &charges.select(&own).collect::<Vec<_>>());
+        let session = session.map(|id| EntryFilter { session: Some(id), ..EntryFilter::default() });
+        let today = EntryFilter { since: start_of_today(env), ..EntryFilter::default() };
+        let own = EntryFilter { agent: Some(CLAUDE_AGENT.to_owned()), ..EntryFilter::default() };
+        let blocks =
+            charges.split_blocks(&costs, &charges.select_charges(&own).collect::<Vec<_>>());
         Some(Self {
             session: session.map(|filter| sum(&filter)),
             today: sum(&today),
@@ -95,14 +98,19 @@ impl IndexedCosts {
         let now = now_in_milliseconds(env);
         let midnight = start_of_today(env).map_or(now, |at| at.instant().as_millisecond());
         let today = self.today + self.unrecorded_cost(payload, now, midnight);
-        let mut words = vec![format!("{} today", dollars(today))];
+        let mut words = vec![format!("{} today", format_dollars(today))];
         let Some(block) = &self.block else { return words };
         let cost =
             block.sum.cost().unwrap_or(0.0) + self.unrecorded_cost(payload, now, block.start);
         let left = ((payload.resets_at.unwrap_or(block.end) - now) / 60_000).max(0);
-        words.push(format!("{} block, {}h {:02}m left", dollars(cost), left / 60, left % 60));
-        let pace = block.burn().and_then(|burn| burn.cost_per_hour);
-        words.extend(pace.map(|pace| format!("{}/h", dollars(pace))));
+        words.push(format!(
+            "{} block, {}h {:02}m left",
+            format_dollars(cost),
+            left / 60,
+            left % 60
+        ));
+        let pace = block.burn_rate().and_then(|burn| burn.cost_per_hour);
+        words.extend(pace.map(|pace| format!("{}/h", format_dollars(pace))));
         words
     }
 
@@ -124,19 +132,20 @@ fn format_line(
 ) -> String {
     let mut words: Vec<String> = payload.model.iter().cloned().collect();
     let session = payload.cost.or(kept.and_then(|kept| kept.session));
-    words.extend(session.map(|cost| format!("{} session", dollars(cost))));
+    words.extend(session.map(|cost| format!("{} session", format_dollars(cost))));
     if let Some(kept) = kept {
         words.extend(kept.cost_parts(env, payload));
     }
     words.extend(payload.limit_percent.map(|percent| format!("{percent:.0}% of limit")));
     let context = payload.context_usage();
     words.extend(
-        context.map(|(percent, window)| format!("{percent:.0}% of {} context", short(window))),
+        context
+            .map(|(percent, window)| format!("{percent:.0}% of {} context", format_count(window))),
     );
     if words.is_empty() { "no sessions yet".to_owned() } else { words.join(" · ") }
 }
 
-fn has_session(charges: &Charges, session: &str) -> bool {
+fn has_session(charges: &ChargeTable, session: &str) -> bool {
     charges.accounts.iter().any(|account| account.session == session)
 }
 

@@ -82,7 +82,7 @@ pub(crate) fn run(
 /// Reports records that cannot be parsed. Their bytes are kept, so this is not a failure.
 fn report_problems(ui: &mut Ui, row: &AgentSyncRow, args: &Args) {
     let (reported, more) =
-        row.problem_list.first(if args.json { usize::MAX } else { MAX_PROBLEMS });
+        row.problem_list.first_kept(if args.json { usize::MAX } else { MAX_PROBLEMS });
     reported.iter().for_each(|problem| ui.warning(problem));
     if more > 0 {
         ui.warning(format_args!("{more} more problems of {}", row.agent));

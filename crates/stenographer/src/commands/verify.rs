@@ -1,7 +1,7 @@
 //! `steno verify`: checks every byte of the vault.
 
 use serde_json::json;
-use steno_core::vault::verify::{JournalHead, Report};
+use steno_core::vault::verify::{JournalHead, VerifyReport};
 
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
@@ -54,7 +54,7 @@ pub(crate) fn run(
     Ok(if report.damage.is_empty() { CommandExit::Done } else { CommandExit::Failed })
 }
 
-fn print_damage(ui: &mut Ui, report: &Report, args: &Args) -> Result<(), CommandError> {
+fn print_damage(ui: &mut Ui, report: &VerifyReport, args: &Args) -> Result<(), CommandError> {
     for damage in &report.damage {
         let path = damage.path.display();
         if args.json {
@@ -69,7 +69,7 @@ fn print_damage(ui: &mut Ui, report: &Report, args: &Args) -> Result<(), Command
     Ok(())
 }
 
-fn print_summary(ui: &mut Ui, report: &Report) {
+fn print_summary(ui: &mut Ui, report: &VerifyReport) {
     for path in &report.interrupted {
         let path = path.display();
         ui.status(format_args!("{path}: interrupted, nothing acknowledged is lost"));

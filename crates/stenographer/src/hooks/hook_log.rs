@@ -35,7 +35,7 @@ impl HookLog {
             .map(|c| if c.is_control() { ' ' } else { c })
             .take(MAX_LINE_CHARS)
             .collect();
-        let _ = durable::create_private_dir(durable::parent(&self.0));
+        let _ = durable::create_private_dir(durable::parent_folder(&self.0));
         self.shorten();
         let _ = durable::append_lines(&self.0, format!("{line}\n").as_bytes());
     }

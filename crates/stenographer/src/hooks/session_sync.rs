@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use steno_core::agent::places::places;
+use steno_core::agent::session_locations::session_locations;
 use steno_core::durable::{self, OnPath};
 use steno_core::format;
 
@@ -54,9 +54,9 @@ fn find_session_files(
         return Ok(if path.is_file() { vec![resolve_links(path.clone())] } else { Vec::new() });
     }
     let mut files = Vec::new();
-    for place in places(&env.home, &ProcessEnvironment::variable) {
+    for place in session_locations(&env.home, &ProcessEnvironment::variable) {
         if agent == Some(place.agent) && payload.session.is_some() && place.path.is_dir() {
-            files.extend(format::files(&resolve_links(place.path))?);
+            files.extend(format::list_file_paths(&resolve_links(place.path))?);
         }
     }
     files.retain(|file| payload.is_named_in(file) && is_transcript(file));
@@ -83,7 +83,7 @@ fn sync_files(
         }
         // Codex names no subagents, but stores them beside the session.
         if payload.is_codex_turn {
-            sync.sync_folder(durable::parent(file))?;
+            sync.sync_folder(durable::parent_folder(file))?;
         }
     }
     // Most agents store subagents with their session; for others they are sessions of their own.

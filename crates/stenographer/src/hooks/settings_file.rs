@@ -69,7 +69,7 @@ impl HookSettingsFile {
             registration.add_to(before).and_then(|with| without(&with)).is_ok_and(|it| it == left)
         };
         let backups: Vec<PathBuf> =
-            backup::names(&self.path).take_while(|path| path.exists()).collect();
+            backup::backup_names(&self.path).take_while(|path| path.exists()).collect();
         let was = |path: &&PathBuf| fs::read_to_string(path).is_ok_and(|before| made_of(&before));
         if let Some(backup) = backups.iter().rev().find(was) {
             self.write(&fs::read_to_string(backup).on("read", backup)?)?;
@@ -107,7 +107,7 @@ impl HookSettingsFile {
             let path = self.path.display();
             return Err(CommandError::user(format!("another program has just changed {path}")));
         }
-        durable::create_private_dir(durable::parent(&self.path))?;
+        durable::create_private_dir(durable::parent_folder(&self.path))?;
         let mode = fs::metadata(&self.path).map(|file| file.permissions());
         durable::replace_atomic(&self.path, |file| {
             if let Ok(mode) = mode {

@@ -5,19 +5,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use steno_core::Fingerprint;
-use steno_core::format::Found;
-use steno_core::{Bundle, Source};
+use steno_core::SessionFingerprint;
+use steno_core::format::FoundSession;
+use steno_core::{SessionBundle, SessionFile};
 
 use crate::seen_files::FileStamp;
 
 /// Returns the files on disk that contain a session.
-pub(super) fn session_files(bundle: &Bundle) -> Vec<Source> {
-    bundle.shared_file().map_or_else(|| bundle.files().to_vec(), |file| vec![file])
+pub(super) fn session_files(bundle: &SessionBundle) -> Vec<SessionFile> {
+    bundle.shared_file().map_or_else(|| bundle.main_files().to_vec(), |file| vec![file])
 }
 
 /// Returns the name of a database session in the list of seen files.
-pub(super) fn database_session_name(bundle: &Bundle) -> PathBuf {
+pub(super) fn database_session_name(bundle: &SessionBundle) -> PathBuf {
     let mut name = bundle.root.clone().into_os_string();
     name.push("#");
     name.push(bundle.key.as_deref().unwrap_or_default());
@@ -25,10 +25,10 @@ pub(super) fn database_session_name(bundle: &Bundle) -> PathBuf {
 }
 
 /// Returns the hash of a session's rows as a stamp.
-pub(super) fn fingerprint_stamp(print: &Fingerprint) -> FileStamp {
+pub(super) fn fingerprint_stamp(print: &SessionFingerprint) -> FileStamp {
     let half = |at: usize| {
         let mut bytes = [0; 8];
-        bytes.copy_from_slice(&print.sum.as_bytes()[at..at + 8]);
+        bytes.copy_from_slice(&print.hash.as_bytes()[at..at + 8]);
         bytes
     };
     (u64::from_le_bytes(half(0)), i64::from_le_bytes(half(8)))
@@ -40,8 +40,8 @@ pub(super) fn is_shared_memory(file: &Path) -> bool {
 }
 
 /// Returns whether a file is the database of a session, or its write-ahead log.
-pub(super) fn is_part_of_database(bundle: &Bundle, source: &Source) -> bool {
-    let database = bundle.sources.first().map(Source::path);
+pub(super) fn is_part_of_database(bundle: &SessionBundle, source: &SessionFile) -> bool {
+    let database = bundle.files.first().map(SessionFile::path);
     database.is_some_and(|path| source.path() == path || source.path() == write_ahead_log(path))
 }
 
@@ -76,6 +76,6 @@ fn is_file(item: &fs::DirEntry) -> bool {
 }
 
 /// Returns the last modification time of a session's files.
-pub(crate) fn last_modified(found: &Found) -> Option<SystemTime> {
-    found.bundle.sources.iter().filter_map(|source| source.modified()).max()
+pub(crate) fn last_modified(found: &FoundSession) -> Option<SystemTime> {
+    found.bundle.files.iter().filter_map(|source| source.modified_time()).max()
 }

@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
-use steno_core::agent::acp::wire::{Side, Wire};
+use steno_core::agent::acp::wire::{AcpSide, WireLine};
 
 use crate::harness::{Dice, Home};
 
@@ -103,9 +103,9 @@ fn wait_until(mut what: impl FnMut() -> bool) {
 }
 
 /// Returns all recorded lines of one side of a session.
-fn kept(home: &Home, side: Side) -> Vec<u8> {
+fn kept(home: &Home, side: AcpSide) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for session in home.vault().sessions().unwrap() {
+    for session in home.vault().list_sessions().unwrap() {
         let mut log = Vec::new();
         for file in std::fs::read_dir(session.path()).unwrap() {
             let path = file.unwrap().path();
@@ -118,7 +118,7 @@ fn kept(home: &Home, side: Side) -> Vec<u8> {
         }
         for line in whole_lines(&log).split(|byte| *byte == b'\n') {
             let Some(at) = memchr::memmem::find(line, b"\"raw\":") else { continue };
-            let wire = Wire::of_record(&line[at + 6..line.len() - 1]).unwrap();
+            let wire = WireLine::from_record(&line[at + 6..line.len() - 1]).unwrap();
             if wire.side == side {
                 bytes.extend(wire.bytes);
             }
@@ -146,7 +146,7 @@ fn a_conversation_is_taken_down_and_nothing_else_changes() {
     assert_eq!((&row["project"], &row["entries"]), (&"/w".into(), &6.into()));
     assert!(home.steno(&["search", "what is here"]).ok().contains("sess-0001:0"));
     home.steno(&["verify"]).ok();
-    let client = String::from_utf8(kept(&home, Side::Client)).unwrap();
+    let client = String::from_utf8(kept(&home, AcpSide::Client)).unwrap();
     assert!(client.contains(PROMPT) && !client.contains("sekret"), "{client}");
 }
 
@@ -220,7 +220,7 @@ fn hostile_lines_are_forwarded_and_recorded_byte_by_byte() {
     feeder.join().unwrap();
     assert_eq!(steno.wait().unwrap().code(), Some(0));
     assert!(heard == lines, "{} bytes instead of {}", heard.len(), lines.len());
-    for side in [Side::Client, Side::Agent] {
+    for side in [AcpSide::Client, AcpSide::Agent] {
         let mut kept = kept(&home, side);
         let mut sent = lines.clone();
         // Each session has its own log.
@@ -289,7 +289,7 @@ fn an_agent_ends_with_steno_and_its_messages_are_recorded() {
     BufReader::new(editor.steno.stderr.take().unwrap()).read_line(&mut pid).unwrap();
     let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
     editor.converse();
-    wait_until(|| kept(&home, Side::Agent).ends_with(b"\"stopReason\":\"end_turn\"}}\n"));
+    wait_until(|| kept(&home, AcpSide::Agent).ends_with(b"\"stopReason\":\"end_turn\"}}\n"));
     test_kill_process(pid).unwrap();
     kill_process(editor.id(), Signal::KILL).unwrap();
     editor.steno.wait().unwrap();
@@ -398,7 +398,7 @@ fn what_the_agent_wrote_itself_is_joined() {
     let shown = shown();
     let entries = assert_conversation(&shown, "a.txt and more");
     assert_eq!(entries[2]["tool_name"], "Bash");
-    assert_eq!(home.vault().sessions().unwrap().len(), 1);
+    assert_eq!(home.vault().list_sessions().unwrap().len(), 1);
     let sequences: Vec<_> = entries.iter().map(|entry| entry["sequence"].as_u64()).collect();
     assert_eq!(sequences, (0..6).map(Some).collect::<Vec<_>>());
     wait_until(|| {
@@ -408,6 +408,6 @@ fn what_the_agent_wrote_itself_is_joined() {
         row["entries"] == 6 && row["tokens"]["input"] == 7
     });
     home.steno(&["sync"]).ok();
-    assert_eq!(home.vault().sessions().unwrap().len(), 1, "it is one session");
+    assert_eq!(home.vault().list_sessions().unwrap().len(), 1, "it is one session");
     home.steno(&["verify"]).ok();
 }

@@ -20,7 +20,7 @@ fn killed_at_any_instant_nothing_acknowledged_is_lost() {
     let mut acknowledged = 0;
     for session in 0..KILLS / KILLS_PER_SESSION {
         let id: SessionId = format!("s{session}").parse().unwrap();
-        let dir = home.vault().session(&"test".parse().unwrap(), &id);
+        let dir = home.vault().session_dir(&"test".parse().unwrap(), &id);
         let mut lives = Vec::new();
         for life in 0..KILLS_PER_SESSION {
             let child = recorder(&home, &id);
@@ -81,7 +81,7 @@ fn check(dir: &SessionDir, lives: &[u64]) {
         assert!(lives.iter().all(|acks| *acks == 0));
         return;
     }
-    let transcript = dir.read().unwrap();
+    let transcript = dir.read_transcript().unwrap();
     assert_eq!(transcript.problems, []);
     let mut counts = vec![0; lives.len()];
     let mut current = 0;
@@ -123,8 +123,8 @@ fn eight_processes_record_one_session() {
         }
     }
     assert_eq!(sequences, (0..8000).collect());
-    let dir = home.vault().session(&"test".parse().unwrap(), &id);
-    let transcript = dir.read().unwrap();
+    let dir = home.vault().session_dir(&"test".parse().unwrap(), &id);
+    let transcript = dir.read_transcript().unwrap();
     assert_eq!((transcript.entries.len(), transcript.problems.len()), (8000, 0));
     each_process_in_order(&transcript);
     assert_eq!(dir.verify().unwrap().damage, []);

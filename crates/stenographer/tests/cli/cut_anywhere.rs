@@ -86,7 +86,7 @@ fn check_step(what: &str, home: &Home) {
     let synced = home.steno(&["sync", "agent", "--json"]);
     assert!(synced.code == 0, "{what}: {synced}");
     let listed = rows(&home.steno(&["list", "--json"]).stdout);
-    let kept = home.vault().sessions().unwrap();
+    let kept = home.vault().list_sessions().unwrap();
     let (mut shown, mut restored) = (0, BTreeSet::new());
     for id in kept.iter().map(|dir| dir.id().as_str()) {
         let row = listed.iter().find(|row| row["id"] == id);
@@ -104,7 +104,7 @@ fn check_step(what: &str, home: &Home) {
         assert_eq!(printed, shown, "{what}: printed and shown");
     }
     // Files without a reader are not imported.
-    for source in kept.iter().flat_map(|dir| dir.bundle().unwrap().sources) {
+    for source in kept.iter().flat_map(|dir| dir.kept_bundle().unwrap().files) {
         if let Ok(now) = fs::read(source.path()) {
             assert!(is_database(&now) || restored.contains(&now), "{what}: {}", source.name());
         }

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use steno_core::vault::sealed::Sealed;
+use steno_core::vault::sealed::SealedFile;
 
 use crate::harness::{Home, Output};
 
@@ -99,7 +99,7 @@ fn rows_are_copied_as_they_come_and_go() {
 /// Returns the content of a sealed file.
 fn unsealed(path: &Path) -> String {
     let mut text = String::new();
-    Sealed::open(path).unwrap().reader(0).read_to_string(&mut text).unwrap();
+    SealedFile::open(path).unwrap().reader_from(0).read_to_string(&mut text).unwrap();
     text
 }
 

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use steno_core::format::devflow::{NewRun, RunId, Store, ToolCall, Turn};
+use steno_core::format::devflow::{NewRun, RunId, RunStore, RunTurn, TurnToolCall};
 use steno_core::json::Object;
 use steno_core::{Clock, Timestamp};
 
@@ -32,9 +32,9 @@ impl Project {
         self.home.path()
     }
 
-    fn store(&self, now: &str) -> Store {
+    fn store(&self, now: &str) -> RunStore {
         let now: Timestamp = now.parse().unwrap();
-        Store::open(&self.path().join(".devflow"), Clock::fixed(now)).unwrap()
+        RunStore::open(&self.path().join(".devflow"), Clock::fixed(now)).unwrap()
     }
 
     fn command(&self, args: &[&str]) -> Command {
@@ -52,19 +52,19 @@ impl Project {
         let project = Self::new();
         let store = project.store("2025-01-15T10:30:00Z");
         let id = start(&store, "ticket-to-pr", "TK-421");
-        let user = Turn::new("user", "Fix <b>authentication</b>\nplease", 1500);
+        let user = RunTurn::new("user", "Fix <b>authentication</b>\nplease", 1500);
         store.record_turn(&id, user).unwrap();
-        store.record_turn(&id, Turn::new("assistant", "Reading.", 2500)).unwrap();
+        store.record_turn(&id, RunTurn::new("assistant", "Reading.", 2500)).unwrap();
         let input = Object::from_iter([("path".to_owned(), "api/handler.go".into())]);
-        let call = ToolCall::answered("read_file", Some(input), "package api...");
+        let call = TurnToolCall::with_output("read_file", Some(input), "package api...");
         store.record_tool_call(&id, call).unwrap();
         store.set_cost(&id, 0.12).unwrap();
-        store.complete(&id).unwrap();
+        store.complete_run(&id).unwrap();
         let store = project.store("2025-01-16T09:00:00Z");
         let id = start(&store, "manual-run", "001");
         let long = "long ".repeat(40_000) + "authentication failed";
-        store.record_turn(&id, Turn::new("user", long, 3)).unwrap();
-        store.fail(&id, "operation timed out").unwrap();
+        store.record_turn(&id, RunTurn::new("user", long, 3)).unwrap();
+        store.fail_run(&id, "operation timed out").unwrap();
         project
     }
 }
@@ -87,13 +87,13 @@ impl Printed {
     }
 }
 
-fn start(store: &Store, flow: &str, identifier: &str) -> RunId {
+fn start(store: &RunStore, flow: &str, identifier: &str) -> RunId {
     let new = NewRun {
         flow: flow.to_owned(),
         identifier: Some(identifier.to_owned()),
         ..NewRun::default()
     };
-    store.start(&new).unwrap()
+    store.start_run(&new).unwrap()
 }
 
 const TICKET: &str = "2025-01-15-ticket-to-pr-TK421";
@@ -223,7 +223,7 @@ fn commands_that_only_read_write_nothing() {
     let project = Project::filled();
     let store = project.store("2025-01-16T10:00:00Z");
     let dead = start(&store, "dead", "1");
-    store.record_turn(&dead, Turn::new("user", "authentication", 0)).unwrap();
+    store.record_turn(&dead, RunTurn::new("user", "authentication", 0)).unwrap();
     drop(store);
     fs::remove_file(project.path().join(".devflow/runs/index.json")).unwrap();
     let files = || {
@@ -377,7 +377,7 @@ fn follow_prints_turns_until_the_run_ends() {
     let project = Project::new();
     let store = project.store("2025-01-15T10:30:00Z");
     let id = start(&store, "live", "1");
-    store.record_turn(&id, Turn::new("user", "first", 0)).unwrap();
+    store.record_turn(&id, RunTurn::new("user", "first", 0)).unwrap();
     let mut child = project
         .command(&["transcript", "follow", id.as_str()])
         .stdout(Stdio::piped())
@@ -387,11 +387,11 @@ fn follow_prints_turns_until_the_run_ends() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut until = |wanted: &str| lines.by_ref().map(Result::unwrap).any(|line| line == wanted);
     assert!(until("first"));
-    store.record_turn(&id, Turn::new("assistant", "second", 0)).unwrap();
+    store.record_turn(&id, RunTurn::new("assistant", "second", 0)).unwrap();
     assert!(until("second"));
-    store.record_tool_call(&id, ToolCall::answered("ls", None, "third")).unwrap();
+    store.record_tool_call(&id, TurnToolCall::with_output("ls", None, "third")).unwrap();
     assert!(until("     Output: third"));
-    store.cancel(&id).unwrap();
+    store.cancel_run(&id).unwrap();
     assert!(lines.next().is_none());
     assert!(child.wait().unwrap().success());
     let mut err = String::new();

@@ -100,7 +100,7 @@ pub(crate) fn is_kept(home: &Home, text: &str) -> bool {
 /// Returns an error if a file disappears before it is opened.
 fn is_in_files(home: &Home, text: &str) -> std::io::Result<bool> {
     let holds = |bytes: &[u8]| bytes.windows(text.len()).any(|window| window == text.as_bytes());
-    for file in steno_core::format::files(&home.path().join("store")).unwrap() {
+    for file in steno_core::format::list_file_paths(&home.path().join("store")).unwrap() {
         let bytes = match std::fs::read(&file) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(error),
             read => read.unwrap(),
@@ -446,5 +446,5 @@ fn a_gateway_cannot_be_its_own_upstream() {
     let upstream = format!("me=http://{address}");
     let output = home.steno(&["gateway", "--listen", &address, "--upstream", &upstream]);
     assert!(output.code == 1 && output.stderr.contains("is the gateway itself"), "{output}");
-    assert!(home.vault().sessions().unwrap().is_empty(), "a session was begun");
+    assert!(home.vault().list_sessions().unwrap().is_empty(), "a session was begun");
 }

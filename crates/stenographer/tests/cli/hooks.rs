@@ -49,7 +49,7 @@ fn states(home: &Home, args: &[&str]) -> Vec<(String, String)> {
 
 /// Returns all files below the home folder except the store.
 fn tree(home: &Home) -> Vec<(String, Vec<u8>)> {
-    let files = steno_core::format::files(home.path()).unwrap();
+    let files = steno_core::format::list_file_paths(home.path()).unwrap();
     let name = |path: &Path| path.strip_prefix(home.path()).unwrap().to_string_lossy().into_owned();
     let files = files.iter().filter(|path| !path.starts_with(home.path().join("store")));
     files.map(|path| (name(path), fs::read(path).unwrap())).collect()
@@ -163,7 +163,7 @@ fn the_program_may_be_in_a_folder_with_spaces() {
     let shell = settings["hooks"]["stop"][0]["command"].as_str().unwrap().to_owned();
     let output = home.finish(home.program("sh", &["-c", &shell]), printed.as_bytes());
     assert_eq!((output.stdout.as_str(), output.code), ("", 0));
-    wait_for(|| home.vault().sessions().unwrap().pop());
+    wait_for(|| home.vault().list_sessions().unwrap().pop());
     assert_eq!(states(&home, &["install", "cursor"])[0].1, "installed");
     states(&home, &["remove"]);
     assert_eq!(
@@ -251,9 +251,9 @@ fn each_agents_session_is_copied_when_its_hook_runs() {
             _ => home.steno_with(&["hook", agent], printed.as_bytes()),
         };
         assert_eq!(output.to_string(), "--- exit 0", "{agent}");
-        let session = wait_for(|| home.vault().sessions().unwrap().pop());
+        let session = wait_for(|| home.vault().list_sessions().unwrap().pop());
         assert_eq!(session.agent(), agent);
-        assert_eq!(home.vault().sessions().unwrap().len(), 1, "{agent}");
+        assert_eq!(home.vault().list_sessions().unwrap().len(), 1, "{agent}");
         wait_for(|| home.steno(&["show", ID, "--json"]).stdout.contains("hello").then_some(()));
         // `sync` finds nothing left to do.
         wait_for(|| home.path().join("store/seen.json").exists().then_some(()));
@@ -281,15 +281,15 @@ fn subagents_are_copied_with_their_session_or_beside_it() {
         })
         .collect();
     calls.into_iter().for_each(|mut call| assert!(call.wait().unwrap().success()));
-    let session = wait_for(|| home.vault().sessions().unwrap().pop());
-    wait_for(|| (session.bundle().ok()?.sources.len() == 2).then_some(()));
-    assert_eq!(home.vault().sessions().unwrap().len(), 1);
+    let session = wait_for(|| home.vault().list_sessions().unwrap().pop());
+    wait_for(|| (session.kept_bundle().ok()?.files.len() == 2).then_some(()));
+    assert_eq!(home.vault().list_sessions().unwrap().len(), 1);
     let other = ID.replace("1b4e", "2b4e");
     for id in [ID, &other] {
         home.file(&format!(".codex/sessions/2026/01/05/rollout-1-{id}.jsonl"), codex(id));
     }
     home.steno(&["hook", "codex", &json!({"thread-id": other}).to_string()]).ok();
-    wait_for(|| (home.vault().sessions().unwrap().len() == 3).then_some(()));
+    wait_for(|| (home.vault().list_sessions().unwrap().len() == 3).then_some(()));
     wait_for(|| (home.steno(&["verify"]).code == 0).then_some(()));
 }
 
@@ -332,7 +332,7 @@ fn an_agent_that_never_closes_its_end_is_not_waited_for() {
     let mut stdin = child.stdin.take().unwrap();
     assert!(child.wait().unwrap().success());
     std::io::Write::write_all(&mut stdin, printed.as_bytes()).unwrap();
-    wait_for(|| home.vault().sessions().unwrap().pop());
+    wait_for(|| home.vault().list_sessions().unwrap().pop());
     drop(stdin);
 }
 
@@ -357,7 +357,7 @@ fn a_program_that_codex_called_before_is_still_called() {
     assert_eq!(home.finish(called, b"").to_string(), "--- exit 0");
     let beeps = wait_for(|| fs::read_to_string(home.path().join("beeps")).ok());
     assert_eq!(beeps, format!("--loud\n{printed}\n"));
-    wait_for(|| home.vault().sessions().unwrap().pop());
+    wait_for(|| home.vault().list_sessions().unwrap().pop());
     states(&home, &["remove"]);
     assert_eq!(fs::read_to_string(&settings).unwrap(), before);
 }
@@ -369,7 +369,7 @@ fn a_program_that_is_gone_costs_no_session() {
     let printed = json!({"thread-id": ID}).to_string();
     let output = home.steno(&["hook", "codex", "--", "/nowhere/beep", &printed]);
     assert_eq!(output.to_string(), "--- exit 0");
-    let session = wait_for(|| home.vault().sessions().unwrap().pop());
+    let session = wait_for(|| home.vault().list_sessions().unwrap().pop());
     assert_eq!(session.agent(), "codex");
     let status = home.steno(&["hooks", "status", "codex"]);
     assert!(status.stderr.contains("codex: could not start /nowhere/beep"), "{status}");

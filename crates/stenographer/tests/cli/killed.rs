@@ -43,7 +43,7 @@ fn grow(files: &[PathBuf], n: u64, dice: &mut Dice) {
 
 /// Returns every file below a folder with its content.
 fn contents(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let files = steno_core::format::files(root).unwrap();
+    let files = steno_core::format::list_file_paths(root).unwrap();
     files.into_iter().map(|file| (file.clone(), fs::read(file).unwrap())).collect()
 }
 
@@ -75,7 +75,7 @@ fn after_a_killed_sync_the_next_run_continues() {
     let again = home.finish(home.command(&["sync"]), b"");
     assert_eq!((again.stdout.as_str(), again.code), ("", 0), "{again}");
     home.steno(&["verify"]).ok();
-    let kept = home.vault().sessions().unwrap();
+    let kept = home.vault().list_sessions().unwrap();
     assert_eq!(kept.len() as u64, SESSIONS);
     assert_eq!(home.steno(&["list", "--json"]).ok().lines().count() as u64, SESSIONS);
     let root = home.path().join(".claude/projects");

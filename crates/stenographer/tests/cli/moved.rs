@@ -100,7 +100,7 @@ fn copies_are_one_session_until_they_grow_apart() {
     let before = [OLD, NEW].map(|name| fs::read(home.path().join(name)).unwrap());
     fs::remove_dir_all(home.path().join(".claude")).unwrap();
     fs::remove_dir_all(home.path().join(".config")).unwrap();
-    for dir in home.vault().sessions().unwrap() {
+    for dir in home.vault().list_sessions().unwrap() {
         home.steno(&["restore", dir.id().as_str()]).ok();
     }
     assert_eq!([OLD, NEW].map(|name| fs::read(home.path().join(name)).unwrap()), before);

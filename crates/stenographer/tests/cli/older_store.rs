@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use steno_core::Bundle;
+use steno_core::SessionBundle;
 use steno_core::agent::aider;
 use steno_core::vault::Vault;
 
@@ -97,9 +97,12 @@ fn an_aider_history_stored_as_one_session_counts_once() {
     };
     let home = Home::new();
     let path = home.file(".aider.chat.history.md", chat(1, "0.10") + &chat(2, "0.20"));
-    let id = aider::id_of_history(&path);
+    let id = aider::legacy_history_id(&path);
     let vault = Vault::new(home.path().join("store/vault"));
-    vault.session(&"aider".parse().unwrap(), &id).keep_all(&Bundle::file(&path)).unwrap();
+    vault
+        .session_dir(&"aider".parse().unwrap(), &id)
+        .keep_session(&SessionBundle::from_file(&path))
+        .unwrap();
     let cost = || {
         let printed = home.steno(&["cost", "--json"]).ok();
         let total: serde_json::Value =

@@ -27,7 +27,7 @@ fn sync(home: &Home, args: &[&str]) -> String {
 
 fn agents(home: &Home) -> Vec<String> {
     let mut agents: Vec<String> =
-        home.vault().sessions().unwrap().iter().map(|dir| dir.agent().to_owned()).collect();
+        home.vault().list_sessions().unwrap().iter().map(|dir| dir.agent().to_owned()).collect();
     agents.sort();
     agents
 }

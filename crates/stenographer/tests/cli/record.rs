@@ -1,6 +1,6 @@
 //! Tests of `steno record`.
 
-use steno_core::Status;
+use steno_core::SessionStatus;
 
 use crate::harness::Home;
 
@@ -46,11 +46,11 @@ fn agent_and_project_are_recorded() {
     let home = Home::new();
     home.steno_with(&["record", "--agent", "mine", "--session", "s", "--project", "work"], TWO)
         .ok();
-    let dir = home.vault().session(&"mine".parse().unwrap(), &"s".parse().unwrap());
-    let session = dir.read().unwrap().session;
+    let dir = home.vault().session_dir(&"mine".parse().unwrap(), &"s".parse().unwrap());
+    let session = dir.read_transcript().unwrap().session;
     assert_eq!(session.agent, "mine");
     assert_eq!(session.project, Some(home.path().join("work").to_string_lossy().into_owned()));
-    assert_eq!(session.status, Status::Completed);
+    assert_eq!(session.status, SessionStatus::Completed);
     let other = home.steno_with(&["record", "--agent", "other", "--session", "s"], TWO);
     insta::assert_snapshot!(other, @r"
     --- stderr
@@ -76,7 +76,7 @@ fn an_empty_input_makes_no_session() {
     let recorded = home.steno_with(&["record", "--session", "s"], b"");
     assert_eq!((recorded.code, recorded.stdout.as_str()), (0, ""), "{recorded}");
     assert!(recorded.stderr.contains("nothing was recorded"), "{recorded}");
-    assert_eq!(home.vault().sessions().unwrap().len(), 0);
+    assert_eq!(home.vault().list_sessions().unwrap().len(), 0);
     // An existing session stays unchanged.
     home.steno_with(&["record", "--session", "s"], b"{\"role\":\"user\",\"content\":\"hi\"}\n")
         .ok();

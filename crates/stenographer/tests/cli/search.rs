@@ -277,9 +277,11 @@ fn a_kill_while_indexing_loses_nothing() {
         child.kill().unwrap();
         child.wait().unwrap();
         // Every session in the vault must be found.
-        for dir in home.vault().sessions().unwrap().iter().filter(|dir| !dir.is_empty().unwrap()) {
+        for dir in
+            home.vault().list_sessions().unwrap().iter().filter(|dir| !dir.is_empty().unwrap())
+        {
             let at: usize = dir.id().as_str()[..8].parse().unwrap();
-            let entries = dir.read().unwrap().entries.len();
+            let entries = dir.read_transcript().unwrap().entries.len();
             let hit = home.steno(&["search", &format!("oneedle{at}x")]);
             assert_eq!(hit.code, i32::from(entries < 4), "round {round}, session {at}: {hit}");
         }

@@ -467,13 +467,13 @@ fn recordings_that_got_nothing_are_not_listed() {
     // No request reaches these gateways.
     home.steno(&["exec", "--", "true"]).ok();
     home.steno(&["exec", "--name", "named", "--", "true"]).ok();
-    assert_eq!(home.vault().sessions().unwrap().len(), 0);
+    assert_eq!(home.vault().list_sessions().unwrap().len(), 0);
     // A connection without a request is recorded, because it has messages.
     let hello = "{\"id\":0,\"method\":\"initialize\",\"params\":{}}\n";
     let agent = "read -r line; echo '{\"id\":0,\"result\":{\"protocolVersion\":1}}'";
     let connect = || home.steno_with(&["acp", "--", "sh", "-c", agent], hello.as_bytes()).ok();
     connect();
-    assert_eq!(home.vault().sessions().unwrap().len(), 1);
+    assert_eq!(home.vault().list_sessions().unwrap().len(), 1);
     let listed = home.steno(&["list"]);
     assert_eq!((listed.code, listed.stdout.as_str()), (0, ""), "{listed}");
     assert!(listed.stderr.contains("1 recording without entries not listed"), "{listed}");

@@ -90,7 +90,7 @@ fn files_that_are_deleted_with_all_traces_are_named_and_reading_warns() {
     store_with_heads(&home);
     home.steno(&["list"]).ok();
     let vault = home.path().join("store/vault");
-    let id = home.vault().sessions_of("claude-code").unwrap()[0].id().to_string();
+    let id = home.vault().list_agent_sessions("claude-code").unwrap()[0].id().to_string();
     let folder = vault.join("claude-code").join(&id);
     let aside = home.path().join("aside");
     std::fs::rename(&folder, &aside).unwrap();

@@ -25,13 +25,13 @@ fn dropped_lines_are_marked_and_partial_lines_not_joined() {
     };
     let (dropped, at) = (Arc::<AtomicU64>::default(), Clock::system().now());
     let mut log = ConnectionLog::new(settings, Arc::clone(&dropped));
-    log.record(Side::Client, at, &line("before"));
-    log.record(Side::Agent, at, b"{\"the beginning of");
-    log.note_overflow(Side::Agent, at);
+    log.record(AcpSide::Client, at, &line("before"));
+    log.record(AcpSide::Agent, at, b"{\"the beginning of");
+    log.note_overflow(AcpSide::Agent, at);
     dropped.fetch_add(2, Ordering::AcqRel);
-    log.record(Side::Agent, at, &[b" its end\n".as_slice(), &line("after")].concat());
+    log.record(AcpSide::Agent, at, &[b" its end\n".as_slice(), &line("after")].concat());
     let kept = log.close_sessions(None);
-    let transcript = kept[0].dir.read().unwrap();
+    let transcript = kept[0].dir.read_transcript().unwrap();
     let texts: Vec<_> = transcript.entries.iter().map(|entry| entry.content.as_str()).collect();
     assert_eq!(texts.len(), 3, "{texts:?}");
     assert!(texts[1].ends_with(": the store is too slow; 3 messages not recorded"), "{texts:?}");

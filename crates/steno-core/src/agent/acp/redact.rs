@@ -6,18 +6,18 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use super::address::{Address, is_said};
-use crate::agent::fields;
+use super::message_header::{AcpMessageHeader, is_conversation_method};
+use crate::agent::json_fields;
 use crate::json::{Object, Value};
 
 /// Replaces a secret.
 const REDACTED: &str = "[redacted]";
 
 /// Shorter values may be ordinary words, so later occurrences of them are not redacted.
-const TELLING: usize = 12;
+const MIN_REMEMBERED_KEY_BYTES: usize = 12;
 
 /// A line without any of these strings has no named secret.
-const MARKS: [&str; 8] = [
+const SECRET_MARKERS: [&str; 8] = [
     "\"mcpServers\"",
     "\"headers\"",
     "\"env\"",
@@ -29,10 +29,11 @@ const MARKS: [&str; 8] = [
 ];
 
 /// Built once, because every line is searched.
-static FINDERS: LazyLock<[Finder<'static>; 8]> = LazyLock::new(|| MARKS.map(Finder::new));
+static SECRET_MARKER_FINDERS: LazyLock<[Finder<'static>; 8]> =
+    LazyLock::new(|| SECRET_MARKERS.map(Finder::new));
 
 /// Parts of field names that mark a secret, in lower case and without punctuation.
-const SECRET: [&str; 9] = [
+const SECRET_NAME_PARTS: [&str; 9] = [
     "apikey",
     "token",
     "secret",
@@ -46,21 +47,26 @@ const SECRET: [&str; 9] = [
 
 /// Redacts the lines of one connection.
 #[derive(Debug, Default)]
-pub struct Redactor {
+pub struct AcpRedactor {
     /// The secrets seen so far, escaped as in JSON.
     keys: Vec<Finder<'static>>,
 }
 
-impl Redactor {
+impl AcpRedactor {
     /// The line without its secrets. `address` is its parsed header. A line without secrets is returned unchanged.
-    pub fn redact<'a>(&mut self, line: &'a [u8], address: Option<&Address<'_>>) -> Cow<'a, [u8]> {
-        let is_said = address.is_some_and(Address::is_said);
-        let is_marked = !is_said && FINDERS.iter().any(|mark| mark.find(line).is_some());
+    pub fn redact<'a>(
+        &mut self,
+        line: &'a [u8],
+        address: Option<&AcpMessageHeader<'_>>,
+    ) -> Cow<'a, [u8]> {
+        let is_said = address.is_some_and(AcpMessageHeader::carries_conversation);
+        let is_marked =
+            !is_said && SECRET_MARKER_FINDERS.iter().any(|mark| mark.find(line).is_some());
         let named = if is_marked { self.redact_named(line) } else { None };
         let mut line = named.map_or(Cow::Borrowed(line), Cow::Owned);
         for key in &self.keys {
             if key.find(&line).is_some() {
-                line = Cow::Owned(replaced(&line, key));
+                line = Cow::Owned(replace_all(&line, key));
             }
         }
         line
@@ -71,8 +77,10 @@ impl Redactor {
         let mut value: Value = serde_json::from_slice(line).ok()?;
         let before = value.clone();
         match &mut value {
-            Value::Array(batch) => batch.iter_mut().for_each(|message| self.message(message)),
-            message => self.message(message),
+            Value::Array(batch) => {
+                batch.iter_mut().for_each(|message| self.redact_message(message))
+            }
+            message => self.redact_message(message),
         }
         if value == before {
             return None;
@@ -83,74 +91,76 @@ impl Redactor {
         Some(bytes)
     }
 
-    fn message(&mut self, message: &mut Value) {
+    fn redact_message(&mut self, message: &mut Value) {
         let Some(message) = message.as_object_mut() else { return };
         // Text of people and models stays verbatim.
-        if !fields::text(message, "method").is_some_and(is_said) {
+        if !json_fields::text_field(message, "method").is_some_and(is_conversation_method) {
             ["params", "result"].iter().for_each(|part| {
-                message.get_mut(*part).into_iter().for_each(|value| self.walk(value));
+                message.get_mut(*part).into_iter().for_each(|value| self.redact_value(value));
             });
         }
     }
 
-    fn walk(&mut self, value: &mut Value) {
+    fn redact_value(&mut self, value: &mut Value) {
         match value {
             Value::Object(object) => {
                 object.iter_mut().for_each(|(name, value)| match name.as_str() {
-                    "env" | "headers" => self.pairs(value),
-                    "args" => self.arguments(value),
-                    "url" => self.url(value),
-                    name if is_secret(name) && value.is_string() => self.hide(name, value),
-                    _ => self.walk(value),
+                    "env" | "headers" => self.redact_pairs(value),
+                    "args" => self.redact_arguments(value),
+                    "url" => self.redact_url(value),
+                    name if is_secret_name(name) && value.is_string() => {
+                        self.hide_value(name, value)
+                    }
+                    _ => self.redact_value(value),
                 })
             }
-            Value::Array(list) => list.iter_mut().for_each(|value| self.walk(value)),
+            Value::Array(list) => list.iter_mut().for_each(|value| self.redact_value(value)),
             _ => {}
         }
     }
 
     /// Redacts name and value pairs, given as a list of `{name, value}` or as an object.
-    fn pairs(&mut self, pairs: &mut Value) {
+    fn redact_pairs(&mut self, pairs: &mut Value) {
         match pairs {
             Value::Object(pairs) => {
-                pairs.iter_mut().for_each(|(name, value)| self.hide(name, value));
+                pairs.iter_mut().for_each(|(name, value)| self.hide_value(name, value));
             }
             Value::Array(list) => {
                 for pair in list.iter_mut().filter_map(Value::as_object_mut) {
-                    self.pair(pair);
+                    self.redact_pair(pair);
                 }
             }
             _ => {}
         }
     }
 
-    fn pair(&mut self, pair: &mut Object) {
-        let name = fields::text(pair, "name").unwrap_or_default().to_owned();
+    fn redact_pair(&mut self, pair: &mut Object) {
+        let name = json_fields::text_field(pair, "name").unwrap_or_default().to_owned();
         if let Some(value) = pair.get_mut("value") {
-            self.hide(&name, value);
+            self.hide_value(&name, value);
         }
     }
 
     /// Redacts the arguments of a command: `--api-key VALUE` and `--api-key=VALUE`.
-    fn arguments(&mut self, list: &mut Value) {
+    fn redact_arguments(&mut self, list: &mut Value) {
         let mut named: Option<String> = None;
         for argument in list.as_array_mut().into_iter().flatten() {
             let text = argument.as_str().unwrap_or_default().to_owned();
             if let Some(name) = named.take().filter(|_| !text.starts_with('-')) {
-                self.hide(&name, argument);
+                self.hide_value(&name, argument);
             } else if let Some((name, value)) =
-                text.split_once('=').filter(|(name, _)| is_secret(name))
+                text.split_once('=').filter(|(name, _)| is_secret_name(name))
             {
-                self.remember(name, value);
+                self.remember_secret(name, value);
                 *argument = format!("{name}={REDACTED}").into();
-            } else if text.starts_with('-') && is_secret(&text) {
+            } else if text.starts_with('-') && is_secret_name(&text) {
                 named = Some(text);
             }
         }
     }
 
     /// Redacts the credentials before `@`, and query parameters with secret names.
-    fn url(&mut self, value: &mut Value) {
+    fn redact_url(&mut self, value: &mut Value) {
         let Some(text) = value.as_str() else { return };
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
         let base = match (base.find("://"), base.rfind('@')) {
@@ -162,8 +172,8 @@ impl Redactor {
         let pairs: Vec<String> = query
             .split('&')
             .map(|pair| match pair.split_once('=') {
-                Some((name, value)) if is_secret(name) || name == "key" => {
-                    self.remember("key", value);
+                Some((name, value)) if is_secret_name(name) || name == "key" => {
+                    self.remember_secret("key", value);
                     format!("{name}={REDACTED}")
                 }
                 _ => pair.to_owned(),
@@ -174,9 +184,9 @@ impl Redactor {
         *value = format!("{base}{mark}{query}").into();
     }
 
-    fn hide(&mut self, name: &str, value: &mut Value) {
+    fn hide_value(&mut self, name: &str, value: &mut Value) {
         if let Some(text) = value.as_str() {
-            self.remember(name, text);
+            self.remember_secret(name, text);
         }
         if !value.is_null() {
             *value = REDACTED.into();
@@ -184,9 +194,12 @@ impl Redactor {
     }
 
     /// Remembers a secret to redact its later occurrences.
-    fn remember(&mut self, name: &str, value: &str) {
+    fn remember_secret(&mut self, name: &str, value: &str) {
         let value = value.strip_prefix("Bearer ").unwrap_or(value).trim();
-        if !(is_secret(name) || name == "key") || value.len() < TELLING || value == REDACTED {
+        if !(is_secret_name(name) || name == "key")
+            || value.len() < MIN_REMEMBERED_KEY_BYTES
+            || value == REDACTED
+        {
             return;
         }
         let key = serde_json::to_string(value).expect("text is JSON");
@@ -197,13 +210,14 @@ impl Redactor {
     }
 }
 
-fn is_secret(name: &str) -> bool {
+fn is_secret_name(name: &str) -> bool {
     let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     let plain = plain.to_ascii_lowercase();
-    SECRET.iter().any(|word| plain.contains(word)) || plain.ends_with("key") && plain.len() > 3
+    SECRET_NAME_PARTS.iter().any(|word| plain.contains(word))
+        || plain.ends_with("key") && plain.len() > 3
 }
 
-fn replaced(line: &[u8], key: &Finder<'_>) -> Vec<u8> {
+fn replace_all(line: &[u8], key: &Finder<'_>) -> Vec<u8> {
     let (mut out, mut rest) = (Vec::with_capacity(line.len()), 0);
     for at in key.find_iter(line) {
         out.extend_from_slice(&line[rest..at]);
@@ -219,9 +233,9 @@ mod tests {
     use super::*;
 
     fn redact(lines: &[&str]) -> Vec<String> {
-        let mut redactor = Redactor::default();
+        let mut redactor = AcpRedactor::default();
         let text = |line: &&str| {
-            let address = Address::of(line.as_bytes());
+            let address = AcpMessageHeader::parse(line.as_bytes());
             let redacted = redactor.redact(line.as_bytes(), address.as_ref());
             String::from_utf8(redacted.into_owned())
         };

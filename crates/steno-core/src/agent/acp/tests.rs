@@ -2,32 +2,35 @@
 
 use serde_json::{Value, json};
 
-use super::wire::{Side, Wire};
-use super::{BrokenTurn, Facts, Fold, PROMPT_MODE, STOP_REASON, wire_note};
-use crate::entry::{Entry, Kind, Role};
+use super::wire::{AcpSide, WireLine};
+use super::{
+    AcpConversationBuilder, AcpSessionFacts, BrokenTurn, PROMPT_MODE_KEY, STOP_REASON_KEY,
+    wire_metadata,
+};
+use crate::entry::{Entry, EntryKind, Role};
 use crate::join::join_recorded;
 
 /// Builds a conversation from wire lines.
 #[derive(Default)]
 struct Talk {
-    fold: Fold,
+    fold: AcpConversationBuilder,
     second: i64,
 }
 
 impl Talk {
-    fn line(&mut self, side: Side, line: &str) -> &mut Self {
+    fn line(&mut self, side: AcpSide, line: &str) -> &mut Self {
         self.second += 1;
         let at = crate::Timestamp::from_unix(1_770_000_000 + self.second);
-        self.fold.take(at, &Wire { side, bytes: line.as_bytes().to_vec() });
+        self.fold.add_line(at, &WireLine { side, bytes: line.as_bytes().to_vec() });
         self
     }
 
     fn client(&mut self, message: Value) -> &mut Self {
-        self.line(Side::Client, &message.to_string())
+        self.line(AcpSide::Client, &message.to_string())
     }
 
     fn agent(&mut self, message: Value) -> &mut Self {
-        self.line(Side::Agent, &message.to_string())
+        self.line(AcpSide::Agent, &message.to_string())
     }
 
     fn update(&mut self, kind: &str, fields: Value) -> &mut Self {
@@ -56,16 +59,16 @@ impl Talk {
         self.agent(json!({ "id": id, "result": { "stopReason": "end_turn" } }))
     }
 
-    fn finish(&mut self) -> (Facts, Vec<Entry>) {
+    fn finish(&mut self) -> (AcpSessionFacts, Vec<Entry>) {
         std::mem::take(&mut self.fold).finish()
     }
 
-    fn told(&mut self) -> Vec<(Kind, String)> {
+    fn told(&mut self) -> Vec<(EntryKind, String)> {
         self.finish().1.into_iter().map(|entry| (entry.kind, entry.content)).collect()
     }
 }
 
-fn told(entries: &[(Kind, &str)]) -> Vec<(Kind, String)> {
+fn told(entries: &[(EntryKind, &str)]) -> Vec<(EntryKind, String)> {
     entries.iter().map(|(kind, text)| (*kind, (*text).to_owned())).collect()
 }
 
@@ -78,7 +81,7 @@ fn a_thought_and_an_answer_may_share_an_id() {
     talk.prompt(1, "hi").chunk(THOUGHT, Some("m"), "a").chunk(MESSAGE, Some("m"), "b");
     talk.update("usage_update", json!({ "used": 5, "size": 9 }));
     talk.chunk(MESSAGE, Some("m"), "c").stop(1);
-    let expected = [(Kind::Text, "hi"), (Kind::Thinking, "a"), (Kind::Text, "bc")];
+    let expected = [(EntryKind::Text, "hi"), (EntryKind::Thinking, "a"), (EntryKind::Text, "bc")];
     assert_eq!(talk.told(), told(&expected));
 }
 
@@ -87,7 +90,7 @@ fn a_named_message_goes_on_after_a_tool() {
     let mut talk = Talk::default();
     talk.chunk(MESSAGE, Some("m"), "a").update("tool_call", json!({ "toolCallId": "t" }));
     talk.chunk(MESSAGE, Some("m"), "b").chunk(MESSAGE, Some("n"), "c");
-    let expected = [(Kind::Text, "ab"), (Kind::ToolCall, ""), (Kind::Text, "c")];
+    let expected = [(EntryKind::Text, "ab"), (EntryKind::ToolCall, ""), (EntryKind::Text, "c")];
     assert_eq!(talk.told(), told(&expected));
 }
 
@@ -133,14 +136,14 @@ fn every_turn_tells_how_it_ended_and_its_prompt_the_mode() {
     talk.prompt(1, "silent").stop(1);
     talk.prompt(2, "answered").chunk(MESSAGE, None, "a").stop(2);
     talk.prompt(3, "crash").chunk(MESSAGE, None, "b");
-    talk.fold.break_turn(None, BrokenTurn::Failed("gone"));
-    talk.fold.connected();
-    talk.prompt(4, "away").fold.break_turn(None, BrokenTurn::Cancelled);
+    talk.fold.interrupt_turn(None, BrokenTurn::Failed("gone"));
+    talk.fold.begin_connection();
+    talk.prompt(4, "away").fold.interrupt_turn(None, BrokenTurn::Cancelled);
     // After a completed turn there is nothing to interrupt.
-    talk.prompt(5, "last").stop(5).fold.break_turn(None, BrokenTurn::Failed("gone"));
+    talk.prompt(5, "last").stop(5).fold.interrupt_turn(None, BrokenTurn::Failed("gone"));
     let entries = talk.finish().1;
     let about = |entry: &Entry| {
-        let [end, mode] = [STOP_REASON, PROMPT_MODE].map(|name| wire_note(entry, name));
+        let [end, mode] = [STOP_REASON_KEY, PROMPT_MODE_KEY].map(|name| wire_metadata(entry, name));
         format!("{}: {} {}", entry.content, end.unwrap_or("-"), mode.unwrap_or("-"))
     };
     let expected = [
@@ -155,7 +158,7 @@ fn every_turn_tells_how_it_ended_and_its_prompt_the_mode() {
         "last: end_turn -",
     ];
     assert_eq!(entries.iter().map(about).collect::<Vec<_>>(), expected);
-    assert_eq!((entries[5].kind, &entries[5].role), (Kind::Error, &Role::System));
+    assert_eq!((entries[5].kind, &entries[5].role), (EntryKind::Error, &Role::System));
 }
 
 #[test]
@@ -175,8 +178,8 @@ fn a_tool_may_be_known_by_its_permission_alone() {
         json!({ "toolCallId": "t", "status": "failed", "content": [] }),
     );
     let entries = talk.finish().1;
-    let kinds: Vec<Kind> = entries.iter().map(|entry| entry.kind).collect();
-    assert_eq!(kinds, [Kind::ToolCall, Kind::Notice, Kind::ToolResult]);
+    let kinds: Vec<EntryKind> = entries.iter().map(|entry| entry.kind).collect();
+    assert_eq!(kinds, [EntryKind::ToolCall, EntryKind::Notice, EntryKind::ToolResult]);
     assert_eq!(entries[0].tool_name.as_deref(), Some("execute"));
     assert_eq!(entries[1].content, "reject always: Never");
     let permission = &entries[1].metadata.as_ref().unwrap()["permission"];
@@ -210,7 +213,7 @@ fn tools_that_never_ended_answer_in_the_order_of_their_calls() {
         let content = json!([{ "type": "content", "content": { "type": "text", "text": name } }]);
         talk.update("tool_call", json!({ "toolCallId": name, "content": content }));
     }
-    let results = talk.told().into_iter().filter(|(kind, _)| *kind == Kind::ToolResult);
+    let results = talk.told().into_iter().filter(|(kind, _)| *kind == EntryKind::ToolResult);
     assert_eq!(results.map(|(_, text)| text).collect::<Vec<_>>(), names);
 }
 
@@ -232,7 +235,7 @@ fn output_is_found_wherever_an_agent_puts_it() {
     let results: Vec<String> = talk
         .told()
         .into_iter()
-        .filter(|(kind, _)| *kind == Kind::ToolResult)
+        .filter(|(kind, _)| *kind == EntryKind::ToolResult)
         .map(|(_, text)| text)
         .collect();
     assert_eq!(results, ["ab", "/f\n a\n-b\n+c\n", "from the editor"]);
@@ -336,7 +339,10 @@ fn talk_in_version_2() -> Talk {
 #[test]
 fn version_2_has_terminals_plans_and_changes_of_its_own() {
     let (facts, entries) = talk_in_version_2().finish();
-    assert_eq!((&facts.about["version"], &facts.about["agent"]["name"]), (&2.into(), &"x".into()));
+    assert_eq!(
+        (&facts.details["version"], &facts.details["agent"]["name"]),
+        (&2.into(), &"x".into())
+    );
     let texts: Vec<_> = entries.iter().map(|entry| entry.content.as_str()).collect();
     let moved = "move /w/a -> /w/b\nadd /w/c\n";
     let plan = "[x] a\n[ ] b";
@@ -387,16 +393,17 @@ fn a_turn_tells_its_tokens_model_and_end() {
     talk.stop(2).prompt(3, "d");
     talk.agent(json!({ "id": 3, "error": { "code": -32000, "message": "log in first" } }));
     let entries = talk.finish().1;
-    let kinds: Vec<(Kind, &str)> = entries.iter().map(|e| (e.kind, e.content.as_str())).collect();
+    let kinds: Vec<(EntryKind, &str)> =
+        entries.iter().map(|e| (e.kind, e.content.as_str())).collect();
     let expected = [
-        (Kind::Text, "a"),
-        (Kind::Text, "b"),
-        (Kind::Notice, "turn ended: cancelled"),
-        (Kind::Text, "c"),
-        (Kind::ToolCall, ""),
-        (Kind::Text, ""),
-        (Kind::Text, "d"),
-        (Kind::Error, "log in first"),
+        (EntryKind::Text, "a"),
+        (EntryKind::Text, "b"),
+        (EntryKind::Notice, "turn ended: cancelled"),
+        (EntryKind::Text, "c"),
+        (EntryKind::ToolCall, ""),
+        (EntryKind::Text, ""),
+        (EntryKind::Text, "d"),
+        (EntryKind::Error, "log in first"),
     ];
     assert_eq!(kinds, expected);
     assert_eq!(entries[1].model.as_deref(), Some("gemini-x"));
@@ -408,15 +415,16 @@ fn a_turn_tells_its_tokens_model_and_end() {
 #[test]
 fn what_is_not_known_survives() {
     let mut talk = Talk::default();
-    talk.line(Side::Agent, "Warning: old node\r\n").line(Side::Agent, "\n");
+    talk.line(AcpSide::Agent, "Warning: old node\r\n").line(AcpSide::Agent, "\n");
     talk.update("from_the_future", json!({ "deep": [1] }));
     talk.agent(json!({ "method": "_vendor/thing", "params": { "x": 1 } }));
-    talk.line(Side::Client, "[{\"method\":\"_a\"},{\"method\":\"_b\"}]").line(Side::Client, "7");
+    talk.line(AcpSide::Client, "[{\"method\":\"_a\"},{\"method\":\"_b\"}]")
+        .line(AcpSide::Client, "7");
     talk.update("plan", json!({ "entries": [{ "content": "do", "status": "completed" }] }));
     let entries = talk.finish().1;
-    let kinds: Vec<Kind> = entries.iter().map(|entry| entry.kind).collect();
-    let other = Kind::Other;
-    assert_eq!(kinds, [Kind::Notice, other, other, other, other, other, Kind::Notice]);
+    let kinds: Vec<EntryKind> = entries.iter().map(|entry| entry.kind).collect();
+    let other = EntryKind::Other;
+    assert_eq!(kinds, [EntryKind::Notice, other, other, other, other, other, EntryKind::Notice]);
     assert_eq!(entries[0].content, "Warning: old node");
     assert_eq!(entries[1].metadata.as_ref().unwrap()["deep"], json!([1]));
     assert_eq!(entries[6].content, "[x] do");
@@ -451,22 +459,22 @@ fn both_accounts_of_a_session_are_one() {
     };
     let (user, assistant) = (|| Role::User, || Role::Assistant);
     let own = vec![
-        entry(user(), Kind::Text, "go", None),
-        tool(Kind::ToolCall, ""),
-        tool(Kind::ToolResult, "all of it"),
-        entry(assistant(), Kind::Text, "one", Some("m")),
-        entry(assistant(), Kind::Text, "two", Some("m")),
-        entry(user(), Kind::Text, "go", None),
+        entry(user(), EntryKind::Text, "go", None),
+        tool(EntryKind::ToolCall, ""),
+        tool(EntryKind::ToolResult, "all of it"),
+        entry(assistant(), EntryKind::Text, "one", Some("m")),
+        entry(assistant(), EntryKind::Text, "two", Some("m")),
+        entry(user(), EntryKind::Text, "go", None),
     ];
     let wire = vec![
-        entry(user(), Kind::Text, " go\n", None),
-        entry(assistant(), Kind::Thinking, "hm", None),
-        tool(Kind::ToolCall, ""),
-        entry(user(), Kind::Notice, "allowed", None),
-        tool(Kind::ToolResult, ""),
-        entry(assistant(), Kind::Text, "one\n\ntwo", Some("m")),
-        entry(user(), Kind::Text, "go", None),
-        entry(assistant(), Kind::Text, "never written down", None),
+        entry(user(), EntryKind::Text, " go\n", None),
+        entry(assistant(), EntryKind::Thinking, "hm", None),
+        tool(EntryKind::ToolCall, ""),
+        entry(user(), EntryKind::Notice, "allowed", None),
+        tool(EntryKind::ToolResult, ""),
+        entry(assistant(), EntryKind::Text, "one\n\ntwo", Some("m")),
+        entry(user(), EntryKind::Text, "go", None),
+        entry(assistant(), EntryKind::Text, "never written down", None),
     ];
     let texts: Vec<String> =
         join_recorded(own, wire).into_iter().map(|entry| entry.content).collect();
@@ -480,7 +488,7 @@ fn both_accounts_of_a_session_are_one() {
 fn a_prompt_was_given_when_the_wire_had_it() {
     let at = |text: &str| text.parse().ok();
     let said = |role: Role, time: &str| {
-        let mut entry = Entry::new(role, Kind::Text, "same");
+        let mut entry = Entry::new(role, EntryKind::Text, "same");
         entry.created_at = at(time);
         entry
     };

@@ -9,52 +9,52 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::Heard;
+use super::TimedWireLine;
 use crate::timestamp::Timestamp;
-use crate::vault::live::Sum;
+use crate::vault::live_log::LineHash;
 
 /// The sender of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Side {
+pub enum AcpSide {
     /// The editor.
     Client,
     /// The agent.
     Agent,
 }
 
-impl Side {
+impl AcpSide {
     /// The other side.
-    pub fn other(self) -> Self {
+    pub fn opposite(self) -> Self {
         match self {
-            Side::Client => Side::Agent,
-            Side::Agent => Side::Client,
+            AcpSide::Client => AcpSide::Agent,
+            AcpSide::Agent => AcpSide::Client,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Side::Client => "client",
-            Side::Agent => "agent",
+            AcpSide::Client => "client",
+            AcpSide::Agent => "agent",
         }
     }
 }
 
 /// A line of the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wire {
+pub struct WireLine {
     /// The sender.
-    pub side: Side,
+    pub side: AcpSide,
     /// The bytes including the line ending, with secrets redacted.
     pub bytes: Vec<u8>,
 }
 
 /// The prefix of every wire record.
-const PREFIX: &[u8] = b"{\"acp\":\"";
+const RECORD_PREFIX: &[u8] = b"{\"acp\":\"";
 
 #[derive(Deserialize)]
-struct Record<'a> {
-    acp: Side,
+struct WireRecord<'a> {
+    acp: AcpSide,
     #[serde(borrow, default)]
     message: Option<&'a RawValue>,
     #[serde(default)]
@@ -66,17 +66,17 @@ struct Record<'a> {
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct WireLogEnvelope<'a> {
     at: Timestamp,
     #[serde(borrow)]
     raw: &'a RawValue,
 }
 
-impl Wire {
+impl WireLine {
     /// Parses a record. `None` if it is not a wire record.
-    pub fn of_record(record: &[u8]) -> Option<Self> {
-        let record: Record<'_> =
-            record.starts_with(PREFIX).then(|| serde_json::from_slice(record).ok())??;
+    pub fn from_record(record: &[u8]) -> Option<Self> {
+        let record: WireRecord<'_> =
+            record.starts_with(RECORD_PREFIX).then(|| serde_json::from_slice(record).ok())??;
         let mut bytes = match (record.message, record.text, record.base64) {
             (Some(message), _, _) => message.get().as_bytes().to_vec(),
             (_, Some(text), _) => text.into_bytes(),
@@ -89,13 +89,13 @@ impl Wire {
 }
 
 /// Writes the record of a line without a newline. `is_json` skips validation for a line already known to be JSON.
-pub(crate) fn write_record(out: &mut Vec<u8>, side: Side, bytes: &[u8], is_json: bool) {
-    let (body, end) = split_end(bytes);
-    for part in [PREFIX, side.name().as_bytes(), b"\","] {
+pub(crate) fn write_wire_record(out: &mut Vec<u8>, side: AcpSide, bytes: &[u8], is_json: bool) {
+    let (body, end) = split_line_ending(bytes);
+    for part in [RECORD_PREFIX, side.name().as_bytes(), b"\","] {
         out.extend_from_slice(part);
     }
     match simdutf8::basic::from_utf8(body) {
-        Ok(text) if is_bare(text) && (is_json || is_json_text(text)) => {
+        Ok(text) if can_embed_verbatim(text) && (is_json || is_json_text(text)) => {
             out.extend_from_slice(b"\"message\":");
             out.extend_from_slice(body);
         }
@@ -118,33 +118,33 @@ pub(crate) fn write_record(out: &mut Vec<u8>, side: Side, bytes: &[u8], is_json:
 }
 
 /// Whether a line starts like one of a wire log. In files of other formats the first line does not.
-pub(crate) fn begins_as_in_log(line: &[u8]) -> bool {
-    line.starts_with(PREFIX) || line.starts_with(Sum::PREFIX)
+pub(crate) fn starts_like_log_line(line: &[u8]) -> bool {
+    line.starts_with(RECORD_PREFIX) || line.starts_with(LineHash::LINE_PREFIX)
 }
 
 /// Parses a line of a wire log, which may be wrapped in the recorder's envelope.
-pub(crate) fn in_log(line: &[u8]) -> Option<Heard> {
-    if line.starts_with(PREFIX) {
-        return Some((None, Wire::of_record(line)?));
+pub(crate) fn parse_log_line(line: &[u8]) -> Option<TimedWireLine> {
+    if line.starts_with(RECORD_PREFIX) {
+        return Some((None, WireLine::from_record(line)?));
     }
-    let envelope: Envelope<'_> = serde_json::from_slice(line).ok()?;
-    Some((Some(envelope.at), Wire::of_record(envelope.raw.get().as_bytes())?))
+    let envelope: WireLogEnvelope<'_> = serde_json::from_slice(line).ok()?;
+    Some((Some(envelope.at), WireLine::from_record(envelope.raw.get().as_bytes())?))
 }
 
 /// Whether a log line is the recorder's own open or close record.
-pub(crate) fn is_own_word(line: &[u8]) -> bool {
+pub(crate) fn is_recorder_line(line: &[u8]) -> bool {
     #[derive(Deserialize)]
-    struct Word {
+    struct RecorderLine {
         #[serde(default)]
         open: Option<IgnoredAny>,
         #[serde(default)]
         close: Option<IgnoredAny>,
     }
-    let parsed = serde_json::from_slice::<Word>(line);
+    let parsed = serde_json::from_slice::<RecorderLine>(line);
     parsed.is_ok_and(|parsed| parsed.open.is_some() || parsed.close.is_some())
 }
 
-fn split_end(bytes: &[u8]) -> (&[u8], &[u8]) {
+fn split_line_ending(bytes: &[u8]) -> (&[u8], &[u8]) {
     let length = match bytes {
         [.., b'\r', b'\n'] => 2,
         [.., b'\n'] => 1,
@@ -154,7 +154,7 @@ fn split_end(bytes: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// Whether text can be embedded verbatim: no newline inside, and no surrounding white space, which would be lost.
-fn is_bare(text: &str) -> bool {
+fn can_embed_verbatim(text: &str) -> bool {
     text.trim_ascii().len() == text.len() && memchr::memchr(b'\n', text.as_bytes()).is_none()
 }
 
@@ -166,19 +166,19 @@ fn is_json_text(text: &str) -> bool {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::address::Address;
+    use super::super::message_header::AcpMessageHeader;
     use super::*;
 
     fn returned(bytes: &[u8]) -> Vec<u8> {
-        let wire = Wire { side: Side::Agent, bytes: bytes.to_vec() };
+        let wire = WireLine { side: AcpSide::Agent, bytes: bytes.to_vec() };
         let mut record = Vec::new();
-        write_record(&mut record, wire.side, bytes, false);
+        write_wire_record(&mut record, wire.side, bytes, false);
         // A line with a header is JSON, so it is not validated again.
-        let (mut known, is_json) = (Vec::new(), Address::of(bytes).is_some());
-        write_record(&mut known, wire.side, bytes, is_json);
+        let (mut known, is_json) = (Vec::new(), AcpMessageHeader::parse(bytes).is_some());
+        write_wire_record(&mut known, wire.side, bytes, is_json);
         assert_eq!(known, record);
         assert!(!record.contains(&b'\n'), "a record is one line");
-        assert_eq!(Wire::of_record(&record), Some(wire));
+        assert_eq!(WireLine::from_record(&record), Some(wire));
         record
     }
 

@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::CHAT_START;
+use super::CHAT_START_PREFIX;
 use crate::durable::{FileError, OnPath};
-use crate::lines::{LineEnd, Lines};
-use steno_vault::Source;
+use crate::lines::{LineEnd, LineReader};
+use steno_vault::SessionFile;
 
 /// How many characters of a chat's start time are part of its name.
-const NAME_LIMIT: usize = 40;
+const MAX_NAME_CHARS: usize = 40;
 
 /// One chat of a history.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Chat {
+pub(super) struct AiderChat {
     /// The start time as a name: `2025-07-15T11-38-37`. A second chat in the same second has the suffix `-2`.
     pub(super) name: String,
     /// The byte range in the file. Text before the first chat is part of the first chat.
@@ -21,14 +21,14 @@ pub(super) struct Chat {
 }
 
 /// Lists the chats of a history, in order.
-pub(super) fn list_chats(history: &Source) -> Result<Vec<Chat>, FileError> {
-    let mut chats: Vec<Chat> = Vec::new();
+pub(super) fn list_chats(history: &SessionFile) -> Result<Vec<AiderChat>, FileError> {
+    let mut chats: Vec<AiderChat> = Vec::new();
     let mut counts: HashMap<String, u32> = HashMap::new();
     let mut offset = 0;
-    let mut lines = Lines::new(history.open()?);
-    while let Some(line) = lines.read().on("read", history.path())? {
-        if let Some(time) = line.bytes.strip_prefix(CHAT_START.as_bytes())
-            && !line.continues
+    let mut lines = LineReader::new(history.open()?);
+    while let Some(line) = lines.read_line().on("read", history.path())? {
+        if let Some(time) = line.bytes.strip_prefix(CHAT_START_PREFIX.as_bytes())
+            && !line.is_continuation
         {
             let name = chat_name(&String::from_utf8_lossy(time));
             let count = counts.entry(name.clone()).or_default();
@@ -38,7 +38,7 @@ pub(super) fn list_chats(history: &Source) -> Result<Vec<Chat>, FileError> {
             if let Some(before) = chats.last_mut() {
                 before.range.end = offset;
             }
-            chats.push(Chat { name, range: start..start });
+            chats.push(AiderChat { name, range: start..start });
         }
         offset += line.bytes.len() as u64 + u64::from(line.end == LineEnd::Newline);
     }
@@ -54,5 +54,5 @@ fn chat_name(time: &str) -> String {
         c if c.is_ascii_alphanumeric() => c,
         _ => '-',
     };
-    time.trim().chars().take(NAME_LIMIT).map(plain).collect()
+    time.trim().chars().take(MAX_NAME_CHARS).map(plain).collect()
 }

@@ -31,19 +31,19 @@ fn main() {}
 Welcome.
 ";
 
-fn bundle(text: &[u8]) -> Bundle {
+fn bundle(text: &[u8]) -> SessionBundle {
     let path = "/repo/.aider.chat.history.md";
     let name = ".aider.chat.history.md";
-    Bundle::new(path, vec![Source::in_memory(name, path, text.to_vec())])
+    SessionBundle::new(path, vec![SessionFile::in_memory(name, path, text.to_vec())])
 }
 
 fn transcript(text: &str) -> Transcript {
-    format::read(&READER, &bundle(text.as_bytes())).unwrap()
+    format::read_transcript(&READER, &bundle(text.as_bytes())).unwrap()
 }
 
 fn prompts(transcript: &Transcript) -> Vec<&str> {
     let entries = transcript.entries.iter();
-    let prompts = entries.filter(|entry| entry.role == Role::User && entry.kind == Kind::Text);
+    let prompts = entries.filter(|entry| entry.role == Role::User && entry.kind == EntryKind::Text);
     prompts.map(|entry| entry.content.as_str()).collect()
 }
 
@@ -90,7 +90,7 @@ fn windows_line_ends_are_none_of_the_text() {
 #[test]
 fn histories_are_told_by_content() {
     let recognised = |name: &str, text: &str| {
-        recognises(&Source::in_memory(name, name, text.as_bytes().to_vec())).unwrap()
+        is_history(&SessionFile::in_memory(name, name, text.as_bytes().to_vec())).unwrap()
     };
     assert!(recognised("any.txt", SAMPLE));
     assert!(recognised("chat-history.md", &format!("cut off\n{SAMPLE}")));
@@ -113,7 +113,8 @@ fn each_chat_is_a_session_wherever_the_project_is() {
     let file = folder.path().join(".aider.chat.history.md");
     std::fs::write(&file, history.concat()).unwrap();
     let bundles = READER.find_at(&file).unwrap();
-    let chats: Vec<_> = bundles.iter().map(|it| format::read(&READER, it).unwrap()).collect();
+    let chats: Vec<_> =
+        bundles.iter().map(|it| format::read_transcript(&READER, it).unwrap()).collect();
     let ids: Vec<_> = chats.iter().map(|chat| chat.session.id.as_str()).collect();
     assert_eq!(
         ids,
@@ -125,7 +126,7 @@ fn each_chat_is_a_session_wherever_the_project_is() {
     assert_eq!(chats[1].session.started.unwrap().to_string(), "2025-07-15T11:38:37");
     let project = folder.path().display().to_string();
     assert_eq!(chats[2].session.project.as_deref(), Some(project.as_str()));
-    assert_eq!(crate::agent::kept::check(&READER, &file), 3);
+    assert_eq!(crate::agent::kept::check_kept_sessions(&READER, &file), 3);
 }
 
 #[test]
@@ -134,22 +135,23 @@ fn a_history_that_was_kept_as_one_session_stays_one() {
     let whole = transcript(&two);
     assert_eq!(prompts(&whole).len(), 4);
     assert_eq!(whole.session.native_id.as_deref(), Some("aider-repo"));
-    let chosen = Bundle { key: Some("2025-07-15T11-38-37-2".into()), ..bundle(two.as_bytes()) };
-    assert_eq!(prompts(&format::read(&READER, &chosen).unwrap()).len(), 2);
-    let missing = Bundle { key: Some("2024".into()), ..chosen };
-    assert!(format::read(&READER, &missing).is_err());
+    let chosen =
+        SessionBundle { key: Some("2025-07-15T11-38-37-2".into()), ..bundle(two.as_bytes()) };
+    assert_eq!(prompts(&format::read_transcript(&READER, &chosen).unwrap()).len(), 2);
+    let missing = SessionBundle { key: Some("2024".into()), ..chosen };
+    assert!(format::read_transcript(&READER, &missing).is_err());
 }
 
 #[test]
 fn a_cut_anywhere_is_read() {
     for end in 0..SAMPLE.len() {
-        format::read(&READER, &bundle(&SAMPLE.as_bytes()[..end])).unwrap();
+        format::read_transcript(&READER, &bundle(&SAMPLE.as_bytes()[..end])).unwrap();
     }
 }
 
 proptest! {
     #[test]
     fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-        format::read(&READER, &bundle(&bytes)).unwrap();
+        format::read_transcript(&READER, &bundle(&bytes)).unwrap();
     }
 }

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::format;
 use crate::session::Transcript;
-use steno_vault::Source;
+use steno_vault::SessionFile;
 
 const THREAD: &str = r#"{"v":3,"id":"T-1","created":1768822920000,"title":"Fix","messages":[
 {"role":"user","messageId":0,"content":[{"type":"text","text":"Fix"},{"type":"image","source":{"type":"base64","mediaType":"image/png","data":"AAAA"}}],"meta":{"sentAt":1768822925000}},
@@ -14,12 +14,15 @@ const THREAD: &str = r#"{"v":3,"id":"T-1","created":1768822920000,"title":"Fix",
 "usageLedger":{"events":[{"operationType":"title-generation","model":"haiku","toMessageId":1,"tokens":{"input":9,"output":9}},
 {"operationType":"inference","model":"opus","timestamp":"2026-01-19T11:43:00Z","toMessageId":3,"tokens":{"input":10,"output":20}}]}}"#;
 
-fn bundle(text: &[u8]) -> Bundle {
-    Bundle::new("T-1.json", vec![Source::in_memory("T-1.json", "T-1.json", text.to_vec())])
+fn bundle(text: &[u8]) -> SessionBundle {
+    SessionBundle::new(
+        "T-1.json",
+        vec![SessionFile::in_memory("T-1.json", "T-1.json", text.to_vec())],
+    )
 }
 
 fn transcript() -> Transcript {
-    format::read(&READER, &bundle(THREAD.as_bytes())).unwrap()
+    format::read_transcript(&READER, &bundle(THREAD.as_bytes())).unwrap()
 }
 
 #[test]
@@ -29,12 +32,12 @@ fn blocks_become_entries() {
     assert_eq!(
         told,
         [
-            ("user", Kind::Text),
-            ("user", Kind::Text),
-            ("assistant", Kind::Thinking),
-            ("assistant", Kind::ToolCall),
-            ("tool", Kind::ToolResult),
-            ("assistant", Kind::Text),
+            ("user", EntryKind::Text),
+            ("user", EntryKind::Text),
+            ("assistant", EntryKind::Thinking),
+            ("assistant", EntryKind::ToolCall),
+            ("tool", EntryKind::ToolResult),
+            ("assistant", EntryKind::Text),
         ]
     );
     assert_eq!(transcript.entries[4].content, "no");
@@ -69,7 +72,7 @@ fn an_answer_takes_its_time_from_the_ledger_where_its_usage_has_none() {
         r#""operationType":"title-generation","#,
         r#""operationType":"inference","timestamp":"2026-01-19T11:42:11Z","#,
     );
-    let transcript = format::read(&READER, &bundle(untimed.as_bytes())).unwrap();
+    let transcript = format::read_transcript(&READER, &bundle(untimed.as_bytes())).unwrap();
     assert_eq!(transcript.entries[2].created_at.unwrap().to_string(), "2026-01-19T11:42:11Z");
 }
 
@@ -93,7 +96,8 @@ fn threads_are_found_by_their_start() {
 #[test]
 fn every_cut_can_be_read() {
     for end in 0..THREAD.len() {
-        let transcript = format::read(&READER, &bundle(&THREAD.as_bytes()[..end])).unwrap();
+        let transcript =
+            format::read_transcript(&READER, &bundle(&THREAD.as_bytes()[..end])).unwrap();
         assert_eq!(transcript.problems.len(), 1);
     }
 }
@@ -101,6 +105,6 @@ fn every_cut_can_be_read() {
 proptest! {
     #[test]
     fn any_bytes_can_be_read(bytes: Vec<u8>) {
-        format::read(&READER, &bundle(&bytes)).unwrap();
+        format::read_transcript(&READER, &bundle(&bytes)).unwrap();
     }
 }

@@ -2,25 +2,25 @@
 
 use std::io::{BufRead, Read};
 
-use super::stream::{self, Stream};
-use crate::agent::fields::text;
-use crate::agent::repair;
+use super::stream::{self, ApiStreamAssembler};
+use crate::agent::json_fields::text_field;
+use crate::agent::json_repair;
 use crate::durable::{FileError, OnPath};
-use crate::json::{Object, Value, bounds};
-use crate::lines::Lines;
-use steno_vault::Source;
+use crate::json::{Object, Value, value_limit};
+use crate::lines::LineReader;
+use steno_vault::SessionFile;
 
 /// Number of lines to probe.
-const PROBED_LINES: usize = 5;
+const MAX_PROBED_LINES: usize = 5;
 
 /// Longest line or document to probe, in bytes.
-const PROBED_BYTES: usize = 8 << 20;
+const MAX_PROBED_BYTES: usize = 8 << 20;
 
 /// Bytes of a document to search before it is parsed as a whole.
-const HEAD: u64 = 16 << 10;
+const DOCUMENT_HEAD_BYTES: u64 = 16 << 10;
 
 /// The fields of API requests. An object with any other field is not a request.
-const PARAMETERS: [&str; 46] = [
+const REQUEST_PARAMETERS: [&str; 46] = [
     "model",
     "messages",
     "system",
@@ -70,23 +70,26 @@ const PARAMETERS: [&str; 46] = [
 ];
 
 /// Whether a file is an API log.
-pub(super) fn is_log(source: &Source) -> bool {
+pub(super) fn is_api_log(source: &SessionFile) -> bool {
     let Ok(true) = has_lines(source) else {
-        return is_document(source);
+        return is_api_document(source);
     };
     let Ok(input) = source.open() else {
         return false;
     };
-    let lines = Lines::with_limit(input, PROBED_BYTES).take(PROBED_LINES).map_while(Result::ok);
+    let lines = LineReader::with_limit(input, MAX_PROBED_BYTES)
+        .take(MAX_PROBED_LINES)
+        .map_while(Result::ok);
     let mut objects = lines.filter_map(|line| {
-        let object: Option<Object> = bounds::from_slice(stream::data(&line.bytes)?).ok();
+        let object: Option<Object> =
+            value_limit::parse_limited(stream::event_data(&line.bytes)?).ok();
         object
     });
-    objects.any(|object| is_record(&object))
+    objects.any(|object| is_api_record(&object))
 }
 
 /// Whether the first line is a whole record or an event stream field. Otherwise the file is one document.
-pub(super) fn has_lines(source: &Source) -> Result<bool, FileError> {
+pub(super) fn has_lines(source: &SessionFile) -> Result<bool, FileError> {
     let mut input = source.open()?;
     let start = input.fill_buf().on("read", source.path())?.trim_ascii_start();
     if [&b"data:"[..], b"event:", b":"].iter().any(|field| start.starts_with(field)) {
@@ -95,25 +98,25 @@ pub(super) fn has_lines(source: &Source) -> Result<bool, FileError> {
     if !start.starts_with(b"{") {
         return Ok(false);
     }
-    let first = Lines::with_limit(input, PROBED_BYTES).map_while(Result::ok);
-    let first = first.take(PROBED_LINES).find(|line| !line.bytes.trim_ascii().is_empty());
+    let first = LineReader::with_limit(input, MAX_PROBED_BYTES).map_while(Result::ok);
+    let first = first.take(MAX_PROBED_LINES).find(|line| !line.bytes.trim_ascii().is_empty());
     Ok(first
         .is_some_and(|line| serde_json::from_slice::<serde::de::IgnoredAny>(&line.bytes).is_ok()))
 }
 
-fn is_document(source: &Source) -> bool {
+fn is_api_document(source: &SessionFile) -> bool {
     let Ok(input) = source.open() else {
         return false;
     };
     let mut head = Vec::new();
-    if input.take(HEAD).read_to_end(&mut head).is_err() || !may_be_document(&head) {
+    if input.take(DOCUMENT_HEAD_BYTES).read_to_end(&mut head).is_err() || !may_be_document(&head) {
         return false;
     }
-    match source.bytes().map(|bytes| repair::parse(&bytes)) {
-        Ok(Ok(Value::Object(object))) => is_record(&object),
+    match source.read_bytes().map(|bytes| json_repair::parse_lenient(&bytes)) {
+        Ok(Ok(Value::Object(object))) => is_api_record(&object),
         Ok(Ok(Value::Array(records))) => {
-            let mut objects = records.iter().take(PROBED_LINES).filter_map(Value::as_object);
-            objects.any(is_record)
+            let mut objects = records.iter().take(MAX_PROBED_LINES).filter_map(Value::as_object);
+            objects.any(is_api_record)
         }
         _ => false,
     }
@@ -129,24 +132,24 @@ fn may_be_document(head: &[u8]) -> bool {
     opens && (answer || (has("\"model\":") && (has("\"messages\":[") || has("\"input\":"))))
 }
 
-fn is_record(object: &Object) -> bool {
+fn is_api_record(object: &Object) -> bool {
     let part = |name| object.get(name).and_then(Value::as_object).map(super::part_body);
-    Stream::takes(object)
-        || is_response(object)
-        || is_request(object)
-        || part("request").is_some_and(is_request)
-        || part("response").is_some_and(is_response)
+    ApiStreamAssembler::is_stream_event(object)
+        || is_api_response(object)
+        || is_api_request(object)
+        || part("request").is_some_and(is_api_request)
+        || part("response").is_some_and(is_api_response)
 }
 
 /// Whether an object is a whole response of one of the APIs.
-pub(super) fn is_response(object: &Object) -> bool {
-    let anthropic = text(object, "type") == Some("message")
-        && text(object, "role") == Some("assistant")
-        && text(object, "id").is_some()
-        && text(object, "model").is_some()
+pub(super) fn is_api_response(object: &Object) -> bool {
+    let anthropic = text_field(object, "type") == Some("message")
+        && text_field(object, "role") == Some("assistant")
+        && text_field(object, "id").is_some()
+        && text_field(object, "model").is_some()
         && object.get("content").is_some_and(Value::is_array)
         && object.get("usage").is_some_and(Value::is_object);
-    match text(object, "object") {
+    match text_field(object, "object") {
         Some("chat.completion") => object.get("choices").is_some_and(Value::is_array),
         Some("response") => object.get("output").is_some_and(Value::is_array),
         _ => anthropic,
@@ -154,7 +157,7 @@ pub(super) fn is_response(object: &Object) -> bool {
 }
 
 /// Whether an object is a request to one of the APIs.
-pub(super) fn is_request(object: &Object) -> bool {
+pub(super) fn is_api_request(object: &Object) -> bool {
     let has_messages = match (object.get("messages"), object.get("input")) {
         (Some(Value::Array(messages)), _) => {
             messages.iter().all(|message| message.get("role").is_some_and(Value::is_string))
@@ -162,10 +165,12 @@ pub(super) fn is_request(object: &Object) -> bool {
         (None, Some(Value::Array(_) | Value::String(_))) => true,
         _ => false,
     };
-    has_messages && text(object, "model").is_some() && object.keys().all(|name| is_parameter(name))
+    has_messages
+        && text_field(object, "model").is_some()
+        && object.keys().all(|name| is_request_parameter(name))
 }
 
 /// Whether a field of this name belongs to a request.
-pub(crate) fn is_parameter(name: &str) -> bool {
-    PARAMETERS.contains(&name)
+pub(crate) fn is_request_parameter(name: &str) -> bool {
+    REQUEST_PARAMETERS.contains(&name)
 }

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use serde_json::{Map, json};
 
 use super::open_response::OpenResponse;
-use crate::agent::fields::{list, text};
+use crate::agent::json_fields::{list_field, text_field};
 use crate::json::{Object, Value};
 
 /// Messages in progress.
 #[derive(Default)]
-pub(crate) struct Stream {
+pub(crate) struct ApiStreamAssembler {
     message: Option<Object>,
     /// Partial JSON of tool inputs, by block index.
     inputs: Map<String, Value>,
@@ -22,7 +22,7 @@ pub(crate) struct Stream {
 
 /// The JSON of a line: the whole line, or what follows the prefix `data:`. `None` for other fields of an event
 /// stream.
-pub(crate) fn data(line: &[u8]) -> Option<&[u8]> {
+pub(crate) fn event_data(line: &[u8]) -> Option<&[u8]> {
     let line = line.trim_ascii();
     if line.starts_with(b"{") {
         return Some(line);
@@ -37,9 +37,9 @@ pub(crate) fn data(line: &[u8]) -> Option<&[u8]> {
     }
 }
 
-impl Stream {
+impl ApiStreamAssembler {
     /// Whether an object is a stream event.
-    pub(crate) fn takes(object: &Object) -> bool {
+    pub(crate) fn is_stream_event(object: &Object) -> bool {
         let anthropic = [
             "message_start",
             "content_block_start",
@@ -49,27 +49,27 @@ impl Stream {
             "message_stop",
             "ping",
         ];
-        let kind = text(object, "type").unwrap_or_default();
+        let kind = text_field(object, "type").unwrap_or_default();
         anthropic.contains(&kind)
             || kind.starts_with("response.")
-            || text(object, "object") == Some("chat.completion.chunk")
+            || text_field(object, "object") == Some("chat.completion.chunk")
     }
 
     /// Adds an event. Returns the messages that it completes.
-    pub(crate) fn event(&mut self, event: Object) -> Vec<Object> {
-        let kind = text(&event, "type").unwrap_or_default();
+    pub(crate) fn add_event(&mut self, event: Object) -> Vec<Object> {
+        let kind = text_field(&event, "type").unwrap_or_default();
         if kind.starts_with("response.") {
-            return self.response.event(event).into_iter().collect();
+            return self.response.add_event(event).into_iter().collect();
         }
         match kind {
-            "message_start" => return self.message_start(event).into_iter().collect(),
-            "content_block_start" => self.block_start(event),
-            "content_block_delta" => self.block_delta(&event),
-            "content_block_stop" => self.block_stop(&event),
-            "message_delta" => self.message_delta(&event),
+            "message_start" => return self.start_message(event).into_iter().collect(),
+            "content_block_start" => self.start_block(event),
+            "content_block_delta" => self.append_block_delta(&event),
+            "content_block_stop" => self.finish_block(&event),
+            "message_delta" => self.apply_message_delta(&event),
             "message_stop" => return self.end_message().into_iter().collect(),
             "ping" => {}
-            _ => return self.chunk(event).into_iter().collect(),
+            _ => return self.add_chunk(event).into_iter().collect(),
         }
         Vec::new()
     }
@@ -81,12 +81,12 @@ impl Stream {
     }
 
     /// Starts a message. A repeated start of the same message is skipped. Any other start ends the open message.
-    fn message_start(&mut self, mut event: Object) -> Option<Object> {
+    fn start_message(&mut self, mut event: Object) -> Option<Object> {
         let Some(Value::Object(mut message)) = event.shift_remove("message") else {
             return None;
         };
         let open = self.message.as_ref();
-        if open.is_some_and(|open| open.get("id") == message.get("id") && blocks(open) == 0) {
+        if open.is_some_and(|open| open.get("id") == message.get("id") && block_count(open) == 0) {
             return None;
         }
         let broken = self.end_message();
@@ -95,44 +95,44 @@ impl Stream {
         broken
     }
 
-    fn block_start(&mut self, mut event: Object) {
-        let index = place(&event);
+    fn start_block(&mut self, mut event: Object) {
+        let index = event_index(&event);
         let block = event.shift_remove("content_block");
-        if let (Some(block @ Value::Object(_)), Some(content)) = (block, self.content())
+        if let (Some(block @ Value::Object(_)), Some(content)) = (block, self.message_content())
             && content.len() == index
         {
             content.push(block);
         }
     }
 
-    fn block_delta(&mut self, event: &Object) {
-        let index = place(event);
+    fn append_block_delta(&mut self, event: &Object) {
+        let index = event_index(event);
         let Some(Value::Object(delta)) = event.get("delta") else {
             return;
         };
-        let (field, piece) = match text(delta, "type").unwrap_or_default() {
-            "text_delta" => ("text", text(delta, "text")),
-            "thinking_delta" => ("thinking", text(delta, "thinking")),
-            "compaction_delta" => ("content", text(delta, "content")),
+        let (field, piece) = match text_field(delta, "type").unwrap_or_default() {
+            "text_delta" => ("text", text_field(delta, "text")),
+            "thinking_delta" => ("thinking", text_field(delta, "thinking")),
+            "compaction_delta" => ("content", text_field(delta, "content")),
             "input_json_delta" => {
-                let piece = text(delta, "partial_json").unwrap_or_default();
-                return append(&mut self.inputs, &index.to_string(), piece);
+                let piece = text_field(delta, "partial_json").unwrap_or_default();
+                return append_text(&mut self.inputs, &index.to_string(), piece);
             }
             _ => return,
         };
-        let content = self.content();
+        let content = self.message_content();
         if let Some(Value::Object(block)) = content.and_then(|content| content.get_mut(index)) {
-            append(block, field, piece.unwrap_or_default());
+            append_text(block, field, piece.unwrap_or_default());
         }
     }
 
-    fn block_stop(&mut self, event: &Object) {
-        let index = place(event);
+    fn finish_block(&mut self, event: &Object) {
+        let index = event_index(event);
         let Some(Value::String(input)) = self.inputs.swap_remove(&index.to_string()) else {
             return;
         };
         let input = serde_json::from_str(&input).unwrap_or(Value::String(input));
-        let content = self.content();
+        let content = self.message_content();
         if let Some(Value::Object(block)) = content.and_then(|content| content.get_mut(index))
             && input != Value::String(String::new())
         {
@@ -140,7 +140,7 @@ impl Stream {
         }
     }
 
-    fn message_delta(&mut self, event: &Object) {
+    fn apply_message_delta(&mut self, event: &Object) {
         let Some(message) = &mut self.message else {
             return;
         };
@@ -158,7 +158,7 @@ impl Stream {
     fn end_message(&mut self) -> Option<Object> {
         let inputs = std::mem::take(&mut self.inputs);
         for index in inputs.keys().filter_map(|index| index.parse::<usize>().ok()) {
-            let content = self.content();
+            let content = self.message_content();
             if let Some(Value::Object(block)) = content.and_then(|content| content.get_mut(index)) {
                 block.insert("incomplete".to_owned(), Value::Bool(true));
             }
@@ -166,12 +166,12 @@ impl Stream {
         self.message.take()
     }
 
-    fn content(&mut self) -> Option<&mut Vec<Value>> {
+    fn message_content(&mut self) -> Option<&mut Vec<Value>> {
         self.message.as_mut()?.get_mut("content")?.as_array_mut()
     }
 
     /// Adds a chunk. Chunks of one completion share its id, and the last one has the usage and no choices.
-    fn chunk(&mut self, chunk: Object) -> Option<Object> {
+    fn add_chunk(&mut self, chunk: Object) -> Option<Object> {
         let same = |open: &Object| open.get("id") == chunk.get("id");
         let ended =
             if self.completion.as_ref().is_some_and(same) { None } else { self.completion.take() };
@@ -186,7 +186,7 @@ impl Stream {
         }
         completion.insert("object".to_owned(), json!("chat.completion"));
         let whole = completion.entry("choices").or_insert_with(|| json!([]));
-        let choices = list(&chunk, "choices").iter();
+        let choices = list_field(&chunk, "choices").iter();
         if let Value::Array(whole) = whole {
             let positions = &mut self.choices;
             choices
@@ -198,7 +198,7 @@ impl Stream {
 }
 
 fn add_choice(whole: &mut Vec<Value>, positions: &mut HashMap<usize, usize>, piece: &Object) {
-    let index = place(piece);
+    let index = event_index(piece);
     let at = *positions.entry(index).or_insert_with(|| {
         whole.push(json!({"index": index, "message": {"role": "assistant", "content": ""}}));
         whole.len() - 1
@@ -213,16 +213,16 @@ fn add_choice(whole: &mut Vec<Value>, positions: &mut HashMap<usize, usize>, pie
         return;
     };
     for field in ["content", "refusal", "reasoning_content", "reasoning"] {
-        if let Some(text) = text(delta, field) {
-            append(message, field, text);
+        if let Some(text) = text_field(delta, field) {
+            append_text(message, field, text);
         }
     }
-    let calls = list(delta, "tool_calls").iter();
+    let calls = list_field(delta, "tool_calls").iter();
     calls.filter_map(Value::as_object).for_each(|call| add_call(message, call));
 }
 
 fn add_call(message: &mut Object, piece: &Object) {
-    let index = place(piece);
+    let index = event_index(piece);
     let calls = message.entry("tool_calls").or_insert_with(|| json!([]));
     let Value::Array(calls) = calls else {
         return;
@@ -243,25 +243,25 @@ fn add_call(message: &mut Object, piece: &Object) {
         return;
     };
     for field in ["name", "arguments"] {
-        if let Some(text) = text(function, field) {
-            append(whole, field, text);
+        if let Some(text) = text_field(function, field) {
+            append_text(whole, field, text);
         }
     }
 }
 
 /// Appends to a text field.
-pub(super) fn append(object: &mut Object, field: &str, piece: &str) {
+pub(super) fn append_text(object: &mut Object, field: &str, piece: &str) {
     match object.entry(field).or_insert_with(|| json!("")) {
         Value::String(text) => text.push_str(piece),
         other => *other = json!(piece),
     }
 }
 
-fn blocks(message: &Object) -> usize {
-    list(message, "content").len()
+fn block_count(message: &Object) -> usize {
+    list_field(message, "content").len()
 }
 
-fn place(event: &Object) -> usize {
+fn event_index(event: &Object) -> usize {
     let index = event.get("index").and_then(Value::as_u64);
     index.and_then(|index| usize::try_from(index).ok()).unwrap_or_default()
 }

@@ -2,16 +2,16 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::entry::Kind;
+use crate::entry::EntryKind;
 use crate::format;
 use crate::session::Transcript;
 
 fn read_bytes(bytes: &[u8]) -> Transcript {
-    let source = Source::in_memory("a.json", "/nowhere/a.json", bytes.to_vec());
-    format::read(&READER, &Bundle::new("/nowhere/a.json", vec![source])).unwrap()
+    let source = SessionFile::in_memory("a.json", "/nowhere/a.json", bytes.to_vec());
+    format::read_transcript(&READER, &SessionBundle::new("/nowhere/a.json", vec![source])).unwrap()
 }
 
-fn said(transcript: &Transcript) -> Vec<(&str, Kind, &str)> {
+fn said(transcript: &Transcript) -> Vec<(&str, EntryKind, &str)> {
     let entries = transcript.entries.iter();
     entries.map(|entry| (entry.role.as_str(), entry.kind, entry.content.as_str())).collect()
 }
@@ -57,7 +57,7 @@ fn a_stream_becomes_one_message() {
     let transcript = lines(&anthropic_stream());
     assert_eq!(
         said(&transcript),
-        [("assistant", Kind::Text, "Hello"), ("assistant", Kind::ToolCall, "")]
+        [("assistant", EntryKind::Text, "Hello"), ("assistant", EntryKind::ToolCall, "")]
     );
     assert_eq!(transcript.entries[1].tool_input, Some(json!({"a": 1})));
     assert_eq!(transcript.entries[0].message_id, transcript.entries[1].message_id);
@@ -86,9 +86,9 @@ fn a_message_spliced_into_another_ends_it() {
     assert_eq!(
         said(&transcript),
         [
-            ("assistant", Kind::Text, "Hello"),
-            ("assistant", Kind::Error, "call of ls broke off"),
-            ("assistant", Kind::Text, "Again"),
+            ("assistant", EntryKind::Text, "Hello"),
+            ("assistant", EntryKind::Error, "call of ls broke off"),
+            ("assistant", EntryKind::Text, "Again"),
         ]
     );
 }
@@ -112,7 +112,7 @@ fn chunks_become_a_completion() {
     ]);
     assert_eq!(
         said(&transcript),
-        [("assistant", Kind::Text, "Hello"), ("assistant", Kind::ToolCall, "")]
+        [("assistant", EntryKind::Text, "Hello"), ("assistant", EntryKind::ToolCall, "")]
     );
     assert_eq!(transcript.entries[1].tool_input, Some(json!({"a": 1})));
     let usage = transcript.session.totals.usage;
@@ -128,9 +128,9 @@ fn the_last_event_of_a_response_tells_all() {
     let completed = json!({"type": "response.completed", "response": {"id": "r", "object": "response",
         "created_at": 1764180467, "model": "gpt", "output": [item], "usage": {"input_tokens": 5, "output_tokens": 2}}});
     let whole = lines(&[done.clone(), completed]);
-    assert_eq!(said(&whole), [("assistant", Kind::Text, "Hi")]);
+    assert_eq!(said(&whole), [("assistant", EntryKind::Text, "Hi")]);
     assert_eq!(whole.session.totals.usage.input, 5);
-    assert_eq!(said(&lines(&[done])), [("assistant", Kind::Text, "Hi")]);
+    assert_eq!(said(&lines(&[done])), [("assistant", EntryKind::Text, "Hi")]);
 }
 
 #[test]
@@ -153,11 +153,11 @@ fn requests_repeat_what_was_said() {
     assert_eq!(
         said(&transcript),
         [
-            ("system", Kind::Text, "Be brief"),
-            ("user", Kind::Text, "Go"),
-            ("assistant", Kind::Text, "Yes"),
-            ("tool", Kind::ToolResult, "ok"),
-            ("user", Kind::Text, "Go"),
+            ("system", EntryKind::Text, "Be brief"),
+            ("user", EntryKind::Text, "Go"),
+            ("assistant", EntryKind::Text, "Yes"),
+            ("tool", EntryKind::ToolResult, "ok"),
+            ("user", EntryKind::Text, "Go"),
         ]
     );
     assert!(transcript.entries[0].created_at.is_some());
@@ -172,7 +172,7 @@ fn compactions_are_seams_and_are_billed() {
             {"type": "message", "input_tokens": 10, "output_tokens": 2}]}});
     let transcript = read_bytes(serde_json::to_string_pretty(&response).unwrap().as_bytes());
     let kinds: Vec<_> = transcript.entries.iter().map(|entry| entry.kind).collect();
-    assert_eq!(kinds, [Kind::Compaction, Kind::Notice, Kind::Text]);
+    assert_eq!(kinds, [EntryKind::Compaction, EntryKind::Notice, EntryKind::Text]);
     let usage = transcript.session.totals.usage;
     assert_eq!((usage.input, usage.output), (110, 22));
 }
@@ -192,7 +192,7 @@ fn logs_are_told_by_their_content() {
     write("other.json", &json!({"model": "gpt", "messages": [], "threadId": 1}), true);
     write("another.json", &json!({"type": "message", "role": "assistant", "content": "x"}), false);
     let found = READER.find_at(folder.path()).unwrap();
-    let names: Vec<_> = found.iter().map(|bundle| bundle.sources[0].name()).collect();
+    let names: Vec<_> = found.iter().map(|bundle| bundle.files[0].name()).collect();
     assert_eq!(names, ["chunk.txt", "list.json", "request.json"]);
 }
 

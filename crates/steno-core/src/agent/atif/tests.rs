@@ -2,14 +2,14 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::entry::{Kind, Role};
-use crate::format::{self, Found};
-use crate::inspect::inspect;
-use steno_vault::Source;
+use crate::entry::{EntryKind, Role};
+use crate::format::{self, FoundSession};
+use crate::inspect::inspect_session;
+use steno_vault::SessionFile;
 
-fn bundle(bytes: &[u8]) -> Bundle {
+fn bundle(bytes: &[u8]) -> SessionBundle {
     let path = "/trial/agent/trajectory.json";
-    Bundle::new(path, vec![Source::in_memory("trajectory.json", path, bytes.to_vec())])
+    SessionBundle::new(path, vec![SessionFile::in_memory("trajectory.json", path, bytes.to_vec())])
 }
 
 fn trajectory() -> Value {
@@ -43,7 +43,7 @@ fn trajectory() -> Value {
 #[test]
 fn a_trajectory_is_counted() {
     let bundle = bundle(trajectory().to_string().as_bytes());
-    let counted = inspect(&Found { reader: &READER, bundle }).unwrap();
+    let counted = inspect_session(&FoundSession { reader: &READER, bundle }).unwrap();
     assert_eq!((counted.user_prompts, counted.assistant_messages), (1, 1));
     assert_eq!((counted.tool_calls, counted.tool_results, counted.bad_lines), (1, 1, 1));
     let tokens = counted.tokens;
@@ -55,12 +55,13 @@ fn a_trajectory_is_counted() {
 
 #[test]
 fn steps_become_entries() {
-    let transcript = format::read(&READER, &bundle(trajectory().to_string().as_bytes())).unwrap();
+    let transcript =
+        format::read_transcript(&READER, &bundle(trajectory().to_string().as_bytes())).unwrap();
     let entries = &transcript.entries;
-    assert_eq!((&entries[0].role, entries[0].kind), (&Role::User, Kind::Notice));
+    assert_eq!((&entries[0].role, entries[0].kind), (&Role::User, EntryKind::Notice));
     assert_eq!(entries[2].content, "Look\n[image/png, images/a.png]");
     assert_eq!(entries[4].tool_input, Some(json!({"path": "."})));
-    assert_eq!(entries[6].kind, Kind::Other);
+    assert_eq!(entries[6].kind, EntryKind::Other);
     assert_eq!(entries[7].source, "subagent:t2");
     assert_eq!(transcript.session.totals.cost, Some(0.75));
     assert_eq!(transcript.session.extra["agent"]["name"], "demo");
@@ -70,8 +71,9 @@ fn steps_become_entries() {
 fn without_tokens_of_steps_the_total_counts() {
     let mut trajectory = trajectory();
     trajectory["steps"] = json!([{"step_id": 1, "source": "agent", "message": "Hi"}]);
-    let transcript = format::read(&READER, &bundle(trajectory.to_string().as_bytes())).unwrap();
-    assert_eq!(transcript.session.totals.usage.prompt(), 100);
+    let transcript =
+        format::read_transcript(&READER, &bundle(trajectory.to_string().as_bytes())).unwrap();
+    assert_eq!(transcript.session.totals.usage.prompt_tokens(), 100);
 }
 
 #[test]
@@ -86,13 +88,13 @@ fn trajectories_are_told_by_their_version() {
 fn a_cut_anywhere_is_no_panic() {
     let text = trajectory().to_string();
     for end in 0..text.len() {
-        assert!(format::read(&READER, &bundle(&text.as_bytes()[..end])).is_err());
+        assert!(format::read_transcript(&READER, &bundle(&text.as_bytes()[..end])).is_err());
     }
 }
 
 proptest! {
     #[test]
     fn any_bytes_are_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let _ = format::read(&READER, &bundle(&bytes));
+        let _ = format::read_transcript(&READER, &bundle(&bytes));
     }
 }

@@ -4,34 +4,34 @@
 //! lines are too low. So the last entry is held back until the next message begins.
 
 use crate::entry::{Entry, Usage};
-use crate::usage::Tally;
+use crate::usage::UsageTally;
 
 /// How many entries may queue behind the held one. Beyond that, the message is closed early.
-const WAITING_LIMIT: usize = 256;
+const MAX_WAITING_ENTRIES: usize = 256;
 
 /// The usage that one line reports for its message.
 #[derive(Debug, PartialEq)]
-pub(super) struct Bill {
+pub(super) struct ClaudeMessageUsage {
     pub(super) message_id: String,
     pub(super) usage: Usage,
 }
 
 /// Holds back entries until the usage of their message is final.
 #[derive(Debug, Default)]
-pub(super) struct Billing {
+pub(super) struct ClaudeUsageAssigner {
     /// Usage that entries have already.
-    billed: Tally,
-    open: Option<Bill>,
+    billed: UsageTally,
+    open: Option<ClaudeMessageUsage>,
     /// The last entry of the open message, and the entries after it.
     waiting: Vec<Entry>,
 }
 
-impl Billing {
+impl ClaudeUsageAssigner {
     /// Queues the entries of one record, and passes on to `out` those that need not wait.
-    pub(super) fn take(
+    pub(super) fn push_entries(
         &mut self,
         entries: Vec<Entry>,
-        bill: Option<Bill>,
+        bill: Option<ClaudeMessageUsage>,
         out: &mut dyn FnMut(Entry),
     ) {
         let Some(bill) = bill else {
@@ -39,15 +39,15 @@ impl Billing {
                 return entries.into_iter().for_each(out);
             }
             self.waiting.extend(entries);
-            if self.waiting.len() > WAITING_LIMIT {
-                self.close(out);
+            if self.waiting.len() > MAX_WAITING_ENTRIES {
+                self.close_message(out);
             }
             return;
         };
         match &mut self.open {
-            Some(open) if open.message_id == bill.message_id => open.usage.max(&bill.usage),
+            Some(open) if open.message_id == bill.message_id => open.usage.raise_to(&bill.usage),
             _ => {
-                self.close(out);
+                self.close_message(out);
                 self.open = Some(bill);
             }
         }
@@ -57,11 +57,12 @@ impl Billing {
     }
 
     /// Closes the open message: assigns its usage and passes all queued entries on to `out`.
-    pub(super) fn close(&mut self, out: &mut dyn FnMut(Entry)) {
+    pub(super) fn close_message(&mut self, out: &mut dyn FnMut(Entry)) {
         if let (Some(open), Some(entry)) = (self.open.take(), self.waiting.first_mut()) {
-            let growth = self.billed.bill(Some(&open.message_id), None, &open.usage);
+            let growth = self.billed.count_message(Some(&open.message_id), None, &open.usage);
             // A message that appears again repeats its whole usage; the tally keeps the larger count.
-            entry.usage = self.billed.billed(&open.message_id).filter(|_| !growth.is_empty());
+            entry.usage =
+                self.billed.message_usage(&open.message_id).filter(|_| !growth.is_empty());
         }
         self.waiting.drain(..).for_each(out);
     }
@@ -70,24 +71,24 @@ impl Billing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::{Kind, Role};
+    use crate::entry::{EntryKind, Role};
 
-    fn bill(id: &str, output: u64) -> Option<Bill> {
+    fn bill(id: &str, output: u64) -> Option<ClaudeMessageUsage> {
         let usage = Usage { output, ..Usage::default() };
-        Some(Bill { message_id: id.to_owned(), usage })
+        Some(ClaudeMessageUsage { message_id: id.to_owned(), usage })
     }
 
-    fn run(records: &[(&str, Option<Bill>)]) -> Vec<(String, u64)> {
+    fn run(records: &[(&str, Option<ClaudeMessageUsage>)]) -> Vec<(String, u64)> {
         let mut out = Vec::new();
         let mut take =
             |entry: Entry| out.push((entry.content, entry.usage.map_or(0, |u| u.output)));
-        let mut billing = Billing::default();
+        let mut billing = ClaudeUsageAssigner::default();
         for (text, bill) in records {
-            let entry = Entry::new(Role::Assistant, Kind::Text, *text);
+            let entry = Entry::new(Role::Assistant, EntryKind::Text, *text);
             let bill = bill.as_ref().and_then(|b| self::bill(&b.message_id, b.usage.output));
-            billing.take(vec![entry], bill, &mut take);
+            billing.push_entries(vec![entry], bill, &mut take);
         }
-        billing.close(&mut take);
+        billing.close_message(&mut take);
         out
     }
 
@@ -116,7 +117,7 @@ mod tests {
     #[test]
     fn what_waits_is_bounded() {
         let mut records = vec![("a", bill("m1", 3))];
-        records.extend((0..WAITING_LIMIT * 2).map(|_| ("x", None)));
+        records.extend((0..MAX_WAITING_ENTRIES * 2).map(|_| ("x", None)));
         records.push(("b", bill("m1", 8)));
         let got = run(&records);
         assert_eq!((got[0].1, got[got.len() - 1].1), (3, 8));

@@ -8,63 +8,68 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::AGENT;
-use super::loose::{Loose, Plain};
-use crate::agent::fields::from_millis;
+use super::lenient_value::{LenientScalar, LenientValue};
+use crate::agent::entry_emitter::EntryEmitter;
+use crate::agent::json_fields::timestamp_from_millis;
 use crate::agent::json_lines::JsonLines;
-use crate::agent::output::Output;
-use crate::entry::{Entry, Kind, Role};
-use crate::format::{Emit, FormatError};
-use crate::problem::{Problem, json_reason};
+use crate::entry::{Entry, EntryKind, Role};
+use crate::format::{FormatError, ItemSink};
+use crate::problem::{Problem, json_error_reason};
 use crate::session::{Session, SessionId};
-use steno_vault::Source;
+use steno_vault::SessionFile;
 
-const NAME: &str = "history";
+const HISTORY_NATIVE_ID: &str = "history";
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Prompt<'a> {
+struct ClaudeHistoryLine<'a> {
     #[serde(borrow)]
-    display: Plain<'a>,
+    display: LenientScalar<'a>,
     #[serde(borrow)]
-    project: Plain<'a>,
+    project: LenientScalar<'a>,
     #[serde(borrow)]
-    session_id: Plain<'a>,
+    session_id: LenientScalar<'a>,
     #[serde(borrow)]
-    pasted_contents: Loose<'a, BTreeMap<String, Loose<'a, Pasted<'a>>>>,
+    pasted_contents: LenientValue<'a, BTreeMap<String, LenientValue<'a, ClaudePastedText<'a>>>>,
     timestamp: Option<serde_json::Number>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Pasted<'a> {
+struct ClaudePastedText<'a> {
     #[serde(borrow, rename = "type")]
-    kind: Plain<'a>,
+    kind: LenientScalar<'a>,
     #[serde(borrow)]
-    content: Plain<'a>,
+    content: LenientScalar<'a>,
 }
 
 /// Reads the whole history, or the lines of the session `native_id`. Each line is one entry.
-pub(super) fn read(
-    source: &Source,
+pub(super) fn read_history(
+    source: &SessionFile,
     native_id: Option<&str>,
-    emit: Emit<'_>,
+    emit: ItemSink<'_>,
 ) -> Result<Session, FormatError> {
-    let name = native_id.unwrap_or(NAME);
-    let mut output = Output::new(AGENT, name, emit);
+    let name = native_id.unwrap_or(HISTORY_NATIVE_ID);
+    let mut output = EntryEmitter::new(AGENT, name, emit);
     let mut session = Session::new(SessionId::for_native(AGENT, name), AGENT);
     session.native_id = Some(name.to_owned());
-    for line in JsonLines::of(source)? {
-        let entry = line.and_then(|line| match serde_json::from_slice::<Prompt<'_>>(&line.bytes) {
-            Ok(prompt) if native_id.is_some() => {
-                session.project = session.project.take().or_else(|| prompt.project.owned());
-                Ok(prompt.entry(true))
+    for line in JsonLines::open(source)? {
+        let entry = line.and_then(|line| {
+            match serde_json::from_slice::<ClaudeHistoryLine<'_>>(&line.bytes) {
+                Ok(prompt) if native_id.is_some() => {
+                    session.project =
+                        session.project.take().or_else(|| prompt.project.owned_text());
+                    Ok(prompt.to_entry(true))
+                }
+                Ok(prompt) => Ok(prompt.to_entry(false)),
+                Err(error) => {
+                    Err(Problem::at_line(source.path(), line.number, json_error_reason(&error)))
+                }
             }
-            Ok(prompt) => Ok(prompt.entry(false)),
-            Err(error) => Err(Problem::at(source.path(), line.number, json_reason(&error))),
         });
         match entry {
-            Ok(entry) => output.entry(entry),
-            Err(problem) => output.problem(problem),
+            Ok(entry) => output.emit_entry(entry),
+            Err(problem) => output.emit_problem(problem),
         }
     }
     if native_id.is_some() {
@@ -73,13 +78,13 @@ pub(super) fn read(
     Ok(session)
 }
 
-impl Prompt<'_> {
-    fn entry(&self, is_alone: bool) -> Entry {
-        let text = self.text();
-        let kind = if is_alone && !is_command(&text) { Kind::Text } else { Kind::Notice };
+impl ClaudeHistoryLine<'_> {
+    fn to_entry(&self, is_alone: bool) -> Entry {
+        let text = self.full_text();
+        let kind = if is_alone && !is_command(&text) { EntryKind::Text } else { EntryKind::Notice };
         let mut entry = Entry::new(Role::User, kind, text);
         let milliseconds = self.timestamp.as_ref().and_then(serde_json::Number::as_i64);
-        entry.created_at = milliseconds.and_then(from_millis);
+        entry.created_at = milliseconds.and_then(timestamp_from_millis);
         for (name, value) in [("project", &self.project), ("sessionId", &self.session_id)] {
             if let Some(value) = value.text() {
                 entry.extra.insert(name.to_owned(), value.into());
@@ -89,7 +94,7 @@ impl Prompt<'_> {
     }
 
     /// The typed text, with each placeholder of a pasted text replaced by that text.
-    fn text(&self) -> String {
+    fn full_text(&self) -> String {
         let mut text = self.display.text().unwrap_or_default().to_owned();
         for (id, pasted) in self.pasted_contents.object().into_iter().flatten() {
             let pasted = pasted.object().filter(|pasted| pasted.kind.text() == Some("text"));

@@ -4,11 +4,11 @@ use std::io::BufRead;
 
 use serde::Deserialize;
 
-use super::find;
-use super::loose::{Loose, Plain};
+use super::discovery;
+use super::lenient_value::{LenientScalar, LenientValue};
 use crate::durable::{self, FileError, OnPath};
-use crate::lines::{LineEnd, Lines};
-use steno_vault::Source;
+use crate::lines::{LineEnd, LineReader};
+use steno_vault::SessionFile;
 
 /// How many lines of a file are parsed to recognize it.
 const PROBED_LINES: usize = 20;
@@ -17,7 +17,7 @@ const PROBED_LINES: usize = 20;
 const PROBED_BYTES: usize = 8 << 20;
 
 /// Types of records outside the conversation that a file may begin with.
-const LOOSE_RECORDS: [&str; 19] = [
+const SESSION_STATE_TYPES: [&str; 19] = [
     "agent-color",
     "agent-name",
     "agent-setting",
@@ -41,7 +41,7 @@ const LOOSE_RECORDS: [&str; 19] = [
 
 /// The kind of a file of Claude Code.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum ClaudeFileKind {
     /// A session or subagent, with the session id in its records.
     Session(Option<String>),
     /// A session exported from the web.
@@ -52,87 +52,88 @@ pub(super) enum Known {
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Mark<'a> {
+struct ClaudeProbeLine<'a> {
     #[serde(borrow, rename = "type")]
-    kind: Plain<'a>,
+    kind: LenientScalar<'a>,
     #[serde(borrow)]
-    session_id: Plain<'a>,
+    session_id: LenientScalar<'a>,
     #[serde(borrow)]
-    uuid: Plain<'a>,
+    uuid: LenientScalar<'a>,
     #[serde(borrow)]
-    leaf_uuid: Plain<'a>,
+    leaf_uuid: LenientScalar<'a>,
     #[serde(borrow)]
-    message_id: Plain<'a>,
+    message_id: LenientScalar<'a>,
     #[serde(borrow)]
-    hash: Plain<'a>,
+    hash: LenientScalar<'a>,
     #[serde(borrow)]
-    shape_hash: Plain<'a>,
+    shape_hash: LenientScalar<'a>,
     #[serde(borrow)]
-    message: Loose<'a, MessageMark<'a>>,
+    message: LenientValue<'a, ClaudeProbeMessage<'a>>,
     #[serde(borrow)]
-    system_payload: Plain<'a>,
+    system_payload: LenientScalar<'a>,
     #[serde(borrow)]
-    display: Plain<'a>,
+    display: LenientScalar<'a>,
     #[serde(borrow)]
-    project: Plain<'a>,
+    project: LenientScalar<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct MessageMark<'a> {
+struct ClaudeProbeMessage<'a> {
     #[serde(borrow)]
-    parts: Plain<'a>,
+    parts: LenientScalar<'a>,
 }
 
 /// Whether this reader can read the file.
-pub(crate) fn recognises(source: &Source) -> Result<bool, FileError> {
-    Ok(probe(source)?.is_some())
+pub(crate) fn is_claude_file(source: &SessionFile) -> Result<bool, FileError> {
+    Ok(probe_file(source)?.is_some())
 }
 
 /// The kind of a file, or none if Claude Code did not write it. An empty file is recognized by its name.
-pub(super) fn probe(source: &Source) -> Result<Option<Known>, FileError> {
+pub(super) fn probe_file(source: &SessionFile) -> Result<Option<ClaudeFileKind>, FileError> {
     let mut input = source.open()?;
     let start = input.fill_buf().on("read", source.path())?;
     if start.is_empty() {
         // Qwen Code names its files the same way, but keeps them in a folder `chats`.
-        let is_elsewhere = durable::parent(source.path()).ends_with("chats");
-        let is_named = find::names_session(source.name()) && !is_elsewhere;
-        return Ok(is_named.then_some(Known::Session(None)));
+        let is_elsewhere = durable::parent_folder(source.path()).ends_with("chats");
+        let is_named = discovery::is_session_name(source.name()) && !is_elsewhere;
+        return Ok(is_named.then_some(ClaudeFileKind::Session(None)));
     }
     let mut start = start[..start.len().min(64)].to_vec();
     start.retain(|byte| !byte.is_ascii_whitespace());
     if start.starts_with(b"{\"loglines\":[") {
-        return Ok(Some(Known::Export));
+        return Ok(Some(ClaudeFileKind::Export));
     }
     let (mut kind, mut is_cut) = (None, false);
-    for line in Lines::with_limit(input, PROBED_BYTES).take(PROBED_LINES) {
+    for line in LineReader::with_limit(input, PROBED_BYTES).take(PROBED_LINES) {
         let line = line.on("read", source.path())?;
         is_cut |= line.end == LineEnd::Limit;
         let bytes = line.bytes.trim_ascii();
         if bytes.first() != Some(&b'{') {
             continue;
         }
-        let Ok(mark) = serde_json::from_slice::<Mark<'_>>(bytes) else { continue };
+        let Ok(mark) = serde_json::from_slice::<ClaudeProbeLine<'_>>(bytes) else { continue };
         if mark.is_foreign() {
             return Ok(None);
         }
         if mark.is_history() {
-            return Ok(Some(Known::History));
+            return Ok(Some(ClaudeFileKind::History));
         }
         if mark.is_record() {
-            kind = Some(Known::Session(mark.session_id.owned()));
+            kind = Some(ClaudeFileKind::Session(mark.session_id.owned_text()));
         }
-        if let Some(Known::Session(Some(_))) = kind {
+        if let Some(ClaudeFileKind::Session(Some(_))) = kind {
             break;
         }
     }
     // A prompt with images may exceed PROBED_BYTES. Claude Code writes `parentUuid` as the first field.
-    let is_named =
-        is_cut && start.starts_with(b"{\"parentUuid\":") && find::names_session(source.name());
-    Ok(kind.or(is_named.then_some(Known::Session(None))))
+    let is_named = is_cut
+        && start.starts_with(b"{\"parentUuid\":")
+        && discovery::is_session_name(source.name());
+    Ok(kind.or(is_named.then_some(ClaudeFileKind::Session(None))))
 }
 
-impl Mark<'_> {
+impl ClaudeProbeLine<'_> {
     /// Whether the line is Qwen Code's, which uses the same envelope around Gemini's messages.
     fn is_foreign(&self) -> bool {
         let parts = self.message.object().is_some_and(|message| !message.parts.is_absent());
@@ -154,7 +155,7 @@ impl Mark<'_> {
             "file-history-snapshot" | "file-history-delta" => self.message_id.text().is_some(),
             "api-request" | "api-request-shape" => self.shape_hash.text().is_some(),
             "api-request-blob" => self.hash.text().is_some(),
-            kind => names_session && LOOSE_RECORDS.contains(&kind),
+            kind => names_session && SESSION_STATE_TYPES.contains(&kind),
         }
     }
 }

@@ -8,201 +8,201 @@ use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::de::Read;
 
-use super::loose::{Loose, Plain};
-use crate::agent::repair;
+use super::lenient_value::{LenientScalar, LenientValue};
+use crate::agent::json_repair;
 use crate::json::Object;
-use crate::json::skim::{self, Raw};
-use crate::problem::json_reason;
+use crate::json::scanner::{self, RawJson};
+use crate::problem::json_error_reason;
 
 /// A record of any type, with the fields of all types.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Record<'a> {
+pub(super) struct ClaudeRecord<'a> {
     #[serde(borrow, rename = "type")]
-    pub(super) kind: Plain<'a>,
+    pub(super) kind: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) subtype: Plain<'a>,
+    pub(super) subtype: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) uuid: Plain<'a>,
+    pub(super) uuid: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) parent_uuid: Plain<'a>,
+    pub(super) parent_uuid: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) logical_parent_uuid: Plain<'a>,
+    pub(super) logical_parent_uuid: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) session_id: Plain<'a>,
+    pub(super) session_id: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) agent_id: Plain<'a>,
+    pub(super) agent_id: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) timestamp: Plain<'a>,
+    pub(super) timestamp: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) cwd: Plain<'a>,
+    pub(super) cwd: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) git_branch: Plain<'a>,
+    pub(super) git_branch: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) version: Plain<'a>,
+    pub(super) version: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) entrypoint: Plain<'a>,
+    pub(super) entrypoint: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) is_sidechain: Plain<'a>,
+    pub(super) is_sidechain: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) is_meta: Plain<'a>,
+    pub(super) is_meta: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) is_compact_summary: Plain<'a>,
+    pub(super) is_compact_summary: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) is_api_error_message: Plain<'a>,
+    pub(super) is_api_error_message: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) request_id: Plain<'a>,
+    pub(super) request_id: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) prompt_source: Plain<'a>,
+    pub(super) prompt_source: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) origin: Loose<'a, Origin<'a>>,
+    pub(super) origin: LenientValue<'a, ClaudePromptOrigin<'a>>,
     #[serde(borrow)]
-    pub(super) forked_from: Loose<'a, Fork<'a>>,
+    pub(super) forked_from: LenientValue<'a, ClaudeForkOrigin<'a>>,
     #[serde(borrow)]
-    pub(super) message: Loose<'a, Message<'a>>,
+    pub(super) message: LenientValue<'a, ClaudeMessage<'a>>,
     #[serde(borrow)]
-    pub(super) tool_use_result: Loose<'a, ToolUseResult<'a>>,
+    pub(super) tool_use_result: LenientValue<'a, ClaudeToolUseResult<'a>>,
     #[serde(borrow)]
-    pub(super) content: Loose<'a, Block<'a>>,
+    pub(super) content: LenientValue<'a, ClaudeBlock<'a>>,
     #[serde(borrow)]
-    pub(super) attachment: Loose<'a, Attachment<'a>>,
+    pub(super) attachment: LenientValue<'a, ClaudeAttachment<'a>>,
     #[serde(borrow)]
-    pub(super) operation: Plain<'a>,
+    pub(super) operation: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) summary: Plain<'a>,
+    pub(super) summary: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) leaf_uuid: Plain<'a>,
+    pub(super) leaf_uuid: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) custom_title: Plain<'a>,
+    pub(super) custom_title: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) ai_title: Plain<'a>,
+    pub(super) ai_title: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) tag: Plain<'a>,
+    pub(super) tag: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) pr_url: Plain<'a>,
+    pub(super) pr_url: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) frame_url: Plain<'a>,
+    pub(super) frame_url: LenientScalar<'a>,
     #[serde(borrow, rename = "totalCostUSD")]
-    pub(super) total_cost: Option<Raw<'a>>,
+    pub(super) total_cost: Option<RawJson<'a>>,
 }
 
 /// A message of the API.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Message<'a> {
+pub(super) struct ClaudeMessage<'a> {
     #[serde(borrow)]
-    pub(super) id: Plain<'a>,
+    pub(super) id: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) model: Plain<'a>,
+    pub(super) model: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) content: Loose<'a, Block<'a>>,
+    pub(super) content: LenientValue<'a, ClaudeBlock<'a>>,
     #[serde(borrow)]
-    pub(super) stop_reason: Plain<'a>,
+    pub(super) stop_reason: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) usage: Option<Raw<'a>>,
+    pub(super) usage: Option<RawJson<'a>>,
 }
 
 /// A content block of any type, with the fields of all types.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Block<'a> {
+pub(super) struct ClaudeBlock<'a> {
     #[serde(borrow, rename = "type")]
-    pub(super) kind: Plain<'a>,
+    pub(super) kind: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) text: Plain<'a>,
+    pub(super) text: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) thinking: Plain<'a>,
+    pub(super) thinking: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) id: Plain<'a>,
+    pub(super) id: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) name: Plain<'a>,
+    pub(super) name: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) input: Option<Raw<'a>>,
+    pub(super) input: Option<RawJson<'a>>,
     #[serde(borrow)]
-    pub(super) tool_use_id: Plain<'a>,
+    pub(super) tool_use_id: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) tool_name: Plain<'a>,
+    pub(super) tool_name: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) is_error: Plain<'a>,
+    pub(super) is_error: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) content: Loose<'a, Block<'a>>,
+    pub(super) content: LenientValue<'a, ClaudeBlock<'a>>,
     #[serde(borrow)]
-    pub(super) source: Loose<'a, Media<'a>>,
+    pub(super) source: LenientValue<'a, ClaudeMedia<'a>>,
 }
 
 /// The data or URL of an image or document.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Media<'a> {
+pub(super) struct ClaudeMedia<'a> {
     #[serde(borrow)]
-    pub(super) media_type: Plain<'a>,
+    pub(super) media_type: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) data: Plain<'a>,
+    pub(super) data: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) url: Plain<'a>,
+    pub(super) url: LenientScalar<'a>,
 }
 
 /// Context that Claude Code adds, or a prompt queued while the model worked.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Attachment<'a> {
+pub(super) struct ClaudeAttachment<'a> {
     #[serde(borrow, rename = "type")]
-    pub(super) kind: Plain<'a>,
+    pub(super) kind: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) prompt: Loose<'a, Block<'a>>,
+    pub(super) prompt: LenientValue<'a, ClaudeBlock<'a>>,
     #[serde(borrow)]
-    pub(super) command_mode: Plain<'a>,
+    pub(super) command_mode: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) origin: Loose<'a, Origin<'a>>,
+    pub(super) origin: LenientValue<'a, ClaudePromptOrigin<'a>>,
     #[serde(borrow)]
-    pub(super) is_meta: Plain<'a>,
+    pub(super) is_meta: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) content: Loose<'a, Block<'a>>,
+    pub(super) content: LenientValue<'a, ClaudeBlock<'a>>,
     #[serde(borrow)]
-    pub(super) text: Plain<'a>,
+    pub(super) text: LenientScalar<'a>,
 }
 
 /// Where a prompt came from.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Origin<'a> {
+pub(super) struct ClaudePromptOrigin<'a> {
     #[serde(borrow)]
-    pub(super) kind: Plain<'a>,
+    pub(super) kind: LenientScalar<'a>,
 }
 
 /// The session that a record was copied from.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Fork<'a> {
+pub(super) struct ClaudeForkOrigin<'a> {
     #[serde(borrow)]
-    pub(super) session_id: Plain<'a>,
+    pub(super) session_id: LenientScalar<'a>,
 }
 
 /// Details of a tool result that the model did not see.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct ToolUseResult<'a> {
+pub(super) struct ClaudeToolUseResult<'a> {
     #[serde(borrow)]
-    pub(super) agent_id: Plain<'a>,
+    pub(super) agent_id: LenientScalar<'a>,
     #[serde(borrow)]
-    pub(super) persisted_output_path: Plain<'a>,
+    pub(super) persisted_output_path: LenientScalar<'a>,
 }
 
-impl<'a> Record<'a> {
+impl<'a> ClaudeRecord<'a> {
     /// Parses the record at the start of `bytes`, and returns it with its length in bytes.
     ///
     /// Texts longer than `limit` may be cut off.
-    pub(super) fn first_of(bytes: &'a [u8], limit: usize) -> Result<(Self, usize), String> {
+    pub(super) fn parse_first(bytes: &'a [u8], limit: usize) -> Result<(Self, usize), String> {
         if bytes.trim_ascii_start().first() != Some(&b'{') {
             return Err("not a JSON object".to_owned());
         }
         // Validating UTF-8 once is cheaper than validating each string.
         let Ok(text) = simdutf8::basic::from_utf8(bytes) else {
-            return first(serde_json::Deserializer::from_slice(bytes));
+            return deserialize_first(serde_json::Deserializer::from_slice(bytes));
         };
-        match skim::first_of(text, limit) {
+        match scanner::parse_first_object(text, limit) {
             Some(record) => Ok(record),
-            None => first(serde_json::Deserializer::from_str(text)),
+            None => deserialize_first(serde_json::Deserializer::from_str(text)),
         }
     }
 
@@ -217,18 +217,18 @@ impl<'a> Record<'a> {
     }
 }
 
-fn first<'a, R: Read<'a>>(
+fn deserialize_first<'a, R: Read<'a>>(
     json: serde_json::Deserializer<R>,
-) -> Result<(Record<'a>, usize), String> {
+) -> Result<(ClaudeRecord<'a>, usize), String> {
     let mut records = json.into_iter();
     match records.next() {
         Some(Ok(record)) => Ok((record, records.byte_offset())),
-        Some(Err(error)) => Err(json_reason(&error)),
+        Some(Err(error)) => Err(json_error_reason(&error)),
         None => Err("not a JSON object".to_owned()),
     }
 }
 
-impl Block<'_> {
+impl ClaudeBlock<'_> {
     /// The block's type, or an empty string.
     pub(super) fn kind(&self) -> &str {
         self.kind.text().unwrap_or_default()
@@ -236,7 +236,7 @@ impl Block<'_> {
 }
 
 /// Whether a line may contain usage or a cost.
-pub(super) fn has_bill(line: &[u8]) -> bool {
+pub(super) fn mentions_usage(line: &[u8]) -> bool {
     static FIELDS: [LazyLock<Finder<'static>>; 2] =
         [LazyLock::new(|| Finder::new("\"usage\"")), LazyLock::new(|| Finder::new("totalCostUSD"))];
     FIELDS.iter().any(|field| field.find(line).is_some())
@@ -244,13 +244,13 @@ pub(super) fn has_bill(line: &[u8]) -> bool {
 
 /// Repairs the object in `bytes`: replaces lone surrogates, and keeps the last value of a repeated field, as
 /// JavaScript does.
-pub(super) fn mended(bytes: &[u8]) -> Option<Vec<u8>> {
-    let object: Object = repair::parse(bytes).ok()?;
+pub(super) fn repair_record(bytes: &[u8]) -> Option<Vec<u8>> {
+    let object: Object = json_repair::parse_lenient(bytes).ok()?;
     serde_json::to_vec(&object).ok()
 }
 
 /// The whole record as JSON, for an entry's metadata.
-pub(super) fn whole(bytes: &[u8]) -> Object {
+pub(super) fn parse_object(bytes: &[u8]) -> Object {
     serde_json::from_slice(bytes).unwrap_or_default()
 }
 
@@ -258,8 +258,8 @@ pub(super) fn whole(bytes: &[u8]) -> Object {
 mod tests {
     #[test]
     fn halves_of_pairs_and_repeated_names_are_mended() {
-        let mended = super::mended(br#"{"a":"\ud83d x","b":1,"b":2}"#).unwrap();
+        let mended = super::repair_record(br#"{"a":"\ud83d x","b":1,"b":2}"#).unwrap();
         assert_eq!(String::from_utf8(mended).unwrap(), "{\"a\":\"\u{fffd} x\",\"b\":2}");
-        assert_eq!(super::mended(b"[1]"), None);
+        assert_eq!(super::repair_record(b"[1]"), None);
     }
 }

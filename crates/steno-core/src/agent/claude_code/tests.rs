@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::entry::{Entry, Kind, Role, Usage};
-use crate::format::{self, Found};
-use crate::inspect::{Inspection, inspect, inspect_all};
+use crate::entry::{Entry, EntryKind, Role, Usage};
+use crate::format::{self, FoundSession};
+use crate::inspect::{SessionInspection, inspect_session, inspect_with_subagents};
 use crate::session::Transcript;
 
 const SESSION: &str = "11111111-0000-4000-8000-000000000001";
@@ -47,19 +47,19 @@ fn text(text: &str) -> serde_json::Value {
     json!({"type": "text", "text": text})
 }
 
-fn bundle(name: &str, text: &str) -> Bundle {
-    Bundle::new(name, vec![Source::in_memory(name, name, text.into())])
+fn bundle(name: &str, text: &str) -> SessionBundle {
+    SessionBundle::new(name, vec![SessionFile::in_memory(name, name, text.into())])
 }
 
 fn transcript(text: &str) -> Transcript {
-    format::read(&READER, &bundle(&format!("{SESSION}.jsonl"), text)).unwrap()
+    format::read_transcript(&READER, &bundle(&format!("{SESSION}.jsonl"), text)).unwrap()
 }
 
-fn count(bundle: Bundle) -> Inspection {
-    inspect(&Found { reader: &READER, bundle }).unwrap()
+fn count(bundle: SessionBundle) -> SessionInspection {
+    inspect_session(&FoundSession { reader: &READER, bundle }).unwrap()
 }
 
-fn counted(text: &str) -> Inspection {
+fn counted(text: &str) -> SessionInspection {
     count(bundle(&format!("{SESSION}.jsonl"), text))
 }
 
@@ -361,8 +361,8 @@ fn a_file_of_a_sidechain_alone_has_a_row_for_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(format!("{SESSION}.jsonl"));
     std::fs::write(&file, lines(&[asked.clone(), answered.clone()])).unwrap();
-    let found = format::find(&file).unwrap();
-    let rows = inspect_all(&found[0]).unwrap();
+    let found = format::find_sessions(&file).unwrap();
+    let rows = inspect_with_subagents(&found[0]).unwrap();
     let told: Vec<_> = rows
         .iter()
         .map(|row| {
@@ -370,12 +370,12 @@ fn a_file_of_a_sidechain_alone_has_a_row_for_it() {
         })
         .collect();
     assert_eq!(told, [(None, 0, 0, 0), (Some("subagents"), 1, 1, 5)]);
-    let listed = found[0].read().unwrap().session.totals.usage;
+    let listed = found[0].read_transcript().unwrap().session.totals.usage;
     let mut counted = rows[0].tokens;
     counted.add(&rows[1].tokens);
     assert_eq!(counted, listed);
     std::fs::write(&file, lines(&[user(json!("Go")), asked, answered])).unwrap();
-    assert_eq!(inspect_all(&format::find(&file).unwrap()[0]).unwrap().len(), 1);
+    assert_eq!(inspect_with_subagents(&format::find_sessions(&file).unwrap()[0]).unwrap().len(), 1);
 }
 
 #[test]
@@ -384,8 +384,8 @@ fn a_session_may_be_cut_anywhere() {
     let whole = counted(&sample);
     for end in 0..sample.len() {
         let name = format!("{SESSION}.jsonl");
-        let source = Source::in_memory(&name, &name, sample.as_bytes()[..end].to_vec());
-        let cut = count(Bundle::new(&name, vec![source]));
+        let source = SessionFile::in_memory(&name, &name, sample.as_bytes()[..end].to_vec());
+        let cut = count(SessionBundle::new(&name, vec![source]));
         assert!(cut.bad_lines <= 1, "{end}");
         assert!(cut.tokens.output <= whole.tokens.output);
     }
@@ -394,8 +394,8 @@ fn a_session_may_be_cut_anywhere() {
 proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let source = Source::in_memory("x.jsonl", "x.jsonl", bytes);
-        count(Bundle::new("x.jsonl", vec![source]));
+        let source = SessionFile::in_memory("x.jsonl", "x.jsonl", bytes);
+        count(SessionBundle::new("x.jsonl", vec![source]));
     }
 
     #[test]
@@ -403,8 +403,8 @@ proptest! {
         let mut bytes = sample().into_bytes();
         let at = at.index(bytes.len() - with.len());
         bytes[at..at + with.len()].copy_from_slice(&with);
-        let source = Source::in_memory("x.jsonl", "x.jsonl", bytes);
-        count(Bundle::new("x.jsonl", vec![source]));
+        let source = SessionFile::in_memory("x.jsonl", "x.jsonl", bytes);
+        count(SessionBundle::new("x.jsonl", vec![source]));
     }
 }
 
@@ -416,5 +416,5 @@ fn roles_of_notices_tell_who_they_are_for() {
         roles,
         [Role::User, Role::User, Role::Assistant, Role::Tool, Role::User, Role::System]
     );
-    assert_eq!(entries[4].kind, Kind::Notice);
+    assert_eq!(entries[4].kind, EntryKind::Notice);
 }

@@ -3,14 +3,15 @@
 use serde::Deserialize;
 
 use crate::entry::Usage;
-use crate::json::skim::{self, Raw};
+use crate::json::scanner::{self, RawJson};
 
 /// Parses the usage of a message. Malformed usage counts as zero.
 ///
 /// Some versions write only the parts of the cache writes, and no total.
-pub(super) fn usage(raw: Raw<'_>) -> Usage {
-    let skimmed = skim::first_of(raw.0, usize::MAX).map(|(fields, _)| fields);
-    let fields: Stated = skimmed.unwrap_or_else(|| serde_json::from_str(raw.0).unwrap_or_default());
+pub(super) fn parse_usage(raw: RawJson<'_>) -> Usage {
+    let skimmed = scanner::parse_first_object(raw.0, usize::MAX).map(|(fields, _)| fields);
+    let fields: ClaudeUsageFields =
+        skimmed.unwrap_or_else(|| serde_json::from_str(raw.0).unwrap_or_default());
     let cache = fields.cache_creation.unwrap_or_default();
     let cache_write_5m = cache.ephemeral_5m_input_tokens.unwrap_or(0);
     let cache_write_1h = cache.ephemeral_1h_input_tokens.unwrap_or(0);
@@ -29,25 +30,25 @@ pub(super) fn usage(raw: Raw<'_>) -> Usage {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Stated {
+struct ClaudeUsageFields {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
-    cache_creation: Option<CacheCreation>,
-    output_tokens_details: Option<OutputDetails>,
+    cache_creation: Option<ClaudeCacheCreation>,
+    output_tokens_details: Option<ClaudeOutputDetails>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct CacheCreation {
+struct ClaudeCacheCreation {
     ephemeral_5m_input_tokens: Option<u64>,
     ephemeral_1h_input_tokens: Option<u64>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct OutputDetails {
+struct ClaudeOutputDetails {
     thinking_tokens: Option<u64>,
 }
 
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Usage {
-        usage(Raw(text))
+        parse_usage(RawJson(text))
     }
 
     #[test]

@@ -4,20 +4,20 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::entry::{Kind, Role};
-use crate::format::{self, Found};
-use crate::inspect::inspect;
+use crate::entry::{EntryKind, Role};
+use crate::format::{self, FoundSession};
+use crate::inspect::inspect_session;
 use crate::session::Transcript;
 
-fn bundle(files: &[(&str, Vec<u8>)]) -> Bundle {
+fn bundle(files: &[(&str, Vec<u8>)]) -> SessionBundle {
     let sources = files.iter().map(|(name, bytes)| {
-        Source::in_memory(*name, Path::new("/tasks/1770000000000").join(name), bytes.clone())
+        SessionFile::in_memory(*name, Path::new("/tasks/1770000000000").join(name), bytes.clone())
     });
-    Bundle::new("/tasks/1770000000000", sources.collect())
+    SessionBundle::new("/tasks/1770000000000", sources.collect())
 }
 
 fn transcript(name: &str, value: &Value) -> Transcript {
-    format::read(&READER, &bundle(&[(name, value.to_string().into_bytes())])).unwrap()
+    format::read_transcript(&READER, &bundle(&[(name, value.to_string().into_bytes())])).unwrap()
 }
 
 fn request(tokens_in: u64, tokens_out: u64, cost: f64) -> String {
@@ -55,8 +55,8 @@ fn screen() -> Value {
 
 #[test]
 fn a_task_is_counted() {
-    let bundle = bundle(&[(SCREEN, screen().to_string().into_bytes())]);
-    let counted = inspect(&Found { reader: &READER, bundle }).unwrap();
+    let bundle = bundle(&[(UI_MESSAGES_FILE, screen().to_string().into_bytes())]);
+    let counted = inspect_session(&FoundSession { reader: &READER, bundle }).unwrap();
     assert_eq!((counted.user_prompts, counted.assistant_messages), (2, 2));
     assert_eq!((counted.tool_calls, counted.tool_results), (2, 1));
     assert_eq!((counted.compactions, counted.bad_lines), (1, 1));
@@ -69,7 +69,7 @@ fn a_task_is_counted() {
 
 #[test]
 fn messages_become_entries() {
-    let transcript = transcript(SCREEN, &screen());
+    let transcript = transcript(UI_MESSAGES_FILE, &screen());
     assert_eq!(transcript.session.totals.cost, Some(1.0));
     let texts: Vec<_> = transcript.entries.iter().map(|entry| entry.content.as_str()).collect();
     assert!(texts[1].starts_with("[image/png, 2 bytes"));
@@ -85,7 +85,7 @@ fn messages_become_entries() {
 #[test]
 fn without_a_screen_the_conversation_is_read() {
     let transcript = transcript(
-        CONVERSATION,
+        API_HISTORY_FILE,
         &json!([
             {"role": "user", "content": [{"type": "text", "text": "<task>\nFix it\n</task>"},
                 {"type": "text", "text": "<environment_details>…"}], "ts": 1770000000000_i64},
@@ -98,14 +98,14 @@ fn without_a_screen_the_conversation_is_read() {
     );
     let kinds: Vec<_> = transcript.entries.iter().map(|entry| entry.kind).collect();
     let expected = [
-        Kind::Text,
-        Kind::Notice,
-        Kind::Thinking,
-        Kind::ToolCall,
-        Kind::ToolResult,
-        Kind::Other,
-        Kind::Compaction,
-        Kind::Notice,
+        EntryKind::Text,
+        EntryKind::Notice,
+        EntryKind::Thinking,
+        EntryKind::ToolCall,
+        EntryKind::ToolResult,
+        EntryKind::Other,
+        EntryKind::Compaction,
+        EntryKind::Notice,
     ];
     assert_eq!(kinds, expected);
     assert_eq!(transcript.entries[4].metadata.as_ref().unwrap()["is_error"], true);
@@ -117,21 +117,21 @@ fn a_task_is_a_folder() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("tasks/17");
     fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join(SCREEN), screen().to_string()).unwrap();
-    fs::write(folder.join(CONVERSATION), r#"[{"role":"user","content":"x"}]"#).unwrap();
-    fs::write(folder.join(HISTORY_ITEM), r#"{"workspace":"/w","parentTaskId":"p"}"#).unwrap();
-    fs::write(folder.join(TASK), r#"{"model_usage":[{"model_id":"m"}]}"#).unwrap();
-    for path in [dir.path().to_owned(), folder.join(SCREEN)] {
+    fs::write(folder.join(UI_MESSAGES_FILE), screen().to_string()).unwrap();
+    fs::write(folder.join(API_HISTORY_FILE), r#"[{"role":"user","content":"x"}]"#).unwrap();
+    fs::write(folder.join(HISTORY_ITEM_FILE), r#"{"workspace":"/w","parentTaskId":"p"}"#).unwrap();
+    fs::write(folder.join(TASK_METADATA_FILE), r#"{"model_usage":[{"model_id":"m"}]}"#).unwrap();
+    for path in [dir.path().to_owned(), folder.join(UI_MESSAGES_FILE)] {
         let found = READER.find_at(&path).unwrap();
-        assert_eq!((found.len(), found[0].sources.len()), (1, 4));
-        let session = format::read(&READER, &found[0]).unwrap().session;
+        assert_eq!((found.len(), found[0].files.len()), (1, 4));
+        let session = format::read_transcript(&READER, &found[0]).unwrap().session;
         assert_eq!(session.native_id.as_deref(), Some("17"));
         assert_eq!(session.project.as_deref(), Some("/w"));
         assert_eq!(session.parent.as_deref(), Some("p"));
         assert_eq!(session.models, ["m", "claude"]);
     }
-    fs::write(folder.join(SCREEN), r#"[{"else":1}]"#).unwrap();
-    fs::write(folder.join(CONVERSATION), "no JSON").unwrap();
+    fs::write(folder.join(UI_MESSAGES_FILE), r#"[{"else":1}]"#).unwrap();
+    fs::write(folder.join(API_HISTORY_FILE), "no JSON").unwrap();
     assert!(READER.find_at(dir.path()).unwrap().is_empty());
 }
 
@@ -139,15 +139,18 @@ fn a_task_is_a_folder() {
 fn a_cut_anywhere_is_no_panic() {
     let text = screen().to_string();
     for end in 0..text.len() {
-        let _ = format::read(&READER, &bundle(&[(SCREEN, text.as_bytes()[..end].to_vec())]));
+        let _ = format::read_transcript(
+            &READER,
+            &bundle(&[(UI_MESSAGES_FILE, text.as_bytes()[..end].to_vec())]),
+        );
     }
 }
 
 proptest! {
     #[test]
     fn any_bytes_are_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let _ = format::read(&READER, &bundle(&[(CONVERSATION, bytes.clone())]));
-        let _ = format::read(&READER, &bundle(&[(SCREEN, bytes)]));
+        let _ = format::read_transcript(&READER, &bundle(&[(API_HISTORY_FILE, bytes.clone())]));
+        let _ = format::read_transcript(&READER, &bundle(&[(UI_MESSAGES_FILE, bytes)]));
     }
 }
 
@@ -188,7 +191,8 @@ fn a_session_of_the_newer_runtime_is_read() {
     let mut found = READER.find_at(folder.path()).unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!(READER.find_at(&session.join("1_ab.messages.json")).unwrap().len(), 1);
-    let counted = inspect(&Found { reader: &READER, bundle: found.remove(0) }).unwrap();
+    let counted =
+        inspect_session(&FoundSession { reader: &READER, bundle: found.remove(0) }).unwrap();
     assert_eq!((counted.user_prompts, counted.assistant_messages), (2, 1));
     assert_eq!((counted.tool_calls, counted.tool_results), (1, 1));
     assert_eq!((counted.bad_lines, counted.subagent_files), (1, 1));

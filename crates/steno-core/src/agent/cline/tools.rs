@@ -1,55 +1,55 @@
 //! Decodes tool messages of the UI. Their text is JSON, a command line or a URL.
 
-use super::super::fields::{string, unpacked};
+use super::super::json_fields::{owned_text, unpack_json};
 use crate::agent::attachment;
-use crate::entry::{Entry, Kind, Role};
+use crate::entry::{Entry, EntryKind, Role};
 use crate::json::{Object, Value};
 
 /// Decodes a message of type `what` as a tool call, if it is one.
-pub(super) fn call(what: &str, text: &str) -> Option<Entry> {
-    let value = unpacked(&text.into());
+pub(super) fn decode_tool_call(what: &str, text: &str) -> Option<Entry> {
+    let value = unpack_json(&text.into());
     let (name, input) = match what {
-        "tool" => (string(&value["tool"]).unwrap_or_else(|| what.to_owned()), value),
-        "command" => ("execute_command".to_owned(), one("command", text)),
-        "browser_action_launch" => ("browser_action".to_owned(), one("url", text)),
+        "tool" => (owned_text(&value["tool"]).unwrap_or_else(|| what.to_owned()), value),
+        "command" => ("execute_command".to_owned(), single_field("command", text)),
+        "browser_action_launch" => ("browser_action".to_owned(), single_field("url", text)),
         "browser_action" => (what.to_owned(), value),
-        "use_mcp_server" => mcp_call(&value),
+        "use_mcp_server" => decode_mcp_call(&value),
         _ => return None,
     };
-    let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, "");
+    let mut entry = Entry::new(Role::Assistant, EntryKind::ToolCall, "");
     entry.tool_name = Some(name);
     entry.tool_input = Some(input);
     Some(entry)
 }
 
 /// Decodes a message of type `what` as tool output, if it is such.
-pub(super) fn result(what: &str, text: &str) -> Option<Entry> {
+pub(super) fn decode_tool_output(what: &str, text: &str) -> Option<Entry> {
     let content = match what {
         "command_output" | "mcp_server_response" => text.to_owned(),
-        "browser_action_result" => browser_result(text),
+        "browser_action_result" => describe_browser_result(text),
         _ => return None,
     };
-    Some(Entry::new(Role::Tool, Kind::ToolResult, content))
+    Some(Entry::new(Role::Tool, EntryKind::ToolResult, content))
 }
 
-fn one(name: &str, text: &str) -> Value {
+fn single_field(name: &str, text: &str) -> Value {
     Object::from_iter([(name.to_owned(), text.into())]).into()
 }
 
-fn mcp_call(value: &Value) -> (String, Value) {
-    let name = string(&value["toolName"]).or_else(|| string(&value["uri"]));
+fn decode_mcp_call(value: &Value) -> (String, Value) {
+    let name = owned_text(&value["toolName"]).or_else(|| owned_text(&value["uri"]));
     let name = name.unwrap_or_else(|| "use_mcp_server".to_owned());
-    let server = string(&value["serverName"]);
+    let server = owned_text(&value["serverName"]);
     let name = server.map_or_else(|| name.clone(), |server| format!("{server}.{name}"));
-    let input = value.get("arguments").map_or_else(|| value.clone(), unpacked);
+    let input = value.get("arguments").map_or_else(|| value.clone(), unpack_json);
     (name, input)
 }
 
-fn browser_result(text: &str) -> String {
-    let mut value = unpacked(&text.into());
+fn describe_browser_result(text: &str) -> String {
+    let mut value = unpack_json(&text.into());
     let Some(screenshot) = value.get_mut("screenshot") else { return text.to_owned() };
     if let Some(url) = screenshot.as_str() {
-        *screenshot = attachment::url("image", url).into();
+        *screenshot = attachment::describe_url("image", url).into();
     }
     value.to_string()
 }

@@ -1,11 +1,11 @@
 //! Decodes events, which Codex writes for display. Most repeat a response item and are skipped.
 
-use super::super::{entries, fields};
-use crate::entry::{Entry, Kind, Role};
-use crate::json::{Object, Style, Value};
+use super::super::{entries, json_fields};
+use crate::entry::{Entry, EntryKind, Role};
+use crate::json::{JsonStyle, Object, Value};
 
 /// Events that repeat a response item or another record, or that only report progress.
-const REPEATED: [&str; 28] = [
+const REPEATED_EVENTS: [&str; 28] = [
     "agent_message",
     "agent_reasoning",
     "agent_reasoning_raw_content",
@@ -37,7 +37,7 @@ const REPEATED: [&str; 28] = [
 ];
 
 /// Events with content that no response item has.
-const NOTICES: [&str; 6] = [
+const NOTICE_EVENTS: [&str; 6] = [
     "turn_aborted",
     "thread_rolled_back",
     "entered_review_mode",
@@ -48,32 +48,32 @@ const NOTICES: [&str; 6] = [
 
 /// Whether the event repeats other records.
 pub(super) fn is_repeated(kind: &str) -> bool {
-    REPEATED.contains(&kind) || kind.starts_with("collab_")
+    REPEATED_EVENTS.contains(&kind) || kind.starts_with("collab_")
 }
 
 /// Decodes an event into an entry.
-pub(super) fn entry(kind: &str, event: Object) -> Entry {
+pub(super) fn decode_event(kind: &str, event: Object) -> Entry {
     match kind {
-        "error" | "stream_error" => of_kind(Kind::Error, event),
-        _ if NOTICES.contains(&kind) => of_kind(Kind::Notice, event),
-        _ => entries::unknown(event),
+        "error" | "stream_error" => event_entry(EntryKind::Error, event),
+        _ if NOTICE_EVENTS.contains(&kind) => event_entry(EntryKind::Notice, event),
+        _ => entries::unknown_entry(event),
     }
 }
 
-fn of_kind(kind: Kind, event: Object) -> Entry {
-    let mut entry = Entry::new(Role::System, kind, words(&event));
+fn event_entry(kind: EntryKind, event: Object) -> Entry {
+    let mut entry = Entry::new(Role::System, kind, event_text(&event));
     entry.metadata = Some(event);
     entry
 }
 
-fn words(event: &Object) -> String {
+fn event_text(event: &Object) -> String {
     let inner = event.get("error").and_then(|error| error.get("message")).and_then(Value::as_str);
-    match fields::text(event, "message").or(inner) {
+    match json_fields::text_field(event, "message").or(inner) {
         Some(message) => message.to_owned(),
         None => {
             let rest = event.iter().filter(|(field, _)| *field != "turn_id");
             let rest: Object = rest.map(|(field, value)| (field.clone(), value.clone())).collect();
-            Style::COMPACT.print(&rest)
+            JsonStyle::COMPACT.print(&rest)
         }
     }
 }

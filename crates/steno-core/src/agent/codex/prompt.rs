@@ -7,17 +7,17 @@ use memchr::memmem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::find;
-use super::record::{Body, Head, Record, decode};
+use super::discovery;
+use super::record::{CodexLineBody, CodexPayloadHead, CodexRolloutLine, decode_raw};
 use crate::agent::json_lines::JsonLines;
 use crate::agent::responses;
 use crate::durable::FileError;
-use crate::entry::{Entry, Kind, Role};
+use crate::entry::{Entry, EntryKind, Role};
 use crate::json::Value;
-use steno_vault::Source;
+use steno_vault::SessionFile;
 
 /// Prefixes of the texts that Codex injects with the role `user`.
-const INJECTED: [&str; 12] = [
+const INJECTED_PREFIXES: [&str; 12] = [
     "<environment_context>",
     "# AGENTS.md instructions",
     "<user_instructions>",
@@ -34,7 +34,7 @@ const INJECTED: [&str; 12] = [
 
 /// What marks the prompts of a rollout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum CodexPromptMarker {
     /// `user_message` events.
     Events,
     /// `item_completed` events with a `UserMessage`, in paginated history.
@@ -43,17 +43,17 @@ pub(super) enum Origin {
     Messages,
 }
 
-impl Origin {
+impl CodexPromptMarker {
     /// Scans a rollout for events that mark prompts.
-    pub(super) fn of(source: &Source) -> Result<Self, FileError> {
+    pub(super) fn detect_in(source: &SessionFile) -> Result<Self, FileError> {
         let (event, item) =
             (memmem::Finder::new("user_message"), memmem::Finder::new("UserMessage"));
-        let mut origin = Origin::Messages;
-        for line in JsonLines::new(source.path(), find::open(source)?).flatten() {
+        let mut origin = CodexPromptMarker::Messages;
+        for line in JsonLines::new(source.path(), discovery::open_rollout(source)?).flatten() {
             let is_candidate =
                 event.find(&line.bytes).is_some() || item.find(&line.bytes).is_some();
-            match is_candidate.then(|| Self::told_by(&line.bytes)).flatten() {
-                Some(Origin::Events) => return Ok(Origin::Events),
+            match is_candidate.then(|| Self::from_line(&line.bytes)).flatten() {
+                Some(CodexPromptMarker::Events) => return Ok(CodexPromptMarker::Events),
                 Some(other) => origin = other,
                 None => {}
             }
@@ -61,92 +61,95 @@ impl Origin {
         Ok(origin)
     }
 
-    fn told_by(line: &[u8]) -> Option<Self> {
-        let Body::Event(event) = Record::parse(line, &mut None).ok()?.body else {
+    fn from_line(line: &[u8]) -> Option<Self> {
+        let CodexLineBody::Event(event) = CodexRolloutLine::parse(line, &mut None).ok()?.body
+        else {
             return None;
         };
-        match decode::<Head>(event)?.kind?.as_str() {
-            "user_message" => Some(Origin::Events),
-            "item_completed" => user_message(event).map(|_| Origin::Items),
+        match decode_raw::<CodexPayloadHead>(event)?.kind?.as_str() {
+            "user_message" => Some(CodexPromptMarker::Events),
+            "item_completed" => user_message_text(event).map(|_| CodexPromptMarker::Items),
             _ => None,
         }
     }
 }
 
 /// The text of a `UserMessage` in an `item_completed` event.
-pub(super) fn user_message(event: &RawValue) -> Option<String> {
+pub(super) fn user_message_text(event: &RawValue) -> Option<String> {
     #[derive(Deserialize)]
-    struct Completed {
-        item: Item,
+    struct CodexItemCompleted {
+        item: CodexCompletedItem,
     }
     #[derive(Deserialize)]
-    struct Item {
+    struct CodexCompletedItem {
         #[serde(rename = "type")]
         kind: String,
         #[serde(default)]
         content: Value,
     }
-    let item = decode::<Completed>(event)?.item;
+    let item = decode_raw::<CodexItemCompleted>(event)?.item;
     (item.kind == "UserMessage").then(|| responses::content_text(&item.content))
 }
 
 /// Matches each prompt event with its message.
-pub(super) struct Prompts {
-    origin: Origin,
+pub(super) struct CodexPromptMatcher {
+    origin: CodexPromptMarker,
     /// The last user message, until its event or another record follows.
     pending_message: Option<Entry>,
     /// The text of the last prompt event, until a user message follows.
     pending_event: Option<String>,
 }
 
-impl Prompts {
-    pub(super) fn new(origin: Origin) -> Self {
+impl CodexPromptMatcher {
+    pub(super) fn new(origin: CodexPromptMarker) -> Self {
         Self { origin, pending_message: None, pending_event: None }
     }
 
     /// Adds a user message, and returns the entry to emit now, if any.
-    pub(super) fn message(&mut self, mut message: Entry) -> Option<Entry> {
-        if self.origin == Origin::Messages {
-            if INJECTED.iter().any(|start| message.content.trim_start().starts_with(start)) {
-                message.kind = Kind::Notice;
+    pub(super) fn push_message(&mut self, mut message: Entry) -> Option<Entry> {
+        if self.origin == CodexPromptMarker::Messages {
+            if INJECTED_PREFIXES.iter().any(|start| message.content.trim_start().starts_with(start))
+            {
+                message.kind = EntryKind::Notice;
             }
             return Some(message);
         }
-        if self.pending_event.take().is_some_and(|prompt| is_twin(&message.content, &prompt)) {
+        if self.pending_event.take().is_some_and(|prompt| is_same_prompt(&message.content, &prompt))
+        {
             return None;
         }
-        message.kind = Kind::Notice;
+        message.kind = EntryKind::Notice;
         self.pending_message.replace(message)
     }
 
     /// Adds the text of a prompt event, and returns the entries to emit now, in order.
     ///
     /// Events of a kind that does not mark this rollout's prompts are ignored.
-    pub(super) fn told(&mut self, from: Origin, text: String) -> Vec<Entry> {
+    pub(super) fn push_event(&mut self, from: CodexPromptMarker, text: String) -> Vec<Entry> {
         if self.origin != from {
             return Vec::new();
         }
         match self.pending_message.take() {
-            Some(mut message) if is_twin(&message.content, &text) => {
-                message.kind = Kind::Text;
+            Some(mut message) if is_same_prompt(&message.content, &text) => {
+                message.kind = EntryKind::Text;
                 vec![message]
             }
             other => {
                 self.pending_event = Some(text.clone());
-                let prompt = Entry::new(Role::User, Kind::Text, text);
+                let prompt = Entry::new(Role::User, EntryKind::Text, text);
                 other.into_iter().chain([prompt]).collect()
             }
         }
     }
 
     /// Takes the pending message, which has no event. It must be emitted before any other entry.
-    pub(super) fn release(&mut self) -> Option<Entry> {
+    pub(super) fn take_pending(&mut self) -> Option<Entry> {
         self.pending_message.take()
     }
 }
 
 /// Whether a message has the text of a prompt event. Images are ignored.
-fn is_twin(message: &str, prompt: &str) -> bool {
+fn is_same_prompt(message: &str, prompt: &str) -> bool {
     let has_images = message.contains("[image/") || message.contains("[input_image]");
     message.trim() == prompt.trim() || (has_images && message.contains(prompt.trim()))
 }

@@ -4,11 +4,11 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use crate::entry::{Kind, Role};
+use crate::entry::{EntryKind, Role};
 use crate::format;
-use crate::inspect::{Inspection, inspect};
+use crate::inspect::{SessionInspection, inspect_session};
 use crate::session::Transcript;
-use steno_vault::Source;
+use steno_vault::SessionFile;
 
 const META: &str = r#"{"timestamp":"2026-01-05T09:00:00.000Z","type":"session_meta","payload":{"id":"019f05f8-7f53-7492-a941-83098e16765c","cwd":"/w","cli_version":"0.142.2","git":{"branch":"main"}}}"#;
 const CONTEXT: &str = r#"{"timestamp":"2026-01-05T09:00:01.000Z","type":"turn_context","payload":{"model":"gpt-5.5"}}"#;
@@ -57,21 +57,21 @@ fn count(second: u32, input: u64, output: u64) -> String {
 }
 
 fn read_bytes(bytes: &[u8]) -> Transcript {
-    let source = Source::in_memory("a.jsonl", "/nowhere/a.jsonl", bytes.to_vec());
-    format::read(&READER, &Bundle::new("/nowhere/a.jsonl", vec![source])).unwrap()
+    let source = SessionFile::in_memory("a.jsonl", "/nowhere/a.jsonl", bytes.to_vec());
+    format::read_transcript(&READER, &SessionBundle::new("/nowhere/a.jsonl", vec![source])).unwrap()
 }
 
 fn read_lines(lines: &[String]) -> Transcript {
     read_bytes(lines.join("\n").as_bytes())
 }
 
-fn said(transcript: &Transcript) -> Vec<(&str, Kind, &str)> {
+fn said(transcript: &Transcript) -> Vec<(&str, EntryKind, &str)> {
     let entries = transcript.entries.iter();
     entries.map(|entry| (entry.role.as_str(), entry.kind, entry.content.as_str())).collect()
 }
 
-fn inspect_file(path: &Path) -> Inspection {
-    inspect(&format::find(path).unwrap()[0]).unwrap()
+fn inspect_file(path: &Path) -> SessionInspection {
+    inspect_session(&format::find_sessions(path).unwrap()[0]).unwrap()
 }
 
 fn sample() -> Vec<String> {
@@ -97,11 +97,11 @@ fn a_prompt_and_its_twin_are_one() {
     assert_eq!(
         said(&transcript),
         [
-            ("user", Kind::Notice, "<environment_context>x"),
-            ("user", Kind::Text, "List"),
-            ("assistant", Kind::ToolCall, ""),
-            ("tool", Kind::ToolResult, "Exit code: 1\nno"),
-            ("assistant", Kind::Text, "Two files"),
+            ("user", EntryKind::Notice, "<environment_context>x"),
+            ("user", EntryKind::Text, "List"),
+            ("assistant", EntryKind::ToolCall, ""),
+            ("tool", EntryKind::ToolResult, "Exit code: 1\nno"),
+            ("assistant", EntryKind::Text, "Two files"),
         ]
     );
     let session = &transcript.session;
@@ -140,7 +140,10 @@ fn every_message_item_is_one_of_its_own_whatever_its_id_says() {
 fn the_event_may_come_before_its_twin() {
     let transcript =
         read_lines(&[META.to_owned(), prompt("Go"), CONTEXT.to_owned(), user("Go"), user("Step")]);
-    assert_eq!(said(&transcript), [("user", Kind::Text, "Go"), ("user", Kind::Notice, "Step")]);
+    assert_eq!(
+        said(&transcript),
+        [("user", EntryKind::Text, "Go"), ("user", EntryKind::Notice, "Step")]
+    );
 }
 
 #[test]
@@ -153,7 +156,7 @@ fn paginated_history_tells_prompts_by_items() {
         read_lines(&[META.to_owned(), user("# AGENTS.md instructions"), user("Go"), completed]);
     assert_eq!(
         said(&transcript),
-        [("user", Kind::Notice, "# AGENTS.md instructions"), ("user", Kind::Text, "Go")]
+        [("user", EntryKind::Notice, "# AGENTS.md instructions"), ("user", EntryKind::Text, "Go")]
     );
 }
 
@@ -176,9 +179,9 @@ fn without_events_messages_tell_prompts() {
     assert_eq!(
         said(&transcript),
         [
-            ("user", Kind::Notice, "<environment_context>"),
-            ("user", Kind::Text, "Go"),
-            ("assistant", Kind::Text, "Done")
+            ("user", EntryKind::Notice, "<environment_context>"),
+            ("user", EntryKind::Text, "Go"),
+            ("assistant", EntryKind::Text, "Done")
         ]
     );
     assert_eq!(transcript.session.started, "2025-08-01T00:00:00Z".parse().ok());
@@ -199,7 +202,7 @@ fn what_a_fork_copied_is_not_its_own() {
         count(12, 1210, 60),
     ]);
     let transcript = read_lines(&lines);
-    assert_eq!(said(&transcript), [("user", Kind::Text, "New")]);
+    assert_eq!(said(&transcript), [("user", EntryKind::Text, "New")]);
     assert_eq!(
         transcript.session.native_id.as_deref(),
         Some("019f05f8-7f53-7492-a941-83098e16765c")
@@ -215,7 +218,7 @@ fn a_fork_without_turn_ids_copies_within_a_second() {
     let other = META.replace("019f05f8", "019f0000");
     let old = answer("Old").replace("09:00:03", "09:00:00");
     let transcript = read_lines(&[meta.clone(), other, old.clone(), answer("New")]);
-    assert_eq!(said(&transcript), [("assistant", Kind::Text, "New")]);
+    assert_eq!(said(&transcript), [("assistant", EntryKind::Text, "New")]);
     let alone = read_lines(&[meta, old, answer("New")]);
     assert_eq!(alone.entries.len(), 2);
 }
@@ -230,7 +233,7 @@ fn an_old_fork_does_not_name_its_origin() {
     lines.extend(copied.clone());
     lines.extend([user("New"), prompt("New")]);
     let transcript = read_lines(&lines);
-    assert_eq!(said(&transcript), [("user", Kind::Text, "New")]);
+    assert_eq!(said(&transcript), [("user", EntryKind::Text, "New")]);
     let parent = "019f0000-7f53-7492-a941-83098e16765c";
     assert_eq!(transcript.session.parent.as_deref(), Some(parent));
     lines[1] = meta;
@@ -282,7 +285,7 @@ fn the_first_meta_wins_and_replacements_do_not_count() {
     assert_eq!(transcript.session.project.as_deref(), Some("/w"));
     assert_eq!(
         said(&transcript),
-        [("system", Kind::Compaction, ""), ("user", Kind::Notice, "So far")]
+        [("system", EntryKind::Compaction, ""), ("user", EntryKind::Notice, "So far")]
     );
 }
 
@@ -299,7 +302,7 @@ fn bad_lines_are_reported_and_unknown_kinds_survive() {
     assert_eq!(transcript.problems.len(), 1);
     assert_eq!(transcript.problems[0].line, Some(2));
     let kinds: Vec<_> = transcript.entries.iter().map(|entry| entry.kind).collect();
-    assert_eq!(kinds, [Kind::Other, Kind::Error, Kind::Other, Kind::Text]);
+    assert_eq!(kinds, [EntryKind::Other, EntryKind::Error, EntryKind::Other, EntryKind::Text]);
     assert_eq!(transcript.entries[1].role, Role::System);
 }
 
@@ -308,7 +311,8 @@ fn half_a_surrogate_pair_is_replaced() {
     let prompt = r#"{"type":"event_msg","payload":{"type":"user_message","message":"Go \ud83d"}}"#;
     let transcript = read_lines(&[META.to_owned(), prompt.to_owned(), answer("\\ud800")]);
     assert_eq!(transcript.problems, []);
-    let expected = [("user", Kind::Text, "Go \u{fffd}"), ("assistant", Kind::Text, "\u{fffd}")];
+    let expected =
+        [("user", EntryKind::Text, "Go \u{fffd}"), ("assistant", EntryKind::Text, "\u{fffd}")];
     assert_eq!(said(&transcript), expected);
 }
 
@@ -419,20 +423,20 @@ fn the_history_tells_of_sessions_whose_rollouts_are_gone() {
         line("gone-1", 1_767_603_604, "Second"),
     ];
     fs::write(&history, lines.concat() + "{\"session_id\":").unwrap();
-    let found = format::find(home.path()).unwrap();
+    let found = format::find_sessions(home.path()).unwrap();
     let keys: Vec<_> = found.iter().map(|found| found.bundle.key.as_deref()).collect();
     assert_eq!(keys, [None, Some("gone-1"), Some("gone-2")]);
     assert!(found.iter().all(|found| found.reader.agent == AGENT));
-    let gone = found[1].read().unwrap();
+    let gone = found[1].read_transcript().unwrap();
     assert_eq!(
         said(&gone),
         [
-            ("user", Kind::Text, "First"),
-            ("user", Kind::Notice, "/status"),
-            ("user", Kind::Text, "Second")
+            ("user", EntryKind::Text, "First"),
+            ("user", EntryKind::Notice, "/status"),
+            ("user", EntryKind::Text, "Second")
         ]
     );
     assert_eq!(gone.session.native_id.as_deref(), Some("gone-1"));
     assert_eq!(gone.session.started, "2026-01-05T09:00:01Z".parse().ok());
-    assert!(found[1].bundle.is_only_told());
+    assert!(found[1].bundle.has_only_excerpts());
 }

@@ -1,63 +1,72 @@
 //! Reads sessions of the first versions: one document with the messages as sent to the model, without usage.
 
 use crate::agent::api_log::chat;
-use crate::agent::fields::{self, list};
-use crate::agent::head::Head;
-use crate::agent::listing::Listing;
-use crate::agent::record;
-use crate::agent::telling::Telling;
-use crate::entry::{Entry, Kind, Role};
-use crate::format::{Emit, FormatError};
+use crate::agent::file_head::FileHead;
+use crate::agent::json_fields::{self, list_field};
+use crate::agent::json_records;
+use crate::agent::record_list::RecordList;
+use crate::agent::session_emitter::SessionEmitter;
+use crate::entry::{Entry, EntryKind, Role};
+use crate::format::{FormatError, ItemSink};
 use crate::json::Value;
 use crate::problem::Problem;
 use crate::session::Session;
-use steno_vault::Source;
+use steno_vault::SessionFile;
 
 use super::AGENT;
 
 /// Whether a file is a document of the first versions.
-pub(super) fn recognises(source: &Source) -> bool {
+pub(super) fn is_legacy_session(source: &SessionFile) -> bool {
     let is_named = source.name().ends_with(".json");
     is_named
-        && Head::of_document(source).is_ok_and(|head| {
-            ["sessionId", "chatMessages"].iter().all(|field| head.field(field).is_some())
+        && FileHead::read_document(source).is_ok_and(|head| {
+            ["sessionId", "chatMessages"].iter().all(|field| head.field_start(field).is_some())
         })
 }
 
 /// Reads the messages. The session's times come from its own fields and its timeline.
-pub(super) fn read(source: &Source, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let mut listing = Listing::of(source, &["chatMessages"])?.map_err(FormatError::Invalid)?;
+pub(super) fn read_legacy_session(
+    source: &SessionFile,
+    emit: ItemSink<'_>,
+) -> Result<Session, FormatError> {
+    let mut listing = RecordList::open(source, &["chatMessages"])?.map_err(FormatError::Invalid)?;
     let document = std::mem::take(&mut listing.fields);
-    let id = fields::text(&document, "sessionId").unwrap_or(record::stem(source));
-    let mut emitter = Telling::new(AGENT, id, emit);
-    emitter.time(fields::time(&document, "startTime"));
-    emitter.time(fields::time(&document, "endTime"));
-    for action in list(&document, "timeline").iter().filter_map(Value::as_object) {
-        emitter.time(fields::time(action, "timestamp"));
+    let id = json_fields::text_field(&document, "sessionId")
+        .unwrap_or(json_records::session_stem(source));
+    let mut emitter = SessionEmitter::new(AGENT, id, emit);
+    emitter.note_time(json_fields::time_field(&document, "startTime"));
+    emitter.note_time(json_fields::time_field(&document, "endTime"));
+    for action in list_field(&document, "timeline").iter().filter_map(Value::as_object) {
+        emitter.note_time(json_fields::time_field(action, "timestamp"));
     }
     let mut number = 0;
-    listing.each(|message| {
+    listing.for_each_record(|message| {
         number += 1;
         let reason = match message {
             Ok(Value::Object(message)) => {
-                let is_answer = fields::text(&message, "role") == Some("assistant");
-                return tell(&mut emitter, chat::entries(&message), is_answer.then_some(number));
+                let is_answer = json_fields::text_field(&message, "role") == Some("assistant");
+                return emit_message(
+                    &mut emitter,
+                    chat::message_entries(&message),
+                    is_answer.then_some(number),
+                );
             }
             Ok(_) => "not a JSON object".to_owned(),
             Err(reason) => reason,
         };
-        emitter.problem(Problem::of(source.path(), format!("message {number}: {reason}")));
+        emitter
+            .emit_problem(Problem::for_file(source.path(), format!("message {number}: {reason}")));
     })?;
     Ok(emitter.session)
 }
 
 /// Emits the entries of a message. An answer gets its number as message id.
-fn tell(emitter: &mut Telling<'_>, mut entries: Vec<Entry>, answer: Option<u64>) {
+fn emit_message(emitter: &mut SessionEmitter<'_>, mut entries: Vec<Entry>, answer: Option<u64>) {
     if answer.is_some() && entries.is_empty() {
-        entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
+        entries.push(Entry::new(Role::Assistant, EntryKind::Text, ""));
     }
     for mut entry in entries {
         entry.message_id = answer.map(|number| format!("message-{number}"));
-        emitter.entry(entry);
+        emitter.emit_entry(entry);
     }
 }

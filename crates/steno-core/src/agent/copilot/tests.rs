@@ -1,11 +1,11 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::entry::Kind;
-use crate::format::{self, Found};
-use crate::inspect::inspect;
+use crate::entry::EntryKind;
+use crate::format::{self, FoundSession};
+use crate::inspect::inspect_session;
 use crate::session::Transcript;
-use steno_vault::Source;
+use steno_vault::SessionFile;
 
 fn event(kind: &str, data: &str) -> String {
     format!(
@@ -14,8 +14,9 @@ fn event(kind: &str, data: &str) -> String {
 }
 
 fn read_bytes(bytes: &[u8]) -> Transcript {
-    let source = Source::in_memory("events.jsonl", "/nowhere/s/events.jsonl", bytes.to_vec());
-    format::read(&READER, &Bundle::new("/nowhere/s/events.jsonl", vec![source])).unwrap()
+    let source = SessionFile::in_memory("events.jsonl", "/nowhere/s/events.jsonl", bytes.to_vec());
+    format::read_transcript(&READER, &SessionBundle::new("/nowhere/s/events.jsonl", vec![source]))
+        .unwrap()
 }
 
 fn read_lines(lines: &[String]) -> Transcript {
@@ -52,9 +53,9 @@ fn what_subagents_do_counts_as_their_tokens_do() {
     lines.push(event("tool.execution_start", inside));
     lines.push(event("tool.execution_complete", inside));
     lines.push(event("user.message", r#"{"content":"task","parentToolCallId":"c1"}"#));
-    let source = Source::in_memory("e.jsonl", "/nowhere/e.jsonl", lines.join("\n").into());
-    let bundle = Bundle::new("/nowhere/e.jsonl", vec![source]);
-    let counted = inspect(&Found { reader: &READER, bundle }).unwrap();
+    let source = SessionFile::in_memory("e.jsonl", "/nowhere/e.jsonl", lines.join("\n").into());
+    let bundle = SessionBundle::new("/nowhere/e.jsonl", vec![source]);
+    let counted = inspect_session(&FoundSession { reader: &READER, bundle }).unwrap();
     assert_eq!((counted.user_prompts, counted.assistant_messages), (1, 2));
     assert_eq!((counted.tool_calls, counted.tool_results), (2, 2));
 }
@@ -70,11 +71,11 @@ fn a_session_of_the_first_versions_is_read() {
         {"role":"assistant","content":"Done"},3],
         "timeline":[{"type":"tool_call_completed","timestamp":"2025-10-08T21:12:00.000Z"}]}"#;
     let source =
-        Source::in_memory("session_old.json", "/nowhere/session_old.json", document.into());
-    let bundle = Bundle::new("/nowhere/session_old.json", vec![source]);
-    let transcript = format::read(&READER, &bundle).unwrap();
+        SessionFile::in_memory("session_old.json", "/nowhere/session_old.json", document.into());
+    let bundle = SessionBundle::new("/nowhere/session_old.json", vec![source]);
+    let transcript = format::read_transcript(&READER, &bundle).unwrap();
     let kinds: Vec<_> = transcript.entries.iter().map(|entry| entry.kind).collect();
-    use Kind::{Text, ToolCall, ToolResult};
+    use EntryKind::{Text, ToolCall, ToolResult};
     assert_eq!(kinds, [Text, Text, ToolCall, ToolResult, Text]);
     assert_eq!(transcript.session.native_id.as_deref(), Some("old"));
     assert_eq!(transcript.session.ended.unwrap().to_string(), "2025-10-08T21:12:00.000Z");
@@ -102,14 +103,14 @@ fn messages_calls_and_results_are_told_once() {
     assert_eq!(
         said,
         [
-            (Kind::Text, "List"),
-            (Kind::Notice, "skill text"),
-            (Kind::Thinking, "hm"),
-            (Kind::Text, "I look"),
-            (Kind::ToolCall, ""),
-            (Kind::Text, "closely"),
-            (Kind::ToolResult, "no"),
-            (Kind::Text, "inside"),
+            (EntryKind::Text, "List"),
+            (EntryKind::Notice, "skill text"),
+            (EntryKind::Thinking, "hm"),
+            (EntryKind::Text, "I look"),
+            (EntryKind::ToolCall, ""),
+            (EntryKind::Text, "closely"),
+            (EntryKind::ToolResult, "no"),
+            (EntryKind::Text, "inside"),
         ]
     );
     assert_eq!(transcript.entries[6].tool_name.as_deref(), Some("bash"));
@@ -146,7 +147,10 @@ fn a_compaction_is_a_seam_and_a_summary() {
     ];
     let transcript = read_lines(&lines);
     let kinds: Vec<_> = transcript.entries.iter().map(|entry| entry.kind).collect();
-    assert_eq!(kinds, [Kind::Compaction, Kind::Notice, Kind::Error, Kind::Other]);
+    assert_eq!(
+        kinds,
+        [EntryKind::Compaction, EntryKind::Notice, EntryKind::Error, EntryKind::Other]
+    );
     assert_eq!(transcript.entries[3].metadata.as_ref().unwrap()["data"]["n"], 1);
     assert_eq!(transcript.problems[0].line, Some(5));
 }

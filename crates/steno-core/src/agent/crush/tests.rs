@@ -50,7 +50,7 @@ fn made(path: &Path) -> Connection {
 }
 
 fn first(path: &Path) -> Transcript {
-    format::read(&READER, &READER.find_at(path).unwrap()[0]).unwrap()
+    format::read_transcript(&READER, &READER.find_at(path).unwrap()[0]).unwrap()
 }
 
 #[test]
@@ -63,15 +63,15 @@ fn parts_become_entries() {
     assert_eq!(
         kinds,
         [
-            ("user", Kind::Text),
-            ("assistant", Kind::Thinking),
-            ("assistant", Kind::ToolCall),
-            ("assistant", Kind::ToolCall),
-            ("system", Kind::Other),
-            ("tool", Kind::ToolResult),
-            ("assistant", Kind::Text),
-            ("system", Kind::Compaction),
-            ("assistant", Kind::Error),
+            ("user", EntryKind::Text),
+            ("assistant", EntryKind::Thinking),
+            ("assistant", EntryKind::ToolCall),
+            ("assistant", EntryKind::ToolCall),
+            ("system", EntryKind::Other),
+            ("tool", EntryKind::ToolResult),
+            ("assistant", EntryKind::Text),
+            ("system", EntryKind::Compaction),
+            ("assistant", EntryKind::Error),
         ]
     );
     assert_eq!(transcript.entries[2].tool_input.as_ref().unwrap()["path"], "/");
@@ -87,14 +87,14 @@ fn a_database_holds_several_sessions() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("crush.db");
     made(&file);
-    let found = format::find(&file).unwrap();
+    let found = format::find_sessions(&file).unwrap();
     let keys: Vec<_> = found.iter().map(|found| found.bundle.key.clone().unwrap()).collect();
     assert_eq!(keys, ["s1", "s2"]);
-    let second = found[1].read().unwrap();
+    let second = found[1].read_transcript().unwrap();
     assert_eq!(second.session.parent.as_deref(), Some("s1"));
     assert!(second.entries.is_empty());
-    let unnamed = Bundle { key: None, ..found[0].bundle.clone() };
-    assert!(format::read(&READER, &unnamed).is_err());
+    let unnamed = SessionBundle { key: None, ..found[0].bundle.clone() };
+    assert!(format::read_transcript(&READER, &unnamed).is_err());
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn kept_rows_read_as_the_database_did() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("crush.db");
     made(&file);
-    assert_eq!(kept::check(&READER, &file), 2);
+    assert_eq!(kept::check_kept_sessions(&READER, &file), 2);
 }
 
 proptest! {
@@ -143,7 +143,7 @@ proptest! {
         }
         fs::write(&file, bytes).unwrap();
         for bundle in READER.find_at(&file).unwrap() {
-            let _ = format::read(&READER, &bundle);
+            let _ = format::read_transcript(&READER, &bundle);
         }
     }
 }

@@ -4,54 +4,57 @@
 
 use std::collections::HashSet;
 
+use crate::agent::agent_message::AgentMessage;
 use crate::agent::attachment;
 use crate::agent::entries::{tool_call, tool_result};
-use crate::agent::fields::{filled, from_millis};
-use crate::agent::message::Message;
-use crate::agent::output::Output;
-use crate::agent::repair::parse;
-use crate::entry::{Kind, Role};
-use crate::format::{Emit, FormatError};
+use crate::agent::entry_emitter::EntryEmitter;
+use crate::agent::json_fields::{nonempty_text, timestamp_from_millis};
+use crate::agent::json_repair::parse_lenient;
+use crate::entry::{EntryKind, Role};
+use crate::format::{FormatError, ItemSink};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
-use steno_vault::sqlite::{Database, Row};
-use steno_vault::{Part, Schema};
+use steno_vault::sqlite::{AgentDatabase, DatabaseRow};
+use steno_vault::{DatabaseSchema, RowSelection};
 
-use super::transcript::words;
+use super::transcript::result_text;
 use super::{AGENT, prompt, tree_node};
 
 /// The schema of a store.
-pub(super) const SCHEMA: Schema = Schema {
+pub(super) const SCHEMA: DatabaseSchema = DatabaseSchema {
     tables: &[("meta", &["key", "value"]), ("blobs", &["id", "data"])],
-    sessions: "SELECT key FROM meta WHERE key = '0'",
-    parts: &[Part::own("meta", "true"), Part::own("blobs", "true")],
-    owner: None,
+    session_query: "SELECT key FROM meta WHERE key = '0'",
+    row_selections: &[RowSelection::own("meta", "true"), RowSelection::own("blobs", "true")],
+    owner_column: None,
 };
 
 /// Reads the session of a store.
-pub(super) fn read(database: &Database, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let meta = meta(database)?;
-    let id = filled(&meta, "agentId").unwrap_or_default();
+pub(super) fn read_store(
+    database: &AgentDatabase,
+    emit: ItemSink<'_>,
+) -> Result<Session, FormatError> {
+    let meta = read_meta(database)?;
+    let id = nonempty_text(&meta, "agentId").unwrap_or_default();
     let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
-    session.native_id = filled(&meta, "agentId").map(str::to_owned);
-    session.title = filled(&meta, "name").map(str::to_owned);
-    session.started = meta.get("createdAt").and_then(Value::as_i64).and_then(from_millis);
-    session.models.extend(filled(&meta, "lastUsedModel").map(str::to_owned));
-    let mut output = Output::new(AGENT, id, emit);
-    let root = filled(&meta, "latestRootBlobId").unwrap_or_default().to_owned();
+    session.native_id = nonempty_text(&meta, "agentId").map(str::to_owned);
+    session.title = nonempty_text(&meta, "name").map(str::to_owned);
+    session.started = meta.get("createdAt").and_then(Value::as_i64).and_then(timestamp_from_millis);
+    session.models.extend(nonempty_text(&meta, "lastUsedModel").map(str::to_owned));
+    let mut output = EntryEmitter::new(AGENT, id, emit);
+    let root = nonempty_text(&meta, "latestRootBlobId").unwrap_or_default().to_owned();
     let mut waiting = vec![root];
     let mut seen = HashSet::new();
     while let Some(id) = waiting.pop() {
         if !seen.insert(id.clone()) {
             continue;
         }
-        let Some(bytes) = blob(database, &id)? else {
-            output.problem(database.problem(&format!("blob {id}"), "missing"));
+        let Some(bytes) = read_blob(database, &id)? else {
+            output.emit_problem(database.row_problem(&format!("blob {id}"), "missing"));
             continue;
         };
-        match parse::<Value>(&bytes) {
-            Ok(record) if record.get("role").is_some() => take(record, id, &mut output),
-            _ => waiting.extend(tree_node::children(&bytes).into_iter().rev()),
+        match parse_lenient::<Value>(&bytes) {
+            Ok(record) if record.get("role").is_some() => emit_message(record, id, &mut output),
+            _ => waiting.extend(tree_node::child_ids(&bytes).into_iter().rev()),
         }
     }
     if let Value::Object(fields) = meta {
@@ -61,16 +64,16 @@ pub(super) fn read(database: &Database, emit: Emit<'_>) -> Result<Session, Forma
 }
 
 /// The session's metadata: JSON encoded as hexadecimal digits.
-fn meta(database: &Database) -> Result<Value, FormatError> {
-    let texts = database.texts("SELECT value FROM meta WHERE key = '0'", &[])?;
-    let value = texts.first().ok_or_else(|| database.invalid("no session metadata"))?;
+fn read_meta(database: &AgentDatabase) -> Result<Value, FormatError> {
+    let texts = database.query_texts("SELECT value FROM meta WHERE key = '0'", &[])?;
+    let value = texts.first().ok_or_else(|| database.invalid_database("no session metadata"))?;
     let json =
-        if value.starts_with('{') { Some(value.clone().into_bytes()) } else { digits(value) };
+        if value.starts_with('{') { Some(value.clone().into_bytes()) } else { decode_hex(value) };
     let record = json.and_then(|json| serde_json::from_slice(&json).ok());
-    record.ok_or_else(|| database.invalid("the session metadata is not JSON"))
+    record.ok_or_else(|| database.invalid_database("the session metadata is not JSON"))
 }
 
-fn digits(text: &str) -> Option<Vec<u8>> {
+fn decode_hex(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<_>> = text.chars().map(|c| c.to_digit(16)).collect();
     let pairs = digits?;
     Some(
@@ -81,50 +84,60 @@ fn digits(text: &str) -> Option<Vec<u8>> {
     )
 }
 
-fn blob(database: &Database, id: &str) -> Result<Option<Vec<u8>>, FormatError> {
+fn read_blob(database: &AgentDatabase, id: &str) -> Result<Option<Vec<u8>>, FormatError> {
     let query = "SELECT data FROM blobs WHERE id = ?1";
-    let data = |row: &Row<'_>| row.bytes("data").map(<[u8]>::to_vec);
-    Ok(database.row(query, &[&id], data)?.flatten())
+    let data = |row: &DatabaseRow<'_>| row.bytes("data").map(<[u8]>::to_vec);
+    Ok(database.query_row(query, &[&id], data)?.flatten())
 }
 
-fn take(record: Value, id: String, output: &mut Output<'_>) {
-    let mut message = Message { id: Some(id), ..Message::default() };
-    let role = Role::from(filled(&record, "role").unwrap_or_default());
+fn emit_message(record: Value, id: String, output: &mut EntryEmitter<'_>) {
+    let mut message = AgentMessage { id: Some(id), ..AgentMessage::default() };
+    let role = Role::from(nonempty_text(&record, "role").unwrap_or_default());
     match record.get("content") {
-        Some(Value::String(text)) => prompt::say(&mut message, &role, text),
+        Some(Value::String(text)) => prompt::add_text(&mut message, &role, text),
         Some(Value::Array(blocks)) => {
-            blocks.iter().for_each(|block| add(&mut message, &role, block));
+            blocks.iter().for_each(|block| add_block(&mut message, &role, block));
         }
-        _ => message.unknown(record),
+        _ => message.add_unknown(record),
     }
     match role {
-        Role::Assistant => output.answer(message),
-        _ => output.message(message),
+        Role::Assistant => output.emit_answer(message),
+        _ => output.emit_message(message),
     }
 }
 
-fn add(message: &mut Message, role: &Role, block: &Value) {
-    let field = |name| filled(block, name).unwrap_or_default();
+fn add_block(message: &mut AgentMessage, role: &Role, block: &Value) {
+    let field = |name| nonempty_text(block, name).unwrap_or_default();
     match field("type") {
-        "text" => prompt::say(message, role, field("text")),
-        "reasoning" => message.say(Role::Assistant, Kind::Thinking, field("text")),
-        "redacted-reasoning" => message.say(Role::Assistant, Kind::Thinking, ""),
+        "text" => prompt::add_text(message, role, field("text")),
+        "reasoning" => message.add_text(Role::Assistant, EntryKind::Thinking, field("text")),
+        "redacted-reasoning" => message.add_text(Role::Assistant, EntryKind::Thinking, ""),
         "tool-call" => {
             let input = block.get("args").or(block.get("input"));
-            message.push(tool_call(filled(block, "toolName"), filled(block, "toolCallId"), input));
+            message.push(tool_call(
+                nonempty_text(block, "toolName"),
+                nonempty_text(block, "toolCallId"),
+                input,
+            ));
         }
         "tool-result" => {
             let result = block.get("result").or(block.get("output")).unwrap_or(&Value::Null);
             let failed = block.get("isError") == Some(&Value::Bool(true));
-            let mut entry = tool_result(filled(block, "toolCallId"), words(result), failed);
-            entry.tool_name = filled(block, "toolName").map(str::to_owned);
+            let mut entry =
+                tool_result(nonempty_text(block, "toolCallId"), result_text(result), failed);
+            entry.tool_name = nonempty_text(block, "toolName").map(str::to_owned);
             message.push(entry);
         }
         "image" | "file" => {
-            let mime = filled(block, "mimeType").or(filled(block, "mediaType"));
-            let data = filled(block, "image").or(filled(block, "data")).unwrap_or_default();
-            message.say(role.clone(), Kind::Notice, attachment::media(mime, data));
+            let mime = nonempty_text(block, "mimeType").or(nonempty_text(block, "mediaType"));
+            let data =
+                nonempty_text(block, "image").or(nonempty_text(block, "data")).unwrap_or_default();
+            message.add_text(
+                role.clone(),
+                EntryKind::Notice,
+                attachment::describe_base64(mime, data),
+            );
         }
-        _ => message.unknown(block.clone()),
+        _ => message.add_unknown(block.clone()),
     }
 }

@@ -1,53 +1,61 @@
 //! Reads chats of 2024: one value has all tabs of a workspace, and each tab is a session.
 
-use crate::agent::fields::{filled, moment};
-use crate::agent::message::Message;
-use crate::agent::output::Output;
-use crate::agent::repair::parse;
-use crate::entry::{Kind, Role};
-use crate::format::{Emit, FormatError};
+use crate::agent::agent_message::AgentMessage;
+use crate::agent::entry_emitter::EntryEmitter;
+use crate::agent::json_fields::{nonempty_text, parse_time};
+use crate::agent::json_repair::parse_lenient;
+use crate::entry::{EntryKind, Role};
+use crate::format::{FormatError, ItemSink};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
-use steno_vault::sqlite::Database;
-use steno_vault::{Part, Schema};
+use steno_vault::sqlite::AgentDatabase;
+use steno_vault::{DatabaseSchema, RowSelection};
 
 use super::AGENT;
 
 /// The schema of the tabs. Other programs have the same table, but not this key.
-pub(super) const SCHEMA: Schema = Schema {
+pub(super) const SCHEMA: DatabaseSchema = DatabaseSchema {
     tables: &[("ItemTable", &["key", "value"])],
-    sessions: "SELECT json_extract(tab.value, '$.tabId') \
+    session_query: "SELECT json_extract(tab.value, '$.tabId') \
                FROM ItemTable AS item, json_each(CAST(item.value AS TEXT), '$.tabs') AS tab \
                WHERE item.key = 'workbench.panel.aichat.view.aichat.chatdata' \
                AND json_valid(CAST(item.value AS TEXT))",
-    parts: &[Part::own("ItemTable", "key = 'workbench.panel.aichat.view.aichat.chatdata'")],
-    owner: None,
+    row_selections: &[RowSelection::own(
+        "ItemTable",
+        "key = 'workbench.panel.aichat.view.aichat.chatdata'",
+    )],
+    owner_column: None,
 };
 
 /// Reads one tab.
-pub(super) fn read(database: &Database, id: &str, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let tabs = tabs(database)?;
-    let tab = tabs.iter().find(|tab| filled(tab, "tabId") == Some(id));
-    let tab = tab.ok_or_else(|| database.invalid(format!("no conversation {id}")))?;
+pub(super) fn read_tab(
+    database: &AgentDatabase,
+    id: &str,
+    emit: ItemSink<'_>,
+) -> Result<Session, FormatError> {
+    let tabs = read_tabs(database)?;
+    let tab = tabs.iter().find(|tab| nonempty_text(tab, "tabId") == Some(id));
+    let tab = tab.ok_or_else(|| database.invalid_database(format!("no conversation {id}")))?;
     let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
     session.native_id = Some(id.to_owned());
-    session.title = filled(tab, "chatTitle").map(str::to_owned);
-    session.ended = tab.get("lastSendTime").and_then(moment);
-    let mut output = Output::new(AGENT, id, emit);
+    session.title = nonempty_text(tab, "chatTitle").map(str::to_owned);
+    session.ended = tab.get("lastSendTime").and_then(parse_time);
+    let mut output = EntryEmitter::new(AGENT, id, emit);
     let bubbles = tab.get("bubbles").and_then(Value::as_array);
     for (index, bubble) in bubbles.into_iter().flatten().enumerate() {
-        take(bubble, index, &mut output);
+        emit_bubble(bubble, index, &mut output);
     }
     Ok(session)
 }
 
-fn tabs(database: &Database) -> Result<Vec<Value>, FormatError> {
+fn read_tabs(database: &AgentDatabase) -> Result<Vec<Value>, FormatError> {
     let query = "SELECT value FROM ItemTable \
                  WHERE key = 'workbench.panel.aichat.view.aichat.chatdata'";
     let mut tabs = Vec::new();
-    database.each(query, &[], |row| {
+    database.for_each_row(query, &[], |row| {
         let bytes = row.bytes("value").unwrap_or_default();
-        let mut chats: Value = parse(bytes).map_err(|reason| database.invalid(reason))?;
+        let mut chats: Value =
+            parse_lenient(bytes).map_err(|reason| database.invalid_database(reason))?;
         if let Some(Value::Array(found)) = chats.get_mut("tabs").map(Value::take) {
             tabs = found;
         }
@@ -56,23 +64,24 @@ fn tabs(database: &Database) -> Result<Vec<Value>, FormatError> {
     Ok(tabs)
 }
 
-fn take(bubble: &Value, index: usize, output: &mut Output<'_>) {
-    let id = filled(bubble, "id").map_or_else(|| format!("bubble {index}"), str::to_owned);
-    let mut message = Message { id: Some(id), ..Message::default() };
-    let text = filled(bubble, "text").or(filled(bubble, "rawText")).unwrap_or_default();
-    match filled(bubble, "type") {
+fn emit_bubble(bubble: &Value, index: usize, output: &mut EntryEmitter<'_>) {
+    let id = nonempty_text(bubble, "id").map_or_else(|| format!("bubble {index}"), str::to_owned);
+    let mut message = AgentMessage { id: Some(id), ..AgentMessage::default() };
+    let text =
+        nonempty_text(bubble, "text").or(nonempty_text(bubble, "rawText")).unwrap_or_default();
+    match nonempty_text(bubble, "type") {
         Some("user") => {
-            message.say(Role::User, Kind::Text, text);
-            output.message(message);
+            message.add_text(Role::User, EntryKind::Text, text);
+            output.emit_message(message);
         }
         Some("ai") => {
-            message.model = filled(bubble, "modelType").map(str::to_owned);
-            message.say(Role::Assistant, Kind::Text, text);
-            output.answer(message);
+            message.model = nonempty_text(bubble, "modelType").map(str::to_owned);
+            message.add_text(Role::Assistant, EntryKind::Text, text);
+            output.emit_answer(message);
         }
         _ => {
-            message.unknown(bubble.clone());
-            output.message(message);
+            message.add_unknown(bubble.clone());
+            output.emit_message(message);
         }
     }
 }

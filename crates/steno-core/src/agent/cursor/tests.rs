@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::agent::kept;
-use crate::entry::{Entry, Kind};
+use crate::entry::{Entry, EntryKind};
 use crate::format;
 use crate::session::Transcript;
 
@@ -17,19 +17,19 @@ const TRANSCRIPT: &str = r#"{"role":"user","message":{"content":[{"type":"text",
 {"type":"turn_ended","status":"success"}
 "#;
 
-fn kinds(entries: &[Entry]) -> Vec<(&str, Kind)> {
+fn kinds(entries: &[Entry]) -> Vec<(&str, EntryKind)> {
     entries.iter().map(|entry| (entry.role.as_str(), entry.kind)).collect()
 }
 
 fn from_bytes(bytes: &[u8]) -> Result<Transcript, FormatError> {
-    let source = Source::in_memory("a.jsonl", "a.jsonl", bytes.to_vec());
-    format::read(&READER, &Bundle::new("a.jsonl", vec![source]))
+    let source = SessionFile::in_memory("a.jsonl", "a.jsonl", bytes.to_vec());
+    format::read_transcript(&READER, &SessionBundle::new("a.jsonl", vec![source]))
 }
 
 fn only(path: &Path) -> Transcript {
     let bundles = READER.find_at(path).unwrap();
     assert_eq!(bundles.len(), 1);
-    format::read(&READER, &bundles[0]).unwrap()
+    format::read_transcript(&READER, &bundles[0]).unwrap()
 }
 
 #[test]
@@ -38,14 +38,14 @@ fn lines_become_entries() {
     assert_eq!(
         kinds(&transcript.entries),
         [
-            ("user", Kind::Notice),
-            ("user", Kind::Text),
-            ("assistant", Kind::Thinking),
-            ("assistant", Kind::Text),
-            ("assistant", Kind::ToolCall),
-            ("system", Kind::Other),
-            ("tool", Kind::ToolResult),
-            ("system", Kind::Notice),
+            ("user", EntryKind::Notice),
+            ("user", EntryKind::Text),
+            ("assistant", EntryKind::Thinking),
+            ("assistant", EntryKind::Text),
+            ("assistant", EntryKind::ToolCall),
+            ("system", EntryKind::Other),
+            ("tool", EntryKind::ToolResult),
+            ("system", EntryKind::Notice),
         ]
     );
     assert_eq!(transcript.entries[1].content, "run ls");
@@ -127,10 +127,10 @@ fn a_store_is_walked_from_its_root() {
     assert_eq!(
         kinds(&transcript.entries),
         [
-            ("user", Kind::Text),
-            ("assistant", Kind::Thinking),
-            ("assistant", Kind::ToolCall),
-            ("tool", Kind::ToolResult),
+            ("user", EntryKind::Text),
+            ("assistant", EntryKind::Thinking),
+            ("assistant", EntryKind::ToolCall),
+            ("tool", EntryKind::ToolResult),
         ]
     );
     assert_eq!(transcript.problems.len(), 1);
@@ -178,24 +178,24 @@ fn editor(folder: &Path) -> PathBuf {
 #[test]
 fn all_generations_of_the_editor_are_read() {
     let folder = tempfile::tempdir().unwrap();
-    let found = format::find(&editor(folder.path())).unwrap();
+    let found = format::find_sessions(&editor(folder.path())).unwrap();
     let keys: Vec<_> = found.iter().map(|found| found.bundle.key.as_deref().unwrap()).collect();
     assert_eq!(keys, ["new", "old", "tab"]);
-    let [new, old, tab] = [0, 1, 2].map(|index| found[index].read().unwrap());
+    let [new, old, tab] = [0, 1, 2].map(|index| found[index].read_transcript().unwrap());
     assert_eq!(kinds(&new.entries), kinds(&old.entries));
     assert_eq!(
         kinds(&new.entries),
         [
-            ("user", Kind::Text),
-            ("assistant", Kind::Thinking),
-            ("assistant", Kind::ToolCall),
-            ("tool", Kind::ToolResult),
+            ("user", EntryKind::Text),
+            ("assistant", EntryKind::Thinking),
+            ("assistant", EntryKind::ToolCall),
+            ("tool", EntryKind::ToolResult),
         ]
     );
     assert_eq!(new.entries[1].usage.unwrap().input, 5);
     assert_eq!(new.entries[2].tool_input.as_ref().unwrap()["path"], "/");
     assert_eq!(new.session.project.as_deref(), Some("/home/u/p"));
-    assert_eq!(kinds(&tab.entries), [("user", Kind::Text), ("assistant", Kind::Text)]);
+    assert_eq!(kinds(&tab.entries), [("user", EntryKind::Text), ("assistant", EntryKind::Text)]);
     assert_eq!(tab.session.title.as_deref(), Some("Chat"));
 }
 
@@ -228,7 +228,7 @@ fn workspace_of_2024(folder: &Path) -> PathBuf {
 #[test]
 fn composers_of_a_workspace_are_read_with_its_chats() {
     let folder = tempfile::tempdir().unwrap();
-    let found = format::find(&workspace_of_2024(folder.path())).unwrap();
+    let found = format::find_sessions(&workspace_of_2024(folder.path())).unwrap();
     let all: Vec<_> = found
         .iter()
         .map(|found| (found.reader.agent, found.bundle.key.as_deref().unwrap()))
@@ -237,12 +237,12 @@ fn composers_of_a_workspace_are_read_with_its_chats() {
         all,
         [("cursor", "one"), ("cursor", "two"), ("cursor", "tab"), ("vscode-chat", "copilot")]
     );
-    let two = found[1].read().unwrap();
-    assert_eq!(kinds(&two.entries), [("user", Kind::Text), ("assistant", Kind::Text)]);
+    let two = found[1].read_transcript().unwrap();
+    assert_eq!(kinds(&two.entries), [("user", EntryKind::Text), ("assistant", EntryKind::Text)]);
     assert_eq!(two.entries[0].content, "ask two");
     let started = two.session.started.unwrap().to_string();
     assert_eq!(started, "2024-11-16T19:20:18.255Z");
-    let copilot = found[3].read().unwrap();
+    let copilot = found[3].read_transcript().unwrap();
     assert_eq!(copilot.entries[1].content, "ho");
 }
 
@@ -267,22 +267,22 @@ fn headers_of_2026_name_a_composer_and_its_folder() {
     drop(connection);
     let bundles = READER.find_at(&file).unwrap();
     let bundle = bundles.iter().find(|bundle| bundle.key.as_deref() == Some("unlisted"));
-    let transcript = format::read(&READER, bundle.unwrap()).unwrap();
+    let transcript = format::read_transcript(&READER, bundle.unwrap()).unwrap();
     assert_eq!(transcript.session.title.as_deref(), Some("Header"));
     assert_eq!(transcript.session.project.as_deref(), Some("/h/p"));
     assert!(transcript.session.models.is_empty());
     let texts: Vec<_> = transcript.entries.iter().map(|entry| entry.content.as_str()).collect();
     assert_eq!(texts, ["first", "second"]);
-    assert_eq!(kept::check(&READER, &file), 4);
+    assert_eq!(kept::check_kept_sessions(&READER, &file), 4);
 }
 
 #[test]
 fn kept_rows_read_as_the_databases_did() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(kept::check(&READER, &store(folder.path())), 1);
-    assert_eq!(kept::check(&READER, &editor(folder.path())), 3);
+    assert_eq!(kept::check_kept_sessions(&READER, &store(folder.path())), 1);
+    assert_eq!(kept::check_kept_sessions(&READER, &editor(folder.path())), 3);
     let workspace = tempfile::tempdir().unwrap();
-    assert_eq!(kept::check(&READER, &workspace_of_2024(workspace.path())), 3);
+    assert_eq!(kept::check_kept_sessions(&READER, &workspace_of_2024(workspace.path())), 3);
 }
 
 proptest! {
@@ -305,7 +305,7 @@ proptest! {
         connection.execute(update, (number, "bubbleId:new:b2")).unwrap();
         connection.execute("UPDATE ItemTable SET value = ?1", [number.to_string()]).unwrap();
         for bundle in READER.find_at(folder.path()).unwrap() {
-            let _ = format::read(&READER, &bundle);
+            let _ = format::read_transcript(&READER, &bundle);
         }
     }
 }

@@ -3,39 +3,45 @@
 //! Later versions of Cursor moved the conversations to `cursorDiskKV` and left only the names here. Such composers
 //! are not listed as sessions: [`super::composer`] reads them from their new location.
 
-use crate::agent::fields::{filled, items};
-use crate::agent::repair::parse;
+use crate::agent::json_fields::{list_items, nonempty_text};
+use crate::agent::json_repair::parse_lenient;
 use crate::json::Value;
 use steno_vault::FormatError;
-use steno_vault::sqlite::Database;
-use steno_vault::{Part, Schema};
+use steno_vault::sqlite::AgentDatabase;
+use steno_vault::{DatabaseSchema, RowSelection};
 
 /// The schema of the composers. Other programs have the same table, but not this key.
-pub(super) const SCHEMA: Schema = Schema {
+pub(super) const SCHEMA: DatabaseSchema = DatabaseSchema {
     tables: &[("ItemTable", &["key", "value"])],
-    sessions: "SELECT json_extract(composer.value, '$.composerId') \
+    session_query: "SELECT json_extract(composer.value, '$.composerId') \
                FROM ItemTable AS item, \
                json_each(CAST(item.value AS TEXT), '$.allComposers') AS composer \
                WHERE item.key = 'composer.composerData' \
                AND json_valid(CAST(item.value AS TEXT)) \
                AND json_array_length(composer.value, '$.conversation') > 0",
-    parts: &[Part::own("ItemTable", "key = 'composer.composerData'")],
-    owner: None,
+    row_selections: &[RowSelection::own("ItemTable", "key = 'composer.composerData'")],
+    owner_column: None,
 };
 
 /// The record of a composer, if it has a conversation here.
-pub(super) fn find_record(database: &Database, id: &str) -> Result<Option<Value>, FormatError> {
-    if !database.fits(&SCHEMA) {
+pub(super) fn find_composer(
+    database: &AgentDatabase,
+    id: &str,
+) -> Result<Option<Value>, FormatError> {
+    if !database.matches_schema(&SCHEMA) {
         return Ok(None);
     }
     let query = "SELECT value FROM ItemTable WHERE key = 'composer.composerData'";
-    let value = database.row(query, &[], |row| row.bytes("value").map(parse::<Value>))?.flatten();
+    let value = database
+        .query_row(query, &[], |row| row.bytes("value").map(parse_lenient::<Value>))?
+        .flatten();
     let composers = match value {
-        Some(value) => value.map_err(|reason| database.invalid(reason))?,
+        Some(value) => value.map_err(|reason| database.invalid_database(reason))?,
         None => return Ok(None),
     };
     let is_requested = |composer: &&Value| {
-        filled(composer, "composerId") == Some(id) && !items(&composer["conversation"]).is_empty()
+        nonempty_text(composer, "composerId") == Some(id)
+            && !list_items(&composer["conversation"]).is_empty()
     };
-    Ok(items(&composers["allComposers"]).iter().find(is_requested).cloned())
+    Ok(list_items(&composers["allComposers"]).iter().find(is_requested).cloned())
 }

@@ -2,28 +2,28 @@
 
 use super::AGENT;
 use crate::agent::entries;
-use crate::agent::fields;
-use crate::agent::head::Head;
-use crate::agent::json_lines::each_object;
-use crate::agent::record;
-use crate::agent::telling::Telling;
+use crate::agent::file_head::FileHead;
+use crate::agent::json_fields;
+use crate::agent::json_lines::for_each_object;
+use crate::agent::json_records;
+use crate::agent::session_emitter::SessionEmitter;
 use crate::agent::usage;
 use crate::durable::FileError;
-use crate::entry::{Entry, Kind, Role};
-use crate::format::Emit;
+use crate::entry::{Entry, EntryKind, Role};
+use crate::format::ItemSink;
 use crate::json::{Object, Value};
 use crate::session::Session;
 use steno_vault::FormatError;
-use steno_vault::Source;
+use steno_vault::SessionFile;
 
 /// How many records of a file are parsed to recognize it.
-const PROBED: usize = 20;
+const PROBED_RECORDS: usize = 20;
 
 /// Whether a file starts like the output of `droid exec`.
-pub(super) fn recognises(head: &Head) -> bool {
-    head.objects().take(PROBED).any(|object| {
+pub(super) fn is_stream(head: &FileHead) -> bool {
+    head.line_objects().take(PROBED_RECORDS).any(|object| {
         let has = |field| object.contains_key(field);
-        let has_fields = match fields::text(&object, "type") {
+        let has_fields = match json_fields::text_field(&object, "type") {
             Some("message") => has("role") && has("text"),
             Some("tool_call") => has("toolName") && has("parameters"),
             Some("completion") => has("finalText"),
@@ -34,49 +34,60 @@ pub(super) fn recognises(head: &Head) -> bool {
 }
 
 fn session_id(object: &Object) -> Option<&str> {
-    fields::text(object, "session_id").or_else(|| fields::text(object, "sessionId"))
+    json_fields::text_field(object, "session_id")
+        .or_else(|| json_fields::text_field(object, "sessionId"))
 }
 
 /// Reads the session in a saved output.
-pub(super) fn read(source: &Source, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let id = first_id(source)?.unwrap_or_else(|| record::stem(source).to_owned());
-    let mut emitter = Telling::new(AGENT, &id, emit);
+pub(super) fn read_stream(
+    source: &SessionFile,
+    emit: ItemSink<'_>,
+) -> Result<Session, FormatError> {
+    let id = first_id(source)?.unwrap_or_else(|| json_records::session_stem(source).to_owned());
+    let mut emitter = SessionEmitter::new(AGENT, &id, emit);
     let mut model = None;
-    each_object(source, |object, line| match object {
-        Ok(object) => tell(&mut emitter, &mut model, object, line),
-        Err(problem) => emitter.problem(problem),
+    for_each_object(source, |object, line| match object {
+        Ok(object) => decode_record(&mut emitter, &mut model, object, line),
+        Err(problem) => emitter.emit_problem(problem),
     })?;
     Ok(emitter.session)
 }
 
-fn first_id(source: &Source) -> Result<Option<String>, FileError> {
-    Ok(Head::of(source)?.objects().find_map(|object| session_id(&object).map(str::to_owned)))
+fn first_id(source: &SessionFile) -> Result<Option<String>, FileError> {
+    Ok(FileHead::read(source)?
+        .line_objects()
+        .find_map(|object| session_id(&object).map(str::to_owned)))
 }
 
-fn tell(emitter: &mut Telling<'_>, model: &mut Option<String>, object: Object, line: u64) {
-    let at = fields::time(&object, "timestamp");
-    emitter.time(at);
-    if fields::text(&object, "type") == Some("system") {
-        *model = fields::text(&object, "model").map(str::to_owned);
-        emitter.session.project = fields::text(&object, "cwd").map(str::to_owned);
+fn decode_record(
+    emitter: &mut SessionEmitter<'_>,
+    model: &mut Option<String>,
+    object: Object,
+    line: u64,
+) {
+    let at = json_fields::time_field(&object, "timestamp");
+    emitter.note_time(at);
+    if json_fields::text_field(&object, "type") == Some("system") {
+        *model = json_fields::text_field(&object, "model").map(str::to_owned);
+        emitter.session.project = json_fields::text_field(&object, "cwd").map(str::to_owned);
     }
-    let mut entry = entry(object);
+    let mut entry = decode_entry(object);
     entry.created_at = at;
     entry.message_id = entry.message_id.or(Some(format!("line {line}")));
     if entry.role == Role::Assistant {
         entry.model.clone_from(model);
     }
-    emitter.entry(entry);
+    emitter.emit_entry(entry);
 }
 
-fn entry(object: Object) -> Entry {
-    let text = |field| fields::text(&object, field);
+fn decode_entry(object: Object) -> Entry {
+    let text = |field| json_fields::text_field(&object, field);
     let call = text("toolCallId").or_else(|| text("id"));
     match text("type") {
         Some("message") => {
             let content = text("text").unwrap_or_default();
-            let is_notice = text("role") == Some("user") && super::is_reminder(content);
-            let kind = if is_notice { Kind::Notice } else { Kind::Text };
+            let is_notice = text("role") == Some("user") && super::is_system_reminder(content);
+            let kind = if is_notice { EntryKind::Notice } else { EntryKind::Text };
             let mut entry = Entry::new(Role::from(text("role").unwrap_or("user")), kind, content);
             entry.message_id = text("id").map(str::to_owned);
             entry
@@ -84,18 +95,20 @@ fn entry(object: Object) -> Entry {
         Some("tool_call") => entries::tool_call(text("toolName"), call, object.get("parameters")),
         Some("tool_result") => {
             let is_error = object.get("isError").and_then(Value::as_bool) == Some(true);
-            let value = object.get("value").map(record::said).unwrap_or_default();
+            let value = object.get("value").map(json_records::value_text).unwrap_or_default();
             entries::tool_result(call, value, is_error)
         }
-        Some("completion") => completion(&object),
-        Some("error") => Entry::new(Role::System, Kind::Error, text("message").unwrap_or_default()),
-        _ => entries::unknown(object),
+        Some("completion") => completion_entry(&object),
+        Some("error") => {
+            Entry::new(Role::System, EntryKind::Error, text("message").unwrap_or_default())
+        }
+        _ => entries::unknown_entry(object),
     }
 }
 
-fn completion(object: &Object) -> Entry {
-    let text = fields::text(object, "finalText").unwrap_or_default();
-    let mut entry = Entry::new(Role::Assistant, Kind::Text, text);
-    entry.usage = fields::object(object, "usage").map(usage::anthropic);
+fn completion_entry(object: &Object) -> Entry {
+    let text = json_fields::text_field(object, "finalText").unwrap_or_default();
+    let mut entry = Entry::new(Role::Assistant, EntryKind::Text, text);
+    entry.usage = json_fields::object_field(object, "usage").map(usage::anthropic_usage);
     entry
 }

@@ -21,29 +21,29 @@ const STREAM: &str = r#"{"type":"system","subtype":"init","session_id":"x","time
 {"type":"error","session_id":"x","timestamp":1767812645000,"message":"Failed"}
 "#;
 
-fn bundle(text: &[u8]) -> Bundle {
-    Bundle::new("d.jsonl", vec![Source::in_memory("d.jsonl", "d.jsonl", text.to_vec())])
+fn bundle(text: &[u8]) -> SessionBundle {
+    SessionBundle::new("d.jsonl", vec![SessionFile::in_memory("d.jsonl", "d.jsonl", text.to_vec())])
 }
 
-fn told(transcript: &Transcript) -> Vec<(&str, Kind)> {
+fn told(transcript: &Transcript) -> Vec<(&str, EntryKind)> {
     transcript.entries.iter().map(|entry| (entry.role.as_str(), entry.kind)).collect()
 }
 
 #[test]
 fn a_stored_session_is_told() {
-    let transcript = format::read(&READER, &bundle(STORE.as_bytes())).unwrap();
+    let transcript = format::read_transcript(&READER, &bundle(STORE.as_bytes())).unwrap();
     assert_eq!(
         told(&transcript),
         [
-            ("user", Kind::Notice),
-            ("user", Kind::Text),
-            ("assistant", Kind::Thinking),
-            ("assistant", Kind::ToolCall),
-            ("tool", Kind::ToolResult),
-            ("user", Kind::Notice),
-            ("system", Kind::Compaction),
-            ("user", Kind::Notice),
-            ("system", Kind::Other),
+            ("user", EntryKind::Notice),
+            ("user", EntryKind::Text),
+            ("assistant", EntryKind::Thinking),
+            ("assistant", EntryKind::ToolCall),
+            ("tool", EntryKind::ToolResult),
+            ("user", EntryKind::Notice),
+            ("system", EntryKind::Compaction),
+            ("user", EntryKind::Notice),
+            ("system", EntryKind::Other),
         ]
     );
     assert_eq!(transcript.session.title.as_deref(), Some("Listing"));
@@ -53,16 +53,16 @@ fn a_stored_session_is_told() {
 
 #[test]
 fn a_printed_session_is_told() {
-    let transcript = format::read(&READER, &bundle(STREAM.as_bytes())).unwrap();
+    let transcript = format::read_transcript(&READER, &bundle(STREAM.as_bytes())).unwrap();
     assert_eq!(
         told(&transcript),
         [
-            ("system", Kind::Other),
-            ("user", Kind::Text),
-            ("assistant", Kind::ToolCall),
-            ("tool", Kind::ToolResult),
-            ("assistant", Kind::Text),
-            ("system", Kind::Error),
+            ("system", EntryKind::Other),
+            ("user", EntryKind::Text),
+            ("assistant", EntryKind::ToolCall),
+            ("tool", EntryKind::ToolResult),
+            ("assistant", EntryKind::Text),
+            ("system", EntryKind::Error),
         ]
     );
     assert_eq!(transcript.session.models, ["m"]);
@@ -77,7 +77,7 @@ fn tokens_stand_in_the_settings() {
     let settings = r#"{"model":"opus","tokenUsage":{"inputTokens":7,"outputTokens":3}}"#;
     std::fs::write(dir.path().join("d.settings.json"), settings).unwrap();
     let found = READER.find_at(dir.path()).unwrap();
-    assert_eq!((found.len(), found[0].sources.len()), (1, 2));
+    assert_eq!((found.len(), found[0].files.len()), (1, 2));
     let session = (READER.read)(&found[0], &mut |_| {}).unwrap();
     assert_eq!(session.models, ["opus"]);
     assert_eq!((session.totals.usage.input, session.totals.usage.output), (7, 3));
@@ -87,7 +87,7 @@ fn tokens_stand_in_the_settings() {
 fn every_cut_can_be_read() {
     for text in [STORE, STREAM] {
         for end in 0..text.len() {
-            format::read(&READER, &bundle(&text.as_bytes()[..end])).unwrap();
+            format::read_transcript(&READER, &bundle(&text.as_bytes()[..end])).unwrap();
         }
     }
 }
@@ -95,6 +95,6 @@ fn every_cut_can_be_read() {
 proptest! {
     #[test]
     fn any_bytes_can_be_read(bytes: Vec<u8>) {
-        format::read(&READER, &bundle(&bytes)).unwrap();
+        format::read_transcript(&READER, &bundle(&bytes)).unwrap();
     }
 }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::entry::{Entry, Kind, Role};
+use crate::entry::{Entry, EntryKind, Role};
 use crate::format;
 use crate::session::Transcript;
 
@@ -20,15 +20,15 @@ const LOG: &str = r#"{"sessionId":"s1","projectHash":"00","startTime":"2026-01-0
 {"$set":{"summary":"Fixing"}}
 "#;
 
-fn bundle(name: &str, text: &[u8]) -> Bundle {
-    Bundle::new(name, vec![Source::in_memory(name, name, text.to_vec())])
+fn bundle(name: &str, text: &[u8]) -> SessionBundle {
+    SessionBundle::new(name, vec![SessionFile::in_memory(name, name, text.to_vec())])
 }
 
 fn read(name: &str, text: &str) -> Transcript {
-    format::read(&READER, &bundle(name, text.as_bytes())).unwrap()
+    format::read_transcript(&READER, &bundle(name, text.as_bytes())).unwrap()
 }
 
-fn kinds(transcript: &Transcript) -> Vec<(Role, Kind)> {
+fn kinds(transcript: &Transcript) -> Vec<(Role, EntryKind)> {
     transcript.entries.iter().map(|entry| (entry.role.clone(), entry.kind)).collect()
 }
 
@@ -46,7 +46,10 @@ const DOCUMENT: &str = r#"{
 fn the_content_tells_a_log_from_a_document_and_not_the_name() {
     for name in ["full.jsonl", "chat.txt", "chat.json"] {
         let document = read(name, DOCUMENT);
-        assert_eq!(kinds(&document), [(Role::User, Kind::Text), (Role::Assistant, Kind::Text)]);
+        assert_eq!(
+            kinds(&document),
+            [(Role::User, EntryKind::Text), (Role::Assistant, EntryKind::Text)]
+        );
         assert_eq!(kinds(&read(name, LOG)), kinds(&read("chat.jsonl", LOG)), "{name}");
         assert!(document.problems.is_empty(), "{name}");
     }
@@ -58,13 +61,13 @@ fn a_log_is_replayed() {
     assert_eq!(
         kinds(&transcript),
         [
-            (Role::User, Kind::Notice),
-            (Role::User, Kind::Text),
-            (Role::Assistant, Kind::Thinking),
-            (Role::Assistant, Kind::ToolCall),
-            (Role::Tool, Kind::ToolResult),
-            (Role::Assistant, Kind::Text),
-            (Role::System, Kind::Other),
+            (Role::User, EntryKind::Notice),
+            (Role::User, EntryKind::Text),
+            (Role::Assistant, EntryKind::Thinking),
+            (Role::Assistant, EntryKind::ToolCall),
+            (Role::Tool, EntryKind::ToolResult),
+            (Role::Assistant, EntryKind::Text),
+            (Role::System, EntryKind::Other),
         ]
     );
     let session = &transcript.session;
@@ -105,7 +108,10 @@ fn replacing_messages_is_a_compaction_when_some_are_lost() {
         r#"{"$set":{"messages":[{"id":"b","type":"user","content":"again"}]}}"#,
     );
     let transcript = read("chat.jsonl", &log);
-    assert_eq!(kinds(&transcript), [(Role::System, Kind::Compaction), (Role::User, Kind::Text)]);
+    assert_eq!(
+        kinds(&transcript),
+        [(Role::System, EntryKind::Compaction), (Role::User, EntryKind::Text)]
+    );
     assert_eq!(transcript.entries[1].content, "again");
     assert_eq!(transcript.problems.len(), 1);
 }
@@ -162,8 +168,8 @@ fn files_of_one_session_are_one_bundle() {
     for (path, files) in [(dir.path(), 3), (&chat, 2)] {
         let found = READER.find_at(path).unwrap();
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].sources.len(), files);
-        let transcript = format::read(&READER, &found[0]).unwrap();
+        assert_eq!(found[0].files.len(), files);
+        let transcript = format::read_transcript(&READER, &found[0]).unwrap();
         assert_eq!(transcript.session.subagent_files, 1);
         let spoken = transcript.entries.iter().filter(|entry| entry.source == "subagent:s2");
         assert_eq!(spoken.count(), 7);
@@ -184,12 +190,12 @@ fn a_chat_that_began_a_second_log_has_all_of_both() {
     let mut found = READER.find_at(dir.path()).unwrap();
     assert_eq!(found.len(), 1);
     assert!(found[0].root.ends_with("session-2026-01-01T00-00-s1.jsonl"));
-    let transcript = format::read(&READER, &found[0]).unwrap();
+    let transcript = format::read_transcript(&READER, &found[0]).unwrap();
     assert_eq!(transcript.entries.len(), 8);
     assert_eq!(transcript.entries[7].content, "Go on");
     // The result does not depend on the order of the files in the vault.
-    found[0].sources.reverse();
-    assert_eq!(format::read(&READER, &found[0]).unwrap().entries, transcript.entries);
+    found[0].files.reverse();
+    assert_eq!(format::read_transcript(&READER, &found[0]).unwrap().entries, transcript.entries);
 }
 
 #[test]
@@ -199,8 +205,8 @@ fn the_file_beside_the_chats_tells_their_folder() {
     std::fs::write(dir.path().join("chats/session-1.jsonl"), LOG).unwrap();
     std::fs::write(dir.path().join(".project_root"), "/w\n").unwrap();
     let found = READER.find_at(dir.path()).unwrap();
-    assert_eq!(found[0].sources.len(), 2);
-    let transcript = format::read(&READER, &found[0]).unwrap();
+    assert_eq!(found[0].files.len(), 2);
+    let transcript = format::read_transcript(&READER, &found[0]).unwrap();
     assert_eq!(transcript.session.project.as_deref(), Some("/w"));
     assert_eq!(transcript.session.subagent_files, 0);
 }
@@ -209,14 +215,14 @@ fn the_file_beside_the_chats_tells_their_folder() {
 fn every_cut_can_be_read() {
     for end in 0..LOG.len() {
         let bytes = &LOG.as_bytes()[..end];
-        format::read(&READER, &bundle("chat.jsonl", bytes)).unwrap();
-        format::read(&READER, &bundle("chat.json", bytes)).unwrap();
+        format::read_transcript(&READER, &bundle("chat.jsonl", bytes)).unwrap();
+        format::read_transcript(&READER, &bundle("chat.json", bytes)).unwrap();
     }
 }
 
 proptest! {
     #[test]
     fn any_bytes_can_be_read(bytes: Vec<u8>) {
-        format::read(&READER, &bundle("chat.jsonl", &bytes)).unwrap();
+        format::read_transcript(&READER, &bundle("chat.jsonl", &bytes)).unwrap();
     }
 }

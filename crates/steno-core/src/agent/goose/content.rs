@@ -1,16 +1,16 @@
 //! Decodes the content of a message, which is the same in the database and in the older files.
 
+use crate::agent::agent_message::AgentMessage;
 use crate::agent::attachment;
 use crate::agent::entries::{tool_call, tool_result};
-use crate::agent::fields::filled;
-use crate::agent::message::Message;
-use crate::agent::output::Output;
-use crate::entry::{Entry, Kind, Role};
+use crate::agent::entry_emitter::EntryEmitter;
+use crate::agent::json_fields::nonempty_text;
+use crate::entry::{Entry, EntryKind, Role};
 use crate::json::Value;
 use crate::timestamp::Timestamp;
 
 /// One message as Goose stores it.
-pub(super) struct Said {
+pub(super) struct GooseMessage {
     pub(super) id: Option<String>,
     pub(super) role: String,
     pub(super) content: Vec<Value>,
@@ -19,82 +19,87 @@ pub(super) struct Said {
     pub(super) model: Option<String>,
 }
 
-impl Said {
+impl GooseMessage {
     /// Emits the message's entries.
-    pub(super) fn hand_out(self, output: &mut Output<'_>) {
-        let mut message = Message {
+    pub(super) fn emit_entries(self, output: &mut EntryEmitter<'_>) {
+        let mut message = AgentMessage {
             id: self.id,
             model: self.model,
             created_at: self.created_at,
-            ..Message::default()
+            ..AgentMessage::default()
         };
         let role = Role::from(self.role);
         // No person wrote text that only the model sees, such as the summary of a compaction.
         let is_hidden = self.metadata.get("userVisible") == Some(&Value::Bool(false));
-        let kind = if is_hidden { Kind::Notice } else { Kind::Text };
+        let kind = if is_hidden { EntryKind::Notice } else { EntryKind::Text };
         for block in self.content {
-            add(&mut message, &role, kind, block);
+            push_block(&mut message, &role, kind, block);
         }
         match role {
-            Role::Assistant if !is_hidden => output.answer(message),
-            _ => output.message(message),
+            Role::Assistant if !is_hidden => output.emit_answer(message),
+            _ => output.emit_message(message),
         }
     }
 }
 
-fn add(message: &mut Message, role: &Role, kind: Kind, block: Value) {
-    let text = |name| filled(&block, name).unwrap_or_default();
+fn push_block(message: &mut AgentMessage, role: &Role, kind: EntryKind, block: Value) {
+    let text = |name| nonempty_text(&block, name).unwrap_or_default();
     match text("type") {
-        "text" => message.say(role.clone(), kind, text("text")),
-        "thinking" => message.say(Role::Assistant, Kind::Thinking, text("thinking")),
-        "reasoning" => message.say(Role::Assistant, Kind::Thinking, text("text")),
-        "redactedThinking" => message.say(Role::Assistant, Kind::Thinking, ""),
-        "image" => message.say(role.clone(), Kind::Notice, image(&block)),
-        "toolRequest" | "frontendToolRequest" => message.push(request(&block)),
-        "toolResponse" => message.push(response(&block)),
-        "conversationCompacted" => message.say(Role::System, Kind::Compaction, text("msg")),
-        "systemNotification" | "contextLengthExceeded" | "summarizationRequested" => {
-            message.say(Role::System, Kind::Notice, text("msg"));
+        "text" => message.add_text(role.clone(), kind, text("text")),
+        "thinking" => message.add_text(Role::Assistant, EntryKind::Thinking, text("thinking")),
+        "reasoning" => message.add_text(Role::Assistant, EntryKind::Thinking, text("text")),
+        "redactedThinking" => message.add_text(Role::Assistant, EntryKind::Thinking, ""),
+        "image" => message.add_text(role.clone(), EntryKind::Notice, describe_image(&block)),
+        "toolRequest" | "frontendToolRequest" => message.push(tool_request_entry(&block)),
+        "toolResponse" => message.push(tool_response_entry(&block)),
+        "conversationCompacted" => {
+            message.add_text(Role::System, EntryKind::Compaction, text("msg"))
         }
-        "toolConfirmationRequest" => message.say(Role::System, Kind::Notice, text("prompt")),
-        _ => message.unknown(block),
+        "systemNotification" | "contextLengthExceeded" | "summarizationRequested" => {
+            message.add_text(Role::System, EntryKind::Notice, text("msg"));
+        }
+        "toolConfirmationRequest" => {
+            message.add_text(Role::System, EntryKind::Notice, text("prompt"))
+        }
+        _ => message.add_unknown(block),
     }
 }
 
-fn request(block: &Value) -> Entry {
+fn tool_request_entry(block: &Value) -> Entry {
     let call = block.get("toolCall").unwrap_or(&Value::Null);
     let value = call.get("value").unwrap_or(&Value::Null);
-    let mut entry = tool_call(filled(value, "name"), filled(block, "id"), value.get("arguments"));
-    if let Some(error) = filled(call, "error") {
+    let mut entry =
+        tool_call(nonempty_text(value, "name"), nonempty_text(block, "id"), value.get("arguments"));
+    if let Some(error) = nonempty_text(call, "error") {
         entry.metadata.get_or_insert_default().insert("error".to_owned(), error.into());
     }
     entry
 }
 
 /// The entry of a tool response: a list of blocks, in newer versions inside an object with `isError`.
-fn response(block: &Value) -> Entry {
+fn tool_response_entry(block: &Value) -> Entry {
     let result = block.get("toolResult").unwrap_or(&Value::Null);
-    let id = filled(block, "id");
+    let id = nonempty_text(block, "id");
     if let Some(error) = result.get("error") {
         let text = error.as_str().map_or_else(|| error.to_string(), str::to_owned);
         return tool_result(id, text, true);
     }
     let value = result.get("value").unwrap_or(&Value::Null);
     let blocks = value.get("content").unwrap_or(value).as_array();
-    let texts: Vec<_> = blocks.into_iter().flatten().map(answer).collect();
+    let texts: Vec<_> = blocks.into_iter().flatten().map(response_text).collect();
     tool_result(id, texts.join("\n"), value.get("isError") == Some(&Value::Bool(true)))
 }
 
-fn answer(block: &Value) -> String {
-    let resource = block.get("resource").and_then(|resource| filled(resource, "text"));
-    match (filled(block, "text").or(resource), filled(block, "data")) {
+fn response_text(block: &Value) -> String {
+    let resource = block.get("resource").and_then(|resource| nonempty_text(resource, "text"));
+    match (nonempty_text(block, "text").or(resource), nonempty_text(block, "data")) {
         (Some(text), _) => text.to_owned(),
-        (None, Some(_)) => image(block),
+        (None, Some(_)) => describe_image(block),
         (None, None) => String::new(),
     }
 }
 
-fn image(block: &Value) -> String {
-    let mime = filled(block, "mimeType").or(filled(block, "mime_type"));
-    attachment::media(mime, filled(block, "data").unwrap_or_default())
+fn describe_image(block: &Value) -> String {
+    let mime = nonempty_text(block, "mimeType").or(nonempty_text(block, "mime_type"));
+    attachment::describe_base64(mime, nonempty_text(block, "data").unwrap_or_default())
 }

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use super::*;
 use crate::agent::kept;
-use crate::entry::Kind;
+use crate::entry::EntryKind;
 use crate::format;
 use crate::session::Transcript;
-use steno_vault::Source;
+use steno_vault::SessionFile;
 
 const HEAD: &str = r#"{"working_dir":"/p","description":"Count","message_count":2,"accumulated_input_tokens":7,"accumulated_output_tokens":3}"#;
 
@@ -36,8 +36,8 @@ fn file() -> String {
 }
 
 fn from_bytes(bytes: &[u8]) -> Result<Transcript, FormatError> {
-    let source = Source::in_memory("20250101_1.jsonl", "20250101_1.jsonl", bytes.to_vec());
-    format::read(&READER, &Bundle::new("x", vec![source]))
+    let source = SessionFile::in_memory("20250101_1.jsonl", "20250101_1.jsonl", bytes.to_vec());
+    format::read_transcript(&READER, &SessionBundle::new("x", vec![source]))
 }
 
 fn database(path: &Path) -> Connection {
@@ -68,17 +68,17 @@ fn content_becomes_entries() {
     assert_eq!(
         kinds,
         [
-            ("user", Kind::Text),
-            ("user", Kind::Notice),
-            ("assistant", Kind::Thinking),
-            ("assistant", Kind::ToolCall),
-            ("assistant", Kind::ToolCall),
-            ("system", Kind::Other),
-            ("tool", Kind::ToolResult),
-            ("tool", Kind::ToolResult),
-            ("tool", Kind::ToolResult),
-            ("user", Kind::Notice),
-            ("system", Kind::Compaction),
+            ("user", EntryKind::Text),
+            ("user", EntryKind::Notice),
+            ("assistant", EntryKind::Thinking),
+            ("assistant", EntryKind::ToolCall),
+            ("assistant", EntryKind::ToolCall),
+            ("system", EntryKind::Other),
+            ("tool", EntryKind::ToolResult),
+            ("tool", EntryKind::ToolResult),
+            ("tool", EntryKind::ToolResult),
+            ("user", EntryKind::Notice),
+            ("system", EntryKind::Compaction),
         ]
     );
     let results: Vec<_> = entries[6..9]
@@ -98,7 +98,7 @@ fn the_database_says_what_the_file_says() {
     database(&path);
     let bundles = READER.find_at(folder.path()).unwrap();
     assert_eq!(bundles[0].key.as_deref(), Some("20250101_1"));
-    let got = format::read(&READER, &bundles[0]).unwrap();
+    let got = format::read_transcript(&READER, &bundles[0]).unwrap();
     let wanted = from_bytes(file().as_bytes()).unwrap();
     let contents = |transcript: &Transcript| -> Vec<_> {
         transcript.entries.iter().map(|e| (e.kind, e.content.clone(), e.created_at)).collect()
@@ -113,7 +113,7 @@ fn bad_rows_and_lines_cost_only_themselves() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sessions.db");
     database(&path).execute("UPDATE messages SET content_json = '[' WHERE id = 2", []).unwrap();
-    let transcript = format::read(&READER, &READER.find_at(&path).unwrap()[0]).unwrap();
+    let transcript = format::read_transcript(&READER, &READER.find_at(&path).unwrap()[0]).unwrap();
     assert!(transcript.problems[0].reason.starts_with("message 2: not JSON"));
     let torn = file().replace("\"role\":\"assistant\"", "\"role\":");
     let transcript = from_bytes(torn.as_bytes()).unwrap();
@@ -142,7 +142,7 @@ fn kept_rows_read_as_the_database_did() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("sessions.db");
     database(&file);
-    assert_eq!(kept::check(&READER, &file), 1);
+    assert_eq!(kept::check_kept_sessions(&READER, &file), 1);
 }
 
 proptest! {

@@ -3,43 +3,43 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead};
 
-use super::super::output::Output;
-use crate::agent::walk::Walk;
+use super::super::entry_emitter::EntryEmitter;
+use crate::agent::json_walker::JsonWalker;
 use crate::durable::FileError;
 use crate::json::Value;
+use crate::name_hash::{CompactNameMap, NameHasher, ShortNameHash};
 use crate::problem::Problem;
-use crate::sums::{Short, SumMap, Sums};
-use steno_vault::Source;
+use steno_vault::SessionFile;
 
 /// The prefix of a reference to an attachment.
-const MOVED: &str = "attachment://";
+const ATTACHMENT_PREFIX: &str = "attachment://";
 
 /// Limit for messages and attachments held in memory, in bytes.
-const ROOM: u64 = 8 << 20;
+const MAX_WAITING_BYTES: u64 = 8 << 20;
 
 /// The attachments of a sample. Their texts stay in the file.
-pub(super) struct Attachments<'s> {
-    source: &'s Source,
+pub(super) struct SampleAttachments<'s> {
+    source: &'s SessionFile,
     /// Length of each attachment, by its name.
-    lengths: SumMap<u64>,
-    sums: Sums,
+    lengths: CompactNameMap<u64>,
+    sums: NameHasher,
 }
 
 /// Messages with missing texts, and the messages after them.
 #[derive(Default)]
-pub(super) struct Waiting {
+pub(super) struct MessagesAwaitingText {
     messages: Vec<(usize, Value)>,
-    wanted: HashSet<Short>,
+    missing_texts: HashSet<ShortNameHash>,
     size: u64,
 }
 
-impl Waiting {
-    pub(super) fn is_begun(&self) -> bool {
-        !self.wanted.is_empty()
+impl MessagesAwaitingText {
+    pub(super) fn has_missing_texts(&self) -> bool {
+        !self.missing_texts.is_empty()
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.size > ROOM
+        self.size > MAX_WAITING_BYTES
     }
 
     pub(super) fn push(&mut self, index: usize, message: Value, size: u64) {
@@ -48,98 +48,107 @@ impl Waiting {
     }
 }
 
-impl<'s> Attachments<'s> {
+impl<'s> SampleAttachments<'s> {
     /// The field of a sample that holds its attachments.
     pub(super) const FIELD: &'static str = "attachments";
 
-    pub(super) fn of(source: &'s Source) -> Self {
-        Self { source, lengths: SumMap::default(), sums: Sums::default() }
+    pub(super) fn new(source: &'s SessionFile) -> Self {
+        Self { source, lengths: CompactNameMap::default(), sums: NameHasher::default() }
     }
 
     /// Notes the lengths of the attachments in the next value.
-    pub(super) fn note(&mut self, walk: &mut Walk<Box<dyn BufRead>>) -> io::Result<()> {
-        walk.fields(&mut |walk, name| {
-            let range = walk.place()?;
-            self.lengths.put(self.sums.short(name), range.end - range.start);
+    pub(super) fn note_lengths(
+        &mut self,
+        walk: &mut JsonWalker<Box<dyn BufRead>>,
+    ) -> io::Result<()> {
+        walk.for_each_field(&mut |walk, name| {
+            let range = walk.value_range()?;
+            self.lengths.get_mut_or_insert(self.sums.hash_short(name), range.end - range.start);
             Ok(())
         })
     }
 
     /// Adds the attachments that `value` refers to.
-    pub(super) fn look_for(&self, value: &Value, waiting: &mut Waiting) {
+    pub(super) fn note_missing(&self, value: &Value, waiting: &mut MessagesAwaitingText) {
         match value {
             Value::String(text) => {
-                let name = text.strip_prefix(MOVED).map(|name| self.sums.short(name));
+                let name =
+                    text.strip_prefix(ATTACHMENT_PREFIX).map(|name| self.sums.hash_short(name));
                 if let Some(name) = name
                     && let Some(length) = self.lengths.get(name)
-                    && waiting.wanted.insert(name)
+                    && waiting.missing_texts.insert(name)
                 {
                     waiting.size += length;
                 }
             }
-            Value::Array(values) => values.iter().for_each(|value| self.look_for(value, waiting)),
+            Value::Array(values) => {
+                values.iter().for_each(|value| self.note_missing(value, waiting))
+            }
             Value::Object(fields) => {
-                fields.values().for_each(|value| self.look_for(value, waiting));
+                fields.values().for_each(|value| self.note_missing(value, waiting));
             }
             _ => {}
         }
     }
 
     /// The waiting messages with their texts restored.
-    pub(super) fn put_back(
+    pub(super) fn restore_texts(
         &self,
-        mut waiting: Waiting,
-        output: &mut Output<'_>,
+        mut waiting: MessagesAwaitingText,
+        output: &mut EntryEmitter<'_>,
     ) -> Result<Vec<(usize, Value)>, FileError> {
-        if waiting.is_begun() {
-            let texts = self.texts(&waiting.wanted, output)?;
-            waiting.messages.iter_mut().for_each(|(_, message)| self.attach(message, &texts));
+        if waiting.has_missing_texts() {
+            let texts = self.read_texts(&waiting.missing_texts, output)?;
+            waiting.messages.iter_mut().for_each(|(_, message)| self.attach_texts(message, &texts));
         }
         Ok(waiting.messages)
     }
 
-    fn texts(
+    fn read_texts(
         &self,
-        missing: &HashSet<Short>,
-        output: &mut Output<'_>,
-    ) -> Result<HashMap<Short, String>, FileError> {
+        missing: &HashSet<ShortNameHash>,
+        output: &mut EntryEmitter<'_>,
+    ) -> Result<HashMap<ShortNameHash, String>, FileError> {
         let mut texts = HashMap::new();
-        let mut take = |walk: &mut Walk<Box<dyn BufRead>>, name: &str| {
-            let hash = self.sums.short(name);
+        let mut take = |walk: &mut JsonWalker<Box<dyn BufRead>>, name: &str| {
+            let hash = self.sums.hash_short(name);
             if !missing.contains(&hash) {
-                return walk.pass();
+                return walk.skip_value();
             }
-            match walk.value::<Value>()? {
+            match walk.read_value::<Value>()? {
                 Ok(Value::String(text)) => _ = texts.insert(hash, text),
                 Ok(_) => {}
                 Err(reason) => {
                     let reason = format!("attachment {name}: {reason}");
-                    output.problem(Problem::of(self.source.path(), reason));
+                    output.emit_problem(Problem::for_file(self.source.path(), reason));
                 }
             }
             Ok(())
         };
-        Walk::again(self.source, &mut |walk| {
-            walk.fields(&mut |walk, name| match name {
-                Self::FIELD => walk.fields(&mut take),
-                _ => walk.pass(),
+        JsonWalker::rewalk_document(self.source, &mut |walk| {
+            walk.for_each_field(&mut |walk, name| match name {
+                Self::FIELD => walk.for_each_field(&mut take),
+                _ => walk.skip_value(),
             })
         })?;
         Ok(texts)
     }
 
-    fn attach(&self, value: &mut Value, texts: &HashMap<Short, String>) {
+    fn attach_texts(&self, value: &mut Value, texts: &HashMap<ShortNameHash, String>) {
         match value {
             Value::String(text) => {
-                let moved =
-                    text.strip_prefix(MOVED).and_then(|name| texts.get(&self.sums.short(name)));
+                let moved = text
+                    .strip_prefix(ATTACHMENT_PREFIX)
+                    .and_then(|name| texts.get(&self.sums.hash_short(name)));
                 if let Some(moved) = moved {
                     moved.clone_into(text);
                 }
             }
-            Value::Array(values) => values.iter_mut().for_each(|value| self.attach(value, texts)),
+            Value::Array(values) => {
+                values.iter_mut().for_each(|value| self.attach_texts(value, texts))
+            }
             Value::Object(fields) => {
-                fields.values_mut().for_each(|value| self.attach(value, texts));
+                fields.values_mut().for_each(|value| self.attach_texts(value, texts));
             }
             _ => {}
         }

@@ -1,21 +1,21 @@
 //! Decodes one message of a sample.
 
-use super::super::fields::{items, plain, string};
+use super::super::json_fields::{list_items, owned_text, plain_text};
 use crate::agent::{attachment, entries};
-use crate::entry::{Entry, Kind, Role};
+use crate::entry::{Entry, EntryKind, Role};
 use crate::json::Value;
 
 /// The entries of a message. `answered` says whether the model has answered before it.
-pub(super) fn entries(message: &Value, answered: bool) -> Vec<Entry> {
+pub(super) fn message_entries(message: &Value, answered: bool) -> Vec<Entry> {
     let role = message["role"].as_str().unwrap_or_default();
     let content = &message["content"];
     match role {
-        "system" => vec![Entry::new(Role::System, Kind::Text, text(content))],
-        "user" => vec![Entry::new(Role::User, user_kind(message, answered), text(content))],
-        "assistant" => answer(message),
-        "tool" => vec![result(message)],
+        "system" => vec![Entry::new(Role::System, EntryKind::Text, content_text(content))],
+        "user" => vec![Entry::new(Role::User, user_kind(message, answered), content_text(content))],
+        "assistant" => answer_entries(message),
+        "tool" => vec![tool_result_entry(message)],
         _ => {
-            let mut entry = Entry::new(Role::System, Kind::Other, text(content));
+            let mut entry = Entry::new(Role::System, EntryKind::Other, content_text(content));
             entry.metadata = message.as_object().cloned();
             vec![entry]
         }
@@ -23,70 +23,70 @@ pub(super) fn entries(message: &Value, answered: bool) -> Vec<Entry> {
 }
 
 /// Only the sample's input is a prompt. User messages after an answer come from a program.
-fn user_kind(message: &Value, answered: bool) -> Kind {
+fn user_kind(message: &Value, answered: bool) -> EntryKind {
     match message["source"].as_str() {
-        Some("input") => Kind::Text,
-        _ if answered => Kind::Notice,
-        _ => Kind::Text,
+        Some("input") => EntryKind::Text,
+        _ if answered => EntryKind::Notice,
+        _ => EntryKind::Text,
     }
 }
 
-fn answer(message: &Value) -> Vec<Entry> {
+fn answer_entries(message: &Value) -> Vec<Entry> {
     let mut entries = Vec::new();
     match &message["content"] {
         Value::Array(parts) => {
             for block in parts {
                 let is_thought = block["type"] == "reasoning";
-                let kind = if is_thought { Kind::Thinking } else { Kind::Text };
-                entries.push(Entry::new(Role::Assistant, kind, part(block)));
+                let kind = if is_thought { EntryKind::Thinking } else { EntryKind::Text };
+                entries.push(Entry::new(Role::Assistant, kind, part_text(block)));
             }
         }
-        other => entries.push(Entry::new(Role::Assistant, Kind::Text, plain(other))),
+        other => entries.push(Entry::new(Role::Assistant, EntryKind::Text, plain_text(other))),
     }
-    let calls = items(&message["tool_calls"]);
+    let calls = list_items(&message["tool_calls"]);
     // An answer with only tool calls has no text entry.
     entries.retain(|entry| calls.is_empty() || !entry.content.is_empty());
-    entries.extend(calls.iter().map(call));
+    entries.extend(calls.iter().map(tool_call_entry));
     for entry in &mut entries {
-        entry.model = string(&message["model"]);
+        entry.model = owned_text(&message["model"]);
     }
     entries
 }
 
-fn call(call: &Value) -> Entry {
-    let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, "");
-    entry.tool_call_id = string(&call["id"]);
-    entry.tool_name = string(&call["function"]);
+fn tool_call_entry(call: &Value) -> Entry {
+    let mut entry = Entry::new(Role::Assistant, EntryKind::ToolCall, "");
+    entry.tool_call_id = owned_text(&call["id"]);
+    entry.tool_name = owned_text(&call["function"]);
     entry.tool_input = call.get("arguments").cloned();
     entry
 }
 
-fn result(message: &Value) -> Entry {
-    let mut content = text(&message["content"]);
+fn tool_result_entry(message: &Value) -> Entry {
+    let mut content = content_text(&message["content"]);
     let error = &message["error"];
     let mut metadata = None;
     if error.is_object() {
-        metadata = Some(entries::failure());
+        metadata = Some(entries::failure_metadata());
         if content.is_empty() {
-            content = plain(&error["message"]);
+            content = plain_text(&error["message"]);
         }
     }
-    let mut entry = Entry::new(Role::Tool, Kind::ToolResult, content);
+    let mut entry = Entry::new(Role::Tool, EntryKind::ToolResult, content);
     entry.metadata = metadata;
-    entry.tool_call_id = string(&message["tool_call_id"]);
-    entry.tool_name = string(&message["function"]);
+    entry.tool_call_id = owned_text(&message["tool_call_id"]);
+    entry.tool_name = owned_text(&message["function"]);
     entry
 }
 
-fn text(content: &Value) -> String {
-    let Value::Array(parts) = content else { return plain(content) };
-    parts.iter().map(part).collect::<Vec<_>>().join("\n")
+fn content_text(content: &Value) -> String {
+    let Value::Array(parts) = content else { return plain_text(content) };
+    parts.iter().map(part_text).collect::<Vec<_>>().join("\n")
 }
 
 /// The text of a part. Images, audio and video are described by their URL or data.
-fn part(part: &Value) -> String {
-    let text = ["text", "reasoning"].iter().find_map(|key| string(&part[*key]));
+fn part_text(part: &Value) -> String {
+    let text = ["text", "reasoning"].iter().find_map(|key| owned_text(&part[*key]));
     let media_url = ["image", "audio", "video"].iter().find_map(|key| part[*key].as_str());
-    text.or_else(|| media_url.map(|url| attachment::url("image", url)))
+    text.or_else(|| media_url.map(|url| attachment::describe_url("image", url)))
         .unwrap_or_else(|| part.to_string())
 }

@@ -7,114 +7,125 @@ use std::io::{self, BufRead};
 
 use serde::Deserialize;
 
-use super::super::fields::string;
-use super::super::output::Output;
-use super::attachments::{Attachments, Waiting};
-use super::{KEPT, message};
-use crate::agent::walk::{Walk, malformed};
+use super::super::entry_emitter::EntryEmitter;
+use super::super::json_fields::owned_text;
+use super::attachments::{MessagesAwaitingText, SampleAttachments};
+use super::{EXTRA_FIELDS, message};
+use crate::agent::json_walker::{JsonWalker, malformed_error};
 use crate::durable::FileError;
-use crate::entry::{Entry, EntryError, Kind, Role};
+use crate::entry::{Entry, EntryError, EntryKind, Role};
 use crate::json::{Object, Value};
+use crate::name_hash::{CompactNameMap, NameHasher, ShortNameHash};
 use crate::problem::Problem;
-use crate::sums::{Short, SumMap, Sums};
 use crate::timestamp::Timestamp;
-use steno_vault::Source;
+use steno_vault::SessionFile;
 
 /// Fields of a sample to parse, in addition to the extra fields.
-const STATED: [&str; 6] = ["uuid", "started_at", "completed_at", "error", "output", "model_usage"];
+const READ_FIELDS: [&str; 6] =
+    ["uuid", "started_at", "completed_at", "error", "output", "model_usage"];
 
 /// A sample with its messages still unread.
-pub(super) struct Sample<'s> {
-    source: &'s Source,
+pub(super) struct EvalSample<'s> {
+    source: &'s SessionFile,
     /// The parsed fields.
-    pub(super) stated: Value,
-    messages: usize,
+    pub(super) fields: Value,
+    message_count: usize,
     /// Times of messages and tool results, by their ids.
-    times: SumMap<Timestamp>,
-    attachments: Attachments<'s>,
-    sums: Sums,
+    times: CompactNameMap<Timestamp>,
+    attachments: SampleAttachments<'s>,
+    sums: NameHasher,
 }
 
-impl<'s> Sample<'s> {
+impl<'s> EvalSample<'s> {
     /// Scans the sample in `source`. The inner error says why it is not a sample.
-    pub(super) fn of(source: &'s Source) -> Result<Result<Self, Problem>, FileError> {
+    pub(super) fn read(source: &'s SessionFile) -> Result<Result<Self, Problem>, FileError> {
         let mut stated = Object::new();
-        let (mut messages, mut times, sums) = (0, SumMap::default(), Sums::default());
-        let mut attachments = Attachments::of(source);
-        let passed = Walk::over(source, &mut |walk| {
-            walk.fields(&mut |walk, name| match name {
-                "messages" => walk.items(&mut |walk| {
+        let (mut messages, mut times, sums) = (0, CompactNameMap::default(), NameHasher::default());
+        let mut attachments = SampleAttachments::new(source);
+        let passed = JsonWalker::walk_document(source, &mut |walk| {
+            walk.for_each_field(&mut |walk, name| match name {
+                "messages" => walk.for_each_item(&mut |walk| {
                     messages += 1;
-                    walk.pass()
+                    walk.skip_value()
                 }),
-                "events" => walk.items(&mut |walk| {
-                    let time = walk.value::<Event>()?.ok().and_then(|event| event.time(&sums));
+                "events" => walk.for_each_item(&mut |walk| {
+                    let time = walk
+                        .read_value::<EvalEvent>()?
+                        .ok()
+                        .and_then(|event| event.message_time(&sums));
                     if let Some((id, time)) = time
-                        && let Some(before) = times.put(id, time)
+                        && let Some(before) = times.get_mut_or_insert(id, time)
                     {
                         *before = time;
                     }
                     Ok(())
                 }),
-                Attachments::FIELD => attachments.note(walk),
-                _ if STATED.contains(&name) || KEPT.contains(&name) => {
-                    stated.insert(name.to_owned(), walk.value()?.map_err(malformed)?);
+                SampleAttachments::FIELD => attachments.note_lengths(walk),
+                _ if READ_FIELDS.contains(&name) || EXTRA_FIELDS.contains(&name) => {
+                    stated.insert(name.to_owned(), walk.read_value()?.map_err(malformed_error)?);
                     Ok(())
                 }
-                _ => walk.pass(),
+                _ => walk.skip_value(),
             })
         })?;
         let stated = Value::Object(stated);
-        Ok(passed.map(|()| Self { source, stated, messages, times, attachments, sums }))
+        Ok(passed.map(|()| Self {
+            source,
+            fields: stated,
+            message_count: messages,
+            times,
+            attachments,
+            sums,
+        }))
     }
 
     /// Emits the entries.
-    pub(super) fn tell(&self, output: &mut Output<'_>) -> Result<(), FileError> {
-        let mut emitter = Telling { sample: self, output, answered: false };
+    pub(super) fn emit_entries(&self, output: &mut EntryEmitter<'_>) -> Result<(), FileError> {
+        let mut emitter = SampleEmitter { sample: self, output, answered: false };
         let mut taken = 0;
-        while taken < self.messages {
-            let waiting = self.tell_from(&mut taken, &mut emitter)?;
-            for (index, message) in self.attachments.put_back(waiting, emitter.output)? {
-                emitter.message(index, Ok(message));
+        while taken < self.message_count {
+            let waiting = self.emit_until_missing_text(&mut taken, &mut emitter)?;
+            for (index, message) in self.attachments.restore_texts(waiting, emitter.output)? {
+                emitter.emit_message(index, Ok(message));
             }
         }
-        if let Some(reason) = string(&self.stated["error"]["message"]) {
-            output.entry(Entry::new(Role::System, Kind::Error, reason));
+        if let Some(reason) = owned_text(&self.fields["error"]["message"]) {
+            output.emit_entry(Entry::new(Role::System, EntryKind::Error, reason));
         }
         Ok(())
     }
 
     /// Emits the messages after the first `taken` ones, up to the first with a missing text. Returns that message and
     /// as many of the following ones as fit in memory.
-    fn tell_from(
+    fn emit_until_missing_text(
         &self,
         taken: &mut usize,
-        emitter: &mut Telling<'_, '_, '_>,
-    ) -> Result<Waiting, FileError> {
-        let (mut waiting, mut index) = (Waiting::default(), 0);
-        let mut take = |walk: &mut Walk<Box<dyn BufRead>>| -> io::Result<()> {
+        emitter: &mut SampleEmitter<'_, '_, '_>,
+    ) -> Result<MessagesAwaitingText, FileError> {
+        let (mut waiting, mut index) = (MessagesAwaitingText::default(), 0);
+        let mut take = |walk: &mut JsonWalker<Box<dyn BufRead>>| -> io::Result<()> {
             let at = index;
             index += 1;
             if at < *taken || waiting.is_full() {
-                return walk.pass();
+                return walk.skip_value();
             }
             *taken = index;
-            let start = walk.start()?;
-            let message = walk.value::<Value>()?;
-            let size = walk.start()? - start;
+            let start = walk.next_start()?;
+            let message = walk.read_value::<Value>()?;
+            let size = walk.next_start()? - start;
             if let Ok(message) = &message {
-                self.attachments.look_for(message, &mut waiting);
+                self.attachments.note_missing(message, &mut waiting);
             }
             match message {
-                Ok(message) if waiting.is_begun() => waiting.push(at, message, size),
-                message => emitter.message(at, message),
+                Ok(message) if waiting.has_missing_texts() => waiting.push(at, message, size),
+                message => emitter.emit_message(at, message),
             }
             Ok(())
         };
-        Walk::again(self.source, &mut |walk| {
-            walk.fields(&mut |walk, name| match name {
-                "messages" => walk.items(&mut take),
-                _ => walk.pass(),
+        JsonWalker::rewalk_document(self.source, &mut |walk| {
+            walk.for_each_field(&mut |walk, name| match name {
+                "messages" => walk.for_each_item(&mut take),
+                _ => walk.skip_value(),
             })
         })?;
         Ok(waiting)
@@ -125,7 +136,7 @@ impl<'s> Sample<'s> {
 #[derive(Deserialize)]
 #[serde(default)]
 #[derive(Default)]
-struct Event {
+struct EvalEvent {
     event: Value,
     id: Value,
     output: Value,
@@ -133,9 +144,9 @@ struct Event {
     timestamp: Value,
 }
 
-impl Event {
+impl EvalEvent {
     /// The message or tool call of the event, and its time.
-    fn time(&self, sums: &Sums) -> Option<(Short, Timestamp)> {
+    fn message_time(&self, sums: &NameHasher) -> Option<(ShortNameHash, Timestamp)> {
         let id = match self.event.as_str()? {
             "model" => &self.output["choices"][0]["message"]["id"],
             "tool" => &self.id,
@@ -143,19 +154,19 @@ impl Event {
         };
         let times = [&self.completed, &self.timestamp];
         let at = times.iter().find_map(|time| time.as_str()?.parse().ok())?;
-        Some((sums.short(id.as_str()?), at))
+        Some((sums.hash_short(id.as_str()?), at))
     }
 }
 
 /// Emits the entries of a sample.
-struct Telling<'t, 's, 'e> {
-    sample: &'t Sample<'s>,
-    output: &'t mut Output<'e>,
+struct SampleEmitter<'t, 's, 'e> {
+    sample: &'t EvalSample<'s>,
+    output: &'t mut EntryEmitter<'e>,
     answered: bool,
 }
 
-impl Telling<'_, '_, '_> {
-    fn message(&mut self, index: usize, message: Result<Value, String>) {
+impl SampleEmitter<'_, '_, '_> {
+    fn emit_message(&mut self, index: usize, message: Result<Value, String>) {
         let not_an_object = || EntryError::NotAnObject.to_string();
         let message = match message.and_then(|message| match message.is_object() {
             true => Ok(message),
@@ -164,16 +175,19 @@ impl Telling<'_, '_, '_> {
             Ok(message) => message,
             Err(reason) => {
                 let reason = format!("message {}: {reason}", index + 1);
-                return self.output.problem(Problem::of(self.sample.source.path(), reason));
+                return self
+                    .output
+                    .emit_problem(Problem::for_file(self.sample.source.path(), reason));
             }
         };
-        let Sample { times, sums, .. } = self.sample;
+        let EvalSample { times, sums, .. } = self.sample;
         let ids = [&message["id"], &message["tool_call_id"]];
-        let at = ids.iter().find_map(|id| times.get(sums.short(id.as_str()?))).copied();
-        for mut entry in message::entries(&message, self.answered) {
+        let at = ids.iter().find_map(|id| times.get(sums.hash_short(id.as_str()?))).copied();
+        for mut entry in message::message_entries(&message, self.answered) {
             entry.created_at = at;
-            entry.message_id = Some(string(&message["id"]).unwrap_or(format!("message-{index}")));
-            self.output.entry(entry);
+            entry.message_id =
+                Some(owned_text(&message["id"]).unwrap_or(format!("message-{index}")));
+            self.output.emit_entry(entry);
         }
         self.answered |= message["role"] == "assistant";
     }

@@ -10,9 +10,9 @@ use zip::{CompressionMethod, ZipWriter};
 use super::*;
 use crate::agent::{kept, large};
 use crate::entry::Entry;
-use crate::format::{self, Found, Item};
-use crate::inspect::inspect;
-use steno_vault::Source;
+use crate::format::{self, FoundSession, ReaderItem};
+use crate::inspect::inspect_session;
+use steno_vault::SessionFile;
 
 fn sample() -> Value {
     json!({
@@ -59,15 +59,18 @@ fn archive(path: &Path, method: CompressionMethod) {
     writer.finish().unwrap();
 }
 
-fn bundle(bytes: &[u8]) -> Bundle {
+fn bundle(bytes: &[u8]) -> SessionBundle {
     let path = "/logs/a.eval/samples/1_epoch_1.json";
-    Bundle::new(path, vec![Source::in_memory("samples/1_epoch_1.json", path, bytes.to_vec())])
+    SessionBundle::new(
+        path,
+        vec![SessionFile::in_memory("samples/1_epoch_1.json", path, bytes.to_vec())],
+    )
 }
 
 #[test]
 fn a_sample_is_counted() {
     let bundle = bundle(sample().to_string().as_bytes());
-    let counted = inspect(&Found { reader: &READER, bundle }).unwrap();
+    let counted = inspect_session(&FoundSession { reader: &READER, bundle }).unwrap();
     assert_eq!((counted.user_prompts, counted.assistant_messages), (1, 2));
     assert_eq!((counted.tool_calls, counted.tool_results, counted.bad_lines), (1, 1, 1));
     let tokens = counted.tokens;
@@ -78,7 +81,8 @@ fn a_sample_is_counted() {
 
 #[test]
 fn messages_become_entries() {
-    let transcript = format::read(&READER, &bundle(sample().to_string().as_bytes())).unwrap();
+    let transcript =
+        format::read_transcript(&READER, &bundle(sample().to_string().as_bytes())).unwrap();
     let entries = &transcript.entries;
     assert_eq!(entries[1].content, "What is 2+2?");
     assert_eq!(entries[3].created_at.unwrap().to_string(), "2026-01-01T00:00:05+00:00");
@@ -97,18 +101,22 @@ fn a_sample_larger_than_may_be_held_is_read() {
     messages.push(json!({"role": "tool", "content": "~"}));
     sample["attachments"] = (0..6).map(|n| (n.to_string(), json!("~"))).collect();
     sample["events"] = json!([{"event": "model", "input": "~"}, {"event": "tool", "id": "~"}]);
-    let expected = format::read(&READER, &bundle(sample.to_string().as_bytes())).unwrap();
+    let expected =
+        format::read_transcript(&READER, &bundle(sample.to_string().as_bytes())).unwrap();
     let lengths = |entries: &[Entry]| -> Vec<_> {
         entries.iter().map(|entry| (entry.kind, entry.content.len())).collect()
     };
     let log = json!({"version": 2, "eval": {"task": "sums"}, "samples": [{"id": 7}, sample]});
-    let log = large::source("a.json", &log.to_string());
-    assert!(log.bytes().is_err());
-    let kept = Bundle { key: Some("1_epoch_1".to_owned()), ..Bundle::new("a.json", vec![log]) };
+    let log = large::large_source("a.json", &log.to_string());
+    assert!(log.read_bytes().is_err());
+    let kept = SessionBundle {
+        key: Some("1_epoch_1".to_owned()),
+        ..SessionBundle::new("a.json", vec![log])
+    };
     let mut told = Vec::new();
     let session = (READER.read)(&kept, &mut |item| match item {
-        Item::Entry(entry) => told.push((entry.kind, entry.content.len().min(1000))),
-        Item::Problem(_) => {}
+        ReaderItem::Entry(entry) => told.push((entry.kind, entry.content.len().min(1000))),
+        ReaderItem::Problem(_) => {}
     });
     assert_eq!(session.unwrap().thread.as_deref(), Some("sums"));
     let mut expected = lengths(&expected.entries);
@@ -129,7 +137,7 @@ fn archives_of_any_method_are_read() {
         let found = READER.find_at(dir.path()).unwrap();
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].key.as_deref(), Some("1_epoch_1"));
-        let transcript = format::read(&READER, &found[0]).unwrap();
+        let transcript = format::read_transcript(&READER, &found[0]).unwrap();
         assert_eq!(transcript.entries.len(), 8);
         assert_eq!(transcript.session.thread.as_deref(), Some("sums"));
     }
@@ -144,10 +152,10 @@ fn documents_are_read_sample_by_sample() {
     let found = READER.find_at(dir.path()).unwrap();
     let keys: Vec<_> = found.iter().map(|bundle| bundle.key.as_deref()).collect();
     assert_eq!(keys, [Some("1_epoch_1"), Some("x/y_epoch_2")]);
-    let transcript = format::read(&READER, &found[0]).unwrap();
+    let transcript = format::read_transcript(&READER, &found[0]).unwrap();
     assert_eq!(transcript.entries.len(), 8);
     assert_eq!(transcript.session.thread.as_deref(), Some("sums"));
-    assert!(format::read(&READER, &found[1]).unwrap().entries.is_empty());
+    assert!(format::read_transcript(&READER, &found[1]).unwrap().entries.is_empty());
 }
 
 #[test]
@@ -173,7 +181,7 @@ fn a_damaged_archive_is_no_panic() {
         changed[at] ^= 0xff;
         fs::write(&path, &changed).unwrap();
         for bundle in READER.find_at(&path).unwrap() {
-            let _ = format::read(&READER, &bundle);
+            let _ = format::read_transcript(&READER, &bundle);
         }
     }
 }
@@ -182,7 +190,7 @@ fn a_damaged_archive_is_no_panic() {
 fn a_cut_anywhere_is_no_panic() {
     let text = sample().to_string();
     for end in 0..text.len() {
-        assert!(format::read(&READER, &bundle(&text.as_bytes()[..end])).is_err());
+        assert!(format::read_transcript(&READER, &bundle(&text.as_bytes()[..end])).is_err());
     }
 }
 
@@ -191,14 +199,14 @@ fn a_kept_log_gives_its_samples() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.eval");
     archive(&file, CompressionMethod::Deflated);
-    assert_eq!(kept::check(&READER, &file), 1);
+    assert_eq!(kept::check_kept_sessions(&READER, &file), 1);
     fs::write(&file, log().to_string()).unwrap();
-    assert_eq!(kept::check(&READER, &file), 2);
+    assert_eq!(kept::check_kept_sessions(&READER, &file), 2);
 }
 
 proptest! {
     #[test]
     fn any_bytes_are_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let _ = format::read(&READER, &bundle(&bytes));
+        let _ = format::read_transcript(&READER, &bundle(&bytes));
     }
 }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::agent::trial;
-use crate::entry::{Kind, Role};
+use crate::entry::{EntryKind, Role};
 use crate::format;
 
 const LOG: &str = r#"{"type":"metadata","protocol_version":"1.4","created_at":1785612803281}
@@ -25,22 +25,22 @@ const LOG: &str = r#"{"type":"metadata","protocol_version":"1.4","created_at":17
 
 #[test]
 fn a_log_is_told() {
-    let transcript = trial::read(&READER, LOG.as_bytes());
+    let transcript = trial::read_one_file(&READER, LOG.as_bytes());
     let told: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
     assert_eq!(
         told,
         [
-            ("system", Kind::Text),
-            ("user", Kind::Text),
-            ("user", Kind::Text),
-            ("user", Kind::Notice),
-            ("assistant", Kind::Thinking),
-            ("assistant", Kind::ToolCall),
-            ("tool", Kind::ToolResult),
-            ("system", Kind::Other),
-            ("system", Kind::Compaction),
-            ("user", Kind::Notice),
-            ("assistant", Kind::Text),
+            ("system", EntryKind::Text),
+            ("user", EntryKind::Text),
+            ("user", EntryKind::Text),
+            ("user", EntryKind::Notice),
+            ("assistant", EntryKind::Thinking),
+            ("assistant", EntryKind::ToolCall),
+            ("tool", EntryKind::ToolResult),
+            ("system", EntryKind::Other),
+            ("system", EntryKind::Compaction),
+            ("user", EntryKind::Notice),
+            ("assistant", EntryKind::Text),
         ]
     );
     let usage = transcript.session.totals.usage;
@@ -61,7 +61,7 @@ fn agents_of_one_session_are_one_bundle() {
     std::fs::write(session.join("state.json"), r#"{"title":"Hi","workDir":"/q"}"#).unwrap();
     let found = READER.find_at(dir.path()).unwrap();
     assert_eq!(found.len(), 1);
-    let transcript = format::read(&READER, &found[0]).unwrap();
+    let transcript = format::read_transcript(&READER, &found[0]).unwrap();
     assert_eq!(transcript.session.native_id.as_deref(), Some("session_1"));
     assert_eq!(transcript.session.title.as_deref(), Some("Hi"));
     assert_eq!(transcript.session.project.as_deref(), Some("/q"));
@@ -69,8 +69,8 @@ fn agents_of_one_session_are_one_bundle() {
     let of = |source| transcript.entries.iter().filter(|entry| entry.source == source).count();
     assert_eq!((of("primary"), of("subagent:agent-0")), (11, 11));
     let alone = READER.find_at(&session.join("agents/agent-0/wire.jsonl")).unwrap();
-    let transcript = format::read(&READER, &alone[0]).unwrap();
-    assert!(transcript.entries.iter().all(|entry| entry.source == PRIMARY));
+    let transcript = format::read_transcript(&READER, &alone[0]).unwrap();
+    assert!(transcript.entries.iter().all(|entry| entry.source == PRIMARY_SOURCE));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn the_folder_is_found_however_state_json_spells_it() {
         let state = format!(r#"{{"workDir":"","{field}":"/q"}}"#);
         std::fs::write(session.join("state.json"), state).unwrap();
         let found = READER.find_at(dir.path()).unwrap();
-        let transcript = format::read(&READER, &found[0]).unwrap();
+        let transcript = format::read_transcript(&READER, &found[0]).unwrap();
         assert_eq!(transcript.session.project.as_deref(), Some("/q"), "{field}");
     }
 }
@@ -92,7 +92,7 @@ fn the_folder_is_found_however_state_json_spells_it() {
 #[test]
 fn a_silent_step_is_an_empty_answer() {
     let step = r#"{"type":"context.append_loop_event","event":{"type":"step.end","uuid":"s","usage":{"output":2}}}"#;
-    let transcript = trial::read(&READER, step.as_bytes());
+    let transcript = trial::read_one_file(&READER, step.as_bytes());
     assert_eq!(transcript.entries[0].role, Role::Assistant);
     assert_eq!(transcript.entries[0].usage.unwrap().output, 2);
 }
@@ -104,7 +104,7 @@ fn of_many_prompts_the_last_are_told_once() {
     let message = r#"{"type":"context.append_message","message":{"role":"user","content":[{"type":"text","text":"p149"}]}}"#;
     let mut lines: Vec<_> = (0..150).map(prompt).collect();
     lines.push(message.to_owned());
-    let transcript = trial::read(&READER, lines.join("\n").as_bytes());
+    let transcript = trial::read_one_file(&READER, lines.join("\n").as_bytes());
     assert_eq!(transcript.entries.len(), 150);
 }
 
@@ -145,9 +145,9 @@ fn a_session_of_the_older_cli_is_its_folder() {
     }
     let state = r#"{"version":1,"custom_title":"Mine","worktree_path":"/w"}"#;
     std::fs::write(folder.join("state.json"), state).unwrap();
-    let found = format::find(dir.path()).unwrap();
-    assert_eq!((found.len(), found[0].bundle.sources.len()), (1, 4));
-    let transcript = found[0].read().unwrap();
+    let found = format::find_sessions(dir.path()).unwrap();
+    assert_eq!((found.len(), found[0].bundle.files.len()), (1, 4));
+    let transcript = found[0].read_transcript().unwrap();
     assert_eq!(transcript.session.native_id.as_deref(), Some("5f7c"));
     assert_eq!(transcript.session.project.as_deref(), Some("/w"));
     assert_eq!(transcript.session.title.as_deref(), Some("Mine"));
@@ -156,17 +156,17 @@ fn a_session_of_the_older_cli_is_its_folder() {
         entries.map(|it| (it.role.as_str(), it.kind, it.content.as_str())).collect()
     };
     let primary = [
-        ("user", Kind::Text, "Fix it"),
-        ("assistant", Kind::Thinking, "hm"),
-        ("assistant", Kind::ToolCall, ""),
-        ("tool", Kind::ToolResult, "no"),
-        ("system", Kind::Compaction, ""),
-        ("assistant", Kind::Text, "Done."),
-        ("system", Kind::Other, ""),
+        ("user", EntryKind::Text, "Fix it"),
+        ("assistant", EntryKind::Thinking, "hm"),
+        ("assistant", EntryKind::ToolCall, ""),
+        ("tool", EntryKind::ToolResult, "no"),
+        ("system", EntryKind::Compaction, ""),
+        ("assistant", EntryKind::Text, "Done."),
+        ("system", EntryKind::Other, ""),
     ];
-    assert_eq!(told(PRIMARY), primary);
-    assert_eq!(told("subagent:c1"), [("assistant", Kind::Text, "sub")]);
-    let call = transcript.entries.iter().find(|entry| entry.kind == Kind::ToolCall).unwrap();
+    assert_eq!(told(PRIMARY_SOURCE), primary);
+    assert_eq!(told("subagent:c1"), [("assistant", EntryKind::Text, "sub")]);
+    let call = transcript.entries.iter().find(|entry| entry.kind == EntryKind::ToolCall).unwrap();
     assert_eq!(call.tool_input.as_ref().unwrap()["command"], "ls");
     let usage = transcript.session.totals.usage;
     assert_eq!((usage.input, usage.cache_read, usage.cache_write, usage.output), (1, 3, 4, 2));
@@ -174,8 +174,8 @@ fn a_session_of_the_older_cli_is_its_folder() {
     assert_eq!(started.to_string(), "2026-01-05T09:00:00.500Z");
     std::fs::remove_file(folder.join("wire.jsonl")).unwrap();
     std::fs::remove_dir_all(folder.join("subagents")).unwrap();
-    let found = format::find(dir.path()).unwrap();
-    let entries = found[0].read().unwrap().entries;
+    let found = format::find_sessions(dir.path()).unwrap();
+    let entries = found[0].read_transcript().unwrap().entries;
     assert_eq!((found[0].reader.agent, entries.len()), (AGENT, 1), "the context alone");
 }
 
@@ -187,6 +187,6 @@ fn every_cut_of_an_older_log_can_be_read() {
 proptest! {
     #[test]
     fn any_bytes_can_be_read(bytes: Vec<u8>) {
-        trial::read(&READER, &bytes);
+        trial::read_one_file(&READER, &bytes);
     }
 }

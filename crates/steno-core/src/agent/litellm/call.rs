@@ -2,57 +2,65 @@
 
 use serde_json::json;
 
-use crate::agent::api_log::Conversation;
-use crate::agent::fields::{from_millis, text};
-use crate::entry::{Entry, Kind, Role};
-use crate::format::Emit;
+use crate::agent::api_log::ApiConversation;
+use crate::agent::json_fields::{text_field, timestamp_from_millis};
+use crate::entry::{Entry, EntryKind, Role};
+use crate::format::ItemSink;
 use crate::json::{Object, Value};
 use crate::timestamp::Timestamp;
 
 /// A logged call.
-pub(super) struct Call(Object);
+pub(super) struct LiteLlmCall(Object);
 
-impl Call {
+impl LiteLlmCall {
     /// Wraps the object. `None` if it is not a call.
-    pub(super) fn new(value: Value) -> Option<Self> {
+    pub(super) fn from_json(value: Value) -> Option<Self> {
         let Value::Object(call) = value else {
             return None;
         };
-        let named = text(&call, "id").or(text(&call, "request_id")).is_some();
-        let is_call = named && text(&call, "call_type").is_some() && call.contains_key("startTime");
+        let named = text_field(&call, "id").or(text_field(&call, "request_id")).is_some();
+        let is_call =
+            named && text_field(&call, "call_type").is_some() && call.contains_key("startTime");
         is_call.then_some(Self(call))
     }
 
     /// The id of the call.
     pub(super) fn id(&self) -> &str {
-        text(&self.0, "id").or(text(&self.0, "request_id")).unwrap_or_default()
+        text_field(&self.0, "id").or(text_field(&self.0, "request_id")).unwrap_or_default()
     }
 
     /// The id that calls of one conversation share: the session id, else the trace id, else empty.
-    pub(super) fn conversation(&self) -> &str {
-        text(&self.0, "session_id").or(text(&self.0, "trace_id")).unwrap_or_default()
+    pub(super) fn conversation_id(&self) -> &str {
+        text_field(&self.0, "session_id").or(text_field(&self.0, "trace_id")).unwrap_or_default()
     }
 
     /// Adds the call to a conversation.
-    pub(super) fn tell(&self, conversation: &mut Conversation, emit: Emit<'_>) {
-        let (started, ended) = (self.time("startTime"), self.time("endTime"));
-        self.note(conversation, started, ended);
+    pub(super) fn add_to_conversation(
+        &self,
+        conversation: &mut ApiConversation,
+        emit: ItemSink<'_>,
+    ) {
+        let (started, ended) =
+            (self.parse_time_field("startTime"), self.parse_time_field("endTime"));
+        self.note_session(conversation, started, ended);
         conversation.set_time(started);
         let mut request = Object::new();
         if let Some(messages) = self.0.get("messages") {
             request.insert("messages".to_owned(), messages.clone());
         }
-        conversation.request(&request, emit);
+        conversation.add_request(&request, emit);
         conversation.set_time(ended.or(started));
-        match text(&self.0, "error_str").filter(|error| !error.is_empty()) {
-            Some(error) => conversation.say(Entry::new(Role::System, Kind::Error, error), emit),
-            None => conversation.response(&self.response(), emit),
+        match text_field(&self.0, "error_str").filter(|error| !error.is_empty()) {
+            Some(error) => {
+                conversation.add_entry(Entry::new(Role::System, EntryKind::Error, error), emit)
+            }
+            None => conversation.add_response(&self.complete_response(), emit),
         }
     }
 
-    fn note(
+    fn note_session(
         &self,
-        conversation: &mut Conversation,
+        conversation: &mut ApiConversation,
         first: Option<Timestamp>,
         last: Option<Timestamp>,
     ) {
@@ -66,7 +74,7 @@ impl Call {
     }
 
     /// The response, completed with the call's own model and counts.
-    fn response(&self) -> Object {
+    fn complete_response(&self) -> Object {
         let logged = self.0.get("response").and_then(Value::as_object);
         let mut response = logged.cloned().unwrap_or_default();
         let mut state = |field: &str, value: Value| {
@@ -87,12 +95,12 @@ impl Call {
     }
 
     /// Parses seconds since the Unix epoch, or a text.
-    fn time(&self, field: &str) -> Option<Timestamp> {
+    fn parse_time_field(&self, field: &str) -> Option<Timestamp> {
         match self.0.get(field)? {
             Value::String(text) => text.replacen(' ', "T", 1).parse().ok(),
             number => {
                 let millis = (number.as_f64()? * 1000.0).round() as i64;
-                from_millis(millis)
+                timestamp_from_millis(millis)
             }
         }
     }

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::agent::kept;
-use crate::entry::Kind;
+use crate::entry::EntryKind;
 use crate::format;
 use crate::session::Transcript;
 
@@ -26,7 +26,7 @@ fn sample() -> Vec<Value> {
     ]
 }
 
-fn write(calls: &str) -> (tempfile::TempDir, Vec<Bundle>) {
+fn write(calls: &str) -> (tempfile::TempDir, Vec<SessionBundle>) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("log.jsonl"), calls).unwrap();
     let found = READER.find_at(folder.path()).unwrap();
@@ -34,8 +34,8 @@ fn write(calls: &str) -> (tempfile::TempDir, Vec<Bundle>) {
 }
 
 fn read_bytes(bytes: &[u8]) -> Option<Transcript> {
-    let source = Source::in_memory("a.jsonl", "/nowhere/a.jsonl", bytes.to_vec());
-    format::read(&READER, &Bundle::new("/nowhere/a.jsonl", vec![source])).ok()
+    let source = SessionFile::in_memory("a.jsonl", "/nowhere/a.jsonl", bytes.to_vec());
+    format::read_transcript(&READER, &SessionBundle::new("/nowhere/a.jsonl", vec![source])).ok()
 }
 
 fn text(calls: &[Value]) -> String {
@@ -47,13 +47,16 @@ fn a_trace_is_a_conversation() {
     let (_folder, found) = write(&text(&sample()));
     let keys: Vec<_> = found.iter().map(|bundle| bundle.key.as_deref()).collect();
     assert_eq!(keys, [Some("t1"), Some("t2")]);
-    let first = format::read(&READER, &found[0]).unwrap();
+    let first = format::read_transcript(&READER, &found[0]).unwrap();
     let said: Vec<_> = first.entries.iter().map(|e| (e.kind, e.content.as_str())).collect();
-    assert_eq!(said, [(Kind::Text, "Go"), (Kind::Text, "Yes"), (Kind::Error, "quota")]);
+    assert_eq!(
+        said,
+        [(EntryKind::Text, "Go"), (EntryKind::Text, "Yes"), (EntryKind::Error, "quota")]
+    );
     assert_eq!(first.session.totals.cost, Some(0.5));
     assert_eq!(first.session.totals.usage.input, 5);
     assert_eq!(first.session.started.unwrap().to_string(), "2026-01-05T09:00:00.500Z");
-    let second = format::read(&READER, &found[1]).unwrap();
+    let second = format::read_transcript(&READER, &found[1]).unwrap();
     assert_eq!((second.session.totals.usage.input, second.session.totals.usage.output), (7, 3));
     assert_eq!(second.session.models, ["gpt-5"]);
 }
@@ -63,7 +66,7 @@ fn lists_are_read_too() {
     let (_folder, found) = write(&serde_json::to_string_pretty(&sample()[..1]).unwrap());
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].key, None);
-    assert_eq!(format::read(&READER, &found[0]).unwrap().entries.len(), 2);
+    assert_eq!(format::read_transcript(&READER, &found[0]).unwrap().entries.len(), 2);
 }
 
 #[test]
@@ -85,7 +88,7 @@ fn a_file_cut_anywhere_is_read() {
 #[test]
 fn a_kept_file_gives_each_conversation() {
     let (folder, _) = write(&text(&sample()));
-    assert_eq!(kept::check(&READER, &folder.path().join("log.jsonl")), 2);
+    assert_eq!(kept::check_kept_sessions(&READER, &folder.path().join("log.jsonl")), 2);
 }
 
 proptest! {

@@ -1,11 +1,11 @@
 //! Decodes the messages of a session into entries, and collects the session's metadata.
 
-use crate::agent::fields::{as_count, filled, moment};
-use crate::agent::ids::Ids;
-use crate::agent::message::Message;
-use crate::agent::output::Output;
-use crate::entry::{Entry, Kind, Role, Usage};
-use crate::format::Emit;
+use crate::agent::agent_message::AgentMessage;
+use crate::agent::entry_emitter::EntryEmitter;
+use crate::agent::json_fields::{as_count, nonempty_text, parse_time};
+use crate::agent::message_ids::UniqueMessageIds;
+use crate::entry::{Entry, EntryKind, Role, Usage};
+use crate::format::ItemSink;
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
@@ -14,50 +14,56 @@ use crate::timestamp::Timestamp;
 use super::{AGENT, part};
 
 /// Fields of a session's record that map to fields of [`Session`].
-const KNOWN: [&str; 5] = ["id", "title", "directory", "parentID", "time"];
+const MAPPED_FIELDS: [&str; 5] = ["id", "title", "directory", "parentID", "time"];
 
 /// Decodes the messages of one session.
-pub(super) struct Conversation<'a> {
+pub(super) struct OpenCodeConversation<'a> {
     session: Session,
-    output: Output<'a>,
-    ids: Ids,
+    output: EntryEmitter<'a>,
+    ids: UniqueMessageIds,
     /// Makes call ids unique: each tool part is a call of its own, even if ids repeat.
-    calls: Ids,
+    calls: UniqueMessageIds,
     /// Whether a compaction was emitted and its summary has not been read yet.
     is_compacting: bool,
 }
 
-impl<'a> Conversation<'a> {
+impl<'a> OpenCodeConversation<'a> {
     /// Starts a session from its record `info`.
-    pub(super) fn new(info: &Value, emit: Emit<'a>) -> Self {
-        let id = filled(info, "id").unwrap_or_default();
+    pub(super) fn new(info: &Value, emit: ItemSink<'a>) -> Self {
+        let id = nonempty_text(info, "id").unwrap_or_default();
         let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
-        session.native_id = filled(info, "id").map(str::to_owned);
-        session.title = filled(info, "title").map(str::to_owned);
-        session.project = filled(info, "directory").map(str::to_owned);
-        session.parent = filled(info, "parentID").map(str::to_owned);
-        session.extra = rest(info);
-        let output = Output::new(AGENT, id, emit);
-        Self { session, output, ids: Ids::default(), calls: Ids::default(), is_compacting: false }
+        session.native_id = nonempty_text(info, "id").map(str::to_owned);
+        session.title = nonempty_text(info, "title").map(str::to_owned);
+        session.project = nonempty_text(info, "directory").map(str::to_owned);
+        session.parent = nonempty_text(info, "parentID").map(str::to_owned);
+        session.extra = unmapped_fields(info);
+        let output = EntryEmitter::new(AGENT, id, emit);
+        Self {
+            session,
+            output,
+            ids: UniqueMessageIds::default(),
+            calls: UniqueMessageIds::default(),
+            is_compacting: false,
+        }
     }
 
     /// Decodes a message with its parts.
-    pub(super) fn message(&mut self, info: &Value, parts: Vec<Value>) {
+    pub(super) fn push_message(&mut self, info: &Value, parts: Vec<Value>) {
         self.note_times(info);
         if self.session.project.is_none() {
-            let folder = info.get("path").and_then(|path| filled(path, "cwd"));
+            let folder = info.get("path").and_then(|path| nonempty_text(path, "cwd"));
             self.session.project = folder.map(str::to_owned);
         }
         match info.get("role").and_then(Value::as_str) {
-            Some("user") => self.prompt(info, parts),
-            Some("assistant") => self.answer(info, parts),
-            _ => self.unknown(info, parts),
+            Some("user") => self.decode_user(info, parts),
+            Some("assistant") => self.decode_assistant(info, parts),
+            _ => self.decode_unknown(info, parts),
         }
     }
 
     /// Reports a record that could not be read.
-    pub(super) fn problem(&mut self, problem: Problem) {
-        self.output.problem(problem);
+    pub(super) fn report_problem(&mut self, problem: Problem) {
+        self.output.emit_problem(problem);
     }
 
     /// Returns the session.
@@ -65,62 +71,65 @@ impl<'a> Conversation<'a> {
         self.session
     }
 
-    fn prompt(&mut self, info: &Value, parts: Vec<Value>) {
-        let mut message = self.begin(info);
+    fn decode_user(&mut self, info: &Value, parts: Vec<Value>) {
+        let mut message = self.start_message(info);
         for part in parts {
             self.is_compacting |= part.get("type").and_then(Value::as_str) == Some("compaction");
-            part::of_user(&mut message, part);
+            part::decode_user_part(&mut message, part);
         }
-        self.output.message(message);
+        self.output.emit_message(message);
     }
 
-    fn answer(&mut self, info: &Value, parts: Vec<Value>) {
-        let mut message = self.begin(info);
-        message.usage = info.get("tokens").map(usage);
+    fn decode_assistant(&mut self, info: &Value, parts: Vec<Value>) {
+        let mut message = self.start_message(info);
+        message.usage = info.get("tokens").map(parse_usage);
         if info.get("summary") == Some(&Value::Bool(true))
             && !std::mem::take(&mut self.is_compacting)
         {
             // Old versions write a summary without a `compaction` part.
-            message.say(Role::System, Kind::Compaction, "");
+            message.add_text(Role::System, EntryKind::Compaction, "");
         }
         for mut part in parts {
             if let Some(Value::String(id)) = part.get_mut("callID") {
-                *id = self.calls.own(id);
+                *id = self.calls.make_unique(id);
             }
-            part::of_assistant(&mut message, part);
+            part::decode_assistant_part(&mut message, part);
         }
         if let Some(error) = info.get("error").filter(|error| !error.is_null()) {
-            message.push(part::error(error));
+            message.push(part::error_entry(error));
         }
         if let Some(cost) = info.get("cost").and_then(Value::as_f64) {
             *self.session.totals.cost.get_or_insert(0.0) += cost;
         }
-        if let Some(reason) = filled(info, "finish") {
+        if let Some(reason) = nonempty_text(info, "finish") {
             self.session.stop_reason = Some(reason.to_owned());
         }
-        self.output.answer(message);
+        self.output.emit_answer(message);
     }
 
-    fn unknown(&mut self, info: &Value, parts: Vec<Value>) {
-        let mut message = self.begin(info);
-        message.unknown(info.clone());
-        parts.into_iter().for_each(|part| message.unknown(part));
-        self.output.message(message);
+    fn decode_unknown(&mut self, info: &Value, parts: Vec<Value>) {
+        let mut message = self.start_message(info);
+        message.add_unknown(info.clone());
+        parts.into_iter().for_each(|part| message.add_unknown(part));
+        self.output.emit_message(message);
     }
 
-    fn begin(&mut self, info: &Value) -> Message {
-        Message {
-            id: filled(info, "id").map(|id| self.ids.own(id)),
-            parent: filled(info, "parentID").map(str::to_owned),
-            model: model(info),
-            created_at: time(info.get("time"), "created"),
-            ..Message::default()
+    fn start_message(&mut self, info: &Value) -> AgentMessage {
+        AgentMessage {
+            id: nonempty_text(info, "id").map(|id| self.ids.make_unique(id)),
+            parent: nonempty_text(info, "parentID").map(str::to_owned),
+            model: model_name(info),
+            created_at: parse_time_field(info.get("time"), "created"),
+            ..AgentMessage::default()
         }
     }
 
     fn note_times(&mut self, info: &Value) {
         let Session { started, ended, .. } = &mut self.session;
-        for at in ["created", "completed"].into_iter().filter_map(|n| time(info.get("time"), n)) {
+        for at in ["created", "completed"]
+            .into_iter()
+            .filter_map(|n| parse_time_field(info.get("time"), n))
+        {
             if started.is_none_or(|started| at.instant() < started.instant()) {
                 *started = Some(at);
             }
@@ -132,27 +141,27 @@ impl<'a> Conversation<'a> {
 }
 
 /// Parses a field of a `time` object, in milliseconds.
-pub(super) fn time(times: Option<&Value>, name: &str) -> Option<Timestamp> {
-    moment(times?.get(name)?)
+pub(super) fn parse_time_field(times: Option<&Value>, name: &str) -> Option<Timestamp> {
+    parse_time(times?.get(name)?)
 }
 
 /// Sets the entry's time from a field of a `time` object, if the part has one.
-pub(super) fn timed(mut entry: Entry, times: Option<&Value>, name: &str) -> Entry {
-    entry.created_at = time(times, name);
+pub(super) fn with_time(mut entry: Entry, times: Option<&Value>, name: &str) -> Entry {
+    entry.created_at = parse_time_field(times, name);
     entry
 }
 
 /// The model as `provider/model`, as OpenCode writes it.
-fn model(info: &Value) -> Option<String> {
+fn model_name(info: &Value) -> Option<String> {
     let ids = if info.get("modelID").is_some() { info } else { info.get("model")? };
-    let model = filled(ids, "modelID")?;
-    Some(match filled(ids, "providerID") {
+    let model = nonempty_text(ids, "modelID")?;
+    Some(match nonempty_text(ids, "providerID") {
         Some(provider) => format!("{provider}/{model}"),
         None => model.to_owned(),
     })
 }
 
-fn usage(tokens: &Value) -> Usage {
+fn parse_usage(tokens: &Value) -> Usage {
     let count = |value: Option<&Value>| value.map_or(0, as_count);
     let cache = tokens.get("cache");
     let reasoning = count(tokens.get("reasoning"));
@@ -166,8 +175,8 @@ fn usage(tokens: &Value) -> Usage {
     }
 }
 
-fn rest(info: &Value) -> Object {
+fn unmapped_fields(info: &Value) -> Object {
     let Value::Object(fields) = info else { return Object::new() };
-    let unknown = fields.iter().filter(|(name, _)| !KNOWN.contains(&name.as_str()));
+    let unknown = fields.iter().filter(|(name, _)| !MAPPED_FIELDS.contains(&name.as_str()));
     unknown.map(|(name, value)| (name.clone(), value.clone())).collect()
 }

@@ -2,88 +2,92 @@
 
 use serde_json::json;
 
-use crate::agent::repair::parse;
-use crate::format::{Emit, FormatError};
+use crate::agent::json_repair::parse_lenient;
+use crate::format::{FormatError, ItemSink};
 use crate::json::Value;
 use crate::session::Session;
-use steno_vault::Bundle;
-use steno_vault::sqlite::{self, Database, Row};
-use steno_vault::{Part, Schema};
+use steno_vault::SessionBundle;
+use steno_vault::sqlite::{self, AgentDatabase, DatabaseRow};
+use steno_vault::{DatabaseSchema, RowSelection};
 
-use super::conversation::Conversation;
+use super::conversation::OpenCodeConversation;
 
 /// The tables of OpenCode's database.
-pub(super) const SCHEMA: Schema = Schema {
+pub(super) const SCHEMA: DatabaseSchema = DatabaseSchema {
     tables: &[
         ("session", &["id", "directory"]),
         ("message", &["id", "session_id", "data"]),
         ("part", &["id", "message_id", "data"]),
     ],
-    sessions: "SELECT id FROM session ORDER BY time_created, id",
-    parts: &[
-        Part::own("session", "id = ?1"),
-        Part::own("part", "message_id IN (SELECT id FROM message WHERE session_id = ?1)"),
-        Part::own("event", "aggregate_id = ?1"),
-        Part::own("event_sequence", "aggregate_id = ?1"),
-        Part::shared("project", "id IN (SELECT project_id FROM session WHERE id = ?1)"),
-        Part::whole("migration"),
-        Part::whole("__drizzle_migrations"),
+    session_query: "SELECT id FROM session ORDER BY time_created, id",
+    row_selections: &[
+        RowSelection::own("session", "id = ?1"),
+        RowSelection::own("part", "message_id IN (SELECT id FROM message WHERE session_id = ?1)"),
+        RowSelection::own("event", "aggregate_id = ?1"),
+        RowSelection::own("event_sequence", "aggregate_id = ?1"),
+        RowSelection::shared("project", "id IN (SELECT project_id FROM session WHERE id = ?1)"),
+        RowSelection::whole("migration"),
+        RowSelection::whole("__drizzle_migrations"),
     ],
-    owner: Some("session_id"),
+    owner_column: Some("session_id"),
 };
 
 /// Reads one session, one message at a time.
-pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let database = Database::open(bundle)?;
+pub(super) fn read_database(
+    bundle: &SessionBundle,
+    emit: ItemSink<'_>,
+) -> Result<Session, FormatError> {
+    let database = AgentDatabase::open(bundle)?;
     let id = sqlite::session_id(bundle, &database, &SCHEMA)?;
-    let info = database.row("SELECT * FROM session WHERE id = ?1", &[&id], session_info)?;
-    let info = info.ok_or_else(|| database.invalid(format!("no session {id}")))?;
-    let mut conversation = Conversation::new(&info, emit);
+    let info = database.query_row("SELECT * FROM session WHERE id = ?1", &[&id], session_info)?;
+    let info = info.ok_or_else(|| database.invalid_database(format!("no session {id}")))?;
+    let mut conversation = OpenCodeConversation::new(&info, emit);
     let messages = "SELECT id, data FROM message WHERE session_id = ?1 ORDER BY time_created, id";
-    database.each(messages, &[&id], |row| message(&database, row, &mut conversation))?;
+    database
+        .for_each_row(messages, &[&id], |row| read_message(&database, row, &mut conversation))?;
     Ok(conversation.finish())
 }
 
-fn message(
-    database: &Database,
-    row: &Row<'_>,
-    conversation: &mut Conversation<'_>,
+fn read_message(
+    database: &AgentDatabase,
+    row: &DatabaseRow<'_>,
+    conversation: &mut OpenCodeConversation<'_>,
 ) -> Result<(), FormatError> {
     let Some(id) = row.text("id") else { return Ok(()) };
-    let info = match record(row, &id) {
+    let info = match parse_record(row, &id) {
         Ok(info) => info,
         Err(reason) => {
-            conversation.problem(database.problem(&format!("message {id}"), reason));
+            conversation.report_problem(database.row_problem(&format!("message {id}"), reason));
             return Ok(());
         }
     };
     let mut parts = Vec::new();
     let query = "SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id";
-    database.each(query, &[&id], |row| {
+    database.for_each_row(query, &[&id], |row| {
         let id = row.text("id").unwrap_or_default();
-        match record(row, &id) {
+        match parse_record(row, &id) {
             Ok(part) => parts.push(part),
             Err(reason) => {
-                conversation.problem(database.problem(&format!("part {id}"), reason));
+                conversation.report_problem(database.row_problem(&format!("part {id}"), reason));
             }
         }
         Ok(())
     })?;
-    conversation.message(&info, parts);
+    conversation.push_message(&info, parts);
     Ok(())
 }
 
-fn record(row: &Row<'_>, id: &str) -> Result<Value, String> {
+fn parse_record(row: &DatabaseRow<'_>, id: &str) -> Result<Value, String> {
     let bytes = row.bytes("data").ok_or("no data")?;
-    let mut record: Value = parse(bytes)?;
+    let mut record: Value = parse_lenient(bytes)?;
     let fields = record.as_object_mut().ok_or("not a JSON object")?;
     fields.insert("id".to_owned(), id.into());
     Ok(record)
 }
 
 /// Converts a session row to the field names of the JSON files.
-fn session_info(row: &Row<'_>) -> Value {
-    let mut info = row.rest(&["parent_id", "project_id"]);
+fn session_info(row: &DatabaseRow<'_>) -> Value {
+    let mut info = row.other_columns(&["parent_id", "project_id"]);
     info.insert("parentID".to_owned(), json!(row.text("parent_id")));
     info.insert("projectID".to_owned(), json!(row.text("project_id")));
     Value::Object(info)

@@ -5,102 +5,107 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::agent::walk::{Walk, malformed};
-use crate::format::{Emit, FormatError, Item};
+use crate::agent::json_walker::{JsonWalker, malformed_error};
+use crate::format::{FormatError, ItemSink, ReaderItem};
 use crate::json::Value;
 use crate::problem::Problem;
 use crate::session::Session;
-use steno_vault::{Bundle, Source};
+use steno_vault::{SessionBundle, SessionFile};
 
-use super::conversation::Conversation;
+use super::conversation::OpenCodeConversation;
 
 /// How many bytes of a file are read to recognize it.
-const HEAD: u64 = 4096;
+const HEAD_BYTES: u64 = 4096;
 
 /// Whether a file begins like an export: an object with a session record as `info`.
-pub(super) fn is_export(source: &Source) -> bool {
+pub(super) fn is_export(source: &SessionFile) -> bool {
     let Ok(input) = source.open() else { return false };
     let mut head = Vec::new();
-    let read = input.take(HEAD).read_to_end(&mut head);
+    let read = input.take(HEAD_BYTES).read_to_end(&mut head);
     let head = String::from_utf8_lossy(&head);
-    let Some(info) = after(&head, "{").and_then(|rest| after(rest, "\"info\"")) else {
+    let Some(info) = skip_token(&head, "{").and_then(|rest| skip_token(rest, "\"info\"")) else {
         return false;
     };
     let has = |fields: &[&str]| fields.iter().all(|field| info.contains(field));
     // The first versions had no projects, but their session ids already had this prefix.
     let is_session = has(&["\"projectID\"", "\"directory\""]) || has(&["\"ses_", "\"time\""]);
     read.is_ok()
-        && after(info, ":").and_then(|rest| after(rest, "{")).is_some()
+        && skip_token(info, ":").and_then(|rest| skip_token(rest, "{")).is_some()
         && has(&["\"id\""])
         && is_session
 }
 
 /// Reads an export. If it is cut off or malformed, the messages before the error are read, and the error is reported
 /// as a problem.
-pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let source = source(bundle)?;
-    let mut state = State { path: source.path(), conversation: None, emit: Some(emit), count: 0 };
-    let outcome = Walk::over(source, &mut |walk| {
-        walk.fields(&mut |walk, name| match name {
+pub(super) fn read_export(
+    bundle: &SessionBundle,
+    emit: ItemSink<'_>,
+) -> Result<Session, FormatError> {
+    let source = only_file(bundle)?;
+    let mut state =
+        OpenCodeExportState { path: source.path(), conversation: None, emit: Some(emit), count: 0 };
+    let outcome = JsonWalker::walk_document(source, &mut |walk| {
+        walk.for_each_field(&mut |walk, name| match name {
             "info" => {
-                state.info(&walk.value()?.map_err(malformed)?);
+                state.start_conversation(&walk.read_value()?.map_err(malformed_error)?);
                 Ok(())
             }
-            "messages" => walk.items(&mut |walk| {
-                state.record(walk.value()?);
+            "messages" => walk.for_each_item(&mut |walk| {
+                state.decode_message(walk.read_value()?);
                 Ok(())
             }),
-            _ => walk.pass(),
+            _ => walk.skip_value(),
         })
     })?;
     let Some(mut conversation) = state.conversation else {
-        let missing = || Problem::of(source.path(), "no session in the export");
+        let missing = || Problem::for_file(source.path(), "no session in the export");
         return Err(FormatError::Invalid(outcome.err().unwrap_or_else(missing)));
     };
-    outcome.err().into_iter().for_each(|problem| conversation.problem(problem));
+    outcome.err().into_iter().for_each(|problem| conversation.report_problem(problem));
     Ok(conversation.finish())
 }
 
-fn source(bundle: &Bundle) -> Result<&Source, FormatError> {
-    let missing = || FormatError::Invalid(Problem::of(&bundle.root, "no file"));
-    bundle.sources.first().ok_or_else(missing)
+fn only_file(bundle: &SessionBundle) -> Result<&SessionFile, FormatError> {
+    let missing = || FormatError::Invalid(Problem::for_file(&bundle.root, "no file"));
+    bundle.files.first().ok_or_else(missing)
 }
 
-fn after<'a>(text: &'a str, token: &str) -> Option<&'a str> {
+fn skip_token<'a>(text: &'a str, token: &str) -> Option<&'a str> {
     text.trim_start().strip_prefix(token)
 }
 
-struct State<'p, 'a> {
+struct OpenCodeExportState<'p, 'a> {
     path: &'p Path,
-    conversation: Option<Conversation<'a>>,
-    emit: Option<Emit<'a>>,
+    conversation: Option<OpenCodeConversation<'a>>,
+    emit: Option<ItemSink<'a>>,
     count: u64,
 }
 
 #[derive(Deserialize)]
-struct Record {
+struct OpenCodeExportMessage {
     info: Value,
     #[serde(default)]
     parts: Vec<Value>,
 }
 
-impl State<'_, '_> {
-    fn info(&mut self, info: &Value) {
+impl OpenCodeExportState<'_, '_> {
+    fn start_conversation(&mut self, info: &Value) {
         if let Some(emit) = self.emit.take() {
-            self.conversation = Some(Conversation::new(info, emit));
+            self.conversation = Some(OpenCodeConversation::new(info, emit));
         }
     }
 
-    fn record(&mut self, record: Result<Record, String>) {
+    fn decode_message(&mut self, record: Result<OpenCodeExportMessage, String>) {
         self.count += 1;
-        let problem =
-            |reason: &str| Problem::of(self.path, format!("message {}: {reason}", self.count));
+        let problem = |reason: &str| {
+            Problem::for_file(self.path, format!("message {}: {reason}", self.count))
+        };
         match (record, &mut self.conversation, &mut self.emit) {
             (Ok(record), Some(conversation), _) => {
-                conversation.message(&record.info, record.parts);
+                conversation.push_message(&record.info, record.parts);
             }
-            (Err(reason), Some(conversation), _) => conversation.problem(problem(&reason)),
-            (Err(reason), None, Some(emit)) => emit(Item::Problem(problem(&reason))),
+            (Err(reason), Some(conversation), _) => conversation.report_problem(problem(&reason)),
+            (Err(reason), None, Some(emit)) => emit(ReaderItem::Problem(problem(&reason))),
             // Every export has the session's record first.
             (_, None, _) => {}
         }

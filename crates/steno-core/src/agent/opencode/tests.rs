@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::agent::kept;
-use crate::entry::{Entry, Kind, Role};
-use crate::format::{self, Found};
-use crate::inspect::inspect;
+use crate::entry::{Entry, EntryKind, Role};
+use crate::format::{self, FoundSession};
+use crate::inspect::inspect_session;
 use crate::session::Transcript;
-use steno_vault::Source;
+use steno_vault::SessionFile;
 
 fn session() -> Value {
     json!({"id": "ses_1", "projectID": "p", "directory": "/home/u/p", "title": "Fix it",
@@ -50,8 +50,8 @@ fn export() -> String {
 }
 
 fn from_bytes(bytes: &[u8]) -> Result<Transcript, FormatError> {
-    let source = Source::in_memory("e.json", "e.json", bytes.to_vec());
-    format::read(&READER, &Bundle::new("e.json", vec![source]))
+    let source = SessionFile::in_memory("e.json", "e.json", bytes.to_vec());
+    format::read_transcript(&READER, &SessionBundle::new("e.json", vec![source]))
 }
 
 fn database(path: &Path) {
@@ -99,10 +99,10 @@ fn storage(root: &Path) {
 fn only(path: &Path) -> Transcript {
     let bundles = READER.find_at(path).unwrap();
     assert_eq!(bundles.len(), 1);
-    format::read(&READER, &bundles[0]).unwrap()
+    format::read_transcript(&READER, &bundles[0]).unwrap()
 }
 
-fn kinds(entries: &[Entry]) -> Vec<(&str, Kind)> {
+fn kinds(entries: &[Entry]) -> Vec<(&str, EntryKind)> {
     entries.iter().map(|entry| (entry.role.as_str(), entry.kind)).collect()
 }
 
@@ -113,16 +113,16 @@ fn parts_become_entries() {
     assert_eq!(
         kinds(entries),
         [
-            ("user", Kind::Text),
-            ("user", Kind::Notice),
-            ("user", Kind::Notice),
-            ("system", Kind::Compaction),
-            ("assistant", Kind::Thinking),
-            ("assistant", Kind::ToolCall),
-            ("tool", Kind::ToolResult),
-            ("assistant", Kind::ToolCall),
-            ("system", Kind::Other),
-            ("assistant", Kind::Error),
+            ("user", EntryKind::Text),
+            ("user", EntryKind::Notice),
+            ("user", EntryKind::Notice),
+            ("system", EntryKind::Compaction),
+            ("assistant", EntryKind::Thinking),
+            ("assistant", EntryKind::ToolCall),
+            ("tool", EntryKind::ToolResult),
+            ("assistant", EntryKind::ToolCall),
+            ("system", EntryKind::Other),
+            ("assistant", EntryKind::Error),
         ]
     );
     assert!(entries[2].content.starts_with("a.png [image/png, 5 bytes, blake3 "));
@@ -156,9 +156,9 @@ fn messages_count_each_although_their_ids_were_blotted_out() {
     let mut document: Value = serde_json::from_str(&text).unwrap();
     let once = document["messages"].as_array().unwrap().clone();
     document["messages"].as_array_mut().unwrap().extend(once);
-    let source = Source::in_memory("e.json", "e.json", document.to_string().into_bytes());
-    let bundle = Bundle::new("e.json", vec![source]);
-    let counted = inspect(&Found { reader: &READER, bundle }).unwrap();
+    let source = SessionFile::in_memory("e.json", "e.json", document.to_string().into_bytes());
+    let bundle = SessionBundle::new("e.json", vec![source]);
+    let counted = inspect_session(&FoundSession { reader: &READER, bundle }).unwrap();
     assert_eq!((counted.user_prompts, counted.assistant_messages), (2, 2));
     assert_eq!((counted.tokens.input, counted.tokens.output), (20, 14));
     assert_eq!((counted.tool_calls, counted.tool_results), (4, 2));
@@ -216,17 +216,17 @@ fn parts_in_one_folder_are_those_of_the_message_that_they_name() {
 #[test]
 fn a_message_that_the_user_took_back_is_not_told() {
     let folder = tempfile::tempdir().unwrap();
-    let (root, kept) = (folder.path(), kept::Kept::new());
+    let (root, kept) = (folder.path(), kept::TemporaryVault::new());
     storage(root);
     let keep = || {
         let bundle = READER.find_at(root).unwrap().remove(0);
-        kept.keep(&format::Found { reader: &READER, bundle }).0
+        kept.keep_session(&format::FoundSession { reader: &READER, bundle }).0
     };
-    let whole = keep().read().unwrap().entries;
+    let whole = keep().read_transcript().unwrap().entries;
     let id = messages().last().unwrap().0["id"].as_str().unwrap().to_owned();
     fs::remove_file(root.join(format!("message/ses_1/{id}.json"))).unwrap();
     fs::remove_dir_all(root.join(format!("part/{id}"))).unwrap();
-    let rest = keep().read().unwrap().entries;
+    let rest = keep().read_transcript().unwrap().entries;
     assert!(!rest.is_empty() && rest.len() < whole.len());
     assert!(rest.iter().all(|entry| entry.message_id.as_deref() != Some(id.as_str())));
 }
@@ -247,8 +247,8 @@ fn what_sessions_share_belongs_to_the_first_that_there_was() {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, text).unwrap();
     }
-    let others = |bundle: &Bundle| -> Vec<String> {
-        let names = bundle.sources.iter().map(|source| source.name().to_owned());
+    let others = |bundle: &SessionBundle| -> Vec<String> {
+        let names = bundle.files.iter().map(|source| source.name().to_owned());
         names.filter(|name| !name.starts_with("message/") && !name.starts_with("part/")).collect()
     };
     let bundles = READER.find_at(root).unwrap();
@@ -258,7 +258,7 @@ fn what_sessions_share_belongs_to_the_first_that_there_was() {
     assert_eq!(found[1], shared);
     let alone = READER.find_at(&root.join("session/p/ses_2.json")).unwrap();
     assert_eq!(others(&alone[0]), shared, "however it is found");
-    assert_eq!(format::read(&READER, &bundles[1]).unwrap().problems, []);
+    assert_eq!(format::read_transcript(&READER, &bundles[1]).unwrap().problems, []);
 }
 
 #[test]
@@ -293,7 +293,10 @@ fn a_summary_alone_is_a_compaction() {
     let message = json!({"info": {"id": "m", "role": "assistant", "summary": true}, "parts": []});
     let export = json!({"info": session(), "messages": [message]}).to_string();
     let entries = from_bytes(export.as_bytes()).unwrap().entries;
-    assert_eq!(kinds(&entries), [("assistant", Kind::Text), ("system", Kind::Compaction)]);
+    assert_eq!(
+        kinds(&entries),
+        [("assistant", EntryKind::Text), ("system", EntryKind::Compaction)]
+    );
     assert_eq!(entries[0].role, Role::Assistant);
 }
 
@@ -329,7 +332,7 @@ fn kept_rows_read_as_the_database_did() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("opencode.db");
     database(&file);
-    assert_eq!(kept::check(&READER, &file), 1);
+    assert_eq!(kept::check_kept_sessions(&READER, &file), 1);
 }
 
 proptest! {

@@ -5,26 +5,26 @@
 use std::collections::{HashSet, VecDeque};
 
 use super::AGENT;
-use super::log_record::{LogRecord, each_record};
+use super::log_record::{OtlpLogRecord, for_each_record};
 use crate::agent::entries::{tool_call, tool_result};
-use crate::agent::fields::{items, plain, string, unpacked};
-use crate::agent::output::Output;
+use crate::agent::entry_emitter::EntryEmitter;
+use crate::agent::json_fields::{list_items, owned_text, plain_text, unpack_json};
 use crate::durable::FileError;
-use crate::entry::{Entry, Kind, Role, Usage};
-use crate::format::{Emit, FormatError};
+use crate::entry::{Entry, EntryKind, Role, Usage};
+use crate::format::{FormatError, ItemSink};
 use crate::json::Value;
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
-use steno_vault::{Bundle, Source};
+use steno_vault::{SessionBundle, SessionFile};
 
 /// Events that make no entry: they repeat others or only report progress.
-const SILENT: [&str; 4] =
+const SILENT_EVENTS: [&str; 4] =
     ["api_request", "sse_event", "client.inference.operation.details", "tool_decision"];
 
 /// The session ids of a file, in file order.
-pub(super) fn sessions(source: &Source) -> Result<Vec<String>, FileError> {
+pub(super) fn list_sessions(source: &SessionFile) -> Result<Vec<String>, FileError> {
     let (mut sessions, mut seen) = (Vec::new(), HashSet::new());
-    each_record(source, &mut |_| {}, &mut |record| {
+    for_each_record(source, &mut |_| {}, &mut |record| {
         if seen.insert(record.session.clone()) {
             sessions.push(record.session);
         }
@@ -33,22 +33,22 @@ pub(super) fn sessions(source: &Source) -> Result<Vec<String>, FileError> {
 }
 
 /// Reads the session of a bundle, or the first session of the file.
-pub(super) fn read(
-    bundle: &Bundle,
-    source: &Source,
-    emit: Emit<'_>,
+pub(super) fn read_log_session(
+    bundle: &SessionBundle,
+    source: &SessionFile,
+    emit: ItemSink<'_>,
 ) -> Result<Session, FormatError> {
     let id = match &bundle.key {
         Some(key) => Some(key.clone()),
-        None => sessions(source)?.into_iter().next(),
+        None => list_sessions(source)?.into_iter().next(),
     };
-    let invalid = || FormatError::Invalid(Problem::of(source.path(), "no agent events"));
+    let invalid = || FormatError::Invalid(Problem::for_file(source.path(), "no agent events"));
     let id = id.ok_or_else(invalid)?;
     let mut problems = Vec::new();
-    let mut reports = Reports::new(Output::new(AGENT, &id, emit));
-    each_record(source, &mut |item| problems.push(item), &mut |record| {
+    let mut reports = LogEventReader::new(EntryEmitter::new(AGENT, &id, emit));
+    for_each_record(source, &mut |item| problems.push(item), &mut |record| {
         if record.session == id {
-            reports.take(&record);
+            reports.add_record(&record);
         }
     })?;
     problems.into_iter().for_each(emit);
@@ -58,52 +58,58 @@ pub(super) fn read(
 }
 
 /// Decodes events in file order.
-struct Reports<'a> {
-    output: Output<'a>,
+struct LogEventReader<'a> {
+    output: EntryEmitter<'a>,
     /// Number of records so far.
     count: u64,
     /// Whether the agent reports answers by its own events.
     has_answers: bool,
     /// Calls of answers with no result yet, as name and id.
-    calls: VecDeque<(String, String)>,
+    open_calls: VecDeque<(String, String)>,
 }
 
-impl<'a> Reports<'a> {
-    fn new(output: Output<'a>) -> Self {
-        Self { output, count: 0, has_answers: false, calls: VecDeque::new() }
+impl<'a> LogEventReader<'a> {
+    fn new(output: EntryEmitter<'a>) -> Self {
+        Self { output, count: 0, has_answers: false, open_calls: VecDeque::new() }
     }
 
-    fn take(&mut self, record: &LogRecord) {
+    fn add_record(&mut self, record: &OtlpLogRecord) {
         self.count += 1;
         let entries = match record.kind() {
             "user_prompt" => {
-                vec![Entry::new(Role::User, Kind::Text, record.text("prompt").unwrap_or_default())]
+                vec![Entry::new(
+                    Role::User,
+                    EntryKind::Text,
+                    record.text("prompt").unwrap_or_default(),
+                )]
             }
-            "api_error" => vec![Entry::new(Role::System, Kind::Error, error_text(record))],
-            "tool_call" | "tool_result" => self.tool(record),
-            _ if is_answer(record) && !self.is_repeated(record) => self.answer(record),
-            kind if SILENT.contains(&kind) => return,
+            "api_error" => vec![Entry::new(Role::System, EntryKind::Error, error_text(record))],
+            "tool_call" | "tool_result" => self.tool_entries(record),
+            _ if is_answer_event(record) && !self.is_repeated(record) => {
+                self.answer_entries(record)
+            }
+            kind if SILENT_EVENTS.contains(&kind) => return,
             _ => {
-                let mut notice = Entry::new(Role::System, Kind::Notice, record.body.as_str());
+                let mut notice = Entry::new(Role::System, EntryKind::Notice, record.body.as_str());
                 notice.metadata = Some(record.attributes.clone());
                 vec![notice]
             }
         };
         for mut entry in entries {
             entry.created_at = record.at;
-            self.output.entry(entry);
+            self.output.emit_entry(entry);
         }
     }
 
-    fn is_repeated(&self, record: &LogRecord) -> bool {
+    fn is_repeated(&self, record: &OtlpLogRecord) -> bool {
         record.program() == "gen_ai" && self.has_answers
     }
 
-    fn answer(&mut self, record: &LogRecord) -> Vec<Entry> {
+    fn answer_entries(&mut self, record: &OtlpLogRecord) -> Vec<Entry> {
         self.has_answers |= record.program() != "gen_ai";
         let mut entries = self.answer_parts(record);
         if entries.is_empty() {
-            entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
+            entries.push(Entry::new(Role::Assistant, EntryKind::Text, ""));
         }
         // Gemini CLI also asks a model to route the prompt. Such an answer is not shown to the user.
         let is_utility = record.text("role").is_some_and(|role| role.starts_with("utility"));
@@ -111,10 +117,10 @@ impl<'a> Reports<'a> {
         let id = id.map_or_else(|| format!("record {}", self.count), str::to_owned);
         let names = ["gen_ai.response.model", "gen_ai.request.model", "model"];
         let model = names.iter().find_map(|name| record.text(name)).map(str::to_owned);
-        entries[0].usage = Some(usage(record));
+        entries[0].usage = Some(event_usage(record));
         for entry in &mut entries {
-            if is_utility && entry.kind == Kind::Text {
-                entry.kind = Kind::Thinking;
+            if is_utility && entry.kind == EntryKind::Text {
+                entry.kind = EntryKind::Thinking;
             }
             entry.message_id = Some(id.clone());
             entry.model.clone_from(&model);
@@ -123,28 +129,31 @@ impl<'a> Reports<'a> {
     }
 
     /// The content of an answer, if it was recorded.
-    fn answer_parts(&mut self, record: &LogRecord) -> Vec<Entry> {
+    fn answer_parts(&mut self, record: &OtlpLogRecord) -> Vec<Entry> {
         let parts = match record.text("response_text") {
             Some(text) => match serde_json::from_str::<Value>(text) {
                 Ok(response) => gemini_parts(&response),
-                Err(_) => return vec![Entry::new(Role::Assistant, Kind::Text, text)],
+                Err(_) => return vec![Entry::new(Role::Assistant, EntryKind::Text, text)],
             },
             None => {
-                let messages = record.attributes.get("gen_ai.output.messages").map(unpacked);
+                let messages = record.attributes.get("gen_ai.output.messages").map(unpack_json);
                 let messages = messages.unwrap_or_default();
-                items(&messages).iter().flat_map(|it| items(&it["parts"]).to_vec()).collect()
+                list_items(&messages)
+                    .iter()
+                    .flat_map(|it| list_items(&it["parts"]).to_vec())
+                    .collect()
             }
         };
         let mut entries: Vec<Entry> = Vec::new();
         for part in &parts {
             let call = part.get("functionCall").or((part["type"] == "tool_call").then_some(part));
             if let Some(call) = call {
-                entries.push(self.call(call));
+                entries.push(self.call_entry(call));
                 continue;
             }
-            let text = plain(part.get("text").or(part.get("content")).unwrap_or(&Value::Null));
+            let text = plain_text(part.get("text").or(part.get("content")).unwrap_or(&Value::Null));
             let is_thought = part["thought"] == true || part["type"] == "reasoning";
-            let kind = if is_thought { Kind::Thinking } else { Kind::Text };
+            let kind = if is_thought { EntryKind::Thinking } else { EntryKind::Text };
             match entries.last_mut().filter(|last| last.kind == kind) {
                 Some(last) => last.content.push_str(&text),
                 None if text.is_empty() => {}
@@ -154,20 +163,21 @@ impl<'a> Reports<'a> {
         entries
     }
 
-    fn call(&mut self, call: &Value) -> Entry {
-        let name = plain(&call["name"]);
-        let id = string(&call["id"]);
-        let id = id.unwrap_or_else(|| format!("record {} call {}", self.count, self.calls.len()));
-        let input = call.get("args").or(call.get("arguments")).map(unpacked);
-        self.calls.push_back((name.clone(), id.clone()));
+    fn call_entry(&mut self, call: &Value) -> Entry {
+        let name = plain_text(&call["name"]);
+        let id = owned_text(&call["id"]);
+        let id =
+            id.unwrap_or_else(|| format!("record {} call {}", self.count, self.open_calls.len()));
+        let input = call.get("args").or(call.get("arguments")).map(unpack_json);
+        self.open_calls.push_back((name.clone(), id.clone()));
         tool_call(Some(&name), Some(&id), input.as_ref())
     }
 
     /// Decodes a tool run: the result of a known call, or else both call and result.
-    fn tool(&mut self, record: &LogRecord) -> Vec<Entry> {
+    fn tool_entries(&mut self, record: &OtlpLogRecord) -> Vec<Entry> {
         let name = record.text("function_name").or(record.text("tool_name")).unwrap_or_default();
-        let known = self.calls.iter().position(|(called, _)| called == name);
-        let known = known.and_then(|at| self.calls.remove(at)).map(|(_, id)| id);
+        let known = self.open_calls.iter().position(|(called, _)| called == name);
+        let known = known.and_then(|at| self.open_calls.remove(at)).map(|(_, id)| id);
         let stated_id = record.text("call_id").or(record.text("tool_use_id")).map(str::to_owned);
         let mut entries = Vec::new();
         let id = match known {
@@ -176,12 +186,13 @@ impl<'a> Reports<'a> {
                 let id = stated_id.unwrap_or_else(|| format!("record {}", self.count));
                 let inputs = ["function_args", "arguments", "tool_parameters", "tool_input"];
                 let input = inputs.iter().find_map(|name| record.attributes.get(*name));
-                let input = input.map(unpacked);
+                let input = input.map(unpack_json);
                 entries.push(tool_call(Some(name), Some(&id), input.as_ref()));
                 id
             }
         };
-        let is_failed = record.attributes.get("success").map(plain).as_deref() == Some("false");
+        let is_failed =
+            record.attributes.get("success").map(plain_text).as_deref() == Some("false");
         let output = record.text("output").map(str::to_owned);
         let content =
             output.unwrap_or_else(|| if is_failed { error_text(record) } else { String::new() });
@@ -193,7 +204,7 @@ impl<'a> Reports<'a> {
 }
 
 /// Whether an event reports an answer of a model: it has usage or output.
-fn is_answer(record: &LogRecord) -> bool {
+fn is_answer_event(record: &OtlpLogRecord) -> bool {
     match record.kind() {
         "api_response" => true,
         "api_request" => record.count(&["output_tokens"]).is_some(),
@@ -210,18 +221,18 @@ fn is_answer(record: &LogRecord) -> bool {
 fn gemini_parts(response: &Value) -> Vec<Value> {
     let whole = std::slice::from_ref(response);
     let pieces = response.as_array().map_or(whole, Vec::as_slice);
-    let parts = pieces.iter().flat_map(|piece| items(&piece["candidates"]).first());
-    parts.flat_map(|candidate| items(&candidate["content"]["parts"]).to_vec()).collect()
+    let parts = pieces.iter().flat_map(|piece| list_items(&piece["candidates"]).first());
+    parts.flat_map(|candidate| list_items(&candidate["content"]["parts"]).to_vec()).collect()
 }
 
-fn error_text(record: &LogRecord) -> String {
+fn error_text(record: &OtlpLogRecord) -> String {
     let names = ["error", "error.message", "error_message"];
-    let message = names.iter().find_map(|name| record.attributes.get(*name)).map(plain);
+    let message = names.iter().find_map(|name| record.attributes.get(*name)).map(plain_text);
     message.filter(|text| !text.is_empty()).unwrap_or_else(|| record.body.clone())
 }
 
 /// Parses usage. Input includes cached tokens except for Claude Code. Output includes reasoning except for Gemini.
-fn usage(record: &LogRecord) -> Usage {
+fn event_usage(record: &OtlpLogRecord) -> Usage {
     let count = |names: &[&str]| record.count(names).unwrap_or(0).min(1 << 48);
     let input = count(&["input_token_count", "input_tokens", "gen_ai.usage.input_tokens"]);
     let output = count(&["output_token_count", "output_tokens", "gen_ai.usage.output_tokens"]);

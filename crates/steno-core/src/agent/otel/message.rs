@@ -1,24 +1,24 @@
 //! Decodes the messages of a request and its response, from span attributes or, before v1.37, from span events.
 
-use super::super::fields::{items, plain, string, unpacked};
-use super::span::Span;
+use super::super::json_fields::{list_items, owned_text, plain_text, unpack_json};
+use super::span::OtelSpan;
 use crate::agent::attachment;
-use crate::entry::{Entry, Kind, Role};
+use crate::entry::{Entry, EntryKind, Role};
 use crate::json::{Object, Value};
 
 /// A message with parts of text, reasoning, tool calls and results.
-pub(super) struct Message {
+pub(super) struct OtelMessage {
     role: String,
     parts: Vec<Value>,
 }
 
-impl Message {
-    fn new(message: &Value) -> Self {
-        Self { role: plain(&message["role"]), parts: items(&message["parts"]).to_vec() }
+impl OtelMessage {
+    fn from_json(message: &Value) -> Self {
+        Self { role: plain_text(&message["role"]), parts: list_items(&message["parts"]).to_vec() }
     }
 
     /// Hashes role and parts. The finish reason is not included.
-    pub(super) fn sum(&self) -> blake3::Hash {
+    pub(super) fn hash(&self) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new();
         hasher.update(self.role.as_bytes());
         self.parts.iter().for_each(|part| {
@@ -28,29 +28,29 @@ impl Message {
     }
 
     /// One entry for each part.
-    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
-        self.parts.iter().map(|part| entry(&self.role, part))
+    pub(super) fn part_entries(&self) -> impl Iterator<Item = Entry> {
+        self.parts.iter().map(|part| part_entry(&self.role, part))
     }
 }
 
 /// The input messages of a request, and its output messages.
-pub(super) fn of(span: &Span) -> (Vec<Message>, Vec<Message>) {
-    let instructions = items(&span.value("gen_ai.system_instructions")).to_vec();
-    let mut input = messages(&span.value("gen_ai.input.messages"));
-    let mut answers = messages(&span.value("gen_ai.output.messages"));
+pub(super) fn span_messages(span: &OtelSpan) -> (Vec<OtelMessage>, Vec<OtelMessage>) {
+    let instructions = list_items(&span.value("gen_ai.system_instructions")).to_vec();
+    let mut input = parse_messages(&span.value("gen_ai.input.messages"));
+    let mut answers = parse_messages(&span.value("gen_ai.output.messages"));
     if !instructions.is_empty() {
-        input.insert(0, Message { role: "system".to_owned(), parts: instructions });
+        input.insert(0, OtelMessage { role: "system".to_owned(), parts: instructions });
     }
     for (name, fields) in &span.events {
         match name.as_str() {
             "gen_ai.choice" => {
-                let message = fields.get("message").map(unpacked);
+                let message = fields.get("message").map(unpack_json);
                 let message = message.as_ref().and_then(Value::as_object).unwrap_or(fields);
-                answers.push(from_event("assistant", message));
+                answers.push(event_message("assistant", message));
             }
             _ => {
                 let role = name.strip_prefix("gen_ai.").and_then(|n| n.strip_suffix(".message"));
-                input.extend(role.map(|role| from_event(role, fields)));
+                input.extend(role.map(|role| event_message(role, fields)));
             }
         }
     }
@@ -58,69 +58,73 @@ pub(super) fn of(span: &Span) -> (Vec<Message>, Vec<Message>) {
 }
 
 /// Parses the messages of an attribute.
-fn messages(value: &Value) -> Vec<Message> {
-    items(value).iter().map(Message::new).collect()
+fn parse_messages(value: &Value) -> Vec<OtelMessage> {
+    list_items(value).iter().map(OtelMessage::from_json).collect()
 }
 
 /// Converts a message of the older events to the form of the newer attributes.
-fn from_event(role: &str, fields: &Object) -> Message {
+fn event_message(role: &str, fields: &Object) -> OtelMessage {
     let field = |key: &str| fields.get(key).cloned().unwrap_or_default();
     let mut parts = Vec::new();
     if role == "tool" {
-        parts.push(part(
+        parts.push(new_part(
             "tool_call_response",
             [("id", field("id")), ("response", field("content"))],
         ));
     } else if !field("content").is_null() {
-        parts.push(part("text", [("content", field("content"))]));
+        parts.push(new_part("text", [("content", field("content"))]));
     }
-    for call in items(&unpacked(&field("tool_calls"))) {
+    for call in list_items(&unpack_json(&field("tool_calls"))) {
         let function = &call["function"];
-        let (name, arguments) = (function["name"].clone(), unpacked(&function["arguments"]));
+        let (name, arguments) = (function["name"].clone(), unpack_json(&function["arguments"]));
         let fields = [("id", call["id"].clone()), ("name", name), ("arguments", arguments)];
-        parts.push(part("tool_call", fields));
+        parts.push(new_part("tool_call", fields));
     }
-    Message { role: role.to_owned(), parts }
+    OtelMessage { role: role.to_owned(), parts }
 }
 
-fn part<const N: usize>(kind: &str, fields: [(&str, Value); N]) -> Value {
+fn new_part<const N: usize>(kind: &str, fields: [(&str, Value); N]) -> Value {
     let kind = [("type", Value::from(kind))].into_iter();
     let fields = kind.chain(fields).map(|(key, value)| (key.to_owned(), value));
     Value::Object(fields.collect())
 }
 
-fn entry(role: &str, part: &Value) -> Entry {
+fn part_entry(role: &str, part: &Value) -> Entry {
     let content = &part["content"];
     match part["type"].as_str().unwrap_or_default() {
-        "text" => Entry::new(role.into(), Kind::Text, plain(content)),
-        "reasoning" => Entry::new(Role::Assistant, Kind::Thinking, plain(content)),
+        "text" => Entry::new(role.into(), EntryKind::Text, plain_text(content)),
+        "reasoning" => Entry::new(Role::Assistant, EntryKind::Thinking, plain_text(content)),
         "tool_call" | "server_tool_call" => {
-            let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, "");
-            entry.tool_name = string(&part["name"]);
-            entry.tool_call_id = string(&part["id"]);
+            let mut entry = Entry::new(Role::Assistant, EntryKind::ToolCall, "");
+            entry.tool_name = owned_text(&part["name"]);
+            entry.tool_call_id = owned_text(&part["id"]);
             entry.tool_input = ["arguments", "server_tool_call"]
                 .iter()
                 .find_map(|key| part.get(*key))
-                .map(unpacked);
+                .map(unpack_json);
             entry
         }
         "tool_call_response" | "server_tool_call_response" => {
             let keys = ["response", "result", "server_tool_call_response"];
             let response = keys.iter().find_map(|key| part.get(*key)).unwrap_or(&Value::Null);
-            let mut entry = Entry::new(Role::Tool, Kind::ToolResult, plain(response));
-            entry.tool_call_id = string(&part["id"]);
+            let mut entry = Entry::new(Role::Tool, EntryKind::ToolResult, plain_text(response));
+            entry.tool_call_id = owned_text(&part["id"]);
             entry
         }
         "blob" => {
-            let kind = string(&part["mime_type"]).or_else(|| string(&part["modality"]));
+            let kind = owned_text(&part["mime_type"]).or_else(|| owned_text(&part["modality"]));
             let description =
-                attachment::media(kind.as_deref(), content.as_str().unwrap_or_default());
-            Entry::new(role.into(), Kind::Text, description)
+                attachment::describe_base64(kind.as_deref(), content.as_str().unwrap_or_default());
+            Entry::new(role.into(), EntryKind::Text, description)
         }
-        "uri" => Entry::new(role.into(), Kind::Text, format!("[{}]", plain(&part["uri"]))),
-        "file" => Entry::new(role.into(), Kind::Text, format!("[{}]", plain(&part["file_id"]))),
+        "uri" => {
+            Entry::new(role.into(), EntryKind::Text, format!("[{}]", plain_text(&part["uri"])))
+        }
+        "file" => {
+            Entry::new(role.into(), EntryKind::Text, format!("[{}]", plain_text(&part["file_id"])))
+        }
         _ => {
-            let mut entry = Entry::new(Role::System, Kind::Other, "");
+            let mut entry = Entry::new(Role::System, EntryKind::Other, "");
             entry.metadata = part.as_object().cloned();
             entry
         }

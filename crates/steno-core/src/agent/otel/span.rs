@@ -1,12 +1,12 @@
 //! Parses spans of OTLP JSON and converts their attributes to plain JSON.
 
-use super::super::fields::{as_count, items, plain, string, unpacked};
+use super::super::json_fields::{as_count, list_items, owned_text, plain_text, unpack_json};
 use crate::entry::Usage;
 use crate::json::{Object, Value};
 use crate::timestamp::Timestamp;
 
 /// One operation of a trace.
-pub(super) struct Span {
+pub(super) struct OtelSpan {
     pub(super) trace: String,
     pub(super) id: String,
     pub(super) parent: String,
@@ -19,23 +19,23 @@ pub(super) struct Span {
     pub(super) error: Option<String>,
 }
 
-impl Span {
+impl OtelSpan {
     /// Parses a span of an OTLP document.
-    pub(super) fn new(span: &Value) -> Self {
-        let events = items(&span["events"]).iter();
+    pub(super) fn from_json(span: &Value) -> Self {
+        let events = list_items(&span["events"]).iter();
         let status = &span["status"];
         let failed = status["code"] == "STATUS_CODE_ERROR" || as_count(&status["code"]) == 2;
         Self {
-            trace: plain(&span["traceId"]),
-            id: plain(&span["spanId"]),
-            parent: plain(&span["parentSpanId"]),
-            start: moment(&span["startTimeUnixNano"]),
-            end: moment(&span["endTimeUnixNano"]),
+            trace: plain_text(&span["traceId"]),
+            id: plain_text(&span["spanId"]),
+            parent: plain_text(&span["parentSpanId"]),
+            start: parse_unix_nanos(&span["startTimeUnixNano"]),
+            end: parse_unix_nanos(&span["endTimeUnixNano"]),
             attributes: attribute_fields(&span["attributes"]),
             events: events
-                .map(|event| (plain(&event["name"]), attribute_fields(&event["attributes"])))
+                .map(|event| (plain_text(&event["name"]), attribute_fields(&event["attributes"])))
                 .collect(),
-            error: failed.then(|| plain(&status["message"])),
+            error: failed.then(|| plain_text(&status["message"])),
         }
     }
 
@@ -45,7 +45,7 @@ impl Span {
     }
 
     /// The agent that the span invokes.
-    pub(super) fn agent(&self) -> Option<String> {
+    pub(super) fn invoked_agent(&self) -> Option<String> {
         let names = ["gen_ai.agent.id", "gen_ai.agent.name"];
         let name = || names.iter().find_map(|name| self.text(name));
         (self.operation() == "invoke_agent").then(|| name().unwrap_or_else(|| self.id.clone()))
@@ -56,12 +56,12 @@ impl Span {
     }
 
     pub(super) fn text(&self, key: &str) -> Option<String> {
-        self.attributes.get(key).and_then(string)
+        self.attributes.get(key).and_then(owned_text)
     }
 
     /// A structured attribute, also if it is JSON in a string.
     pub(super) fn value(&self, key: &str) -> Value {
-        self.attributes.get(key).map(unpacked).unwrap_or_default()
+        self.attributes.get(key).map(unpack_json).unwrap_or_default()
     }
 
     pub(super) fn model(&self) -> Option<String> {
@@ -93,25 +93,25 @@ impl Span {
 }
 
 /// Parses nanoseconds since the Unix epoch, given as a number or as text.
-pub(super) fn moment(nanos: &Value) -> Option<Timestamp> {
-    let nanos: i128 = plain(nanos).parse().ok().filter(|nanos| *nanos > 0)?;
+pub(super) fn parse_unix_nanos(nanos: &Value) -> Option<Timestamp> {
+    let nanos: i128 = plain_text(nanos).parse().ok().filter(|nanos| *nanos > 0)?;
     Some(Timestamp::from_instant(jiff::Timestamp::from_nanosecond(nanos).ok()?, 9))
 }
 
 /// Attributes as an object.
 pub(super) fn attribute_fields(attributes: &Value) -> Object {
-    let fields = items(attributes).iter();
-    fields.map(|field| (plain(&field["key"]), any_value(&field["value"]))).collect()
+    let fields = list_items(attributes).iter();
+    fields.map(|field| (plain_text(&field["key"]), plain_value(&field["value"]))).collect()
 }
 
 /// Converts a tagged OTLP value to a plain one. OTLP writes integers as strings.
-fn any_value(value: &Value) -> Value {
+fn plain_value(value: &Value) -> Value {
     let Some((tag, inner)) = value.as_object().and_then(|value| value.iter().next()) else {
         return Value::Null;
     };
     match tag.as_str() {
-        "intValue" => plain(inner).parse::<i64>().map_or(Value::Null, Value::from),
-        "arrayValue" => items(&inner["values"]).iter().map(any_value).collect(),
+        "intValue" => plain_text(inner).parse::<i64>().map_or(Value::Null, Value::from),
+        "arrayValue" => list_items(&inner["values"]).iter().map(plain_value).collect(),
         "kvlistValue" => attribute_fields(&inner["values"]).into(),
         _ => inner.clone(),
     }

@@ -3,11 +3,11 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::agent::large;
-use crate::entry::Kind;
-use crate::format::{self, Found};
-use crate::inspect::{Inspection, inspect};
+use crate::entry::EntryKind;
+use crate::format::{self, FoundSession};
+use crate::inspect::{SessionInspection, inspect_session};
 use crate::session::Transcript;
-use steno_vault::Source;
+use steno_vault::SessionFile;
 
 /// A span with `fields` as attributes.
 fn span(id: &str, parent: &str, start: u64, fields: &Value) -> Value {
@@ -72,17 +72,20 @@ fn spans() -> Vec<Value> {
     ]
 }
 
-fn bundle(bytes: &[u8]) -> Bundle {
-    Bundle::new("/spans.json", vec![Source::in_memory("spans.json", "/spans.json", bytes.to_vec())])
+fn bundle(bytes: &[u8]) -> SessionBundle {
+    SessionBundle::new(
+        "/spans.json",
+        vec![SessionFile::in_memory("spans.json", "/spans.json", bytes.to_vec())],
+    )
 }
 
 fn transcript(spans: &[Value]) -> Transcript {
-    format::read(&READER, &bundle(document(spans).to_string().as_bytes())).unwrap()
+    format::read_transcript(&READER, &bundle(document(spans).to_string().as_bytes())).unwrap()
 }
 
-fn counted(spans: &[Value]) -> Inspection {
+fn counted(spans: &[Value]) -> SessionInspection {
     let bundle = bundle(document(spans).to_string().as_bytes());
-    inspect(&Found { reader: &READER, bundle }).unwrap()
+    inspect_session(&FoundSession { reader: &READER, bundle }).unwrap()
 }
 
 #[test]
@@ -94,8 +97,14 @@ fn a_conversation_is_told_once() {
     assert_eq!((tokens.input, tokens.cache_read, tokens.output), (36, 4, 5));
     assert_eq!(counted.session_id.as_deref(), Some("conv"));
     let kinds: Vec<_> = transcript(&spans()).entries.iter().map(|entry| entry.kind).collect();
-    let expected =
-        [Kind::Notice, Kind::Text, Kind::Thinking, Kind::ToolCall, Kind::ToolResult, Kind::Text];
+    let expected = [
+        EntryKind::Notice,
+        EntryKind::Text,
+        EntryKind::Thinking,
+        EntryKind::ToolCall,
+        EntryKind::ToolResult,
+        EntryKind::Text,
+    ];
     assert_eq!(kinds, expected);
 }
 
@@ -113,7 +122,8 @@ fn spans_larger_than_may_be_held_are_read_in_their_order() {
     let lines = all.iter().map(|span| document(std::slice::from_ref(span)).to_string() + "\n");
     let pretty = format!("{:#}", document(&all));
     for text in [document(&all).to_string(), pretty, lines.collect()] {
-        let (_, kinds, problems) = large::read(&READER, large::source("spans.json", &text));
+        let (_, kinds, problems) =
+            large::read_large(&READER, large::large_source("spans.json", &text));
         assert_eq!((&kinds, problems), (&expected, 0));
     }
 }
@@ -202,7 +212,7 @@ fn failures_are_told() {
     let mut chat = span("1", "", 0, &json!({"gen_ai.operation.name": "chat"}));
     chat["status"] = json!({"code": 2, "message": "overloaded"});
     let transcript = transcript(&[chat]);
-    assert_eq!(transcript.entries[1].kind, Kind::Error);
+    assert_eq!(transcript.entries[1].kind, EntryKind::Error);
     assert_eq!(transcript.entries[1].content, "overloaded");
 }
 
@@ -219,7 +229,7 @@ fn lines_are_read_one_by_one() {
     let found = READER.find_at(dir.path()).unwrap();
     let keys: Vec<_> = found.iter().map(|bundle| bundle.key.as_deref()).collect();
     assert_eq!(keys, [Some("conv"), Some("conv 2")]);
-    let transcript = format::read(&READER, &found[1]).unwrap();
+    let transcript = format::read_transcript(&READER, &found[1]).unwrap();
     assert_eq!((transcript.entries.len(), transcript.problems[0].line), (1, Some(2)));
 }
 
@@ -228,7 +238,7 @@ fn what_is_no_span_is_not_noted() {
     let mut all = spans();
     all.extend([json!(1), json!("x"), json!({})]);
     let bundle = bundle(document(&all).to_string().as_bytes());
-    let outline = Outline::of([&bundle.sources[0]], &mut |_| {}).unwrap();
+    let outline = SpanOutline::read([&bundle.files[0]], &mut |_| {}).unwrap();
     assert_eq!(outline.marks.len(), spans().len());
 }
 
@@ -236,7 +246,7 @@ fn what_is_no_span_is_not_noted() {
 fn a_cut_anywhere_is_no_panic() {
     let text = document(&spans()).to_string();
     for end in 0..text.len() {
-        let _ = format::read(&READER, &bundle(&text.as_bytes()[..end]));
+        let _ = format::read_transcript(&READER, &bundle(&text.as_bytes()[..end]));
     }
 }
 
@@ -246,9 +256,9 @@ fn a_file_that_was_rotated_goes_on() {
     let text = |spans: &[Value]| document(spans).to_string().into_bytes();
     let mut rotated = bundle(&text(&all[..2]));
     // Both files have one of the spans.
-    let earlier = Source::in_memory("spans.json", "/spans.json", text(&all[1..]));
-    rotated.earlier.push(earlier);
-    let rotated = format::read(&READER, &rotated).unwrap();
+    let earlier = SessionFile::in_memory("spans.json", "/spans.json", text(&all[1..]));
+    rotated.earlier_files.push(earlier);
+    let rotated = format::read_transcript(&READER, &rotated).unwrap();
     assert_eq!(rotated.entries, whole.entries);
     assert_eq!(rotated.session.totals, whole.session.totals);
 }
@@ -270,8 +280,8 @@ fn log(records: &[(&str, u64, Value)]) -> String {
     json!({"resourceLogs": [{"resource": {}, "scopeLogs": [{"logRecords": records}]}]}).to_string()
 }
 
-fn counted_log(text: &str) -> Inspection {
-    inspect(&Found { reader: &READER, bundle: bundle(text.as_bytes()) }).unwrap()
+fn counted_log(text: &str) -> SessionInspection {
+    inspect_session(&FoundSession { reader: &READER, bundle: bundle(text.as_bytes()) }).unwrap()
 }
 
 #[test]
@@ -305,10 +315,10 @@ fn logs_of_gemini_cli_are_read() {
     );
     assert_eq!(counted.models, ["gemini-3"]);
     assert_eq!(counted.session_id.as_deref(), Some("s1"));
-    let transcript = format::read(&READER, &bundle(text.as_bytes())).unwrap();
+    let transcript = format::read_transcript(&READER, &bundle(text.as_bytes())).unwrap();
     let said: Vec<_> = transcript.entries.iter().map(|it| (it.kind, it.content.as_str())).collect();
-    assert_eq!(said[1], (Kind::Text, "run it"));
-    assert!(said.contains(&(Kind::Text, "I will look.")));
+    assert_eq!(said[1], (EntryKind::Text, "run it"));
+    assert!(said.contains(&(EntryKind::Text, "I will look.")));
 }
 
 #[test]
@@ -352,13 +362,13 @@ fn logs_of_claude_code_and_codex_are_read() {
 fn a_cut_log_is_no_panic() {
     let text = log(&[("gemini_cli.user_prompt", 1, json!({"prompt": "run it"}))]);
     for end in 0..text.len() {
-        let _ = format::read(&READER, &bundle(&text.as_bytes()[..end]));
+        let _ = format::read_transcript(&READER, &bundle(&text.as_bytes()[..end]));
     }
 }
 
 proptest! {
     #[test]
     fn any_bytes_are_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let _ = format::read(&READER, &bundle(&bytes));
+        let _ = format::read_transcript(&READER, &bundle(&bytes));
     }
 }

@@ -17,25 +17,25 @@ const LOG: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-07
 
 #[test]
 fn each_kind_of_entry_is_told() {
-    let transcript = trial::read(&READER, LOG.as_bytes());
+    let transcript = trial::read_one_file(&READER, LOG.as_bytes());
     let told: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
     assert_eq!(
         told,
         [
-            ("system", Kind::Notice),
-            ("system", Kind::Notice),
-            ("user", Kind::Text),
-            ("user", Kind::Text),
-            ("assistant", Kind::Thinking),
-            ("assistant", Kind::Text),
-            ("assistant", Kind::ToolCall),
-            ("tool", Kind::ToolResult),
-            ("assistant", Kind::Text),
-            ("system", Kind::Error),
-            ("system", Kind::Compaction),
-            ("user", Kind::Notice),
-            ("user", Kind::Notice),
-            ("system", Kind::Other),
+            ("system", EntryKind::Notice),
+            ("system", EntryKind::Notice),
+            ("user", EntryKind::Text),
+            ("user", EntryKind::Text),
+            ("assistant", EntryKind::Thinking),
+            ("assistant", EntryKind::Text),
+            ("assistant", EntryKind::ToolCall),
+            ("tool", EntryKind::ToolResult),
+            ("assistant", EntryKind::Text),
+            ("system", EntryKind::Error),
+            ("system", EntryKind::Compaction),
+            ("user", EntryKind::Notice),
+            ("user", EntryKind::Notice),
+            ("system", EntryKind::Other),
         ]
     );
     assert!(transcript.entries[3].content.starts_with("[image/png, 3 bytes, "));
@@ -44,21 +44,22 @@ fn each_kind_of_entry_is_told() {
 
 #[test]
 fn the_session_is_described() {
-    let session = trial::read(&READER, LOG.as_bytes()).session;
+    let session = trial::read_one_file(&READER, LOG.as_bytes()).session;
     assert_eq!(session.title.as_deref(), Some("Named"));
     assert_eq!(session.project.as_deref(), Some("/p"));
     assert_eq!(session.parent.as_deref(), Some("/old.jsonl"));
     assert_eq!(session.started.unwrap().to_string(), "2026-07-09T10:00:00.000Z");
     assert_eq!(session.models, ["glm"]);
     assert_eq!(session.totals.cost, Some(0.75));
-    assert_eq!(session.totals.usage.prompt(), 9);
+    assert_eq!(session.totals.usage.prompt_tokens(), 9);
 }
 
 #[test]
 fn entries_of_the_first_version_have_no_ids() {
     let prompt = r#"{"type":"message","timestamp":"2026-07-09T10:00:01Z","message":{"role":"user","content":"hi"}}"#;
     let header = LOG.lines().next().unwrap();
-    let transcript = trial::read(&READER, format!("{header}\n{prompt}\n{prompt}\n").as_bytes());
+    let transcript =
+        trial::read_one_file(&READER, format!("{header}\n{prompt}\n{prompt}\n").as_bytes());
     assert_ne!(transcript.entries[0].message_id, transcript.entries[1].message_id);
 }
 
@@ -79,6 +80,6 @@ fn every_cut_can_be_read() {
 proptest! {
     #[test]
     fn any_bytes_can_be_read(bytes: Vec<u8>) {
-        trial::read(&READER, &bytes);
+        trial::read_one_file(&READER, &bytes);
     }
 }

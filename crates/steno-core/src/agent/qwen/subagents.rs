@@ -5,17 +5,19 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::durable::FileError;
-use crate::format::tree;
-use steno_vault::{Bundle, Source};
+use crate::format::file_tree;
+use steno_vault::{SessionBundle, SessionFile};
 
-const FOLDER: &str = "subagents";
+const SUBAGENTS_FOLDER: &str = "subagents";
 
 /// Adds subagents' files to the sessions that started them. A subagent without its session stays a session of its own.
-pub(super) fn grouped(mut bundles: Vec<Bundle>) -> Result<Vec<Bundle>, FileError> {
+pub(super) fn group_subagents(
+    mut bundles: Vec<SessionBundle>,
+) -> Result<Vec<SessionBundle>, FileError> {
     let mut taken: HashSet<PathBuf> = HashSet::new();
     for bundle in &mut bundles {
-        let files = begun_by(&bundle.root)?;
-        bundle.sources.extend(files.iter().filter_map(|file| named(file)));
+        let files = list_subagent_files(&bundle.root)?;
+        bundle.files.extend(files.iter().filter_map(|file| subagent_file(file)));
         taken.extend(files);
     }
     bundles.retain(|bundle| !taken.contains(&bundle.root));
@@ -23,30 +25,30 @@ pub(super) fn grouped(mut bundles: Vec<Bundle>) -> Result<Vec<Bundle>, FileError
 }
 
 /// Whether a file of a session is a subagent's log or metadata.
-pub(super) fn is_beside(source: &Source) -> bool {
-    source.name().split('/').next() == Some(FOLDER)
+pub(super) fn is_subagent_file(source: &SessionFile) -> bool {
+    source.name().split('/').next() == Some(SUBAGENTS_FOLDER)
 }
 
 /// The subagent id in the name of its log.
-pub(super) fn agent(source: &Source) -> Option<&str> {
+pub(super) fn subagent_id(source: &SessionFile) -> Option<&str> {
     let file = source.name().rsplit('/').next()?;
     file.strip_prefix("agent-")?.strip_suffix(".jsonl")
 }
 
 /// Lists the logs and metadata files of the subagents that the session in the file `session` started.
-fn begun_by(session: &Path) -> Result<Vec<PathBuf>, FileError> {
+fn list_subagent_files(session: &Path) -> Result<Vec<PathBuf>, FileError> {
     let chats = session.ancestors().find(|folder| folder.ends_with("chats"));
     let folder = chats.zip(session.file_stem()).map(|(chats, id)| {
-        let folder = chats.with_file_name(FOLDER);
+        let folder = chats.with_file_name(SUBAGENTS_FOLDER);
         folder.join(id)
     });
     match folder.filter(|folder| folder.is_dir()) {
-        Some(folder) => tree::files(&folder),
+        Some(folder) => file_tree::list_file_paths(&folder),
         None => Ok(Vec::new()),
     }
 }
 
-fn named(file: &Path) -> Option<Source> {
+fn subagent_file(file: &Path) -> Option<SessionFile> {
     let name = file.file_name()?.to_string_lossy();
-    Some(Source::on_disk(format!("{FOLDER}/{name}"), file))
+    Some(SessionFile::on_disk(format!("{SUBAGENTS_FOLDER}/{name}"), file))
 }

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::agent::trial;
 use crate::format;
-use crate::inspect::inspect_all;
+use crate::inspect::inspect_with_subagents;
 
 const LOG: &str = r#"{"uuid":"1","parentUuid":null,"sessionId":"s","timestamp":"2026-08-17T12:00:00Z","type":"user","cwd":"/p","gitBranch":"main","systemPayload":{"displayText":"Look"},"message":{"role":"user","parts":[{"text":"Look"},{"text":"<hook>context</hook>"}]}}
 {"uuid":"2","parentUuid":"1","sessionId":"s","timestamp":"2026-08-17T12:00:01Z","type":"assistant","model":"coder","message":{"role":"model","parts":[{"text":"Hm","thought":true}]}}
@@ -16,19 +16,19 @@ const LOG: &str = r#"{"uuid":"1","parentUuid":null,"sessionId":"s","timestamp":"
 
 #[test]
 fn each_kind_of_record_is_told() {
-    let transcript = trial::read(&READER, LOG.as_bytes());
+    let transcript = trial::read_one_file(&READER, LOG.as_bytes());
     let told: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
     assert_eq!(
         told,
         [
-            ("user", Kind::Text),
-            ("user", Kind::Notice),
-            ("assistant", Kind::Thinking),
-            ("assistant", Kind::ToolCall),
-            ("tool", Kind::ToolResult),
-            ("user", Kind::Notice),
-            ("system", Kind::Other),
-            ("system", Kind::Compaction),
+            ("user", EntryKind::Text),
+            ("user", EntryKind::Notice),
+            ("assistant", EntryKind::Thinking),
+            ("assistant", EntryKind::ToolCall),
+            ("tool", EntryKind::ToolResult),
+            ("user", EntryKind::Notice),
+            ("system", EntryKind::Other),
+            ("system", EntryKind::Compaction),
         ]
     );
     let session = &transcript.session;
@@ -52,15 +52,15 @@ fn subagents_belong_to_the_session_that_began_them() {
     let agent = agents.join("agent-looker-1.jsonl");
     std::fs::write(&agent, LOG.replace(r#""sessionId":"s""#, inside)).unwrap();
     std::fs::write(agents.join("agent-looker-1.meta.json"), "{}").unwrap();
-    let found = format::find(dir.path()).unwrap();
-    assert_eq!((found.len(), found[0].bundle.sources.len()), (1, 3));
-    let counted = inspect_all(&found[0]).unwrap();
+    let found = format::find_sessions(dir.path()).unwrap();
+    assert_eq!((found.len(), found[0].bundle.files.len()), (1, 3));
+    let counted = inspect_with_subagents(&found[0]).unwrap();
     let prompts: Vec<_> = counted.iter().map(|it| (it.user_prompts, it.subagent_files)).collect();
     assert_eq!(prompts, [(1, 1), (1, 0)]);
-    let whole = found[0].read().unwrap();
+    let whole = found[0].read_transcript().unwrap();
     assert_eq!(whole.entries.last().unwrap().source, "subagent:looker-1");
     assert_eq!(whole.session.title.as_deref(), Some("Looking"));
-    let alone = format::find(&agent).unwrap()[0].read().unwrap().session;
+    let alone = format::find_sessions(&agent).unwrap()[0].read_transcript().unwrap().session;
     assert_eq!(alone.native_id.as_deref(), Some("agent-looker-1"));
     assert_eq!(alone.parent.as_deref(), Some("s"));
 }
@@ -68,9 +68,9 @@ fn subagents_belong_to_the_session_that_began_them() {
 #[test]
 fn what_the_program_says_as_the_user_is_no_prompt() {
     let record = r#"{"uuid":"1","sessionId":"s","type":"user","provenance":"system","message":{"parts":[{"text":"x"}]}}"#;
-    assert_eq!(trial::read(&READER, record.as_bytes()).entries[0].kind, Kind::Notice);
+    assert_eq!(trial::read_one_file(&READER, record.as_bytes()).entries[0].kind, EntryKind::Notice);
     let real = record.replace("\"system\"", "\"real_user\"");
-    assert_eq!(trial::read(&READER, real.as_bytes()).entries[0].kind, Kind::Text);
+    assert_eq!(trial::read_one_file(&READER, real.as_bytes()).entries[0].kind, EntryKind::Text);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn glued_records_are_a_bad_line_of_a_known_file() {
     let path = dir.path().join("s.jsonl");
     std::fs::write(&path, &glued).unwrap();
     let found = READER.find_at(dir.path()).unwrap();
-    let transcript = format::read(&READER, &found[0]).unwrap();
+    let transcript = format::read_transcript(&READER, &found[0]).unwrap();
     assert_eq!((transcript.entries.len(), transcript.problems.len()), (0, 1));
 }
 
@@ -91,7 +91,10 @@ fn a_first_record_longer_than_what_is_looked_at_is_known() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("s.jsonl"), long).unwrap();
     let found = READER.find_at(dir.path()).unwrap();
-    assert_eq!(format::read(&READER, &found[0]).unwrap().session.native_id.as_deref(), Some("s"));
+    assert_eq!(
+        format::read_transcript(&READER, &found[0]).unwrap().session.native_id.as_deref(),
+        Some("s")
+    );
 }
 
 #[test]
@@ -100,7 +103,8 @@ fn old_chats_are_those_of_gemini_with_another_name() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("session-1.json"), chat).unwrap();
     assert!(gemini::READER.find_at(dir.path()).unwrap().is_empty());
-    let transcript = format::read(&READER, &READER.find_at(dir.path()).unwrap()[0]).unwrap();
+    let transcript =
+        format::read_transcript(&READER, &READER.find_at(dir.path()).unwrap()[0]).unwrap();
     assert_eq!(transcript.session.agent, AGENT);
     assert_eq!(transcript.entries[0].role, Role::Assistant);
 }
@@ -113,6 +117,6 @@ fn every_cut_can_be_read() {
 proptest! {
     #[test]
     fn any_bytes_can_be_read(bytes: Vec<u8>) {
-        trial::read(&READER, &bytes);
+        trial::read_one_file(&READER, &bytes);
     }
 }

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn of(item: Value) -> Option<Entry> {
-    entry(item.as_object().unwrap())
+    item_entry(item.as_object().unwrap())
 }
 
 #[test]
@@ -58,6 +58,6 @@ fn ciphertext_is_no_thought_and_unknown_items_survive() {
         of(json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]}));
     assert_eq!(thought.unwrap().content, "hm");
     let unknown = of(json!({"type": "ghost_snapshot", "n": 1})).unwrap();
-    assert_eq!(unknown.kind, Kind::Other);
+    assert_eq!(unknown.kind, EntryKind::Other);
     assert_eq!(unknown.metadata.unwrap()["n"], json!(1));
 }

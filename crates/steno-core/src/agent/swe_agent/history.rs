@@ -1,105 +1,111 @@
 //! Decodes the messages of a run, in the roles that the model saw.
 
-use super::super::fields::{as_count, from_millis, items, plain, string, unpacked};
-use super::super::output::Output;
+use super::super::entry_emitter::EntryEmitter;
+use super::super::json_fields::{
+    as_count, list_items, owned_text, plain_text, timestamp_from_millis, unpack_json,
+};
 use crate::agent::attachment;
-use crate::entry::{Entry, EntryError, Kind, Role, Usage};
+use crate::entry::{Entry, EntryError, EntryKind, Role, Usage};
 use crate::json::{Object, Value};
 
 /// Decodes messages in order.
-pub(super) struct History<'a, 'b> {
-    pub(super) output: &'a mut Output<'b>,
+pub(super) struct SweAgentHistory<'a, 'b> {
+    pub(super) output: &'a mut EntryEmitter<'b>,
     /// Ids of calls without a result yet.
     open_calls: Vec<String>,
     answered: bool,
 }
 
-impl<'a, 'b> History<'a, 'b> {
-    pub(super) fn new(output: &'a mut Output<'b>) -> Self {
+impl<'a, 'b> SweAgentHistory<'a, 'b> {
+    pub(super) fn new(output: &'a mut EntryEmitter<'b>) -> Self {
         Self { output, open_calls: Vec::new(), answered: false }
     }
 
     /// Decodes the message at `index`.
-    pub(super) fn message(&mut self, index: usize, message: &Value) -> Result<(), String> {
+    pub(super) fn add_message(&mut self, index: usize, message: &Value) -> Result<(), String> {
         if !message.is_object() {
             return Err(EntryError::NotAnObject.to_string());
         }
-        let text = text(&message["content"]);
+        let text = content_text(&message["content"]);
         let is_demo = message["is_demo"].as_bool() == Some(true);
         match message["role"].as_str().unwrap_or_default() {
-            role if is_demo => self.push(message, Entry::new(role.into(), Kind::Notice, text)),
-            "system" => self.push(message, Entry::new(Role::System, Kind::Text, text)),
-            "assistant" => self.answer(index, message, text),
-            "tool" => self.result(message, text),
-            "user" if !self.open_calls.is_empty() => self.result(message, text),
+            role if is_demo => {
+                self.emit_entry(message, Entry::new(role.into(), EntryKind::Notice, text))
+            }
+            "system" => self.emit_entry(message, Entry::new(Role::System, EntryKind::Text, text)),
+            "assistant" => self.add_answer(index, message, text),
+            "tool" => self.add_result(message, text),
+            "user" if !self.open_calls.is_empty() => self.add_result(message, text),
             // User messages after the first answer come from the program.
             "user" if self.answered => {
-                self.push(message, Entry::new(Role::User, Kind::Notice, text))
+                self.emit_entry(message, Entry::new(Role::User, EntryKind::Notice, text))
             }
-            "user" => self.push(message, Entry::new(Role::User, Kind::Text, text)),
-            _ => self.unknown(message, text),
+            "user" => self.emit_entry(message, Entry::new(Role::User, EntryKind::Text, text)),
+            _ => self.add_unknown(message, text),
         }
         Ok(())
     }
 
-    fn answer(&mut self, index: usize, message: &Value, content: String) {
+    fn add_answer(&mut self, index: usize, message: &Value, content: String) {
         self.answered = true;
         self.open_calls.clear();
-        let mut entries: Vec<Entry> = thoughts(message)
-            .map(|thought| Entry::new(Role::Assistant, Kind::Thinking, thought))
+        let mut entries: Vec<Entry> = message_thoughts(message)
+            .map(|thought| Entry::new(Role::Assistant, EntryKind::Thinking, thought))
             .collect();
-        let calls = calls(index, message, &content);
+        let calls = message_calls(index, message, &content);
         let text = message["thought"].as_str().filter(|_| !calls.is_empty()).unwrap_or(&content);
         if !text.trim().is_empty() || (calls.is_empty() && entries.is_empty()) {
-            entries.push(Entry::new(Role::Assistant, Kind::Text, text));
+            entries.push(Entry::new(Role::Assistant, EntryKind::Text, text));
         }
         entries.extend(calls);
         let response = &message["extra"]["response"];
-        entries[0].usage = usage(&response["usage"]);
+        entries[0].usage = response_usage(&response["usage"]);
         for mut entry in entries {
-            entry.model = string(&response["model"]);
+            entry.model = owned_text(&response["model"]);
             entry.message_id = Some(format!("message-{index}"));
             self.open_calls.extend(entry.tool_call_id.clone());
-            self.push(message, entry);
+            self.emit_entry(message, entry);
         }
     }
 
-    fn result(&mut self, message: &Value, text: String) {
-        let stated_id = items(&message["tool_call_ids"]).first().or(message.get("tool_call_id"));
-        let id = stated_id.and_then(string).or_else(|| self.open_calls.first().cloned());
+    fn add_result(&mut self, message: &Value, text: String) {
+        let stated_id =
+            list_items(&message["tool_call_ids"]).first().or(message.get("tool_call_id"));
+        let id = stated_id.and_then(owned_text).or_else(|| self.open_calls.first().cloned());
         self.open_calls.retain(|open| Some(open) != id.as_ref());
-        let mut entry = Entry::new(Role::Tool, Kind::ToolResult, text);
+        let mut entry = Entry::new(Role::Tool, EntryKind::ToolResult, text);
         entry.tool_call_id = id;
-        self.push(message, entry);
+        self.emit_entry(message, entry);
     }
 
-    fn unknown(&mut self, message: &Value, text: String) {
-        let mut entry = Entry::new(Role::System, Kind::Other, text);
+    fn add_unknown(&mut self, message: &Value, text: String) {
+        let mut entry = Entry::new(Role::System, EntryKind::Other, text);
         entry.metadata = message.as_object().cloned();
-        self.push(message, entry);
+        self.emit_entry(message, entry);
     }
 
-    fn push(&mut self, message: &Value, mut entry: Entry) {
+    fn emit_entry(&mut self, message: &Value, mut entry: Entry) {
         let seconds = &message["extra"]["timestamp"];
-        entry.created_at = seconds.as_f64().and_then(|seconds| from_millis((seconds * 1e3) as i64));
-        self.output.entry(entry);
+        entry.created_at =
+            seconds.as_f64().and_then(|seconds| timestamp_from_millis((seconds * 1e3) as i64));
+        self.output.emit_entry(entry);
     }
 }
 
 /// The text of a message with a string or a list of parts as content.
-fn text(content: &Value) -> String {
-    let Value::Array(parts) = content else { return plain(content) };
+fn content_text(content: &Value) -> String {
+    let Value::Array(parts) = content else { return plain_text(content) };
     let parts = parts.iter().map(|part| match part["image_url"]["url"].as_str() {
-        Some(url) => attachment::url("image", url),
+        Some(url) => attachment::describe_url("image", url),
         None => part["text"].as_str().map_or_else(|| part.to_string(), str::to_owned),
     });
     parts.collect::<Vec<_>>().join("\n")
 }
 
-fn thoughts(message: &Value) -> impl Iterator<Item = String> {
-    let blocks = items(&message["thinking_blocks"]).iter();
-    let blocks = blocks.filter_map(|block| string(&block["thinking"]));
-    let reasoning = string(&message["reasoning_content"]).filter(|text| !text.is_empty());
+fn message_thoughts(message: &Value) -> impl Iterator<Item = String> {
+    let blocks = list_items(&message["thinking_blocks"]).iter();
+    let blocks = blocks.filter_map(|block| owned_text(&block["thinking"]));
+    let reasoning = owned_text(&message["reasoning_content"]).filter(|text| !text.is_empty());
     let mut thoughts: Vec<_> = blocks.collect();
     if thoughts.is_empty() {
         thoughts.extend(reasoning);
@@ -108,30 +114,32 @@ fn thoughts(message: &Value) -> impl Iterator<Item = String> {
 }
 
 /// The tool calls of an answer: those stated, or else the command parsed from its text.
-fn calls(index: usize, message: &Value, content: &str) -> Vec<Entry> {
-    let tool_calls = items(&message["tool_calls"]);
+fn message_calls(index: usize, message: &Value, content: &str) -> Vec<Entry> {
+    let tool_calls = list_items(&message["tool_calls"]);
     if !tool_calls.is_empty() {
-        return tool_calls.iter().map(stated_call).collect();
+        return tool_calls.iter().map(tool_call_entry).collect();
     }
-    let actions: Vec<String> = match items(&message["extra"]["actions"]) {
-        [] => string(&message["action"]).or_else(|| fenced_command(content)).into_iter().collect(),
-        actions => actions.iter().filter_map(|action| string(&action["command"])).collect(),
+    let actions: Vec<String> = match list_items(&message["extra"]["actions"]) {
+        [] => {
+            owned_text(&message["action"]).or_else(|| fenced_command(content)).into_iter().collect()
+        }
+        actions => actions.iter().filter_map(|action| owned_text(&action["command"])).collect(),
     };
     let actions = actions.iter().filter(|action| !action.trim().is_empty()).enumerate();
-    actions.map(|(part, action)| command(action, format!("action-{index}.{part}"))).collect()
+    actions.map(|(part, action)| command_entry(action, format!("action-{index}.{part}"))).collect()
 }
 
-fn stated_call(call: &Value) -> Entry {
-    let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, "");
-    entry.tool_call_id = string(&call["id"]);
-    entry.tool_name = string(&call["function"]["name"]);
-    entry.tool_input = Some(unpacked(&call["function"]["arguments"]));
+fn tool_call_entry(call: &Value) -> Entry {
+    let mut entry = Entry::new(Role::Assistant, EntryKind::ToolCall, "");
+    entry.tool_call_id = owned_text(&call["id"]);
+    entry.tool_name = owned_text(&call["function"]["name"]);
+    entry.tool_input = Some(unpack_json(&call["function"]["arguments"]));
     entry
 }
 
 /// A tool call for a command line. Its first word is the tool name.
-pub(super) fn command(line: &str, id: String) -> Entry {
-    let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, "");
+pub(super) fn command_entry(line: &str, id: String) -> Entry {
+    let mut entry = Entry::new(Role::Assistant, EntryKind::ToolCall, "");
     entry.tool_name = line.split_whitespace().next().map(str::to_owned);
     entry.tool_call_id = Some(id);
     entry.tool_input = Some(Object::from_iter([("command".to_owned(), line.into())]).into());
@@ -146,7 +154,7 @@ fn fenced_command(content: &str) -> Option<String> {
 }
 
 /// Parses OpenAI's counts. Cached tokens are part of the prompt tokens and are subtracted.
-fn usage(counts: &Value) -> Option<Usage> {
+fn response_usage(counts: &Value) -> Option<Usage> {
     let counts = counts.as_object().map(|_| counts)?;
     let cache_read = as_count(&counts["prompt_tokens_details"]["cached_tokens"]);
     Some(Usage {

@@ -3,20 +3,20 @@ use serde_json::json;
 
 use super::*;
 use crate::agent::large;
-use crate::entry::{Kind, Role};
+use crate::entry::{EntryKind, Role};
 use crate::format;
 use crate::session::Transcript;
 
-fn bundle(bytes: &[u8]) -> Bundle {
+fn bundle(bytes: &[u8]) -> SessionBundle {
     let path = "/runs/gpt/demo-1.traj";
-    Bundle::new(path, vec![Source::in_memory("demo-1.traj", path, bytes.to_vec())])
+    SessionBundle::new(path, vec![SessionFile::in_memory("demo-1.traj", path, bytes.to_vec())])
 }
 
 fn transcript(run: &Value) -> Transcript {
-    format::read(&READER, &bundle(run.to_string().as_bytes())).unwrap()
+    format::read_transcript(&READER, &bundle(run.to_string().as_bytes())).unwrap()
 }
 
-fn kinds(transcript: &Transcript) -> Vec<(&str, Kind)> {
+fn kinds(transcript: &Transcript) -> Vec<(&str, EntryKind)> {
     transcript.entries.iter().map(|entry| (entry.role.as_str(), entry.kind)).collect()
 }
 
@@ -45,14 +45,14 @@ fn old_run() -> Value {
 fn an_old_run_has_commands_in_its_answers() {
     let transcript = transcript(&old_run());
     let expected = [
-        ("system", Kind::Text),
-        ("user", Kind::Notice),
-        ("user", Kind::Text),
-        ("assistant", Kind::Text),
-        ("assistant", Kind::ToolCall),
-        ("tool", Kind::ToolResult),
-        ("assistant", Kind::Text),
-        ("user", Kind::Notice),
+        ("system", EntryKind::Text),
+        ("user", EntryKind::Notice),
+        ("user", EntryKind::Text),
+        ("assistant", EntryKind::Text),
+        ("assistant", EntryKind::ToolCall),
+        ("tool", EntryKind::ToolResult),
+        ("assistant", EntryKind::Text),
+        ("user", EntryKind::Notice),
     ];
     assert_eq!(kinds(&transcript), expected);
     let [text, call, result] = &transcript.entries[3..6] else { panic!("three entries") };
@@ -87,7 +87,7 @@ fn a_new_run_states_its_calls() {
     assert_eq!(transcript.entries[4].tool_call_id.as_deref(), Some("call_1"));
     assert_eq!(transcript.problems[0].reason, "message 4: not a JSON object");
     assert_eq!(transcript.session.models, ["gpt-4o"]);
-    assert_eq!(transcript.session.status, Status::Failed);
+    assert_eq!(transcript.session.status, SessionStatus::Failed);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_mini_run_is_a_chat() {
     let transcript = transcript(&run);
     assert_eq!(transcript.entries[3].tool_input, Some(json!({"command": "ls -l"})));
     assert_eq!(transcript.entries[4].role, Role::Tool);
-    assert_eq!(transcript.entries[5].kind, Kind::Other);
+    assert_eq!(transcript.entries[5].kind, EntryKind::Other);
     let usage = transcript.session.totals.usage;
     assert_eq!((usage.input, usage.cache_read, usage.output), (6, 4, 2));
 }
@@ -119,8 +119,11 @@ fn without_messages_the_steps_are_read() {
     let mut run = old_run();
     run["history"] = json!([]);
     let transcript = transcript(&run);
-    let expected =
-        [("assistant", Kind::Text), ("assistant", Kind::ToolCall), ("tool", Kind::ToolResult)];
+    let expected = [
+        ("assistant", EntryKind::Text),
+        ("assistant", EntryKind::ToolCall),
+        ("tool", EntryKind::ToolResult),
+    ];
     assert_eq!(kinds(&transcript), expected);
 }
 
@@ -132,7 +135,7 @@ fn a_run_larger_than_may_be_held_is_read() {
     run["trajectory"] = (0..5).map(|_| json!({"action": "ls", "observation": "~"})).collect();
     for lists in [2, 1] {
         let (session, kinds, problems) =
-            large::read(&READER, large::source("demo-1.traj", &run.to_string()));
+            large::read_large(&READER, large::large_source("demo-1.traj", &run.to_string()));
         let small = transcript(&run);
         let expected: Vec<_> = small.entries.iter().map(|entry| entry.kind).collect();
         assert_eq!((kinds, problems, lists), (expected, 0, lists));
@@ -150,7 +153,7 @@ fn runs_are_told_by_content() {
     let mini = r#"{"info":{"mini_version":"2"},"messages":[]}"#;
     std::fs::write(dir.path().join("c.traj.json"), mini).unwrap();
     let found = READER.find_at(dir.path()).unwrap();
-    let names: Vec<_> = found.iter().map(|bundle| bundle.sources[0].name()).collect();
+    let names: Vec<_> = found.iter().map(|bundle| bundle.files[0].name()).collect();
     assert_eq!(names, ["a.json", "c.traj.json"]);
 }
 
@@ -158,13 +161,13 @@ fn runs_are_told_by_content() {
 fn a_cut_anywhere_is_no_panic() {
     let text = old_run().to_string();
     for end in 0..text.len() {
-        assert!(format::read(&READER, &bundle(&text.as_bytes()[..end])).is_err());
+        assert!(format::read_transcript(&READER, &bundle(&text.as_bytes()[..end])).is_err());
     }
 }
 
 proptest! {
     #[test]
     fn any_bytes_are_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let _ = format::read(&READER, &bundle(&bytes));
+        let _ = format::read_transcript(&READER, &bundle(&bytes));
     }
 }

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::agent::large;
-use crate::entry::Kind;
+use crate::entry::EntryKind;
 use crate::format;
 use crate::session::Transcript;
 
@@ -29,8 +29,8 @@ fn sample() -> Value {
 }
 
 fn read_bytes(bytes: &[u8]) -> Option<Transcript> {
-    let source = Source::in_memory("a.json", "/nowhere/a.json", bytes.to_vec());
-    format::read(&READER, &Bundle::new("/nowhere/a.json", vec![source])).ok()
+    let source = SessionFile::in_memory("a.json", "/nowhere/a.json", bytes.to_vec());
+    format::read_transcript(&READER, &SessionBundle::new("/nowhere/a.json", vec![source])).ok()
 }
 
 #[test]
@@ -40,15 +40,15 @@ fn a_chat_larger_than_may_be_held_is_read() {
     messages.as_array_mut().unwrap().extend((0..9).map(message));
     let document = json!({"title": "t", "messages": messages, "id": "c"});
     for (text, id) in [(messages.to_string(), None), (document.to_string(), Some("c"))] {
-        let source = large::source("a.json", &text);
+        let source = large::large_source("a.json", &text);
         assert!(recognises(&source));
-        let (session, kinds, problems) = large::read(&READER, source);
+        let (session, kinds, problems) = large::read_large(&READER, source);
         assert_eq!((kinds.len(), problems), (19, 0));
         let small = read_bytes(text.as_bytes()).unwrap().session;
         assert_eq!((session.id, session.native_id.as_deref()), (small.id, id));
     }
     messages.as_array_mut().unwrap().push(json!({"role": "user"}));
-    assert!(!recognises(&large::source("a.json", &messages.to_string())));
+    assert!(!recognises(&large::large_source("a.json", &messages.to_string())));
 }
 
 #[test]
@@ -58,16 +58,16 @@ fn parts_become_entries() {
     assert_eq!(
         kinds,
         [
-            Kind::Text,
-            Kind::Text,
-            Kind::Thinking,
-            Kind::ToolCall,
-            Kind::ToolResult,
-            Kind::ToolCall,
-            Kind::ToolResult,
-            Kind::ToolCall,
-            Kind::Other,
-            Kind::Text,
+            EntryKind::Text,
+            EntryKind::Text,
+            EntryKind::Thinking,
+            EntryKind::ToolCall,
+            EntryKind::ToolResult,
+            EntryKind::ToolCall,
+            EntryKind::ToolResult,
+            EntryKind::ToolCall,
+            EntryKind::Other,
+            EntryKind::Text,
         ]
     );
     let entries = &transcript.entries;
@@ -87,7 +87,10 @@ fn older_messages_have_invocations() {
             {"state": "result", "toolCallId": "c", "toolName": "add", "args": {"a": 1}, "result": 2}]}]});
     let transcript = read_bytes(chat.to_string().as_bytes()).unwrap();
     let kinds: Vec<_> = transcript.entries.iter().map(|entry| entry.kind).collect();
-    assert_eq!(kinds, [Kind::Text, Kind::ToolCall, Kind::ToolResult, Kind::Text]);
+    assert_eq!(
+        kinds,
+        [EntryKind::Text, EntryKind::ToolCall, EntryKind::ToolResult, EntryKind::Text]
+    );
     assert_eq!(transcript.session.native_id.as_deref(), Some("chat"));
     assert_eq!(transcript.session.title.as_deref(), Some("Sums"));
 }
@@ -102,7 +105,7 @@ fn chats_are_told_by_their_messages() {
     write("other.json", json!([{"info": {"role": "user"}, "parts": [{"type": "text"}]}]));
     write("more.json", json!([{"role": "user", "parts": [{"text": "x"}]}]));
     let found = READER.find_at(folder.path()).unwrap();
-    let names: Vec<_> = found.iter().map(|bundle| bundle.sources[0].name()).collect();
+    let names: Vec<_> = found.iter().map(|bundle| bundle.files[0].name()).collect();
     assert_eq!(names, ["chat.json"]);
 }
 

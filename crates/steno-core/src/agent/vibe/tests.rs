@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::agent::kept::Kept;
-use crate::format::{self, Found};
+use crate::agent::kept::TemporaryVault;
+use crate::format::{self, FoundSession};
 
 const LOG: &str = r##"{"role": "user", "content": "Read the README", "message_id": "m1"}
 {"role": "assistant", "content": "", "reasoning_content": "hm", "message_id": "m2", "tool_calls": [{"id": "c1", "index": 0, "function": {"name": "read_file", "arguments": "{\"path\":\"README.md\"}"}}, {"id": "c2", "function": {"name": "ls", "arguments": {"path": "."}}}]}
@@ -13,10 +13,10 @@ const LOG: &str = r##"{"role": "user", "content": "Read the README", "message_id
 
 const META_JSON: &str = r#"{"session_id":"0199-a","start_time":"2026-01-05T09:00:00+00:00","end_time":"2026-01-05T09:01:00+00:00","git_branch":"main","environment":{"working_directory":"/p"},"title":"Read","stats":{"session_prompt_tokens":120,"session_completion_tokens":30,"session_cost":0.5},"config":{"active_model":"devstral-2"}}"#;
 
-fn session(folder: &Path, log: &str) -> Found {
+fn session(folder: &Path, log: &str) -> FoundSession {
     std::fs::write(folder.join("messages.jsonl"), log).unwrap();
     std::fs::write(folder.join("meta.json"), META_JSON).unwrap();
-    let found = format::find(folder).unwrap();
+    let found = format::find_sessions(folder).unwrap();
     assert_eq!((found.len(), found[0].reader.agent), (1, AGENT));
     found[0].clone()
 }
@@ -24,18 +24,18 @@ fn session(folder: &Path, log: &str) -> Found {
 #[test]
 fn messages_and_calls_become_entries() {
     let folder = tempfile::tempdir().unwrap();
-    let transcript = session(folder.path(), LOG).read().unwrap();
+    let transcript = session(folder.path(), LOG).read_transcript().unwrap();
     let told: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
     assert_eq!(
         told,
         [
-            ("user", Kind::Text),
-            ("assistant", Kind::Thinking),
-            ("assistant", Kind::ToolCall),
-            ("assistant", Kind::ToolCall),
-            ("tool", Kind::ToolResult),
-            ("user", Kind::Notice),
-            ("assistant", Kind::Text),
+            ("user", EntryKind::Text),
+            ("assistant", EntryKind::Thinking),
+            ("assistant", EntryKind::ToolCall),
+            ("assistant", EntryKind::ToolCall),
+            ("tool", EntryKind::ToolResult),
+            ("user", EntryKind::Notice),
+            ("assistant", EntryKind::Text),
         ]
     );
     for call in &transcript.entries[2..4] {
@@ -56,8 +56,8 @@ fn a_log_alone_is_named_by_its_folder() {
     let alone = folder.path().join("session_20260105_090000_0199");
     std::fs::create_dir(&alone).unwrap();
     std::fs::write(alone.join("messages.jsonl"), LOG).unwrap();
-    let found = format::find(folder.path()).unwrap();
-    let transcript = found[0].read().unwrap();
+    let found = format::find_sessions(folder.path()).unwrap();
+    let transcript = found[0].read_transcript().unwrap();
     assert_eq!(transcript.session.native_id.as_deref(), Some("session_20260105_090000_0199"));
     let other = LOG.replace("message_id", "id");
     std::fs::write(alone.join("messages.jsonl"), other).unwrap();
@@ -72,9 +72,9 @@ fn older_sessions_are_one_document() {
     let document = serde_json::json!({"metadata": meta, "messages": messages}).to_string();
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("session_1.json"), document).unwrap();
-    let found = format::find(folder.path()).unwrap();
+    let found = format::find_sessions(folder.path()).unwrap();
     assert_eq!((found.len(), found[0].reader.agent), (1, AGENT));
-    let transcript = found[0].read().unwrap();
+    let transcript = found[0].read_transcript().unwrap();
     assert_eq!((transcript.entries.len(), transcript.session.totals.usage.input), (7, 120));
 }
 
@@ -82,11 +82,11 @@ fn older_sessions_are_one_document() {
 fn a_kept_session_reads_as_it_did() {
     let folder = tempfile::tempdir().unwrap();
     let found = session(folder.path(), LOG);
-    let before = found.read().unwrap();
-    let kept = Kept::new();
-    let (dir, _) = kept.keep(&found);
+    let before = found.read_transcript().unwrap();
+    let kept = TemporaryVault::new();
+    let (dir, _) = kept.keep_session(&found);
     std::fs::remove_dir_all(folder.path()).unwrap();
-    let after = dir.read().unwrap();
+    let after = dir.read_transcript().unwrap();
     assert_eq!((after.entries, after.session), (before.entries, before.session));
 }
 
@@ -94,18 +94,18 @@ fn a_kept_session_reads_as_it_did() {
 fn every_cut_can_be_read() {
     for end in 0..LOG.len() {
         let bytes = LOG.as_bytes()[..end].to_vec();
-        let source = Source::in_memory(MESSAGES, "/s/messages.jsonl", bytes);
-        let bundle = Bundle::new("/s/messages.jsonl", vec![source]);
-        assert!(format::read(&READER, &bundle).unwrap().problems.len() <= 1);
+        let source = SessionFile::in_memory(MESSAGES_FILE, "/s/messages.jsonl", bytes);
+        let bundle = SessionBundle::new("/s/messages.jsonl", vec![source]);
+        assert!(format::read_transcript(&READER, &bundle).unwrap().problems.len() <= 1);
     }
 }
 
 proptest! {
     #[test]
     fn any_bytes_can_be_read(bytes: Vec<u8>) {
-        for name in [MESSAGES, "session_1.json"] {
-            let source = Source::in_memory(name, format!("/s/{name}"), bytes.clone());
-            let _ = format::read(&READER, &Bundle::new("/s", vec![source]));
+        for name in [MESSAGES_FILE, "session_1.json"] {
+            let source = SessionFile::in_memory(name, format!("/s/{name}"), bytes.clone());
+            let _ = format::read_transcript(&READER, &SessionBundle::new("/s", vec![source]));
         }
     }
 }

@@ -4,37 +4,37 @@
 
 use std::path::Path;
 
-use super::{AGENT, LISTED, WORKSPACE, describe, request, void_threads};
-use crate::agent::fields;
-use crate::agent::repair::parse;
-use crate::agent::telling::Telling;
-use crate::format::{Emit, FormatError};
+use super::{AGENT, REQUESTS_FIELD, WORKSPACE_FILE, describe_chat, request, void_threads};
+use crate::agent::json_fields;
+use crate::agent::json_repair::parse_lenient;
+use crate::agent::session_emitter::SessionEmitter;
+use crate::format::{FormatError, ItemSink};
 use crate::json::{Object, Value};
 use crate::session::Session;
-use steno_vault::sqlite::{self, Database};
-use steno_vault::{Bundle, Source};
-use steno_vault::{Part, Schema};
+use steno_vault::sqlite::{self, AgentDatabase};
+use steno_vault::{DatabaseSchema, RowSelection};
+use steno_vault::{SessionBundle, SessionFile};
 
 /// The schema of the stored chats.
-pub(in crate::agent) const SCHEMA: Schema = Schema {
+pub(in crate::agent) const SCHEMA: DatabaseSchema = DatabaseSchema {
     tables: &[("ItemTable", &["key", "value"])],
-    sessions: "SELECT json_extract(chat.value, '$.sessionId') \
+    session_query: "SELECT json_extract(chat.value, '$.sessionId') \
                FROM ItemTable AS item, json_each(CAST(item.value AS TEXT)) AS chat \
                WHERE item.key = 'interactive.sessions' \
                AND json_valid(CAST(item.value AS TEXT)) \
                AND json_array_length(chat.value, '$.requests') > 0",
-    parts: &[Part::own("ItemTable", "key = 'interactive.sessions'")],
-    owner: None,
+    row_selections: &[RowSelection::own("ItemTable", "key = 'interactive.sessions'")],
+    owner_column: None,
 };
 
 /// The chats of a database, except those that later versions moved to files.
-pub(super) fn find_chats(file: &Path) -> Vec<Bundle> {
-    let mut bundles = sqlite::sessions_of_all(file, &[&SCHEMA, &void_threads::SCHEMA]);
+pub(super) fn find_chats(file: &Path) -> Vec<SessionBundle> {
+    let mut bundles = sqlite::sessions_by_schema(file, &[&SCHEMA, &void_threads::SCHEMA]);
     bundles.retain(|bundle| !bundle.key.as_deref().is_some_and(|id| was_moved(file, id)));
-    let workspace = file.with_file_name(WORKSPACE);
+    let workspace = file.with_file_name(WORKSPACE_FILE);
     if workspace.is_file() {
         for bundle in &mut bundles {
-            bundle.sources.push(Source::on_disk(WORKSPACE, &workspace));
+            bundle.files.push(SessionFile::on_disk(WORKSPACE_FILE, &workspace));
         }
     }
     bundles
@@ -49,33 +49,37 @@ fn was_moved(database: &Path, id: &str) -> bool {
 }
 
 /// Reads one chat.
-pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let database = Database::open(bundle)?;
+pub(super) fn read_stored_chat(
+    bundle: &SessionBundle,
+    emit: ItemSink<'_>,
+) -> Result<Session, FormatError> {
+    let database = AgentDatabase::open(bundle)?;
     let id = sqlite::session_id(bundle, &database, &SCHEMA)?;
     let Some(chat) = find_chat(&database, &id)? else {
         let thread = void_threads::find_thread(&database, &id)?;
-        let thread = thread.ok_or_else(|| database.invalid(format!("no chat {id}")))?;
-        return void_threads::read(&thread, &id, bundle, emit);
+        let thread = thread.ok_or_else(|| database.invalid_database(format!("no chat {id}")))?;
+        return void_threads::read_thread(&thread, &id, bundle, emit);
     };
-    let mut emitter = Telling::new(AGENT, &id, emit);
-    describe(&mut emitter, &chat, bundle)?;
-    for request in fields::list(&chat, LISTED) {
+    let mut emitter = SessionEmitter::new(AGENT, &id, emit);
+    describe_chat(&mut emitter, &chat, bundle)?;
+    for request in json_fields::list_field(&chat, REQUESTS_FIELD) {
         match request {
-            Value::Object(request) => request::tell(&mut emitter, request),
-            _ => emitter.problem(database.problem("a request", "not a JSON object")),
+            Value::Object(request) => request::emit_request(&mut emitter, request),
+            _ => emitter.emit_problem(database.row_problem("a request", "not a JSON object")),
         }
     }
     Ok(emitter.session)
 }
 
-fn find_chat(database: &Database, id: &str) -> Result<Option<Object>, FormatError> {
+fn find_chat(database: &AgentDatabase, id: &str) -> Result<Option<Object>, FormatError> {
     let query = "SELECT value FROM ItemTable WHERE key = 'interactive.sessions'";
-    let value = database.row(query, &[], |row| row.bytes("value").map(parse::<Vec<Value>>))?;
+    let value = database
+        .query_row(query, &[], |row| row.bytes("value").map(parse_lenient::<Vec<Value>>))?;
     let Some(chats) = value.flatten() else { return Ok(None) };
-    let chats = chats.map_err(|reason| database.invalid(reason))?;
+    let chats = chats.map_err(|reason| database.invalid_database(reason))?;
     let mut chats = chats.into_iter().filter_map(|chat| match chat {
         Value::Object(chat) => Some(chat),
         _ => None,
     });
-    Ok(chats.find(|chat| fields::text(chat, "sessionId") == Some(id)))
+    Ok(chats.find(|chat| json_fields::text_field(chat, "sessionId") == Some(id)))
 }

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::agent::large;
-use crate::entry::Kind;
+use crate::entry::EntryKind;
 use crate::format;
 use crate::session::Transcript;
 
@@ -11,8 +11,8 @@ const DOCUMENT: &str = r#"{"version":3,"creationDate":1762576472674,"responderUs
 {"requestId":"r","timestamp":1762576780191,"modelId":"copilot/x","responseId":"a","message":{"text":"Rewrite"},"response":[{"kind":"thinking","value":"plan"},{"kind":"toolInvocationSerialized","toolCallId":"shown-1","toolId":"copilot_readFile"},{"value":"See "},{"kind":"inlineReference","inlineReference":{"path":"/p/main.rs"}},{"value":"."},{"kind":"undoStop"},{"kind":"dream"}],
 "result":{"errorDetails":{"message":"cut"},"metadata":{"toolCallRounds":[{"toolCalls":[{"id":"c","name":"read_file","arguments":"{\"filePath\":\"main.rs\"}"}]}],"toolCallResults":{"c":{"content":[{"value":"fn main(){}"}]}}}}}]}"#;
 
-fn bundle(name: &str, text: &[u8]) -> Bundle {
-    Bundle::new(name, vec![Source::in_memory(name, name, text.to_vec())])
+fn bundle(name: &str, text: &[u8]) -> SessionBundle {
+    SessionBundle::new(name, vec![SessionFile::in_memory(name, name, text.to_vec())])
 }
 
 fn log() -> String {
@@ -29,23 +29,24 @@ fn log() -> String {
     format!("{{\"kind\":0,\"v\":{first}}}\n{}\n", changes.join("\n"))
 }
 
-fn told(transcript: &Transcript) -> Vec<(&str, Kind)> {
+fn told(transcript: &Transcript) -> Vec<(&str, EntryKind)> {
     transcript.entries.iter().map(|entry| (entry.role.as_str(), entry.kind)).collect()
 }
 
-const TOLD: [(&str, Kind); 7] = [
-    ("user", Kind::Text),
-    ("assistant", Kind::Thinking),
-    ("assistant", Kind::ToolCall),
-    ("tool", Kind::ToolResult),
-    ("assistant", Kind::Text),
-    ("system", Kind::Other),
-    ("system", Kind::Error),
+const TOLD: [(&str, EntryKind); 7] = [
+    ("user", EntryKind::Text),
+    ("assistant", EntryKind::Thinking),
+    ("assistant", EntryKind::ToolCall),
+    ("tool", EntryKind::ToolResult),
+    ("assistant", EntryKind::Text),
+    ("system", EntryKind::Other),
+    ("system", EntryKind::Error),
 ];
 
 #[test]
 fn a_document_is_told() {
-    let transcript = format::read(&READER, &bundle("s.json", DOCUMENT.as_bytes())).unwrap();
+    let transcript =
+        format::read_transcript(&READER, &bundle("s.json", DOCUMENT.as_bytes())).unwrap();
     assert_eq!(told(&transcript), TOLD);
     assert_eq!(transcript.entries[2].tool_input.as_ref().unwrap()["filePath"], "main.rs");
     assert_eq!(transcript.entries[3].content, "fn main(){}");
@@ -57,16 +58,18 @@ fn a_document_is_told() {
 #[test]
 fn the_content_tells_a_log_from_a_document_and_not_the_name() {
     for name in ["full.jsonl", "chat.txt", "chat.json"] {
-        let document = format::read(&READER, &bundle(name, DOCUMENT.as_bytes())).unwrap();
+        let document =
+            format::read_transcript(&READER, &bundle(name, DOCUMENT.as_bytes())).unwrap();
         assert_eq!(told(&document), TOLD, "{name}");
-        let replayed = format::read(&READER, &bundle(name, log().as_bytes())).unwrap();
+        let replayed = format::read_transcript(&READER, &bundle(name, log().as_bytes())).unwrap();
         assert_eq!(replayed.entries.len(), 9, "{name}");
     }
 }
 
 #[test]
 fn a_log_of_changes_is_replayed() {
-    let transcript = format::read(&READER, &bundle("s.jsonl", log().as_bytes())).unwrap();
+    let transcript =
+        format::read_transcript(&READER, &bundle("s.jsonl", log().as_bytes())).unwrap();
     assert_eq!(told(&transcript)[..7], TOLD);
     assert_eq!(transcript.entries[8].content, "Added.");
     assert_eq!(transcript.entries.len(), 9);
@@ -86,8 +89,9 @@ fn a_log_larger_than_may_be_held_is_read() {
     let deleted =
         [json!({"kind": 3, "k": ["requests", 5]}), json!({"kind": 2, "k": ["requests"], "i": 8})];
     deleted.iter().for_each(|change| text += &format!("{change}\n"));
-    let (session, kinds, problems) = large::read(&READER, large::source("s.jsonl", &text));
-    let small = format::read(&READER, &bundle("s.jsonl", text.as_bytes())).unwrap();
+    let (session, kinds, problems) =
+        large::read_large(&READER, large::large_source("s.jsonl", &text));
+    let small = format::read_transcript(&READER, &bundle("s.jsonl", text.as_bytes())).unwrap();
     assert_eq!((kinds.len(), problems), (small.entries.len(), 2));
     assert_eq!((session.title, small.entries.len()), (small.session.title, 15));
 }
@@ -100,14 +104,14 @@ fn a_request_that_grows_without_end_is_told_as_it_was() {
         text += &format!("{more}\n");
     }
     text += &format!("{}\n", json!({"kind": 2, "k": ["requests"], "v": [{"requestId": "z"}]}));
-    let (_, kinds, problems) = large::read(&READER, large::source("s.jsonl", &text));
+    let (_, kinds, problems) = large::read_large(&READER, large::large_source("s.jsonl", &text));
     assert_eq!((kinds.len(), problems), (10, 3));
 }
 
 #[test]
 fn shown_calls_count_where_no_round_tells_of_them() {
     let shown = DOCUMENT.replace("toolCallRounds", "other");
-    let transcript = format::read(&READER, &bundle("s.json", shown.as_bytes())).unwrap();
+    let transcript = format::read_transcript(&READER, &bundle("s.json", shown.as_bytes())).unwrap();
     assert_eq!(transcript.entries[2].tool_call_id.as_deref(), Some("shown-1"));
 }
 
@@ -120,9 +124,9 @@ fn a_chat_is_found_with_its_older_copy_and_its_folder() {
     std::fs::write(chats.join("s.jsonl"), log()).unwrap();
     std::fs::write(dir.path().join("abc/workspace.json"), r#"{"folder":"file:///p"}"#).unwrap();
     let found = READER.find_at(dir.path()).unwrap();
-    let names: Vec<_> = found[0].sources.iter().map(Source::name).collect();
+    let names: Vec<_> = found[0].files.iter().map(SessionFile::name).collect();
     assert_eq!((found.len(), names), (1, vec!["s.jsonl", "s.json", "workspace.json"]));
-    let transcript = format::read(&READER, &found[0]).unwrap();
+    let transcript = format::read_transcript(&READER, &found[0]).unwrap();
     assert_eq!(transcript.entries.len(), 9);
     assert_eq!(transcript.session.project.as_deref(), Some("/p"));
 }
@@ -131,10 +135,10 @@ fn a_chat_is_found_with_its_older_copy_and_its_folder() {
 fn every_cut_can_be_read() {
     let log = log();
     for end in 0..log.len() {
-        format::read(&READER, &bundle("s.jsonl", &log.as_bytes()[..end])).unwrap();
+        format::read_transcript(&READER, &bundle("s.jsonl", &log.as_bytes()[..end])).unwrap();
     }
     for end in 0..DOCUMENT.len() {
-        format::read(&READER, &bundle("s.json", &DOCUMENT.as_bytes()[..end])).unwrap();
+        format::read_transcript(&READER, &bundle("s.json", &DOCUMENT.as_bytes()[..end])).unwrap();
     }
 }
 
@@ -146,12 +150,12 @@ proptest! {
         index in "[0-9]{1,20}",
     ) {
         let text = format!("{}{{\"kind\":{kind},\"k\":[{path}],\"v\":[{{}}],\"i\":{index}}}\n", log());
-        format::read(&READER, &bundle("s.jsonl", text.as_bytes())).unwrap();
+        format::read_transcript(&READER, &bundle("s.jsonl", text.as_bytes())).unwrap();
     }
 
     #[test]
     fn any_bytes_can_be_read(bytes: Vec<u8>) {
-        format::read(&READER, &bundle("s.jsonl", &bytes)).unwrap();
+        format::read_transcript(&READER, &bundle("s.jsonl", &bytes)).unwrap();
     }
 }
 
@@ -168,7 +172,7 @@ fn workspace_of_2025(folder: &std::path::Path) -> std::path::PathBuf {
     connection.execute(insert, [chats]).unwrap();
     std::fs::create_dir(folder.join("chatSessions")).unwrap();
     std::fs::write(folder.join("chatSessions/moved.json"), moved.to_string()).unwrap();
-    std::fs::write(folder.join(WORKSPACE), r#"{"folder":"file:///p"}"#).unwrap();
+    std::fs::write(folder.join(WORKSPACE_FILE), r#"{"folder":"file:///p"}"#).unwrap();
     file
 }
 
@@ -176,9 +180,9 @@ fn workspace_of_2025(folder: &std::path::Path) -> std::path::PathBuf {
 fn chats_in_the_database_read_as_in_files() {
     let folder = tempfile::tempdir().unwrap();
     let file = workspace_of_2025(folder.path());
-    let found = format::find(folder.path()).unwrap();
+    let found = format::find_sessions(folder.path()).unwrap();
     assert_eq!(found.len(), 2, "a moved chat is read from its file only");
-    let [moved, stored] = [0, 1].map(|index| found[index].read().unwrap());
+    let [moved, stored] = [0, 1].map(|index| found[index].read_transcript().unwrap());
     assert_eq!(stored.session.native_id.as_deref(), Some("s"));
     assert_eq!(stored.session.title, moved.session.title);
     assert_eq!(stored.session.project.as_deref(), Some("/p"));
@@ -187,7 +191,7 @@ fn chats_in_the_database_read_as_in_files() {
         transcript.entries.iter().map(|entry| (entry.kind, entry.content.clone())).collect()
     };
     assert_eq!(said(&stored), said(&moved));
-    assert_eq!(crate::agent::kept::check(&READER, &file), 1);
+    assert_eq!(crate::agent::kept::check_kept_sessions(&READER, &file), 1);
 }
 
 #[test]
@@ -206,23 +210,23 @@ fn threads_of_void_are_read() {
     let insert = "INSERT INTO ItemTable VALUES ('void.chatThreadStorageII', ?1)";
     connection.execute(insert, [thread.to_string()]).unwrap();
     drop(connection);
-    let found = format::find(&file).unwrap();
+    let found = format::find_sessions(&file).unwrap();
     assert_eq!((found.len(), found[0].reader.agent), (1, AGENT));
-    let transcript = found[0].read().unwrap();
+    let transcript = found[0].read_transcript().unwrap();
     let told: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
     assert_eq!(
         told,
         [
-            ("user", Kind::Text),
-            ("assistant", Kind::Thinking),
-            ("assistant", Kind::Text),
-            ("assistant", Kind::ToolCall),
-            ("tool", Kind::ToolResult),
-            ("assistant", Kind::ToolCall),
-            ("system", Kind::Other),
+            ("user", EntryKind::Text),
+            ("assistant", EntryKind::Thinking),
+            ("assistant", EntryKind::Text),
+            ("assistant", EntryKind::ToolCall),
+            ("tool", EntryKind::ToolResult),
+            ("assistant", EntryKind::ToolCall),
+            ("system", EntryKind::Other),
         ]
     );
     assert_eq!(transcript.entries[0].content, "Fix");
     assert_eq!(transcript.session.started, "2025-05-01T10:00:00.000Z".parse().ok());
-    assert_eq!(crate::agent::kept::check(&READER, &file), 1);
+    assert_eq!(crate::agent::kept::check_kept_sessions(&READER, &file), 1);
 }

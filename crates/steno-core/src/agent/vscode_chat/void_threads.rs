@@ -2,41 +2,44 @@
 
 use super::{AGENT, describe_project};
 use crate::agent::entries::{self, tool_call, tool_result};
-use crate::agent::fields::{self, plain, text};
-use crate::agent::repair::parse;
-use crate::agent::telling::Telling;
-use crate::entry::{Entry, Kind, Role};
-use crate::format::{Emit, FormatError};
+use crate::agent::json_fields::{self, plain_text, text_field};
+use crate::agent::json_repair::parse_lenient;
+use crate::agent::session_emitter::SessionEmitter;
+use crate::entry::{Entry, EntryKind, Role};
+use crate::format::{FormatError, ItemSink};
 use crate::json::{Object, Value};
 use crate::session::Session;
-use steno_vault::Bundle;
-use steno_vault::sqlite::Database;
-use steno_vault::{Part, Schema};
+use steno_vault::SessionBundle;
+use steno_vault::sqlite::AgentDatabase;
+use steno_vault::{DatabaseSchema, RowSelection};
 
 /// The schema of the threads, with the keys of all versions of Void.
-pub(super) const SCHEMA: Schema = Schema {
+pub(super) const SCHEMA: DatabaseSchema = DatabaseSchema {
     tables: &[("ItemTable", &["key", "value"])],
-    sessions: "SELECT DISTINCT thread.key \
+    session_query: "SELECT DISTINCT thread.key \
                FROM ItemTable AS item, json_each(CAST(item.value AS TEXT)) AS thread \
                WHERE item.key IN ('void.chatThreadStorageII', 'void.chatThreadStorageI', \
                                   'void.chatThreadStorage') \
                AND json_valid(CAST(item.value AS TEXT)) \
                AND json_array_length(thread.value, '$.messages') > 0",
-    parts: &[Part::own(
+    row_selections: &[RowSelection::own(
         "ItemTable",
         "key IN ('void.chatThreadStorageII', 'void.chatThreadStorageI', 'void.chatThreadStorage')",
     )],
-    owner: None,
+    owner_column: None,
 };
 
 /// The thread with this id. The value of the newest version of Void is preferred.
-pub(super) fn find_thread(database: &Database, id: &str) -> Result<Option<Object>, FormatError> {
+pub(super) fn find_thread(
+    database: &AgentDatabase,
+    id: &str,
+) -> Result<Option<Object>, FormatError> {
     let query = "SELECT value FROM ItemTable WHERE key IN ('void.chatThreadStorageII', \
                  'void.chatThreadStorageI', 'void.chatThreadStorage') ORDER BY length(key) DESC";
     let mut found = None;
-    database.each(query, &[], |row| {
-        let threads: Result<Object, _> = parse(row.bytes("value").unwrap_or_default());
-        let mut threads = threads.map_err(|reason| database.invalid(reason))?;
+    database.for_each_row(query, &[], |row| {
+        let threads: Result<Object, _> = parse_lenient(row.bytes("value").unwrap_or_default());
+        let mut threads = threads.map_err(|reason| database.invalid_database(reason))?;
         if let (None, Some(Value::Object(thread))) = (&found, threads.shift_remove(id)) {
             found = Some(thread);
         }
@@ -46,53 +49,55 @@ pub(super) fn find_thread(database: &Database, id: &str) -> Result<Option<Object
 }
 
 /// Reads one thread.
-pub(super) fn read(
+pub(super) fn read_thread(
     thread: &Object,
     id: &str,
-    bundle: &Bundle,
-    emit: Emit<'_>,
+    bundle: &SessionBundle,
+    emit: ItemSink<'_>,
 ) -> Result<Session, FormatError> {
-    let mut emitter = Telling::new(AGENT, id, emit);
-    emitter.time(fields::time(thread, "createdAt"));
-    emitter.time(fields::time(thread, "lastModified"));
+    let mut emitter = SessionEmitter::new(AGENT, id, emit);
+    emitter.note_time(json_fields::time_field(thread, "createdAt"));
+    emitter.note_time(json_fields::time_field(thread, "lastModified"));
     describe_project(&mut emitter, bundle)?;
-    for (index, message) in fields::list(thread, "messages").iter().enumerate() {
+    for (index, message) in json_fields::list_field(thread, "messages").iter().enumerate() {
         for mut entry in message_entries(message, index) {
             // A tool run is part of an answer, so it has no message id of its own.
-            let is_tool = matches!(entry.kind, Kind::ToolCall | Kind::ToolResult);
+            let is_tool = matches!(entry.kind, EntryKind::ToolCall | EntryKind::ToolResult);
             entry.message_id = (!is_tool).then(|| format!("message {index}"));
-            emitter.entry(entry);
+            emitter.emit_entry(entry);
         }
     }
     Ok(emitter.session)
 }
 
 fn message_entries(message: &Value, index: usize) -> Vec<Entry> {
-    let Some(object) = message.as_object() else { return vec![entries::unknown(message.clone())] };
-    let shown = text(object, "displayContent").filter(|shown| !shown.is_empty());
-    let content = shown.or(text(object, "content")).unwrap_or_default();
-    match text(object, "role") {
-        Some("user") => vec![Entry::new(Role::User, Kind::Text, content)],
+    let Some(object) = message.as_object() else {
+        return vec![entries::unknown_entry(message.clone())];
+    };
+    let shown = text_field(object, "displayContent").filter(|shown| !shown.is_empty());
+    let content = shown.or(text_field(object, "content")).unwrap_or_default();
+    match text_field(object, "role") {
+        Some("user") => vec![Entry::new(Role::User, EntryKind::Text, content)],
         Some("assistant") => {
-            let thought = text(object, "reasoning").filter(|thought| !thought.is_empty());
-            let thought = thought.map(|it| Entry::new(Role::Assistant, Kind::Thinking, it));
-            let answer = Entry::new(Role::Assistant, Kind::Text, content);
+            let thought = text_field(object, "reasoning").filter(|thought| !thought.is_empty());
+            let thought = thought.map(|it| Entry::new(Role::Assistant, EntryKind::Thinking, it));
+            let answer = Entry::new(Role::Assistant, EntryKind::Text, content);
             thought.into_iter().chain([answer]).collect()
         }
         Some("tool") => tool_entries(object, index),
-        _ => vec![entries::unknown(object.clone())],
+        _ => vec![entries::unknown_entry(object.clone())],
     }
 }
 
 /// The entries of a tool call, with its result once it has ended.
 fn tool_entries(tool: &Object, index: usize) -> Vec<Entry> {
-    let id = text(tool, "id").map_or_else(|| format!("call {index}"), str::to_owned);
-    let name = text(tool, "name");
+    let id = text_field(tool, "id").map_or_else(|| format!("call {index}"), str::to_owned);
+    let name = text_field(tool, "name");
     let input = tool.get("rawParams").or(tool.get("params"));
     let mut entries = vec![tool_call(name, Some(&id), input)];
-    let state = text(tool, "type").unwrap_or_default();
+    let state = text_field(tool, "type").unwrap_or_default();
     if !matches!(state, "tool_request" | "running_now") {
-        let content = tool.get("content").map(plain).unwrap_or_default();
+        let content = tool.get("content").map(plain_text).unwrap_or_default();
         let mut result = tool_result(Some(&id), content, state != "success");
         result.tool_name = name.map(str::to_owned);
         entries.push(result);

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::agent::kept;
-use crate::entry::Kind;
+use crate::entry::EntryKind;
 use crate::format;
 use crate::session::Transcript;
 
@@ -42,7 +42,7 @@ fn thread() -> Value {
 fn from_row(kind: &str, data: &[u8]) -> Transcript {
     let folder = tempfile::tempdir().unwrap();
     database(folder.path(), kind, data);
-    format::read(&READER, &READER.find_at(folder.path()).unwrap()[0]).unwrap()
+    format::read_transcript(&READER, &READER.find_at(folder.path()).unwrap()[0]).unwrap()
 }
 
 fn database(folder: &Path, kind: &str, data: &[u8]) -> PathBuf {
@@ -56,7 +56,7 @@ fn database(folder: &Path, kind: &str, data: &[u8]) -> PathBuf {
     file
 }
 
-fn kinds(transcript: &Transcript) -> Vec<(&str, Kind)> {
+fn kinds(transcript: &Transcript) -> Vec<(&str, EntryKind)> {
     transcript.entries.iter().map(|entry| (entry.role.as_str(), entry.kind)).collect()
 }
 
@@ -66,19 +66,19 @@ fn messages_become_entries() {
     assert_eq!(
         kinds(&transcript),
         [
-            ("user", Kind::Text),
-            ("user", Kind::Notice),
-            ("user", Kind::Notice),
-            ("assistant", Kind::Thinking),
-            ("assistant", Kind::ToolCall),
-            ("tool", Kind::ToolResult),
-            ("assistant", Kind::Text),
-            ("system", Kind::Other),
-            ("tool", Kind::ToolResult),
-            ("user", Kind::Notice),
-            ("system", Kind::Compaction),
-            ("assistant", Kind::Text),
-            ("system", Kind::Other),
+            ("user", EntryKind::Text),
+            ("user", EntryKind::Notice),
+            ("user", EntryKind::Notice),
+            ("assistant", EntryKind::Thinking),
+            ("assistant", EntryKind::ToolCall),
+            ("tool", EntryKind::ToolResult),
+            ("assistant", EntryKind::Text),
+            ("system", EntryKind::Other),
+            ("tool", EntryKind::ToolResult),
+            ("user", EntryKind::Notice),
+            ("system", EntryKind::Compaction),
+            ("assistant", EntryKind::Text),
+            ("system", EntryKind::Other),
         ]
     );
     assert_eq!(transcript.entries[5].content, "no");
@@ -112,11 +112,11 @@ fn older_messages_are_read() {
     assert_eq!(
         kinds(&from_row("json", thread.to_string().as_bytes())),
         [
-            ("user", Kind::Text),
-            ("assistant", Kind::Thinking),
-            ("assistant", Kind::ToolCall),
-            ("tool", Kind::ToolResult),
-            ("user", Kind::Notice),
+            ("user", EntryKind::Text),
+            ("assistant", EntryKind::Thinking),
+            ("assistant", EntryKind::ToolCall),
+            ("tool", EntryKind::ToolResult),
+            ("user", EntryKind::Notice),
         ]
     );
 }
@@ -132,7 +132,7 @@ fn a_bad_thread_is_a_problem() {
 fn kept_rows_read_as_the_database_did() {
     let folder = tempfile::tempdir().unwrap();
     let packed = zstd::encode_all(thread().to_string().as_bytes(), 3).unwrap();
-    assert_eq!(kept::check(&READER, &database(folder.path(), "zstd", &packed)), 1);
+    assert_eq!(kept::check_kept_sessions(&READER, &database(folder.path(), "zstd", &packed)), 1);
 }
 
 proptest! {

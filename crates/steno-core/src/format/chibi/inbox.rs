@@ -3,17 +3,17 @@
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::convert::native_mut;
-use super::second::UnixSecond;
-use crate::entry::{Entry, EntryError, Kind, Role, take_string};
-use crate::json::{Object, Style, Value};
+use super::line_conversion::chibi_fields_mut;
+use super::unix_second::UnixSecond;
+use crate::entry::{Entry, EntryError, EntryKind, Role, take_string};
+use crate::json::{JsonStyle, Object, Value};
 
 /// The file's name in a context's folder.
-pub(super) const INBOX: &str = "inbox.jsonl";
+pub(super) const INBOX_FILE: &str = "inbox.jsonl";
 
 /// One line of `inbox.jsonl`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Message {
+pub struct InboxMessage {
     /// A UUID, in all that chibi wrote.
     pub id: String,
     /// Seconds since the Unix epoch.
@@ -26,7 +26,7 @@ pub struct Message {
     pub content: String,
 }
 
-impl Message {
+impl InboxMessage {
     /// Parses a message. All five fields are required.
     pub fn from_object(mut object: Object) -> Result<Self, EntryError> {
         let mut text =
@@ -36,18 +36,18 @@ impl Message {
             from: text("from")?,
             to: text("to")?,
             content: text("content")?,
-            timestamp: UnixSecond::take(&mut object)?,
+            timestamp: UnixSecond::take_from(&mut object)?,
         })
     }
 
     /// Renders the message as chibi does, with a final newline.
-    pub fn print(&self) -> String {
-        Style::COMPACT.print(self) + "\n"
+    pub fn to_line(&self) -> String {
+        JsonStyle::COMPACT.print(self) + "\n"
     }
 }
 
 /// Prepends messages to a prompt. The result is what the model receives and what the user's entry stores.
-pub fn inject(messages: &[Message], prompt: &str) -> String {
+pub fn prepend_messages(messages: &[InboxMessage], prompt: &str) -> String {
     if messages.is_empty() {
         return prompt.to_owned();
     }
@@ -59,13 +59,13 @@ pub fn inject(messages: &[Message], prompt: &str) -> String {
 }
 
 /// Converts an undelivered message to a notice, which keeps the whole line.
-pub(super) fn entry_of(object: Object) -> Result<Entry, EntryError> {
-    let message = Message::from_object(object.clone())?;
-    let mut entry = Entry::new(Role::User, Kind::Notice, message.content);
-    entry.created_at = message.timestamp.moment();
+pub(super) fn entry_from_inbox_line(object: Object) -> Result<Entry, EntryError> {
+    let message = InboxMessage::from_object(object.clone())?;
+    let mut entry = Entry::new(Role::User, EntryKind::Notice, message.content);
+    entry.created_at = message.timestamp.to_timestamp();
     entry.entry_id = Uuid::parse_str(&message.id).unwrap_or_default();
-    let native = native_mut(&mut entry);
-    native.insert("file".to_owned(), INBOX.into());
+    let native = chibi_fields_mut(&mut entry);
+    native.insert("file".to_owned(), INBOX_FILE.into());
     native.insert("line".to_owned(), Value::Object(object));
     Ok(entry)
 }
@@ -76,20 +76,20 @@ mod tests {
 
     #[test]
     fn messages_stand_before_the_prompt() {
-        let message = |from: &str, content: &str| Message {
+        let message = |from: &str, content: &str| InboxMessage {
             id: "i".to_owned(),
             timestamp: 1.into(),
             from: from.to_owned(),
             to: "default".to_owned(),
             content: content.to_owned(),
         };
-        assert_eq!(inject(&[], "Go"), "Go");
+        assert_eq!(prepend_messages(&[], "Go"), "Go");
         assert_eq!(
-            inject(&[message("main", "one"), message("b", "two\nlines")], "Go"),
+            prepend_messages(&[message("main", "one"), message("b", "two\nlines")], "Go"),
             "--- INBOX MESSAGES ---\n[From: main] one\n[From: b] two\nlines\n--- END INBOX ---\n\nGo"
         );
         assert_eq!(
-            message("a", "x").print(),
+            message("a", "x").to_line(),
             "{\"id\":\"i\",\"timestamp\":1,\"from\":\"a\",\"to\":\"default\",\"content\":\"x\"}\n"
         );
     }

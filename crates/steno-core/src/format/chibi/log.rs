@@ -1,12 +1,12 @@
 //! Renders the output of `chibi -g`: the active conversation with the names of the senders.
 
-use super::line::Line;
+use super::context_line::ContextLine;
 
 /// Maximum number of bytes of a tool's arguments on the tool's line.
-const PREVIEW: usize = 60;
+const MAX_PREVIEW_BYTES: usize = 60;
 
 /// Selects the last `count` lines, the first if `count` is negative, all if it is zero.
-pub fn select(lines: &[Line], count: i64) -> &[Line] {
+pub fn select_lines(lines: &[ContextLine], count: i64) -> &[ContextLine] {
     let selected = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX).min(lines.len());
     match count {
         0 => lines,
@@ -17,7 +17,7 @@ pub fn select(lines: &[Line], count: i64) -> &[Line] {
 
 /// The layout of the log, which depends on the release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LogStyle {
+pub enum ChibiLogStyle {
     /// The documented layout, and that of releases up to v0.5.0: name and text on one line.
     #[default]
     Documented,
@@ -26,37 +26,37 @@ pub enum LogStyle {
 }
 
 /// Renders lines. `verbose` shows tools in full, and records that are not messages.
-pub fn render(lines: &[Line], style: LogStyle, verbose: bool) -> String {
-    lines.iter().map(|line| show(line, style, verbose)).collect()
+pub fn render_log(lines: &[ContextLine], style: ChibiLogStyle, verbose: bool) -> String {
+    lines.iter().map(|line| render_log_line(line, style, verbose)).collect()
 }
 
-fn show(line: &Line, style: LogStyle, verbose: bool) -> String {
+fn render_log_line(line: &ContextLine, style: ChibiLogStyle, verbose: bool) -> String {
     let content = &line.content;
-    let is_documented = style == LogStyle::Documented;
+    let is_documented = style == ChibiLogStyle::Documented;
     match (line.entry_type.as_str(), verbose) {
         ("message", _) if is_documented => format!("[{}]: {content}\n\n", line.from.to_uppercase()),
         ("message", _) => format!("[{}]\n{content}\n\n", line.from.to_uppercase()),
         ("tool_call", true) => format!("[TOOL CALL: {}]\n{content}\n\n", line.to),
-        ("tool_call", false) => format!("[TOOL: {}] {}\n", line.to, preview(content)),
+        ("tool_call", false) => format!("[TOOL: {}] {}\n", line.to, preview_arguments(content)),
         ("tool_result", true) => format!("[TOOL RESULT: {}]\n{content}\n\n", line.from),
         ("tool_result", false) => {
             let arrow = if is_documented { "→" } else { "->" };
-            format!("  {arrow} {}\n", size(content.len()))
+            format!("  {arrow} {}\n", format_size(content.len()))
         }
         (other, true) => format!("[{}]: {content}\n\n", other.to_uppercase()),
         (_, false) => String::new(),
     }
 }
 
-fn preview(content: &str) -> String {
-    if content.len() <= PREVIEW {
+fn preview_arguments(content: &str) -> String {
+    if content.len() <= MAX_PREVIEW_BYTES {
         return content.to_owned();
     }
-    let end = (0..=PREVIEW).rev().find(|at| content.is_char_boundary(*at));
+    let end = (0..=MAX_PREVIEW_BYTES).rev().find(|at| content.is_char_boundary(*at));
     format!("{}...", &content[..end.unwrap_or(0)])
 }
 
-fn size(bytes: usize) -> String {
+fn format_size(bytes: usize) -> String {
     if bytes > 1024 { format!("{:.1}kb", bytes as f64 / 1024.0) } else { format!("{bytes}b") }
 }
 
@@ -64,13 +64,13 @@ fn size(bytes: usize) -> String {
 mod tests {
     use super::*;
 
-    fn line(entry_type: &str, content: &str) -> Line {
-        Line {
+    fn line(entry_type: &str, content: &str) -> ContextLine {
+        ContextLine {
             from: "straße".to_owned(),
             to: "ls".to_owned(),
             entry_type: entry_type.to_owned(),
             content: content.to_owned(),
-            ..Line::default()
+            ..ContextLine::default()
         }
     }
 
@@ -80,7 +80,7 @@ mod tests {
         for (count, expected) in [(0, "abc"), (2, "bc"), (-2, "ab"), (9, "abc"), (i64::MIN, "abc")]
         {
             let chosen: String =
-                select(&lines, count).iter().map(|line| line.content.as_str()).collect();
+                select_lines(&lines, count).iter().map(|line| line.content.as_str()).collect();
             assert_eq!(chosen, expected, "{count}");
         }
     }
@@ -89,23 +89,23 @@ mod tests {
     fn tools_are_short_unless_asked_for() {
         let long = format!("{}é and more", "x".repeat(59));
         assert_eq!(
-            render(&[line("tool_call", &long)], LogStyle::Documented, false),
+            render_log(&[line("tool_call", &long)], ChibiLogStyle::Documented, false),
             format!("[TOOL: ls] {}...\n", "x".repeat(59))
         );
         assert_eq!(
-            render(&[line("tool_call", &"x".repeat(60))], LogStyle::Documented, false),
+            render_log(&[line("tool_call", &"x".repeat(60))], ChibiLogStyle::Documented, false),
             format!("[TOOL: ls] {}\n", "x".repeat(60))
         );
         assert_eq!(
-            render(&[line("tool_call", "{}")], LogStyle::Documented, true),
+            render_log(&[line("tool_call", "{}")], ChibiLogStyle::Documented, true),
             "[TOOL CALL: ls]\n{}\n\n"
         );
         assert_eq!(
-            render(&[line("tool_result", &"x".repeat(1024))], LogStyle::Documented, false),
+            render_log(&[line("tool_result", &"x".repeat(1024))], ChibiLogStyle::Documented, false),
             "  → 1024b\n"
         );
         assert_eq!(
-            render(&[line("tool_result", &"x".repeat(1536))], LogStyle::Documented, false),
+            render_log(&[line("tool_result", &"x".repeat(1536))], ChibiLogStyle::Documented, false),
             "  → 1.5kb\n"
         );
     }
@@ -114,7 +114,7 @@ mod tests {
     fn later_releases_put_names_on_a_line_of_their_own() {
         let lines = [line("message", "hi"), line("tool_result", "x"), line("tool_call", "{}")];
         assert_eq!(
-            render(&lines, LogStyle::V0_10_10, false),
+            render_log(&lines, ChibiLogStyle::V0_10_10, false),
             "[STRASSE]\nhi\n\n  -> 1b\n[TOOL: ls] {}\n"
         );
     }
@@ -122,9 +122,9 @@ mod tests {
     #[test]
     fn other_records_appear_only_when_asked_for() {
         let lines = [line("compaction", ""), line("novelty", "x"), line("message", "hi")];
-        assert_eq!(render(&lines, LogStyle::Documented, false), "[STRASSE]: hi\n\n");
+        assert_eq!(render_log(&lines, ChibiLogStyle::Documented, false), "[STRASSE]: hi\n\n");
         assert_eq!(
-            render(&lines, LogStyle::Documented, true),
+            render_log(&lines, ChibiLogStyle::Documented, true),
             "[COMPACTION]: \n\n[NOVELTY]: x\n\n[STRASSE]: hi\n\n"
         );
     }

@@ -2,19 +2,19 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::convert::{identity, native_mut};
+use super::line_conversion::{chibi_fields_mut, unique_line_id};
 use crate::entry::Entry;
 
 /// Marks entries that are only in the log: they are not in the active conversation any more.
-pub(super) const ARCHIVED: &str = "archived";
+pub(super) const ARCHIVED_KEY: &str = "archived";
 
 /// Inserts entries that only the window has after the neighbour that is also in the log.
-pub(super) fn merge(log: Vec<Entry>, window: Vec<Entry>) -> Vec<Entry> {
+pub(super) fn merge_window(log: Vec<Entry>, window: Vec<Entry>) -> Vec<Entry> {
     let numbered = log.iter().enumerate();
     let known: HashMap<_, _> =
-        numbered.filter_map(|(at, entry)| Some((identity(entry)?, at))).collect();
-    let known = |entry: &Entry| known.get(&identity(entry)?).copied();
-    let active: HashSet<_> = window.iter().filter_map(identity).collect();
+        numbered.filter_map(|(at, entry)| Some((unique_line_id(entry)?, at))).collect();
+    let known = |entry: &Entry| known.get(&unique_line_id(entry)?).copied();
+    let active: HashSet<_> = window.iter().filter_map(unique_line_id).collect();
 
     // Sort key: the neighbour's index in the log, then 0 for before it, 1 for itself, 2 for after it.
     let mut position = (window.iter().find_map(known).unwrap_or(log.len()), 0);
@@ -26,8 +26,8 @@ pub(super) fn merge(log: Vec<Entry>, window: Vec<Entry>) -> Vec<Entry> {
         }
     }
     for (at, mut entry) in log.into_iter().enumerate() {
-        if !identity(&entry).is_some_and(|id| active.contains(&id)) {
-            native_mut(&mut entry).insert(ARCHIVED.to_owned(), true.into());
+        if !unique_line_id(&entry).is_some_and(|id| active.contains(&id)) {
+            chibi_fields_mut(&mut entry).insert(ARCHIVED_KEY.to_owned(), true.into());
         }
         placed.push(((at, 1), entry));
     }
@@ -40,11 +40,11 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::entry::{Kind, Role};
+    use crate::entry::{EntryKind, Role};
 
     fn entries(names: &str) -> Vec<Entry> {
         let named = names.chars().map(|name| {
-            let mut entry = Entry::new(Role::User, Kind::Text, name);
+            let mut entry = Entry::new(Role::User, EntryKind::Text, name);
             entry.entry_id = Uuid::from_u128(u128::from(name));
             entry
         });
@@ -52,7 +52,7 @@ mod tests {
     }
 
     fn merged(log: &str, window: &str) -> String {
-        let merged = merge(entries(log), entries(window));
+        let merged = merge_window(entries(log), entries(window));
         merged.iter().map(|entry| entry.content.as_str()).collect()
     }
 
@@ -68,13 +68,13 @@ mod tests {
 
     #[test]
     fn entries_without_an_id_are_never_the_same() {
-        let nameless = || vec![Entry::new(Role::User, Kind::Text, "x")];
-        assert_eq!(merge(nameless(), nameless()).len(), 2);
+        let nameless = || vec![Entry::new(Role::User, EntryKind::Text, "x")];
+        assert_eq!(merge_window(nameless(), nameless()).len(), 2);
     }
 
     #[test]
     fn what_left_the_window_is_marked() {
-        let merged = merge(entries("abc"), entries("cd"));
+        let merged = merge_window(entries("abc"), entries("cd"));
         let marked = |entry: &Entry| entry.extra.get("chibi").is_some();
         assert_eq!(merged.iter().map(marked).collect::<Vec<_>>(), [true, true, false, false]);
     }

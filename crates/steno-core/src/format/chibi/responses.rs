@@ -3,45 +3,46 @@
 
 use std::collections::BTreeSet;
 
-use super::convert::native_mut;
-use super::debug::{self, DebugFile, second};
-use crate::entry::{Entry, Kind, Role};
+use super::debug_file::{self, ChibiDebugFile, line_seconds};
+use super::line_conversion::chibi_fields_mut;
+use crate::entry::{Entry, EntryKind, Role};
 use crate::json::{Object, Value};
 
 /// Maximum delay in seconds between a response and its entry.
-const DELAY: i64 = 2;
+const MAX_DELAY_SECONDS: i64 = 2;
 
 /// Attaches each response to the entry that directly follows it. All other lines become notices at their time.
 ///
 /// Returns the cost that the responses state.
-pub(super) fn add(entries: &mut Vec<Entry>, lines: Vec<Object>) -> Option<f64> {
-    let cost = lines.iter().filter_map(debug::cost).reduce(|sum, cost| sum + cost);
-    let mut unmatched = answers(entries);
+pub(super) fn attach_debug_lines(entries: &mut Vec<Entry>, lines: Vec<Object>) -> Option<f64> {
+    let cost = lines.iter().filter_map(debug_file::response_cost).reduce(|sum, cost| sum + cost);
+    let mut unmatched = index_answers(entries);
     let mut notices = Vec::new();
     for line in lines {
-        let answer = match (DebugFile::of(&line), second(&line)) {
-            (Some(DebugFile::Responses), Some(at)) => {
-                let near = (at, 0)..=(at.saturating_add(DELAY), usize::MAX);
+        let answer = match (ChibiDebugFile::detect(&line), line_seconds(&line)) {
+            (Some(ChibiDebugFile::Responses), Some(at)) => {
+                let near = (at, 0)..=(at.saturating_add(MAX_DELAY_SECONDS), usize::MAX);
                 unmatched.range(near).next().copied()
             }
             _ => None,
         };
         if let Some((second, at)) = answer {
             unmatched.remove(&(second, at));
-            debug::attach(&mut entries[at], &line);
-            native_mut(&mut entries[at]).insert("response".to_owned(), Value::Object(line));
-        } else if let Ok(notice) = debug::entry_of(line) {
+            debug_file::attach_response(&mut entries[at], &line);
+            chibi_fields_mut(&mut entries[at]).insert("response".to_owned(), Value::Object(line));
+        } else if let Ok(notice) = debug_file::entry_from_debug_line(line) {
             notices.push(notice);
         }
     }
-    insert(entries, notices);
+    insert_notices(entries, notices);
     cost
 }
 
 /// The model's entries, by second and index.
-fn answers(entries: &[Entry]) -> BTreeSet<(i64, usize)> {
+fn index_answers(entries: &[Entry]) -> BTreeSet<(i64, usize)> {
     let answers = entries.iter().enumerate().filter(|(_, entry)| {
-        let is_output = matches!(entry.kind, Kind::Text | Kind::Thinking | Kind::ToolCall);
+        let is_output =
+            matches!(entry.kind, EntryKind::Text | EntryKind::Thinking | EntryKind::ToolCall);
         let open = entry.usage.is_none() && entry.model.is_none() && entry.message_id.is_none();
         entry.role == Role::Assistant && is_output && open
     });
@@ -50,7 +51,7 @@ fn answers(entries: &[Entry]) -> BTreeSet<(i64, usize)> {
 }
 
 /// Inserts each notice before the first later entry.
-fn insert(entries: &mut Vec<Entry>, notices: Vec<Entry>) {
+fn insert_notices(entries: &mut Vec<Entry>, notices: Vec<Entry>) {
     let mut latest = i64::MIN;
     let seconds: Vec<_> = entries
         .iter()
@@ -78,7 +79,7 @@ mod tests {
     use crate::timestamp::Timestamp;
 
     fn said(role: Role, second: i64) -> Entry {
-        let mut entry = Entry::new(role, Kind::Text, second.to_string());
+        let mut entry = Entry::new(role, EntryKind::Text, second.to_string());
         entry.created_at = Timestamp::from_unix(second);
         entry
     }
@@ -100,11 +101,11 @@ mod tests {
         let request =
             json!({"timestamp": 10, "request": {"model": "q"}}).as_object().unwrap().clone();
         let lines = vec![request, response(12, "a"), response(11, "b"), response(15, "late")];
-        assert_eq!(add(&mut entries, lines), Some(0.75));
+        assert_eq!(attach_debug_lines(&mut entries, lines), Some(0.75));
         let models: Vec<_> = entries.iter().map(|entry| entry.model.as_deref()).collect();
         assert_eq!(models, [None, Some("q"), Some("a"), Some("b"), Some("late"), None]);
         let kinds: Vec<_> = entries.iter().map(|entry| entry.kind).collect();
-        assert_eq!((kinds[1], kinds[4]), (Kind::Notice, Kind::Notice));
+        assert_eq!((kinds[1], kinds[4]), (EntryKind::Notice, EntryKind::Notice));
         assert!(entries[4].usage.is_some());
     }
 }

@@ -5,30 +5,30 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::*;
-use crate::entry::{Kind, Role};
+use crate::entry::{EntryKind, Role};
 use crate::session::Transcript;
-use steno_vault::{Bundle, Source};
+use steno_vault::{SessionBundle, SessionFile};
 
 fn line(id: u32, second: i64, content: &str) -> String {
-    let line = Line {
+    let line = ContextLine {
         id: format!("00000000-0000-4000-8000-{id:012}"),
         timestamp: second.into(),
         from: "alice".to_owned(),
         to: "work".to_owned(),
         content: content.to_owned(),
         entry_type: "message".to_owned(),
-        ..Line::default()
+        ..ContextLine::default()
     };
-    line.print()
+    line.to_line()
 }
 
 fn context(files: &[(&str, String)]) -> Transcript {
     let root = PathBuf::from("/home/x/.chibi/contexts/work");
-    let sources = files
-        .iter()
-        .map(|(name, text)| Source::in_memory(*name, root.join(name), text.clone().into_bytes()));
+    let sources = files.iter().map(|(name, text)| {
+        SessionFile::in_memory(*name, root.join(name), text.clone().into_bytes())
+    });
     let sources = sources.collect();
-    read(&Bundle::new(root, sources)).unwrap()
+    read_context(&SessionBundle::new(root, sources)).unwrap()
 }
 
 fn texts(transcript: &Transcript) -> Vec<&str> {
@@ -82,8 +82,8 @@ fn bad_lines_are_reported_and_the_rest_is_read() {
         format!("{}\n\n[1]\n{deep}\n{{\"id\":\"a\"}}\n\u{0}\n{}", "{torn", line(1, 10, "good"));
     let mut bytes = text.into_bytes();
     bytes.extend(b"{\"id\":\"\xff\"}\n");
-    let source = Source::in_memory("context.jsonl", "/c/context.jsonl", bytes);
-    let read = read(&Bundle::new("/c", vec![source])).unwrap();
+    let source = SessionFile::in_memory("context.jsonl", "/c/context.jsonl", bytes);
+    let read = read_context(&SessionBundle::new("/c", vec![source])).unwrap();
     assert_eq!(texts(&read), ["good"]);
     let lines: Vec<_> = read.problems.iter().map(|problem| problem.line).collect();
     assert_eq!(lines, [1, 3, 4, 5, 6, 8].map(Some));
@@ -94,7 +94,7 @@ fn bad_lines_are_reported_and_the_rest_is_read() {
 fn ids_are_unique_even_where_chibi_repeated_them() {
     let read = context(&[("context.jsonl", line(1, 10, "a") + &line(1, 11, "b"))]);
     assert_ne!(read.entries[0].entry_id, read.entries[1].entry_id);
-    assert_eq!(line_of(&read.entries[1], "work", 0).print(), line(1, 11, "b"));
+    assert_eq!(line_from_entry(&read.entries[1], "work", 0).to_line(), line(1, 11, "b"));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn the_debug_files_tell_models_tokens_and_cost() {
     assert_eq!(texts(&read), ["ask", "answer", "psst"]);
     assert_eq!((read.session.totals.usage.output, read.session.totals.cost), (4, Some(0.5)));
     assert_eq!(read.session.models, ["m"]);
-    assert_eq!(read.entries[2].kind, Kind::Notice);
+    assert_eq!(read.entries[2].kind, EntryKind::Notice);
     assert_eq!(read.problems.len(), 1);
 }
 
@@ -124,19 +124,19 @@ fn single_records_are_recognised() {
     let request = object(json!({"timestamp": 1, "request": {"model": "m"}}));
     let response = object(json!({"timestamp": 1, "response": {"usage": {"completion_tokens": 2}}}));
     for (object, kind) in [
-        (entry, Kind::Text),
-        (inbox, Kind::Notice),
-        (request, Kind::Notice),
-        (response, Kind::Notice),
+        (entry, EntryKind::Text),
+        (inbox, EntryKind::Notice),
+        (request, EntryKind::Notice),
+        (response, EntryKind::Notice),
     ] {
-        assert!(recognises(&object), "{object:?}");
-        assert_eq!(entries(object).unwrap()[0].kind, kind);
+        assert!(is_chibi_record(&object), "{object:?}");
+        assert_eq!(decode_record(object).unwrap()[0].kind, kind);
     }
     for other in
         [json!({"role": "user", "content": "x"}), json!({"timestamp": 1, "request": 5}), json!({})]
     {
-        assert!(!recognises(&object(other.clone())), "{other}");
-        assert!(entries(object(other)).is_err());
+        assert!(!is_chibi_record(&object(other.clone())), "{other}");
+        assert!(decode_record(object(other)).is_err());
     }
 }
 
@@ -157,7 +157,10 @@ fn contexts_are_found_by_their_content() {
     put("loose.jsonl", &line(1, 10, "x"));
     let names = |path: &std::path::Path| -> Vec<_> {
         let found = READER.find_at(path).unwrap();
-        found.iter().map(|bundle| read(bundle).unwrap().session.native_id.unwrap()).collect()
+        found
+            .iter()
+            .map(|bundle| read_context(bundle).unwrap().session.native_id.unwrap())
+            .collect()
     };
     assert_eq!(names(dir.path()), ["a", "b", "c"]);
     assert_eq!(names(&dir.path().join("contexts/a/context.jsonl")), ["a"]);
@@ -170,7 +173,7 @@ fn contexts_are_found_by_their_content() {
 fn half_of_a_surrogate_pair_costs_one_character_and_stays_on_disk() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("default");
-    let context = Context::open(
+    let context = ChibiContext::open(
         &folder,
         crate::timestamp::Clock::fixed("2026-01-05T09:15:32Z".parse().unwrap()),
     )
@@ -180,8 +183,8 @@ fn half_of_a_surrogate_pair_costs_one_character_and_stays_on_disk() {
         "\n"
     );
     std::fs::write(folder.join("context.jsonl"), line).unwrap();
-    let (lines, problems) = context.lines().unwrap();
+    let (lines, problems) = context.read_lines().unwrap();
     assert_eq!((lines[0].content.as_str(), problems.len()), ("x\u{fffd} y", 0));
-    assert_eq!(context.archive().unwrap(), 1);
+    assert_eq!(context.archive_all().unwrap(), 1);
     assert_eq!(std::fs::read_to_string(folder.join("transcript_archive.jsonl")).unwrap(), line);
 }

@@ -12,55 +12,56 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use tar::{EntryType, Header};
 
-use super::error::StoreError;
+use super::error::RunStoreError;
 use super::folder;
 use super::run_id::RunId;
-use super::store::Store;
+use super::store::RunStore;
 use crate::durable::{self, FileError, OnPath};
 
 /// Folder of the archives in the store.
-pub(super) const ARCHIVE: &str = "archive";
+pub(super) const ARCHIVE_FOLDER: &str = "archive";
 
-impl Store {
+impl RunStore {
     /// Packs a run into an archive, removes its folder, and returns the archive's path.
-    pub fn archive(&self, id: &RunId) -> Result<PathBuf, StoreError> {
-        let path = self.archive_run(id)?;
+    pub fn archive_run(&self, id: &RunId) -> Result<PathBuf, RunStoreError> {
+        let path = self.archive_without_index(id)?;
         self.update_index();
         Ok(path)
     }
 
     /// Like [`Store::archive`], but does not update the index.
-    pub(super) fn archive_run(&self, id: &RunId) -> Result<PathBuf, StoreError> {
-        let folder = self.folder(id);
-        if folder::bundle(&folder).sources.is_empty() {
-            return Err(StoreError::NotFound(id.clone()));
+    pub(super) fn archive_without_index(&self, id: &RunId) -> Result<PathBuf, RunStoreError> {
+        let folder = self.run_folder(id);
+        if folder::run_bundle(&folder).files.is_empty() {
+            return Err(RunStoreError::NotFound(id.clone()));
         }
         self.refuse_recording(id)?;
         let path = self.archive_path(id);
-        durable::create_private_dir(durable::parent(&path))?;
-        let items = walk(&folder, id)?;
-        durable::replace_atomic(&path, |file| pack(&items, file))?;
-        durable::sync_dir(&self.base.join(ARCHIVE))?;
+        durable::create_private_dir(durable::parent_folder(&path))?;
+        let items = collect_archive_items(&folder, id)?;
+        durable::replace_atomic(&path, |file| pack_archive(&items, file))?;
+        durable::sync_dir(&self.base.join(ARCHIVE_FOLDER))?;
         durable::sync_dir(&self.base)?;
         fs::remove_dir_all(&folder).on("remove", &folder)?;
-        durable::sync_dir(&self.runs())?;
+        durable::sync_dir(&self.runs_folder())?;
         Ok(path)
     }
 
     /// Unpacks the archive of a run, keeps the archive, and returns the run's folder.
-    pub fn restore(&self, id: &RunId) -> Result<PathBuf, StoreError> {
-        let folder = self.folder(id);
+    pub fn restore_run(&self, id: &RunId) -> Result<PathBuf, RunStoreError> {
+        let folder = self.run_folder(id);
         if fs::symlink_metadata(&folder).is_ok() {
-            return Err(StoreError::AlreadyExists(id.clone()));
+            return Err(RunStoreError::AlreadyExists(id.clone()));
         }
-        let path = find(&self.base, id).ok_or_else(|| StoreError::ArchiveNotFound(id.clone()))?;
-        let runs = self.runs();
+        let path = find_archive(&self.base, id)
+            .ok_or_else(|| RunStoreError::ArchiveNotFound(id.clone()))?;
+        let runs = self.runs_folder();
         durable::create_private_dir(&runs)?;
         let temp = tempfile::Builder::new()
             .prefix(".steno-")
             .tempdir_in(&runs)
             .on("create folder", &runs)?;
-        unpack(&path, id, temp.path())?;
+        unpack_archive(&path, id, temp.path())?;
         fs::rename(temp.path(), &folder).on("create folder", &folder)?;
         // The folder has its final name, so there is nothing to clean up.
         let _ = temp.keep();
@@ -70,8 +71,8 @@ impl Store {
     }
 
     /// Lists the archived runs by name.
-    pub fn archives(&self) -> Result<Vec<RunId>, StoreError> {
-        let paths = all(&self.base)?;
+    pub fn list_archives(&self) -> Result<Vec<RunId>, RunStoreError> {
+        let paths = list_archive_files(&self.base)?;
         let names =
             paths.iter().filter_map(|path| path.file_name()?.to_str()?.strip_suffix(".tar.gz"));
         let mut ids: Vec<RunId> = names.filter_map(|name| name.parse().ok()).collect();
@@ -80,8 +81,9 @@ impl Store {
     }
 
     /// Removes the archive of a run, but not the run itself.
-    pub fn delete_archive(&self, id: &RunId) -> Result<(), StoreError> {
-        let path = find(&self.base, id).ok_or_else(|| StoreError::ArchiveNotFound(id.clone()))?;
+    pub fn delete_archive(&self, id: &RunId) -> Result<(), RunStoreError> {
+        let path = find_archive(&self.base, id)
+            .ok_or_else(|| RunStoreError::ArchiveNotFound(id.clone()))?;
         durable::remove_file(&path)?;
         Ok(())
     }
@@ -93,24 +95,24 @@ impl Store {
         } else {
             self.clock.now().wall().strftime("%Y-%m").to_string()
         };
-        let archives = self.base.join(ARCHIVE);
-        archives.join(month).join(file_name(id))
+        let archives = self.base.join(ARCHIVE_FOLDER);
+        archives.join(month).join(archive_file_name(id))
     }
 }
 
 /// Finds the archive of a run in any of the archive folders.
-pub(super) fn find(base: &Path, id: &RunId) -> Option<PathBuf> {
-    let months = children(&base.join(ARCHIVE)).unwrap_or_default();
-    let mut paths = months.into_iter().map(|month| month.join(file_name(id)));
+pub(super) fn find_archive(base: &Path, id: &RunId) -> Option<PathBuf> {
+    let months = list_children(&base.join(ARCHIVE_FOLDER)).unwrap_or_default();
+    let mut paths = months.into_iter().map(|month| month.join(archive_file_name(id)));
     paths.find(|path| folder::is_plain_file(path))
 }
 
 /// Lists all archive files.
-pub(super) fn all(base: &Path) -> Result<Vec<PathBuf>, FileError> {
+pub(super) fn list_archive_files(base: &Path) -> Result<Vec<PathBuf>, FileError> {
     let mut found = Vec::new();
-    for month in children(&base.join(ARCHIVE))? {
+    for month in list_children(&base.join(ARCHIVE_FOLDER))? {
         if month.is_dir() {
-            let files = children(&month)?;
+            let files = list_children(&month)?;
             let named = |path: &PathBuf| path.to_string_lossy().ends_with(".tar.gz");
             found.extend(files.into_iter().filter(named));
         }
@@ -118,12 +120,12 @@ pub(super) fn all(base: &Path) -> Result<Vec<PathBuf>, FileError> {
     Ok(found)
 }
 
-fn file_name(id: &RunId) -> String {
+fn archive_file_name(id: &RunId) -> String {
     format!("{id}.tar.gz")
 }
 
 /// Lists a folder, sorted; empty if it does not exist.
-fn children(dir: &Path) -> Result<Vec<PathBuf>, FileError> {
+fn list_children(dir: &Path) -> Result<Vec<PathBuf>, FileError> {
     match fs::read_dir(dir).on("read folder", dir) {
         Ok(entries) => {
             let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
@@ -136,37 +138,37 @@ fn children(dir: &Path) -> Result<Vec<PathBuf>, FileError> {
 }
 
 /// A file or folder that goes into an archive.
-struct Item {
+struct ArchiveItem {
     name: String,
     path: PathBuf,
     metadata: fs::Metadata,
 }
 
 /// Lists everything in a run folder sorted by name, the folder itself first.
-fn walk(folder: &Path, id: &RunId) -> Result<Vec<Item>, StoreError> {
+fn collect_archive_items(folder: &Path, id: &RunId) -> Result<Vec<ArchiveItem>, RunStoreError> {
     let mut items = Vec::new();
     let mut waiting = vec![(id.to_string(), folder.to_owned())];
     while let Some((name, path)) = waiting.pop() {
         let metadata = fs::symlink_metadata(&path).on("open", &path)?;
         if metadata.is_dir() {
-            let inside = children(&path)?.into_iter().rev().map(|path| {
+            let inside = list_children(&path)?.into_iter().rev().map(|path| {
                 let file = path.file_name().unwrap_or_default().to_string_lossy();
                 (format!("{name}/{file}"), path.clone())
             });
             waiting.extend(inside);
         } else if !metadata.is_file() {
-            return Err(StoreError::Unsafe {
+            return Err(RunStoreError::Unsafe {
                 what: "neither file nor folder",
                 path: folder.to_owned(),
                 name,
             });
         }
-        items.push(Item { name, path, metadata });
+        items.push(ArchiveItem { name, path, metadata });
     }
     Ok(items)
 }
 
-fn pack(items: &[Item], file: &mut File) -> io::Result<()> {
+fn pack_archive(items: &[ArchiveItem], file: &mut File) -> io::Result<()> {
     let gzip = GzEncoder::new(BufWriter::new(file), Compression::default());
     let mut tar = tar::Builder::new(gzip);
     for item in items {
@@ -183,20 +185,21 @@ fn pack(items: &[Item], file: &mut File) -> io::Result<()> {
     tar.into_inner()?.finish()?.flush()
 }
 
-fn unpack(path: &Path, id: &RunId, target: &Path) -> Result<(), StoreError> {
+fn unpack_archive(path: &Path, id: &RunId, target: &Path) -> Result<(), RunStoreError> {
     let file = File::open(path).on("open", path)?;
     let mut tar = tar::Archive::new(GzDecoder::new(BufReader::new(file)));
     for entry in tar.entries().on("read", path)? {
         let mut entry = entry.on("read", path)?;
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         let unsafe_entry =
-            |what| StoreError::Unsafe { what, path: path.to_owned(), name: name.clone() };
-        let inside = inside(&name, id).ok_or_else(|| unsafe_entry("a path outside of the run"))?;
+            |what| RunStoreError::Unsafe { what, path: path.to_owned(), name: name.clone() };
+        let inside =
+            path_inside_run(&name, id).ok_or_else(|| unsafe_entry("a path outside of the run"))?;
         let output = target.join(inside);
         match entry.header().entry_type() {
             EntryType::Directory => durable::create_private_dir(&output)?,
             EntryType::Regular | EntryType::Continuous => {
-                durable::create_private_dir(durable::parent(&output))?;
+                durable::create_private_dir(durable::parent_folder(&output))?;
                 let fill = |out: &mut File| io::copy(&mut entry, out).map(|_| ());
                 durable::replace_atomic(&output, fill)?;
             }
@@ -207,7 +210,7 @@ fn unpack(path: &Path, id: &RunId, target: &Path) -> Result<(), StoreError> {
 }
 
 /// The path inside the run's folder; `None` if it would be outside.
-fn inside(name: &str, id: &RunId) -> Option<PathBuf> {
+fn path_inside_run(name: &str, id: &RunId) -> Option<PathBuf> {
     let mut parts = Path::new(name).components();
     if parts.next() != Some(Component::Normal(id.as_str().as_ref())) {
         return None;
@@ -224,10 +227,10 @@ mod tests {
     #[test]
     fn names_stay_inside_their_run() {
         let id: RunId = "run".parse().unwrap();
-        assert_eq!(inside("run/a/b.txt", &id), Some(PathBuf::from("a/b.txt")));
-        assert_eq!(inside("run", &id), Some(PathBuf::new()));
+        assert_eq!(path_inside_run("run/a/b.txt", &id), Some(PathBuf::from("a/b.txt")));
+        assert_eq!(path_inside_run("run", &id), Some(PathBuf::new()));
         for bad in ["run-evil/x", "../run/x", "run/../../x", "/run/x", "x", "", "run/..\\x"] {
-            assert_eq!(inside(bad, &id), None, "{bad}");
+            assert_eq!(path_inside_run(bad, &id), None, "{bad}");
         }
     }
 }

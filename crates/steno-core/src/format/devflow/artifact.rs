@@ -7,21 +7,21 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
 
-use super::error::StoreError;
+use super::error::RunStoreError;
 use super::folder;
 use super::run_id::RunId;
-use super::store::Store;
+use super::store::RunStore;
 use crate::durable::{self, FileError, OnPath};
 use crate::timestamp::Timestamp;
 
 /// Folder of the artifacts in a run's folder.
-const ARTIFACTS: &str = "artifacts";
+const ARTIFACTS_FOLDER: &str = "artifacts";
 /// Folder of generated files among the artifacts.
-const FILES: &str = "files";
+const FILES_FOLDER: &str = "files";
 /// Suffix of a compressed artifact.
-const GZ: &str = ".gz";
+const GZIP_SUFFIX: &str = ".gz";
 /// Size in bytes from which artifacts are compressed.
-const COMPRESS_FROM: usize = 10 * 1024;
+const MIN_COMPRESSED_BYTES: usize = 10 * 1024;
 
 /// Name, size and type of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -54,15 +54,15 @@ pub fn artifact_type(name: &str) -> (&'static str, bool) {
     }
 }
 
-impl Store {
+impl RunStore {
     /// Saves an artifact of a run, compressed if that is worthwhile.
-    pub fn save_artifact(&self, id: &RunId, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+    pub fn save_artifact(&self, id: &RunId, name: &str, bytes: &[u8]) -> Result<(), RunStoreError> {
         let path = self.artifact_path(id, name)?;
-        durable::create_private_dir(durable::parent(&path))?;
+        durable::create_private_dir(durable::parent_folder(&path))?;
         let packed = compressed_path(&path);
-        let is_generated = Path::new(name).starts_with(FILES);
-        if artifact_type(name).1 && bytes.len() >= COMPRESS_FROM && !is_generated {
-            durable::replace_atomic(&packed, |file| folder::compress(bytes, file))?;
+        let is_generated = Path::new(name).starts_with(FILES_FOLDER);
+        if artifact_type(name).1 && bytes.len() >= MIN_COMPRESSED_BYTES && !is_generated {
+            durable::replace_atomic(&packed, |file| folder::write_gzip(bytes, file))?;
             durable::remove_file(&path)?;
         } else {
             durable::write_atomic(&path, bytes)?;
@@ -72,19 +72,19 @@ impl Store {
     }
 
     /// Saves a generated file of a run; it becomes the artifact `files/NAME`.
-    pub fn save_file(&self, id: &RunId, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        self.save_artifact(id, &format!("{FILES}/{name}"), bytes)
+    pub fn save_file(&self, id: &RunId, name: &str, bytes: &[u8]) -> Result<(), RunStoreError> {
+        self.save_artifact(id, &format!("{FILES_FOLDER}/{name}"), bytes)
     }
 
     /// Loads an artifact of a run, decompressed.
-    pub fn load_artifact(&self, id: &RunId, name: &str) -> Result<Vec<u8>, StoreError> {
+    pub fn load_artifact(&self, id: &RunId, name: &str) -> Result<Vec<u8>, RunStoreError> {
         let path = self.artifact_path(id, name)?;
         let packed = compressed_path(&path);
         let has_packed = folder::is_plain_file(&packed) && artifact_type(name).1;
         if has_packed {
             let bytes = fs::read(&packed).on("read", &packed)?;
-            let corrupt = |problem| StoreError::CorruptArtifact { id: id.clone(), problem };
-            match folder::plain_bytes(&packed, bytes) {
+            let corrupt = |problem| RunStoreError::CorruptArtifact { id: id.clone(), problem };
+            match folder::decompress_bytes(&packed, bytes) {
                 Ok(bytes) => return Ok(bytes),
                 // Another program may have been interrupted before it removed the uncompressed file.
                 Err(_) if folder::is_plain_file(&path) => {}
@@ -92,21 +92,21 @@ impl Store {
             }
         }
         if !folder::is_plain_file(&path) {
-            return Err(self.no_artifact(id, name));
+            return Err(self.artifact_not_found(id, name));
         }
         Ok(fs::read(&path).on("read", &path)?)
     }
 
     /// Describes one artifact.
-    pub fn artifact_info(&self, id: &RunId, name: &str) -> Result<ArtifactInfo, StoreError> {
-        let artifacts = self.artifacts(id)?;
+    pub fn artifact_info(&self, id: &RunId, name: &str) -> Result<ArtifactInfo, RunStoreError> {
+        let artifacts = self.list_artifacts(id)?;
         let found = artifacts.into_iter().find(|artifact| artifact.name == name);
-        found.ok_or_else(|| self.no_artifact(id, name))
+        found.ok_or_else(|| self.artifact_not_found(id, name))
     }
 
     /// Lists all artifacts of a run by name, generated files included.
-    pub fn artifacts(&self, id: &RunId) -> Result<Vec<ArtifactInfo>, StoreError> {
-        let base = self.folder(id).join(ARTIFACTS);
+    pub fn list_artifacts(&self, id: &RunId) -> Result<Vec<ArtifactInfo>, RunStoreError> {
+        let base = self.run_folder(id).join(ARTIFACTS_FOLDER);
         let mut found = Vec::new();
         let mut folders = vec![base.clone()];
         while let Some(folder) = folders.pop() {
@@ -119,7 +119,7 @@ impl Store {
                 if kind.is_dir() {
                     folders.push(item.path());
                 } else if kind.is_file() {
-                    found.extend(describe(&base, &item.path())?);
+                    found.extend(describe_artifact(&base, &item.path())?);
                 }
             }
         }
@@ -130,13 +130,13 @@ impl Store {
     }
 
     /// Removes an artifact, compressed or not.
-    pub fn delete_artifact(&self, id: &RunId, name: &str) -> Result<(), StoreError> {
+    pub fn delete_artifact(&self, id: &RunId, name: &str) -> Result<(), RunStoreError> {
         let path = self.artifact_path(id, name)?;
         let packed = Some(compressed_path(&path)).filter(|_| artifact_type(name).1);
         let there: Vec<PathBuf> =
             packed.into_iter().chain([path]).filter(|path| folder::is_plain_file(path)).collect();
         if there.is_empty() {
-            return Err(self.no_artifact(id, name));
+            return Err(self.artifact_not_found(id, name));
         }
         for path in there {
             durable::remove_file(&path)?;
@@ -145,18 +145,18 @@ impl Store {
     }
 
     /// The path of an uncompressed artifact.
-    fn artifact_path(&self, id: &RunId, name: &str) -> Result<PathBuf, StoreError> {
+    fn artifact_path(&self, id: &RunId, name: &str) -> Result<PathBuf, RunStoreError> {
         let relative = Path::new(name);
         let is_plain = |part: Component| matches!(part, Component::Normal(_));
-        let unsafe_name = || StoreError::Unsafe {
+        let unsafe_name = || RunStoreError::Unsafe {
             what: "invalid artifact name",
-            path: self.folder(id),
+            path: self.run_folder(id),
             name: name.to_owned(),
         };
         if name.is_empty() || name.ends_with('/') || !relative.components().all(is_plain) {
             return Err(unsafe_name());
         }
-        let mut path = self.folder(id).join(ARTIFACTS);
+        let mut path = self.run_folder(id).join(ARTIFACTS_FOLDER);
         for part in relative.components() {
             // A symlink on the way would lead outside of the run.
             if fs::symlink_metadata(&path).is_ok_and(|it| it.is_symlink()) {
@@ -167,13 +167,13 @@ impl Store {
         Ok(path)
     }
 
-    fn no_artifact(&self, id: &RunId, name: &str) -> StoreError {
-        StoreError::ArtifactNotFound { id: id.clone(), name: name.to_owned() }
+    fn artifact_not_found(&self, id: &RunId, name: &str) -> RunStoreError {
+        RunStoreError::ArtifactNotFound { id: id.clone(), name: name.to_owned() }
     }
 }
 
 /// Describes the file of an artifact below `base`; `None` if its path is not UTF-8.
-fn describe(base: &Path, path: &Path) -> Result<Option<ArtifactInfo>, FileError> {
+fn describe_artifact(base: &Path, path: &Path) -> Result<Option<ArtifactInfo>, FileError> {
     let Some(stored) = path.strip_prefix(base).ok().and_then(Path::to_str) else {
         return Ok(None);
     };
@@ -182,8 +182,8 @@ fn describe(base: &Path, path: &Path) -> Result<Option<ArtifactInfo>, FileError>
     let modified = metadata.modified().on("open", path)?;
     let created_at = jiff::Timestamp::try_from(modified).ok();
     // A name that ends in `.gz` and is not worth compressing was saved under that name.
-    let unpacked = stored.strip_suffix(GZ).filter(|name| artifact_type(name).1);
-    let unpacked = unpacked.filter(|name| !Path::new(name).starts_with(FILES));
+    let unpacked = stored.strip_suffix(GZIP_SUFFIX).filter(|name| artifact_type(name).1);
+    let unpacked = unpacked.filter(|name| !Path::new(name).starts_with(FILES_FOLDER));
     let name = unpacked.unwrap_or(&stored).to_owned();
     Ok(Some(ArtifactInfo {
         size: metadata.len(),
@@ -196,6 +196,6 @@ fn describe(base: &Path, path: &Path) -> Result<Option<ArtifactInfo>, FileError>
 
 fn compressed_path(path: &Path) -> PathBuf {
     let mut packed = path.as_os_str().to_owned();
-    packed.push(GZ);
+    packed.push(GZIP_SUFFIX);
     packed.into()
 }

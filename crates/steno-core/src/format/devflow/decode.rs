@@ -9,82 +9,82 @@ use std::path::Path;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::fields::Fields;
-use super::run::{Run, RunMeta, ToolCall, Turn};
-use crate::agent::repair;
+use super::fields::LenientFields;
+use super::run::{DevflowRun, RunMetadata, RunTurn, TurnToolCall};
+use crate::agent::json_repair;
 use crate::entry::EntryError;
 use crate::json::{Object, Value};
-use crate::problem::{Problem, json_reason};
+use crate::problem::{Problem, json_error_reason};
 
 /// A run, and the records that could not be parsed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Decoded {
+pub struct DecodedRun {
     /// The run.
-    pub run: Run,
+    pub run: DevflowRun,
     /// Records that could not be parsed.
     pub problems: Vec<Problem>,
 }
 
 /// Parses a `transcript.json`; an error if the bytes have no run at all.
-pub fn transcript(path: &Path, bytes: &[u8]) -> Result<Decoded, Problem> {
+pub fn read_transcript(path: &Path, bytes: &[u8]) -> Result<DecodedRun, Problem> {
     let mut problems = Vec::new();
-    let text = text(path, bytes, &mut problems);
-    let mut draft = Draft::default();
+    let text = decode_text(path, bytes, &mut problems);
+    let mut draft = RawRun::default();
     let mut reader = serde_json::Deserializer::from_str(&text);
-    let end = DraftSeed(&mut draft).deserialize(&mut reader).and_then(|()| reader.end());
+    let end = RawRunSeed(&mut draft).deserialize(&mut reader).and_then(|()| reader.end());
     if let Err(error) = end {
-        let problem = Problem::at(path, error.line() as u64, json_reason(&error));
+        let problem = Problem::at_line(path, error.line() as u64, json_error_reason(&error));
         if draft.turns.is_empty() && draft.metadata.is_none() {
             return Err(problem);
         }
         problems.push(problem);
     }
     if !draft.is_run() {
-        return Err(Problem::of(path, "not a devflow transcript"));
+        return Err(Problem::for_file(path, "not a devflow transcript"));
     }
-    let location = Place { path, text: &text };
+    let location = RawValueLocation { path, text: &text };
     let run = draft.into_run(&location, &mut problems);
-    Ok(Decoded { run, problems })
+    Ok(DecodedRun { run, problems })
 }
 
 /// Whether the bytes are a `transcript.json`, complete or truncated.
-pub(super) fn is_transcript(bytes: &[u8]) -> bool {
+pub(super) fn is_transcript_json(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
-    let mut draft = Draft::default();
+    let mut draft = RawRun::default();
     let mut reader = serde_json::Deserializer::from_str(&text);
     // A parse error does not matter here, only the fields before it.
-    let _ = DraftSeed(&mut draft).deserialize(&mut reader);
+    let _ = RawRunSeed(&mut draft).deserialize(&mut reader);
     draft.is_run() && (draft.seen_turns || draft.metadata.is_some())
 }
 
 /// Parses a `metadata.json`.
-pub fn metadata(path: &Path, bytes: &[u8]) -> Result<(RunMeta, Vec<Problem>), Problem> {
+pub fn read_metadata(path: &Path, bytes: &[u8]) -> Result<(RunMetadata, Vec<Problem>), Problem> {
     let mut problems = Vec::new();
-    let text = text(path, bytes, &mut problems);
+    let text = decode_text(path, bytes, &mut problems);
     let object: Object = serde_json::from_str(&text)
-        .map_err(|error| Problem::at(path, error.line() as u64, json_reason(&error)))?;
-    let mut fields = Fields::new(object);
-    let meta = RunMeta::take(&mut fields);
+        .map_err(|error| Problem::at_line(path, error.line() as u64, json_error_reason(&error)))?;
+    let mut fields = LenientFields::new(object);
+    let meta = RunMetadata::from_fields(&mut fields);
     if meta.flow_id.is_empty() && meta.run_id.is_empty() {
-        return Err(Problem::of(path, "not a devflow run's metadata"));
+        return Err(Problem::for_file(path, "not a devflow run's metadata"));
     }
-    problems.extend(fields.wrong.iter().map(|reason| Problem::of(path, reason)));
+    problems.extend(fields.errors.iter().map(|reason| Problem::for_file(path, reason)));
     Ok((meta, problems))
 }
 
 /// Decodes UTF-8. Invalid bytes and unpaired surrogates become U+FFFD.
-fn text(path: &Path, bytes: &[u8], problems: &mut Vec<Problem>) -> String {
+fn decode_text(path: &Path, bytes: &[u8], problems: &mut Vec<Problem>) -> String {
     if std::str::from_utf8(bytes).is_err() {
-        problems.push(Problem::of(path, "not UTF-8: bad bytes read as U+FFFD"));
+        problems.push(Problem::for_file(path, "not UTF-8: bad bytes read as U+FFFD"));
     }
-    let bytes = repair::without_halves(bytes.to_vec());
+    let bytes = json_repair::replace_lone_surrogates(bytes.to_vec());
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// The fields of a transcript, still as raw JSON.
 #[derive(Default)]
-struct Draft<'a> {
+struct RawRun<'a> {
     run_id: Option<&'a RawValue>,
     metadata: Option<&'a RawValue>,
     turns: Vec<&'a RawValue>,
@@ -93,34 +93,34 @@ struct Draft<'a> {
 }
 
 /// The text of a file, to report a raw value with its line.
-struct Place<'a> {
+struct RawValueLocation<'a> {
     path: &'a Path,
     text: &'a str,
 }
 
-impl Place<'_> {
-    fn problem(&self, raw: &RawValue, reason: impl fmt::Display) -> Problem {
+impl RawValueLocation<'_> {
+    fn problem_at(&self, raw: &RawValue, reason: impl fmt::Display) -> Problem {
         let offset = raw.get().as_ptr() as usize - self.text.as_ptr() as usize;
         let line = memchr::memchr_iter(b'\n', &self.text.as_bytes()[..offset]).count() + 1;
-        Problem::at(self.path, line as u64, reason)
+        Problem::at_line(self.path, line as u64, reason)
     }
 
-    fn object(&self, raw: &RawValue) -> Result<Fields, Problem> {
+    fn parse_fields(&self, raw: &RawValue) -> Result<LenientFields, Problem> {
         match serde_json::from_str(raw.get()) {
-            Ok(Value::Object(object)) => Ok(Fields::new(object)),
-            Ok(_) => Err(self.problem(raw, EntryError::NotAnObject)),
-            Err(error) => Err(self.problem(raw, json_reason(&error))),
+            Ok(Value::Object(object)) => Ok(LenientFields::new(object)),
+            Ok(_) => Err(self.problem_at(raw, EntryError::NotAnObject)),
+            Err(error) => Err(self.problem_at(raw, json_error_reason(&error))),
         }
     }
 }
 
-impl<'a> Draft<'a> {
+impl<'a> RawRun<'a> {
     fn is_run(&self) -> bool {
         self.run_id.is_some() || (self.metadata.is_some() && self.seen_turns)
     }
 
-    fn into_run(self, location: &Place, problems: &mut Vec<Problem>) -> Run {
-        let mut take = |raw: &RawValue| match location.object(raw) {
+    fn into_run(self, location: &RawValueLocation, problems: &mut Vec<Problem>) -> DevflowRun {
+        let mut take = |raw: &RawValue| match location.parse_fields(raw) {
             Ok(fields) => Some(fields),
             Err(problem) => {
                 problems.push(problem);
@@ -128,39 +128,39 @@ impl<'a> Draft<'a> {
             }
         };
         let mut parts = Vec::new();
-        let mut run = Run {
+        let mut run = DevflowRun {
             run_id: self
                 .run_id
                 .and_then(|raw| serde_json::from_str(raw.get()).ok())
                 .unwrap_or_default(),
-            ..Run::default()
+            ..DevflowRun::default()
         };
         if let Some((raw, mut fields)) = self.metadata.and_then(|raw| Some((raw, take(raw)?))) {
-            run.metadata = RunMeta::take(&mut fields);
-            parts.push((raw, fields.wrong));
+            run.metadata = RunMetadata::from_fields(&mut fields);
+            parts.push((raw, fields.errors));
         }
         for raw in self.turns {
             if let Some(mut fields) = take(raw) {
-                run.turns.push(Turn::take(&mut fields));
-                parts.push((raw, fields.wrong));
+                run.turns.push(RunTurn::from_fields(&mut fields));
+                parts.push((raw, fields.errors));
             }
         }
         for (raw, wrong) in parts {
-            problems.extend(wrong.iter().map(|reason| location.problem(raw, reason)));
+            problems.extend(wrong.iter().map(|reason| location.problem_at(raw, reason)));
         }
         for (name, raw) in self.extra {
             if let Ok(value) = serde_json::from_str(raw.get()) {
                 run.extra.insert(name, value);
             }
         }
-        run.settle();
+        run.reconcile_metadata();
         run
     }
 }
 
-impl Run {
+impl DevflowRun {
     /// Fills in a name that only the run or only the metadata has, and drops a stated turn count that is redundant.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn reconcile_metadata(&mut self) {
         if self.run_id.is_empty() {
             self.run_id.clone_from(&self.metadata.run_id);
         }
@@ -173,9 +173,9 @@ impl Run {
     }
 }
 
-struct DraftSeed<'d, 'a>(&'d mut Draft<'a>);
+struct RawRunSeed<'d, 'a>(&'d mut RawRun<'a>);
 
-impl<'de> DeserializeSeed<'de> for DraftSeed<'_, 'de> {
+impl<'de> DeserializeSeed<'de> for RawRunSeed<'_, 'de> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -183,7 +183,7 @@ impl<'de> DeserializeSeed<'de> for DraftSeed<'_, 'de> {
     }
 }
 
-impl<'de> Visitor<'de> for DraftSeed<'_, 'de> {
+impl<'de> Visitor<'de> for RawRunSeed<'_, 'de> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -198,7 +198,7 @@ impl<'de> Visitor<'de> for DraftSeed<'_, 'de> {
                 "turns" => {
                     self.0.seen_turns = true;
                     self.0.turns.clear();
-                    map.next_value_seed(TurnsSeed(&mut self.0.turns))?;
+                    map.next_value_seed(RawTurnsSeed(&mut self.0.turns))?;
                 }
                 _ => {
                     let value = map.next_value()?;
@@ -210,9 +210,9 @@ impl<'de> Visitor<'de> for DraftSeed<'_, 'de> {
     }
 }
 
-struct TurnsSeed<'d, 'a>(&'d mut Vec<&'a RawValue>);
+struct RawTurnsSeed<'d, 'a>(&'d mut Vec<&'a RawValue>);
 
-impl<'de> DeserializeSeed<'de> for TurnsSeed<'_, 'de> {
+impl<'de> DeserializeSeed<'de> for RawTurnsSeed<'_, 'de> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -220,7 +220,7 @@ impl<'de> DeserializeSeed<'de> for TurnsSeed<'_, 'de> {
     }
 }
 
-impl<'de> Visitor<'de> for TurnsSeed<'_, 'de> {
+impl<'de> Visitor<'de> for RawTurnsSeed<'_, 'de> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -239,65 +239,65 @@ impl<'de> Visitor<'de> for TurnsSeed<'_, 'de> {
     }
 }
 
-impl RunMeta {
-    pub(super) fn take(fields: &mut Fields) -> Self {
+impl RunMetadata {
+    pub(super) fn from_fields(fields: &mut LenientFields) -> Self {
         Self {
-            run_id: fields.string("runId"),
-            flow_id: fields.string("flowId"),
-            node_id: fields.string("nodeId"),
-            input: fields.object("input").unwrap_or_default(),
-            started_at: fields.time("startedAt"),
-            ended_at: fields.time("endedAt"),
-            status: fields.string("status"),
-            total_tokens_in: fields.count("totalTokensIn").unwrap_or(0),
-            total_tokens_out: fields.count("totalTokensOut").unwrap_or(0),
-            total_cost: fields.float("totalCost"),
-            turn_count: fields.count("turnCount"),
-            error: fields.string("error"),
-            extra: fields.rest(),
+            run_id: fields.take_string("runId"),
+            flow_id: fields.take_string("flowId"),
+            node_id: fields.take_string("nodeId"),
+            input: fields.take_object("input").unwrap_or_default(),
+            started_at: fields.take_time("startedAt"),
+            ended_at: fields.take_time("endedAt"),
+            status: fields.take_string("status"),
+            total_tokens_in: fields.take_count("totalTokensIn").unwrap_or(0),
+            total_tokens_out: fields.take_count("totalTokensOut").unwrap_or(0),
+            total_cost: fields.take_float("totalCost"),
+            turn_count: fields.take_count("turnCount"),
+            error: fields.take_string("error"),
+            extra: fields.take_rest(),
         }
     }
 }
 
-impl Turn {
-    pub(super) fn take(fields: &mut Fields) -> Self {
+impl RunTurn {
+    pub(super) fn from_fields(fields: &mut LenientFields) -> Self {
         Self {
-            id: fields.count("id").unwrap_or(0),
-            role: fields.string("role"),
-            content: fields.string("content"),
-            tokens_in: fields.count("tokensIn").unwrap_or(0),
-            tokens_out: fields.count("tokensOut").unwrap_or(0),
-            timestamp: fields.time("timestamp"),
-            tool_calls: fields.tool_calls("toolCalls"),
-            duration_ms: fields.count("durationMs").unwrap_or(0),
-            extra: fields.rest(),
+            id: fields.take_count("id").unwrap_or(0),
+            role: fields.take_string("role"),
+            content: fields.take_string("content"),
+            tokens_in: fields.take_count("tokensIn").unwrap_or(0),
+            tokens_out: fields.take_count("tokensOut").unwrap_or(0),
+            timestamp: fields.take_time("timestamp"),
+            tool_calls: fields.take_tool_calls("toolCalls"),
+            duration_ms: fields.take_count("durationMs").unwrap_or(0),
+            extra: fields.take_rest(),
         }
     }
 }
 
-impl ToolCall {
-    pub(super) fn take(fields: &mut Fields) -> Self {
+impl TurnToolCall {
+    pub(super) fn from_fields(fields: &mut LenientFields) -> Self {
         Self {
-            id: fields.string("id"),
-            name: fields.string("name"),
-            input: fields.object("input"),
-            output: fields.string("output"),
-            error: fields.string("error"),
-            extra: fields.rest(),
+            id: fields.take_string("id"),
+            name: fields.take_string("name"),
+            input: fields.take_object("input"),
+            output: fields.take_string("output"),
+            error: fields.take_string("error"),
+            extra: fields.take_rest(),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::encode::Shape;
+    use super::super::encode::RunFileShape;
     use super::*;
 
-    fn read(text: &str) -> Decoded {
-        transcript(Path::new("transcript.json"), text.as_bytes()).unwrap()
+    fn read(text: &str) -> DecodedRun {
+        read_transcript(Path::new("transcript.json"), text.as_bytes()).unwrap()
     }
 
-    fn reasons(decoded: &Decoded) -> Vec<String> {
+    fn reasons(decoded: &DecodedRun) -> Vec<String> {
         decoded.problems.iter().map(Problem::to_string).collect()
     }
 
@@ -315,12 +315,12 @@ mod tests {
     #[test]
     fn unknown_fields_come_back() {
         let text = r#"{"runId":"r","metadata":{"flowId":"f","mood":1.0},"turns":[{"id":1,"why":{"b":1,"a":2},"toolCalls":[{"name":"x","cost":[]}]}],"v":2}"#;
-        let json = read(text).run.to_json(Shape::Shipped);
+        let json = read(text).run.to_json(RunFileShape::Shipped);
         assert_eq!(read(&json).run, read(text).run);
         for kept in ["\"mood\": 1.0", "\"why\"", "\"cost\": []", "\"v\": 2"] {
             assert!(json.contains(kept), "{kept} in {json}");
         }
-        assert!(!read(text).run.to_json(Shape::Adr011).contains("mood"));
+        assert!(!read(text).run.to_json(RunFileShape::Adr011).contains("mood"));
     }
 
     #[test]
@@ -344,12 +344,12 @@ mod tests {
         let whole = read(
             r#"{"runId":"r","metadata":{"flowId":"f"},"turns":[{"id":1,"content":"a"},{"id":2,"content":"b"}]}"#,
         );
-        let json = whole.run.to_json(Shape::Shipped);
+        let json = whole.run.to_json(RunFileShape::Shipped);
         let cut = json.find("\"b\"").unwrap();
         let decoded = read(&json[..cut]);
         assert_eq!(decoded.run.turns, whole.run.turns[..1]);
         assert_eq!(decoded.problems.len(), 1);
-        assert!(transcript(Path::new("t"), &json.as_bytes()[..10]).is_err());
+        assert!(read_transcript(Path::new("t"), &json.as_bytes()[..10]).is_err());
     }
 
     #[test]
@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(decoded.run.metadata.flow_id, "f\u{fffd}");
         assert_eq!(decoded.run.turns[0].content, "a\u{fffd} b");
         assert!(decoded.problems.is_empty());
-        let (meta, _) = metadata(Path::new("m"), br#"{"flowId":"x\ud83d"}"#).unwrap();
+        let (meta, _) = read_metadata(Path::new("m"), br#"{"flowId":"x\ud83d"}"#).unwrap();
         assert_eq!(meta.flow_id, "x\u{fffd}");
     }
 
@@ -374,8 +374,8 @@ mod tests {
         );
         let decoded = read(text);
         let value: Value = serde_json::from_str(text).unwrap();
-        let written = crate::json::Style::GO_INDENT.print(&value);
-        assert_eq!(decoded.run.to_json(Shape::Shipped), written);
+        let written = crate::json::JsonStyle::GO_INDENT.print(&value);
+        assert_eq!(decoded.run.to_json(RunFileShape::Shipped), written);
         assert_eq!(
             reasons(&decoded),
             [
@@ -383,15 +383,20 @@ mod tests {
                 "transcript.json:1: field input: expected an object"
             ]
         );
-        let transcript = super::super::entries::transcript(decoded);
+        let transcript = super::super::entries::transcript_from_run(decoded);
         assert_eq!(transcript.session.totals.usage.output, 3);
-        assert_eq!(Run::from(&transcript).to_json(Shape::Shipped), written);
-        assert!(Run::from(&transcript).to_json(Shape::Adr011).contains("\"tokensIn\": -5"));
+        assert_eq!(DevflowRun::from(&transcript).to_json(RunFileShape::Shipped), written);
+        assert!(
+            DevflowRun::from(&transcript)
+                .to_json(RunFileShape::Adr011)
+                .contains("\"tokensIn\": -5")
+        );
     }
 
     #[test]
     fn bytes_that_are_not_text_are_replaced_and_told() {
-        let decoded = transcript(Path::new("t"), b"{\"runId\":\"a\xff\",\"turns\":[]}").unwrap();
+        let decoded =
+            read_transcript(Path::new("t"), b"{\"runId\":\"a\xff\",\"turns\":[]}").unwrap();
         assert_eq!(decoded.run.run_id, "a\u{fffd}");
         assert_eq!(reasons(&decoded), ["t: not UTF-8: bad bytes read as U+FFFD"]);
     }
@@ -399,9 +404,9 @@ mod tests {
     #[test]
     fn other_json_is_no_transcript() {
         for text in ["[]", "{}", "5", "{\"turns\":[]}", "{\"name\":\"x\"}", ""] {
-            assert!(transcript(Path::new("t"), text.as_bytes()).is_err(), "{text}");
-            assert!(!is_transcript(text.as_bytes()), "{text}");
+            assert!(read_transcript(Path::new("t"), text.as_bytes()).is_err(), "{text}");
+            assert!(!is_transcript_json(text.as_bytes()), "{text}");
         }
-        assert!(is_transcript(b"{\"runId\":\"r\",\"turns\":[{"));
+        assert!(is_transcript_json(b"{\"runId\":\"r\",\"turns\":[{"));
     }
 }

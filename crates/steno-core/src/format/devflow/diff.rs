@@ -1,11 +1,11 @@
 //! Compares two runs.
 
-use super::go_time::rounded;
-use super::run::{Run, Turn};
+use super::go_time::format_rounded;
+use super::run::{DevflowRun, RunTurn};
 use crate::timestamp::Timestamp;
 
 /// Renders what two runs have in common and where they differ, turn by turn. Lengths are in bytes.
-pub fn diff(a: &Run, b: &Run, now: Timestamp) -> String {
+pub fn diff_runs(a: &DevflowRun, b: &DevflowRun, now: Timestamp) -> String {
     let (meta_a, meta_b) = (&a.metadata, &b.metadata);
     let mut out = format!(
         "Comparing transcripts:\n  A: {} ({})\n  B: {} ({})\n\nMetadata Comparison:\n",
@@ -23,18 +23,18 @@ pub fn diff(a: &Run, b: &Run, now: Timestamp) -> String {
         "  Cost:       ${:.2} vs ${:.2}\n  Duration:   {} vs {}\n\nTurn Comparison:\n",
         meta_a.total_cost,
         meta_b.total_cost,
-        rounded(meta_a.duration(now)),
-        rounded(meta_b.duration(now))
+        format_rounded(meta_a.duration(now)),
+        format_rounded(meta_b.duration(now))
     );
     for at in 0..a.turns.len().max(b.turns.len()) {
-        let verdict = compare(a.turns.get(at), b.turns.get(at));
+        let verdict = compare_turns(a.turns.get(at), b.turns.get(at));
         out += &format!("  Turn {}: {verdict}\n", at + 1);
     }
     out
 }
 
-fn compare(a: Option<&Turn>, b: Option<&Turn>) -> String {
-    let alone = |turn: &Turn| format!("{} ({} chars)", turn.role, turn.content.len());
+fn compare_turns(a: Option<&RunTurn>, b: Option<&RunTurn>) -> String {
+    let alone = |turn: &RunTurn| format!("{} ({} chars)", turn.role, turn.content.len());
     match (a, b) {
         (Some(a), Some(b)) if a.role != b.role => {
             format!("{} vs {} (different roles)", a.role, b.role)
@@ -58,18 +58,18 @@ mod tests {
 
     #[test]
     fn every_verdict_has_its_line() {
-        let mut a = Run::default();
-        let mut b = Run::default();
+        let mut a = DevflowRun::default();
+        let mut b = DevflowRun::default();
         for (role, content) in [("user", "é"), ("user", "same"), ("user", "x"), ("user", "end")] {
-            a.push(Turn::new(role, content, 1));
+            a.push_turn(RunTurn::new(role, content, 1));
         }
         for (role, content) in [("system", "é"), ("user", "same"), ("user", "xyz")] {
-            b.push(Turn::new(role, content, 1));
+            b.push_turn(RunTurn::new(role, content, 1));
         }
         let at = "2025-01-15T10:30:00Z".parse().unwrap();
         a.metadata.started_at = Some(at);
         b.metadata.started_at = Some(at);
-        let text = diff(&a, &b, at);
+        let text = diff_runs(&a, &b, at);
         let (_, turns) = text.split_once("Turn Comparison:\n").unwrap();
         assert_eq!(
             turns,
@@ -79,6 +79,6 @@ mod tests {
              Turn 4: user (3 chars) vs [missing]\n"
         );
         assert!(text.contains("  Tokens In:  4 vs 3\n  Tokens Out: 0 vs 0\n  Cost:       $0.00 vs $0.00\n  Duration:   0s vs 0s\n"));
-        assert!(diff(&b, &a, at).ends_with("  Turn 4: [missing] vs user (3 chars)\n"));
+        assert!(diff_runs(&b, &a, at).ends_with("  Turn 4: [missing] vs user (3 chars)\n"));
     }
 }

@@ -2,13 +2,13 @@
 
 use serde_json::Number;
 
-use super::run::{Run, RunMeta, ToolCall, Turn};
-use crate::json::{Object, Style, Value, go_float};
+use super::run::{DevflowRun, RunMetadata, RunTurn, TurnToolCall};
+use crate::json::{JsonStyle, Object, Value, format_go_float};
 use crate::timestamp::Timestamp;
 
 /// The published shape that is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Shape {
+pub enum RunFileShape {
     /// The shape that devflow writes: `metadata` has `runId` and `turnCount`, and unknown fields are kept.
     #[default]
     Shipped,
@@ -17,21 +17,21 @@ pub enum Shape {
 }
 
 /// Go's text for a time that was never set.
-const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
+const GO_ZERO_TIME: &str = "0001-01-01T00:00:00Z";
 
-impl Run {
+impl DevflowRun {
     /// Renders `transcript.json`, without a final newline.
-    pub fn to_json(&self, shape: Shape) -> String {
-        Style::GO_INDENT.print(&self.to_object(shape))
+    pub fn to_json(&self, shape: RunFileShape) -> String {
+        JsonStyle::GO_INDENT.print(&self.to_object(shape))
     }
 
     /// Renders `metadata.json`, without a final newline.
-    pub fn metadata_json(&self, shape: Shape) -> String {
-        Style::GO_INDENT.print(&self.metadata_object(shape))
+    pub fn metadata_json(&self, shape: RunFileShape) -> String {
+        JsonStyle::GO_INDENT.print(&self.metadata_object(shape))
     }
 
     /// The metadata with the run's name and number of turns.
-    pub fn metadata_object(&self, shape: Shape) -> Object {
+    pub fn metadata_object(&self, shape: RunFileShape) -> Object {
         let mut meta = self.metadata.clone();
         if meta.run_id.is_empty() {
             meta.run_id.clone_from(&self.run_id);
@@ -42,58 +42,58 @@ impl Run {
         meta.to_object(shape)
     }
 
-    fn to_object(&self, shape: Shape) -> Object {
+    fn to_object(&self, shape: RunFileShape) -> Object {
         let turns = self.turns.iter().map(|turn| turn.to_object(shape));
-        let mut out = Writer::new(shape, &self.extra);
-        out.always("runId", self.run_id.as_str());
-        out.always("metadata", self.metadata_object(shape));
-        out.always("turns", turns.map(Value::Object).collect::<Vec<_>>());
+        let mut out = FieldWriter::new(shape, &self.extra);
+        out.put_always("runId", self.run_id.as_str());
+        out.put_always("metadata", self.metadata_object(shape));
+        out.put_always("turns", turns.map(Value::Object).collect::<Vec<_>>());
         out.finish()
     }
 }
 
-impl RunMeta {
+impl RunMetadata {
     /// Converts the metadata to a JSON object.
-    pub fn to_object(&self, shape: Shape) -> Object {
-        let mut out = Writer::new(shape, &self.extra);
-        if shape == Shape::Shipped {
-            out.text("runId", &self.run_id);
+    pub fn to_object(&self, shape: RunFileShape) -> Object {
+        let mut out = FieldWriter::new(shape, &self.extra);
+        if shape == RunFileShape::Shipped {
+            out.put_text("runId", &self.run_id);
         }
-        out.always("flowId", self.flow_id.as_str());
-        out.text("nodeId", &self.node_id);
-        out.unless_zero("input", sorted(&self.input).into());
-        out.always("startedAt", time(self.started_at));
-        out.unless_zero("endedAt", time(self.ended_at).into());
-        out.always("status", self.status.as_str());
-        out.always("totalTokensIn", self.total_tokens_in);
-        out.always("totalTokensOut", self.total_tokens_out);
-        out.always("totalCost", float(self.total_cost));
-        if shape == Shape::Shipped {
-            out.always("turnCount", self.turn_count.unwrap_or(0));
+        out.put_always("flowId", self.flow_id.as_str());
+        out.put_text("nodeId", &self.node_id);
+        out.put_unless_zero("input", sort_keys(&self.input).into());
+        out.put_always("startedAt", format_time(self.started_at));
+        out.put_unless_zero("endedAt", format_time(self.ended_at).into());
+        out.put_always("status", self.status.as_str());
+        out.put_always("totalTokensIn", self.total_tokens_in);
+        out.put_always("totalTokensOut", self.total_tokens_out);
+        out.put_always("totalCost", float_value(self.total_cost));
+        if shape == RunFileShape::Shipped {
+            out.put_always("turnCount", self.turn_count.unwrap_or(0));
         }
-        out.text("error", &self.error);
+        out.put_text("error", &self.error);
         out.finish()
     }
 }
 
-impl Turn {
+impl RunTurn {
     /// Converts the turn to a JSON object.
-    pub fn to_object(&self, shape: Shape) -> Object {
+    pub fn to_object(&self, shape: RunFileShape) -> Object {
         let calls = self.tool_calls.iter().map(|call| call.to_object(shape));
-        let mut out = Writer::new(shape, &self.extra);
-        out.always("id", self.id);
-        out.always("role", self.role.as_str());
-        out.always("content", self.content.as_str());
-        out.count("tokensIn", self.tokens_in);
-        out.count("tokensOut", self.tokens_out);
-        out.always("timestamp", time(self.timestamp));
-        out.unless_zero("toolCalls", calls.map(Value::Object).collect());
-        out.count("durationMs", self.duration_ms);
+        let mut out = FieldWriter::new(shape, &self.extra);
+        out.put_always("id", self.id);
+        out.put_always("role", self.role.as_str());
+        out.put_always("content", self.content.as_str());
+        out.put_count("tokensIn", self.tokens_in);
+        out.put_count("tokensOut", self.tokens_out);
+        out.put_always("timestamp", format_time(self.timestamp));
+        out.put_unless_zero("toolCalls", calls.map(Value::Object).collect());
+        out.put_count("durationMs", self.duration_ms);
         out.finish()
     }
 }
 
-impl Turn {
+impl RunTurn {
     /// The turn as it is parsed back after printing: trailing zeros of its time are gone.
     pub(super) fn as_printed(&self) -> Self {
         let timestamp = self.timestamp.map(|at| at.to_rfc3339_nano().parse().unwrap_or(at));
@@ -101,81 +101,84 @@ impl Turn {
     }
 }
 
-impl ToolCall {
+impl TurnToolCall {
     /// Converts the call to a JSON object.
-    pub fn to_object(&self, shape: Shape) -> Object {
-        let mut out = Writer::new(shape, &self.extra);
-        out.text("id", &self.id);
-        out.always("name", self.name.as_str());
-        out.always("input", self.input.as_ref().map(sorted));
-        out.text("output", &self.output);
-        out.text("error", &self.error);
+    pub fn to_object(&self, shape: RunFileShape) -> Object {
+        let mut out = FieldWriter::new(shape, &self.extra);
+        out.put_text("id", &self.id);
+        out.put_always("name", self.name.as_str());
+        out.put_always("input", self.input.as_ref().map(sort_keys));
+        out.put_text("output", &self.output);
+        out.put_text("error", &self.error);
         out.finish()
     }
 }
 
 /// Sorts the keys bytewise at every depth, as Go does for a map.
-pub(super) fn sorted(object: &Object) -> Object {
+pub(super) fn sort_keys(object: &Object) -> Object {
     let mut pairs: Vec<_> = object.iter().collect();
     pairs.sort_by_key(|(key, _)| key.as_bytes());
-    pairs.into_iter().map(|(key, value)| (key.clone(), sorted_value(value))).collect()
+    pairs.into_iter().map(|(key, value)| (key.clone(), sort_value_keys(value))).collect()
 }
 
-fn sorted_value(value: &Value) -> Value {
+fn sort_value_keys(value: &Value) -> Value {
     match value {
-        Value::Object(object) => Value::Object(sorted(object)),
-        Value::Array(items) => Value::Array(items.iter().map(sorted_value).collect()),
+        Value::Object(object) => Value::Object(sort_keys(object)),
+        Value::Array(items) => Value::Array(items.iter().map(sort_value_keys).collect()),
         other => other.clone(),
     }
 }
 
-pub(super) fn time(at: Option<Timestamp>) -> String {
-    at.map_or_else(|| ZERO_TIME.to_owned(), |at| at.to_rfc3339_nano())
+pub(super) fn format_time(at: Option<Timestamp>) -> String {
+    at.map_or_else(|| GO_ZERO_TIME.to_owned(), |at| at.to_rfc3339_nano())
 }
 
 /// Formats a number as Go does. Infinity and NaN become zero.
-pub(super) fn float(value: f64) -> Value {
-    let number = go_float(value).parse::<Number>();
+pub(super) fn float_value(value: f64) -> Value {
+    let number = format_go_float(value).parse::<Number>();
     Value::Number(number.unwrap_or_else(|_| Number::from(0)))
 }
 
 /// Adds fields to an object in the order of the calls.
 ///
 /// If a field's original value did not fit its type, such as a negative count, the original is written.
-struct Writer<'a> {
-    shape: Shape,
+struct FieldWriter<'a> {
+    shape: RunFileShape,
     /// Unknown fields, and original values that did not fit.
     extra: &'a Object,
     object: Object,
 }
 
-impl<'a> Writer<'a> {
-    fn new(shape: Shape, extra: &'a Object) -> Self {
+impl<'a> FieldWriter<'a> {
+    fn new(shape: RunFileShape, extra: &'a Object) -> Self {
         Self { shape, extra, object: Object::new() }
     }
 
-    fn always(&mut self, name: &str, value: impl Into<Value>) {
+    fn put_always(&mut self, name: &str, value: impl Into<Value>) {
         let value = value.into();
-        let kept = self.extra.get(name).filter(|kept| is_zero(&value) || is_same(kept, &value));
+        let kept = self
+            .extra
+            .get(name)
+            .filter(|kept| is_zero_value(&value) || is_same_number(kept, &value));
         self.object.insert(name.to_owned(), kept.cloned().unwrap_or(value));
     }
 
-    fn unless_zero(&mut self, name: &str, value: Value) {
-        if !is_zero(&value) || self.extra.contains_key(name) {
-            self.always(name, value);
+    fn put_unless_zero(&mut self, name: &str, value: Value) {
+        if !is_zero_value(&value) || self.extra.contains_key(name) {
+            self.put_always(name, value);
         }
     }
 
-    fn text(&mut self, name: &str, value: &str) {
-        self.unless_zero(name, value.into());
+    fn put_text(&mut self, name: &str, value: &str) {
+        self.put_unless_zero(name, value.into());
     }
 
-    fn count(&mut self, name: &str, value: u64) {
-        self.unless_zero(name, value.into());
+    fn put_count(&mut self, name: &str, value: u64) {
+        self.put_unless_zero(name, value.into());
     }
 
     fn finish(mut self) -> Object {
-        if self.shape == Shape::Shipped {
+        if self.shape == RunFileShape::Shipped {
             for (name, value) in self.extra {
                 self.object.entry(name.clone()).or_insert_with(|| value.clone());
             }
@@ -185,19 +188,19 @@ impl<'a> Writer<'a> {
 }
 
 /// Whether a value equals an absent one.
-fn is_zero(value: &Value) -> bool {
+fn is_zero_value(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Bool(value) => !value,
         Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => text.is_empty() || text == ZERO_TIME,
+        Value::String(text) => text.is_empty() || text == GO_ZERO_TIME,
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => fields.is_empty(),
     }
 }
 
 /// Whether two numbers are equal, regardless of their text.
-fn is_same(kept: &Value, value: &Value) -> bool {
+fn is_same_number(kept: &Value, value: &Value) -> bool {
     kept.is_number() && kept.as_f64() == value.as_f64()
 }
 
@@ -214,33 +217,33 @@ mod tests {
             panic!("not an object");
         };
         assert_eq!(
-            Style::COMPACT.print(&sorted(&object)),
+            JsonStyle::COMPACT.print(&sort_keys(&object)),
             r#"{"B":2,"b":{"a":[{"x":2,"y":1}],"z":1},"é":1}"#
         );
     }
 
     #[test]
     fn zeros_are_omitted_where_go_omits_them() {
-        let call = ToolCall { name: "noop".to_owned(), ..ToolCall::default() };
-        let turn = Turn { id: 1, tool_calls: vec![call], ..Turn::default() };
+        let call = TurnToolCall { name: "noop".to_owned(), ..TurnToolCall::default() };
+        let turn = RunTurn { id: 1, tool_calls: vec![call], ..RunTurn::default() };
         assert_eq!(
-            Style::COMPACT.print(&turn.to_object(Shape::Shipped)),
+            JsonStyle::COMPACT.print(&turn.to_object(RunFileShape::Shipped)),
             r#"{"id":1,"role":"","content":"","timestamp":"0001-01-01T00:00:00Z","toolCalls":[{"name":"noop","input":null}]}"#
         );
     }
 
     #[test]
     fn a_running_run_has_no_end() {
-        let run = Run { run_id: "r".to_owned(), ..Run::default() };
-        assert!(!run.to_json(Shape::Shipped).contains("endedAt"));
-        assert!(run.to_json(Shape::Shipped).contains("\"turns\": []"));
-        assert!(!run.to_json(Shape::Adr011).contains("turnCount"));
+        let run = DevflowRun { run_id: "r".to_owned(), ..DevflowRun::default() };
+        assert!(!run.to_json(RunFileShape::Shipped).contains("endedAt"));
+        assert!(run.to_json(RunFileShape::Shipped).contains("\"turns\": []"));
+        assert!(!run.to_json(RunFileShape::Adr011).contains("turnCount"));
     }
 
     #[test]
     fn costs_that_json_cannot_say_are_zero() {
-        assert_eq!(float(f64::NAN).to_string(), "0");
-        assert_eq!(float(1e-7).to_string(), "1e-7");
-        assert_eq!(float(12.0).to_string(), "12");
+        assert_eq!(float_value(f64::NAN).to_string(), "0");
+        assert_eq!(float_value(1e-7).to_string(), "1e-7");
+        assert_eq!(float_value(12.0).to_string(), "12");
     }
 }

@@ -6,19 +6,21 @@
 //! run that was written from a session of another agent gives that session back.
 
 use super::AGENT;
-use super::decode::Decoded;
-use super::encode::Shape;
-use super::entry_patch::{PatchedEntry, WRAPPED, apply_patches, reads_as_text, take_patches};
-use super::run::{Run, ToolCall, Turn};
-use super::turns::{DURATION, METADATA, SESSION, TOOL_CALL, TURN_ID};
-use crate::entry::{Entry, Kind, Numbering, Role, Usage};
+use super::decode::DecodedRun;
+use super::encode::RunFileShape;
+use super::entry_patch::{
+    PatchedEntry, WRAPPED_FIELD, apply_patches, has_text_entry, take_patches,
+};
+use super::run::{DevflowRun, RunTurn, TurnToolCall};
+use super::turns::{DURATION_KEY, METADATA_KEY, SESSION_KEY, TOOL_CALL_KEY, TURN_ID_KEY};
+use crate::entry::{Entry, EntryKind, EntryNumbering, Role, Usage};
 use crate::format::native;
-use crate::json::{Object, Style, Value};
+use crate::json::{JsonStyle, Object, Value};
 use crate::session::{Session, SessionId, Transcript};
 
 /// Converts a run to a transcript.
-pub(super) fn transcript(decoded: Decoded) -> Transcript {
-    let Decoded { run, problems } = decoded;
+pub(super) fn transcript_from_run(decoded: DecodedRun) -> Transcript {
+    let DecodedRun { run, problems } = decoded;
     let mut transcript = match foreign_session(&run.metadata.extra) {
         Some(session) => foreign_transcript(&run, session),
         None => native_transcript(&run),
@@ -28,7 +30,7 @@ pub(super) fn transcript(decoded: Decoded) -> Transcript {
 }
 
 /// Returns the transcript of the original session, if the run was written from a session of another agent.
-pub(super) fn give_back(transcript: Transcript) -> Transcript {
+pub(super) fn restore_original(transcript: Transcript) -> Transcript {
     let Some(session) = original_session(&transcript.session) else {
         return transcript;
     };
@@ -44,15 +46,15 @@ pub(super) fn give_back(transcript: Transcript) -> Transcript {
 /// Returns the original session of another agent, if this session was read from a run written from it.
 pub(super) fn original_session(session: &Session) -> Option<Session> {
     let is_run = session.agent == AGENT;
-    foreign_session(session.extra.get(METADATA).filter(|_| is_run)?.as_object()?)
+    foreign_session(session.extra.get(METADATA_KEY).filter(|_| is_run)?.as_object()?)
 }
 
-fn native_transcript(run: &Run) -> Transcript {
-    let mut transcript = Transcript::new(session(run));
-    let mut numbering = Numbering::new(AGENT, &run.run_id);
+fn native_transcript(run: &DevflowRun) -> Transcript {
+    let mut transcript = Transcript::new(session_from_run(run));
+    let mut numbering = EntryNumbering::new(AGENT, &run.run_id);
     for (position, turn) in run.turns.iter().enumerate() {
-        for mut entry in entries(&run.run_id, position, turn) {
-            numbering.assign(&mut entry);
+        for mut entry in entries_from_turn(&run.run_id, position, turn) {
+            numbering.assign_number(&mut entry);
             transcript.push(entry);
         }
     }
@@ -66,13 +68,14 @@ fn native_transcript(run: &Run) -> Transcript {
 
 /// The session of another agent in a run's metadata.
 fn foreign_session(metadata: &Object) -> Option<Session> {
-    let Value::Object(known) = metadata.get(SESSION)?.clone() else {
+    let Value::Object(known) = metadata.get(SESSION_KEY)?.clone() else {
         return None;
     };
     let native_id = known.get("native_id").and_then(Value::as_str).map(str::to_owned);
     let usage = known.get("totals").and_then(|totals| totals.get("usage")).cloned();
     let subagent_files = known.get("subagent_files").and_then(Value::as_u64).unwrap_or(0);
-    let mut session = native::session_from(known).ok().filter(|session| session.agent != AGENT)?;
+    let mut session =
+        native::session_from_object(known).ok().filter(|session| session.agent != AGENT)?;
     session.native_id = native_id;
     session.subagent_files = subagent_files;
     session.totals.usage = serde_json::from_value(usage?).ok()?;
@@ -80,21 +83,21 @@ fn foreign_session(metadata: &Object) -> Option<Session> {
 }
 
 /// Restores the entries of another agent from turns. The session is the run's own.
-fn foreign_transcript(run: &Run, original: Session) -> Transcript {
+fn foreign_transcript(run: &DevflowRun, original: Session) -> Transcript {
     let mut found = Vec::new();
     for (position, turn) in run.turns.iter().enumerate() {
         let (plain, patches) = take_patches(turn);
-        found.extend(apply_patches(entries(&run.run_id, position, &plain), patches));
+        found.extend(apply_patches(entries_from_turn(&run.run_id, position, &plain), patches));
     }
     let mut placed: Vec<_> =
         found.into_iter().enumerate().map(|(at, it)| (it.index.unwrap_or(at), it)).collect();
     placed.sort_by_key(|(at, _)| *at);
     let stated = original.totals.usage;
-    let mut numbering = Numbering::new(&original.agent, original.id.as_str());
-    let Session { id, agent, native_id, extra, .. } = session(run);
+    let mut numbering = EntryNumbering::new(&original.agent, original.id.as_str());
+    let Session { id, agent, native_id, extra, .. } = session_from_run(run);
     let mut transcript = Transcript::new(Session { id, agent, native_id, extra, ..original });
     for (_, PatchedEntry { mut entry, sequence, .. }) in placed {
-        numbering.assign(&mut entry);
+        numbering.assign_number(&mut entry);
         entry.sequence = sequence.unwrap_or(entry.sequence);
         transcript.push(entry);
     }
@@ -102,7 +105,7 @@ fn foreign_transcript(run: &Run, original: Session) -> Transcript {
     transcript
 }
 
-fn session(run: &Run) -> Session {
+fn session_from_run(run: &DevflowRun) -> Session {
     let meta = &run.metadata;
     let mut session = Session::new(SessionId::for_native(AGENT, &run.run_id), AGENT);
     session.native_id = Some(run.run_id.clone());
@@ -121,19 +124,21 @@ fn session(run: &Run) -> Session {
         session.stop_reason = take_text(&mut fields, "stopReason");
     }
     session.extra.clone_from(&run.extra);
-    session.extra.insert(METADATA.to_owned(), Value::Object(run.metadata_object(Shape::Shipped)));
+    session
+        .extra
+        .insert(METADATA_KEY.to_owned(), Value::Object(run.metadata_object(RunFileShape::Shipped)));
     session
 }
 
 /// Converts the turn at index `position` of its run.
-pub(super) fn entries(run_id: &str, position: usize, turn: &Turn) -> Vec<Entry> {
+pub(super) fn entries_from_turn(run_id: &str, position: usize, turn: &RunTurn) -> Vec<Entry> {
     let mut entries = Vec::new();
-    if reads_as_text(turn) {
-        let (role, kind) = meaning(&turn.role);
+    if has_text_entry(turn) {
+        let (role, kind) = role_and_kind(&turn.role);
         entries.push(Entry::new(role, kind, turn.content.as_str()));
     }
     for (index, call) in turn.tool_calls.iter().enumerate() {
-        push_call(&mut entries, call, call_id(turn.id, index, call));
+        push_call_entries(&mut entries, call, call_id(turn.id, index, call));
     }
     let mut fields = turn.extra.clone();
     let source = take_text(&mut fields, "source");
@@ -145,43 +150,43 @@ pub(super) fn entries(run_id: &str, position: usize, turn: &Turn) -> Vec<Entry> 
         }
     }
     if let Some(first) = entries.first_mut() {
-        describe(first, turn, fields);
-        if turn.id != position as u64 + 1 && !first.extra.contains_key(TURN_ID) {
-            first.extra.insert(TURN_ID.to_owned(), turn.id.into());
+        describe_first_entry(first, turn, fields);
+        if turn.id != position as u64 + 1 && !first.extra.contains_key(TURN_ID_KEY) {
+            first.extra.insert(TURN_ID_KEY.to_owned(), turn.id.into());
         }
     }
     entries
 }
 
 /// The role and kind of an entry for a turn's role.
-pub(super) fn meaning(role: &str) -> (Role, Kind) {
+pub(super) fn role_and_kind(role: &str) -> (Role, EntryKind) {
     match role {
-        "system" => (Role::System, Kind::Text),
-        "user" => (Role::User, Kind::Text),
-        "assistant" => (Role::Assistant, Kind::Text),
-        "tool" => (Role::Tool, Kind::Text),
-        "tool_result" => (Role::Tool, Kind::ToolResult),
-        "thinking" => (Role::Assistant, Kind::Thinking),
-        "compaction" => (Role::System, Kind::Compaction),
-        "error" => (Role::System, Kind::Error),
-        "notice" => (Role::System, Kind::Notice),
-        "other" => (Role::System, Kind::Other),
-        other => (Role::Other(other.to_owned()), Kind::Text),
+        "system" => (Role::System, EntryKind::Text),
+        "user" => (Role::User, EntryKind::Text),
+        "assistant" => (Role::Assistant, EntryKind::Text),
+        "tool" => (Role::Tool, EntryKind::Text),
+        "tool_result" => (Role::Tool, EntryKind::ToolResult),
+        "thinking" => (Role::Assistant, EntryKind::Thinking),
+        "compaction" => (Role::System, EntryKind::Compaction),
+        "error" => (Role::System, EntryKind::Error),
+        "notice" => (Role::System, EntryKind::Notice),
+        "other" => (Role::System, EntryKind::Other),
+        other => (Role::Other(other.to_owned()), EntryKind::Text),
     }
 }
 
 /// Copies the turn's own fields to its first entry.
-fn describe(entry: &mut Entry, turn: &Turn, mut fields: Object) {
+fn describe_first_entry(entry: &mut Entry, turn: &RunTurn, mut fields: Object) {
     if let Some(speaker) = take_text(&mut fields, "speaker") {
         entry.role = Role::from(speaker);
     }
     entry.model = take_text(&mut fields, "model");
-    if matches!(entry.kind, Kind::ToolResult | Kind::Error) {
+    if matches!(entry.kind, EntryKind::ToolResult | EntryKind::Error) {
         entry.tool_name = take_text(&mut fields, "toolName");
         entry.tool_call_id = take_text(&mut fields, "toolCallId");
         if fields.get("isError") == Some(&Value::Bool(true)) {
             fields.shift_remove("isError");
-            entry.metadata = Some(error_mark());
+            entry.metadata = Some(error_flag());
         }
     }
     let usage = Usage {
@@ -196,34 +201,34 @@ fn describe(entry: &mut Entry, turn: &Turn, mut fields: Object) {
     entry.usage = Some(usage).filter(|usage| !usage.is_empty());
     entry.extra.extend(fields);
     if turn.duration_ms != 0 {
-        entry.extra.insert(DURATION.to_owned(), turn.duration_ms.into());
+        entry.extra.insert(DURATION_KEY.to_owned(), turn.duration_ms.into());
     }
 }
 
-fn push_call(entries: &mut Vec<Entry>, call: &ToolCall, id: String) {
+fn push_call_entries(entries: &mut Vec<Entry>, call: &TurnToolCall, id: String) {
     let mut fields = call.extra.clone();
-    let wrapped = fields.get(WRAPPED) == Some(&Value::Bool(true));
+    let wrapped = fields.get(WRAPPED_FIELD) == Some(&Value::Bool(true));
     let input = match &call.input {
         Some(input) if wrapped && input.contains_key("value") => {
-            fields.shift_remove(WRAPPED);
+            fields.shift_remove(WRAPPED_FIELD);
             input.get("value").cloned()
         }
         input => input.clone().map(Value::Object),
     };
-    let text = input.as_ref().map(|input| Style::COMPACT.print(input));
-    let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, text.unwrap_or_default());
+    let text = input.as_ref().map(|input| JsonStyle::COMPACT.print(input));
+    let mut entry = Entry::new(Role::Assistant, EntryKind::ToolCall, text.unwrap_or_default());
     entry.tool_input = input;
     if !fields.is_empty() {
-        entry.extra.insert(TOOL_CALL.to_owned(), Value::Object(fields));
+        entry.extra.insert(TOOL_CALL_KEY.to_owned(), Value::Object(fields));
     }
     entries.push(entry);
     let first = entries.len() - 1;
     if !call.output.is_empty() {
-        entries.push(Entry::new(Role::Tool, Kind::ToolResult, call.output.as_str()));
+        entries.push(Entry::new(Role::Tool, EntryKind::ToolResult, call.output.as_str()));
     }
     if !call.error.is_empty() {
-        let mut entry = Entry::new(Role::Tool, Kind::ToolResult, call.error.as_str());
-        entry.metadata = Some(error_mark());
+        let mut entry = Entry::new(Role::Tool, EntryKind::ToolResult, call.error.as_str());
+        entry.metadata = Some(error_flag());
         entries.push(entry);
     }
     for entry in &mut entries[first..] {
@@ -232,17 +237,17 @@ fn push_call(entries: &mut Vec<Entry>, call: &ToolCall, id: String) {
     }
 }
 
-fn call_id(turn: u64, index: usize, call: &ToolCall) -> String {
-    if call.id.is_empty() { place_id(turn, index) } else { call.id.clone() }
+fn call_id(turn: u64, index: usize, call: &TurnToolCall) -> String {
+    if call.id.is_empty() { positional_call_id(turn, index) } else { call.id.clone() }
 }
 
 /// The id of a call without one, made from its position.
-pub(super) fn place_id(turn: u64, index: usize) -> String {
+pub(super) fn positional_call_id(turn: u64, index: usize) -> String {
     format!("turn-{turn}-call-{}", index + 1)
 }
 
 /// The metadata of a failed tool result.
-fn error_mark() -> Object {
+fn error_flag() -> Object {
     Object::from_iter([("is_error".to_owned(), Value::Bool(true))])
 }
 

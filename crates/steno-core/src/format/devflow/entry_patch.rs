@@ -5,18 +5,18 @@
 
 use std::collections::HashMap;
 
-use super::run::{ToolCall, Turn};
+use super::run::{RunTurn, TurnToolCall};
 use crate::entry::Entry;
 use crate::json::{Object, Value};
 
 /// The field of a turn with Steno's data.
-const TURN_METADATA: &str = "metadata";
+const TURN_METADATA_FIELD: &str = "metadata";
 /// The field in it that lists the patches.
-const PATCHES: &str = "entries";
+const PATCHES_FIELD: &str = "entries";
 /// The index of an entry in the session, if it differs from the order in which it is read.
-const INDEX: &str = "index";
+const INDEX_FIELD: &str = "index";
 /// Marks an entry that the session does not have, because its text belongs to the call that follows.
-const OMITTED: &str = "omitted";
+const OMITTED_FIELD: &str = "omitted";
 
 /// The entry that each part of a turn came from, by its index in the session.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +29,8 @@ pub(super) struct TurnParts {
 
 impl TurnParts {
     /// The indexes in the order in which the turn is read; `None` for a text without an entry of its own.
-    fn in_order(&self, turn: &Turn) -> Vec<Option<usize>> {
-        let text = reads_as_text(turn).then_some(self.text);
+    fn reading_order(&self, turn: &RunTurn) -> Vec<Option<usize>> {
+        let text = has_text_entry(turn).then_some(self.text);
         let calls = self.calls.iter().zip(&turn.tool_calls).flat_map(|(parts, call)| {
             let there = [true, !call.output.is_empty(), !call.error.is_empty()];
             parts.iter().zip(there).filter(|(_, there)| *there).map(|(part, _)| *part)
@@ -40,7 +40,7 @@ impl TurnParts {
 }
 
 /// Whether a turn is read with a text entry.
-pub(super) fn reads_as_text(turn: &Turn) -> bool {
+pub(super) fn has_text_entry(turn: &RunTurn) -> bool {
     turn.role != "assistant" || !turn.content.is_empty() || turn.tool_calls.is_empty()
 }
 
@@ -66,20 +66,25 @@ impl<'a> PatchWriter<'a> {
     }
 
     /// Adds patches to a turn for the entries that differ from `reads`, which is what the turn is read as.
-    pub(super) fn describe(&mut self, turn: &mut Turn, parts: &TurnParts, reads: Vec<Entry>) {
-        let indexes = parts.in_order(turn);
+    pub(super) fn write_patches(
+        &mut self,
+        turn: &mut RunTurn,
+        parts: &TurnParts,
+        reads: Vec<Entry>,
+    ) {
+        let indexes = parts.reading_order(turn);
         let patches = indexes.into_iter().zip(reads).map(|(index, read)| {
             Value::Object(match index {
-                Some(index) => self.patch(index, read),
-                None => Object::from_iter([(OMITTED.to_owned(), Value::Bool(true))]),
+                Some(index) => self.build_patch(index, read),
+                None => Object::from_iter([(OMITTED_FIELD.to_owned(), Value::Bool(true))]),
             })
         });
         let patches = Value::Array(patches.collect());
-        let metadata = Object::from_iter([(PATCHES.to_owned(), patches)]);
-        turn.extra.insert(TURN_METADATA.to_owned(), Value::Object(metadata));
+        let metadata = Object::from_iter([(PATCHES_FIELD.to_owned(), patches)]);
+        turn.extra.insert(TURN_METADATA_FIELD.to_owned(), Value::Object(metadata));
     }
 
-    fn patch(&mut self, index: usize, read: Entry) -> Object {
+    fn build_patch(&mut self, index: usize, read: Entry) -> Object {
         let entry = &self.entries[index];
         let read = read.to_object();
         let mut patch = entry.to_object();
@@ -89,7 +94,7 @@ impl<'a> PatchWriter<'a> {
             patch.insert("sequence".to_owned(), entry.sequence.into());
         }
         if index != self.count {
-            patch.insert(INDEX.to_owned(), (index as u64).into());
+            patch.insert(INDEX_FIELD.to_owned(), (index as u64).into());
         }
         self.count += 1;
         patch
@@ -107,10 +112,11 @@ pub(super) struct PatchedEntry {
 }
 
 /// Returns the turn without Steno's data, and the patches.
-pub(super) fn take_patches(turn: &Turn) -> (Turn, Vec<Value>) {
+pub(super) fn take_patches(turn: &RunTurn) -> (RunTurn, Vec<Value>) {
     let mut plain = turn.clone();
-    let metadata = plain.extra.shift_remove(TURN_METADATA);
-    let patches = metadata.and_then(|mut metadata| metadata.as_object_mut()?.shift_remove(PATCHES));
+    let metadata = plain.extra.shift_remove(TURN_METADATA_FIELD);
+    let patches =
+        metadata.and_then(|mut metadata| metadata.as_object_mut()?.shift_remove(PATCHES_FIELD));
     match patches {
         Some(Value::Array(patches)) => (plain, patches),
         _ => (turn.clone(), Vec::new()),
@@ -124,18 +130,18 @@ pub(super) fn apply_patches(reads: Vec<Entry>, patches: Vec<Value>) -> Vec<Patch
         return reads.into_iter().map(as_read).collect();
     }
     let pairs = reads.into_iter().zip(patches);
-    pairs.filter_map(|(entry, patch)| apply(entry, patch)).collect()
+    pairs.filter_map(|(entry, patch)| apply_patch(entry, patch)).collect()
 }
 
 /// Applies a patch to an entry; `None` if the session has no such entry.
-fn apply(entry: Entry, patch: Value) -> Option<PatchedEntry> {
+fn apply_patch(entry: Entry, patch: Value) -> Option<PatchedEntry> {
     let Value::Object(mut patch) = patch else {
         return Some(PatchedEntry { entry, index: None, sequence: None });
     };
-    if patch.get(OMITTED) == Some(&Value::Bool(true)) {
+    if patch.get(OMITTED_FIELD) == Some(&Value::Bool(true)) {
         return None;
     }
-    let index = patch.shift_remove(INDEX).and_then(|index| index.as_u64());
+    let index = patch.shift_remove(INDEX_FIELD).and_then(|index| index.as_u64());
     let sequence = patch.shift_remove("sequence").and_then(|sequence| sequence.as_u64());
     let mut object = entry.to_object();
     object.extend(patch);
@@ -144,15 +150,15 @@ fn apply(entry: Entry, patch: Value) -> Option<PatchedEntry> {
 }
 
 /// Marks arguments that are not an object and are stored in one field of it, because Go requires an object.
-pub(super) const WRAPPED: &str = "wrapped";
+pub(super) const WRAPPED_FIELD: &str = "wrapped";
 
 /// Sets a call's arguments, wrapped if Go could not parse them.
-pub(super) fn wrap_input(call: &mut ToolCall, input: Option<Value>) {
+pub(super) fn wrap_input(call: &mut TurnToolCall, input: Option<Value>) {
     call.input = match input {
         None | Some(Value::Null) => None,
         Some(Value::Object(object)) => Some(object),
         Some(other) => {
-            call.extra.insert(WRAPPED.to_owned(), Value::Bool(true));
+            call.extra.insert(WRAPPED_FIELD.to_owned(), Value::Bool(true));
             Some(Object::from_iter([("value".to_owned(), other)]))
         }
     };

@@ -7,7 +7,7 @@ use steno_vault::FormatError;
 
 /// A failed operation on a run.
 #[derive(Debug, thiserror::Error)]
-pub enum StoreError {
+pub enum RunStoreError {
     /// The run does not exist.
     #[error("run not found: {0}")]
     NotFound(RunId),
@@ -75,24 +75,24 @@ pub enum StoreError {
     File(#[from] FileError),
 }
 
-impl StoreError {
+impl RunStoreError {
     /// Converts an error of reading a run's files.
-    pub(super) fn unreadable(id: RunId, error: FormatError) -> Self {
+    pub(super) fn from_format_error(id: RunId, error: FormatError) -> Self {
         match error {
-            FormatError::File(error) => StoreError::File(error),
-            source @ FormatError::Invalid(_) => StoreError::Corrupt { id, source },
+            FormatError::File(error) => RunStoreError::File(error),
+            source @ FormatError::Invalid(_) => RunStoreError::Corrupt { id, source },
         }
     }
 }
 
-impl StoreError {
+impl RunStoreError {
     /// Converts the error to a problem, so that other runs can still be listed.
     pub(super) fn problem(self, folder: &std::path::Path) -> Problem {
         match self {
-            StoreError::Corrupt { source: FormatError::Invalid(problem), .. } => problem,
-            StoreError::Corrupt { source: FormatError::File(error), .. }
-            | StoreError::File(error) => file_problem(&error),
-            other => Problem::of(folder, other),
+            RunStoreError::Corrupt { source: FormatError::Invalid(problem), .. } => problem,
+            RunStoreError::Corrupt { source: FormatError::File(error), .. }
+            | RunStoreError::File(error) => file_problem(&error),
+            other => Problem::for_file(folder, other),
         }
     }
 }
@@ -100,5 +100,5 @@ impl StoreError {
 /// Converts a file error to a problem, so that other files can still be used.
 pub(super) fn file_problem(error: &FileError) -> Problem {
     let FileError { action, path, source } = error;
-    Problem::of(path, format_args!("could not {action}: {source}"))
+    Problem::for_file(path, format_args!("could not {action}: {source}"))
 }

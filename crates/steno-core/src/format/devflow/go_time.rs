@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 
 /// Formats the duration in whole seconds, as Go's `Duration.Round(time.Second).String()`: `0s`, `15m32s`, `1h0m1s`.
-pub(super) fn rounded(duration: SignedDuration) -> String {
+pub(super) fn format_rounded(duration: SignedDuration) -> String {
     let half = if duration.is_negative() { -1 } else { 1 };
     let carried = duration.saturating_add(SignedDuration::from_millis(500 * half));
     let seconds = carried.as_secs();
@@ -32,7 +32,7 @@ mod tests {
             (3_600_500, "1h0m1s"),
             (90_000_000, "25h0m0s"),
         ] {
-            assert_eq!(rounded(SignedDuration::from_millis(millis)), text);
+            assert_eq!(format_rounded(SignedDuration::from_millis(millis)), text);
         }
     }
 }

@@ -8,14 +8,14 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::run::RunMeta;
+use super::run::RunMetadata;
 use super::run_id::RunId;
 use crate::durable::{self, FileError, OnPath};
-use crate::json::Style;
+use crate::json::JsonStyle;
 use crate::timestamp::Timestamp;
 
 /// The index's file name.
-pub(super) const NAME: &str = "index.json";
+pub(super) const INDEX_FILE: &str = "index.json";
 
 /// The content of the file.
 #[derive(Serialize)]
@@ -39,21 +39,21 @@ struct RunIndexRow<'a> {
 /// Writes the index of `runs` into this folder.
 pub(super) fn write_index(
     folder: &Path,
-    runs: &[RunMeta],
+    runs: &[RunMetadata],
     now: Timestamp,
 ) -> Result<(), FileError> {
     let rows = runs.iter().map(|run| RunIndexRow {
         run_id: &run.run_id,
         flow_id: &run.flow_id,
         status: &run.status,
-        started_at: super::encode::time(run.started_at),
+        started_at: super::encode::format_time(run.started_at),
     });
     let index = RunIndex { runs: rows.collect(), last_updated: now.to_rfc3339_nano() };
-    durable::write_atomic(&folder.join(NAME), Style::GO_INDENT.print(&index).as_bytes())
+    durable::write_atomic(&folder.join(INDEX_FILE), JsonStyle::GO_INDENT.print(&index).as_bytes())
 }
 
 /// Lists the names of all folders that can be runs; empty if the folder does not exist.
-pub(super) fn run_names(runs: &Path) -> Result<Vec<RunId>, FileError> {
+pub(super) fn list_run_ids(runs: &Path) -> Result<Vec<RunId>, FileError> {
     let entries = match fs::read_dir(runs).on("read folder", runs) {
         Ok(entries) => entries,
         Err(error) if error.is_missing() => return Ok(Vec::new()),

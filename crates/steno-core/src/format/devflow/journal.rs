@@ -6,36 +6,36 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::decode::Decoded;
-use super::encode::{Shape, float};
-use super::fields::Fields;
-use super::run::{Run, RunMeta, ToolCall, Turn};
-use crate::durable::{FileError, OnPath, parent, sync_dir};
-use crate::json::{Object, Style, Value};
-use crate::lines::{LineEnd, Lines};
-use crate::problem::{Problem, json_reason};
+use super::decode::DecodedRun;
+use super::encode::{RunFileShape, float_value};
+use super::fields::LenientFields;
+use super::run::{DevflowRun, RunMetadata, RunTurn, TurnToolCall};
+use crate::durable::{FileError, OnPath, parent_folder, sync_dir};
+use crate::json::{JsonStyle, Object, Value};
+use crate::lines::{LineEnd, LineReader};
+use crate::problem::{Problem, json_error_reason};
 
 /// The journal's file name.
-pub(super) const NAME: &str = "journal.jsonl";
+pub(super) const JOURNAL_FILE: &str = "journal.jsonl";
 
 /// One line of a journal.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Record {
+pub(super) enum JournalRecord {
     /// The run started.
-    Start(RunMeta),
+    Start(RunMetadata),
     /// A turn.
-    Turn(Turn),
+    Turn(RunTurn),
     /// A tool call in the last turn.
-    ToolCall(ToolCall),
+    ToolCall(TurnToolCall),
     /// The total cost so far.
     Cost(f64),
     /// The run ended.
-    End(RunMeta),
+    End(RunMetadata),
 }
 
 /// A journal that this process writes. No other process can take it over.
 #[derive(Debug)]
-pub(super) struct Journal {
+pub(super) struct RunJournal {
     path: PathBuf,
     file: File,
     /// Whether the last write may have left a partial line.
@@ -44,26 +44,26 @@ pub(super) struct Journal {
 
 /// A run rebuilt from its journal.
 #[derive(Debug)]
-pub(super) struct Replayed {
-    pub(super) decoded: Decoded,
+pub(super) struct ReplayedRun {
+    pub(super) decoded: DecodedRun,
     /// Whether the journal has the end of the run.
-    pub(super) ended: bool,
+    pub(super) has_ended: bool,
 }
 
-impl Journal {
+impl RunJournal {
     /// Creates the journal of a run in its folder; `None` if there is one already.
     ///
     /// The file gets its name only after its first line is written and its lock is held, so that no process mistakes
     /// it for a run without a recorder.
-    pub(super) fn create(folder: &Path, meta: &RunMeta) -> Result<Option<Self>, FileError> {
-        let path = folder.join(NAME);
+    pub(super) fn create(folder: &Path, meta: &RunMetadata) -> Result<Option<Self>, FileError> {
+        let path = folder.join(JOURNAL_FILE);
         let mut temp = tempfile::Builder::new()
             .prefix(".steno-")
             .suffix(".tmp")
             .tempfile_in(folder)
             .on("write", &path)?;
         temp.as_file().lock().on("lock", &path)?;
-        let line = Record::Start(meta.clone()).to_line();
+        let line = JournalRecord::Start(meta.clone()).to_line();
         temp.write_all(line.as_bytes()).on("write", &path)?;
         temp.as_file().sync_all().on("sync", &path)?;
         let file = match temp.persist_noclobber(&path) {
@@ -73,13 +73,13 @@ impl Journal {
             }
             Err(error) => return Err(error.error).on("create", &path),
         };
-        sync_dir(parent(&path))?;
+        sync_dir(parent_folder(&path))?;
         Ok(Some(Self::new(path, file)))
     }
 
     /// Takes over the journal of a recorder that is gone; `None` if a process still records, or has just finished.
     pub(super) fn take_over(folder: &Path) -> Result<Option<Self>, FileError> {
-        let path = folder.join(NAME);
+        let path = folder.join(JOURNAL_FILE);
         let opened = OpenOptions::new().read(true).append(true).open(&path);
         let file = match opened {
             Ok(file) => file,
@@ -96,7 +96,7 @@ impl Journal {
     }
 
     /// Appends one record durably.
-    pub(super) fn append(&mut self, record: &Record) -> Result<(), FileError> {
+    pub(super) fn append(&mut self, record: &JournalRecord) -> Result<(), FileError> {
         let mut line = record.to_line();
         if self.is_torn {
             line.insert(0, '\n');
@@ -119,20 +119,20 @@ impl Journal {
 
 /// Whether a process is recording into this folder.
 pub(super) fn is_live(folder: &Path) -> Result<bool, FileError> {
-    Ok(is_locked(folder)? == Some(true))
+    Ok(read_lock_state(folder)? == Some(true))
 }
 
 /// Whether the recorder of the run in this folder is gone.
 pub(super) fn is_abandoned(folder: &Path) -> Result<bool, FileError> {
-    Ok(is_locked(folder)? == Some(false))
+    Ok(read_lock_state(folder)? == Some(false))
 }
 
 /// Whether a process holds the journal's lock; `None` if there is no journal.
 ///
 /// Takes a shared lock on a file opened for reading. This works in read-only folders, and readers do not mistake each
 /// other for recorders.
-fn is_locked(folder: &Path) -> Result<Option<bool>, FileError> {
-    let path = folder.join(NAME);
+fn read_lock_state(folder: &Path) -> Result<Option<bool>, FileError> {
+    let path = folder.join(JOURNAL_FILE);
     let file = match File::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -148,51 +148,55 @@ fn is_locked(folder: &Path) -> Result<Option<bool>, FileError> {
 }
 
 /// Rebuilds the run from a journal. A partial last line is dropped.
-pub(super) fn replay(path: &Path, bytes: &[u8]) -> Result<Replayed, Problem> {
-    let mut lines = Lines::new(bytes);
+pub(super) fn replay_journal(path: &Path, bytes: &[u8]) -> Result<ReplayedRun, Problem> {
+    let mut lines = LineReader::new(bytes);
     let mut problems = Vec::new();
     let mut run = None;
     let mut ended = false;
-    while let Ok(Some(line)) = lines.read() {
+    while let Ok(Some(line)) = lines.read_line() {
         if line.end == LineEnd::Input {
             break;
         }
-        match (Record::parse(&line.bytes), &mut run) {
-            (Err(reason), _) => problems.push(Problem::at(path, line.number, reason)),
-            (Ok(Record::Start(meta)), None) => run = Some(begun(meta)),
-            (Ok(record), Some(run)) => ended |= apply(run, record),
+        match (JournalRecord::parse(&line.bytes), &mut run) {
+            (Err(reason), _) => problems.push(Problem::at_line(path, line.number, reason)),
+            (Ok(JournalRecord::Start(meta)), None) => run = Some(new_run(meta)),
+            (Ok(record), Some(run)) => ended |= apply_record(run, record),
             (Ok(_), None) => {
-                problems.push(Problem::at(path, line.number, "record before the start record"));
+                problems.push(Problem::at_line(
+                    path,
+                    line.number,
+                    "record before the start record",
+                ));
             }
         }
     }
     let Some(run) = run else {
-        let empty = || Problem::of(path, "journal has no start record");
+        let empty = || Problem::for_file(path, "journal has no start record");
         return Err(problems.into_iter().next().unwrap_or_else(empty));
     };
-    let decoded = Decoded { run, problems };
-    Ok(Replayed { decoded, ended })
+    let decoded = DecodedRun { run, problems };
+    Ok(ReplayedRun { decoded, has_ended: ended })
 }
 
 /// A run without turns.
-pub(super) fn begun(metadata: RunMeta) -> Run {
-    Run { run_id: metadata.run_id.clone(), metadata, ..Run::default() }
+pub(super) fn new_run(metadata: RunMetadata) -> DevflowRun {
+    DevflowRun { run_id: metadata.run_id.clone(), metadata, ..DevflowRun::default() }
 }
 
 /// Applies a record to a run, and returns whether it ended the run.
-pub(super) fn apply(run: &mut Run, record: Record) -> bool {
+pub(super) fn apply_record(run: &mut DevflowRun, record: JournalRecord) -> bool {
     match record {
-        Record::Start(_) => {}
-        Record::Turn(turn) => {
-            run.push(turn);
+        JournalRecord::Start(_) => {}
+        JournalRecord::Turn(turn) => {
+            run.push_turn(turn);
         }
-        Record::ToolCall(call) => {
+        JournalRecord::ToolCall(call) => {
             if let Some(turn) = run.turns.last_mut() {
                 turn.tool_calls.push(call);
             }
         }
-        Record::Cost(total) => run.metadata.total_cost = total,
-        Record::End(metadata) => {
+        JournalRecord::Cost(total) => run.metadata.total_cost = total,
+        JournalRecord::End(metadata) => {
             run.metadata = metadata;
             run.metadata.turn_count = None;
             return true;
@@ -201,41 +205,42 @@ pub(super) fn apply(run: &mut Run, record: Record) -> bool {
     false
 }
 
-impl Record {
+impl JournalRecord {
     fn to_line(&self) -> String {
-        let shape = Shape::Shipped;
+        let shape = RunFileShape::Shipped;
         let (name, value) = match self {
-            Record::Start(meta) => ("start", Value::Object(meta.to_object(shape))),
-            Record::Turn(turn) => ("turn", Value::Object(turn.to_object(shape))),
-            Record::ToolCall(call) => ("toolCall", Value::Object(call.to_object(shape))),
-            Record::Cost(total) => ("cost", float(*total)),
-            Record::End(meta) => ("end", Value::Object(meta.to_object(shape))),
+            JournalRecord::Start(meta) => ("start", Value::Object(meta.to_object(shape))),
+            JournalRecord::Turn(turn) => ("turn", Value::Object(turn.to_object(shape))),
+            JournalRecord::ToolCall(call) => ("toolCall", Value::Object(call.to_object(shape))),
+            JournalRecord::Cost(total) => ("cost", float_value(*total)),
+            JournalRecord::End(meta) => ("end", Value::Object(meta.to_object(shape))),
         };
         let object = Object::from_iter([(name.to_owned(), value)]);
-        Style::COMPACT.print(&object) + "\n"
+        JsonStyle::COMPACT.print(&object) + "\n"
     }
 
     fn parse(line: &[u8]) -> Result<Self, String> {
-        let object: Object = serde_json::from_slice(line).map_err(|error| json_reason(&error))?;
+        let object: Object =
+            serde_json::from_slice(line).map_err(|error| json_error_reason(&error))?;
         let Some((name, value)) = object.into_iter().next() else {
             return Err("empty record".to_owned());
         };
         let unknown = || format!("unknown record: {name}");
         if name == "cost" {
-            return value.as_f64().map(Record::Cost).ok_or_else(unknown);
+            return value.as_f64().map(JournalRecord::Cost).ok_or_else(unknown);
         }
         let Value::Object(object) = value else {
             return Err(unknown());
         };
-        let mut fields = Fields::new(object);
+        let mut fields = LenientFields::new(object);
         let record = match name.as_str() {
-            "start" => Record::Start(RunMeta::take(&mut fields)),
-            "turn" => Record::Turn(Turn::take(&mut fields)),
-            "toolCall" => Record::ToolCall(ToolCall::take(&mut fields)),
-            "end" => Record::End(RunMeta::take(&mut fields)),
+            "start" => JournalRecord::Start(RunMetadata::from_fields(&mut fields)),
+            "turn" => JournalRecord::Turn(RunTurn::from_fields(&mut fields)),
+            "toolCall" => JournalRecord::ToolCall(TurnToolCall::from_fields(&mut fields)),
+            "end" => JournalRecord::End(RunMetadata::from_fields(&mut fields)),
             _ => return Err(unknown()),
         };
-        match fields.wrong.into_iter().next() {
+        match fields.errors.into_iter().next() {
             None => Ok(record),
             Some(wrong) => Err(wrong.to_string()),
         }
@@ -248,24 +253,24 @@ mod tests {
 
     use super::*;
 
-    fn meta() -> RunMeta {
-        RunMeta {
+    fn meta() -> RunMetadata {
+        RunMetadata {
             run_id: "r".to_owned(),
             flow_id: "f".to_owned(),
             status: "running".to_owned(),
-            ..RunMeta::default()
+            ..RunMetadata::default()
         }
     }
 
     #[test]
     fn what_was_recorded_is_replayed() {
         let dir = tempfile::tempdir().unwrap();
-        let mut journal = Journal::create(dir.path(), &meta()).unwrap().unwrap();
+        let mut journal = RunJournal::create(dir.path(), &meta()).unwrap().unwrap();
         let records = [
-            Record::Turn(Turn::new("user", "Hi\u{2028}\n", 3)),
-            Record::Turn(Turn::new("assistant", "ok", 4)),
-            Record::ToolCall(ToolCall::answered("ls", None, "x")),
-            Record::Cost(0.25),
+            JournalRecord::Turn(RunTurn::new("user", "Hi\u{2028}\n", 3)),
+            JournalRecord::Turn(RunTurn::new("assistant", "ok", 4)),
+            JournalRecord::ToolCall(TurnToolCall::with_output("ls", None, "x")),
+            JournalRecord::Cost(0.25),
         ];
         for record in &records {
             journal.append(record).unwrap();
@@ -273,9 +278,9 @@ mod tests {
         let bytes = fs::read(journal.path()).unwrap();
         let torn = [bytes.as_slice(), b"{\"turn\":{\"role\":\"us"].concat();
         for bytes in [bytes, torn] {
-            let replayed = replay(journal.path(), &bytes).unwrap();
+            let replayed = replay_journal(journal.path(), &bytes).unwrap();
             let run = replayed.decoded.run;
-            assert!(!replayed.ended);
+            assert!(!replayed.has_ended);
             assert_eq!(replayed.decoded.problems, []);
             assert_eq!(run.turns.len(), 2);
             assert_eq!(run.turns[0].content, "Hi\u{2028}\n");
@@ -288,13 +293,13 @@ mod tests {
     #[test]
     fn a_journal_in_use_is_not_taken_over() {
         let dir = tempfile::tempdir().unwrap();
-        let journal = Journal::create(dir.path(), &meta()).unwrap().unwrap();
-        assert!(Journal::create(dir.path(), &meta()).unwrap().is_none());
-        assert!(Journal::take_over(dir.path()).unwrap().is_none());
+        let journal = RunJournal::create(dir.path(), &meta()).unwrap().unwrap();
+        assert!(RunJournal::create(dir.path(), &meta()).unwrap().is_none());
+        assert!(RunJournal::take_over(dir.path()).unwrap().is_none());
         assert!(is_live(dir.path()).unwrap());
         drop(journal);
         assert!(!is_live(dir.path()).unwrap());
-        assert!(Journal::take_over(dir.path()).unwrap().is_some());
+        assert!(RunJournal::take_over(dir.path()).unwrap().is_some());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
@@ -302,10 +307,10 @@ mod tests {
     fn a_bad_line_costs_no_other() {
         let text =
             "{\"start\":{\"runId\":\"r\"}}\n{\"turn\":5}\nnoise\n{\"turn\":{\"role\":\"user\"}}\n";
-        let replayed = replay(Path::new("j"), text.as_bytes()).unwrap();
+        let replayed = replay_journal(Path::new("j"), text.as_bytes()).unwrap();
         assert_eq!(replayed.decoded.run.turns.len(), 1);
         let lines: Vec<_> = replayed.decoded.problems.iter().map(|p| p.line).collect();
         assert_eq!(lines, [Some(2), Some(3)]);
-        assert!(replay(Path::new("j"), b"").is_err());
+        assert!(replay_journal(Path::new("j"), b"").is_err());
     }
 }

@@ -1,20 +1,20 @@
 //! Renders a run as Markdown.
 
-use super::go_time::rounded;
-use super::run::{Run, ToolCall};
-use super::view::input_json;
+use super::go_time::format_rounded;
+use super::run::{DevflowRun, TurnToolCall};
+use super::run_view::format_input;
 use crate::timestamp::Timestamp;
 
 /// Renders the whole run as Markdown. The duration of a run without an end is up to `now`.
-pub fn markdown(run: &Run, now: Timestamp) -> String {
+pub fn render_markdown(run: &DevflowRun, now: Timestamp) -> String {
     let mut out = format!("# Transcript: {}\n\n## Metadata\n\n", run.run_id);
     out += "| Field | Value |\n|-------|-------|\n";
-    for (field, value) in rows(run, now) {
+    for (field, value) in metadata_rows(run, now) {
         out += &format!("| {field} | {value} |\n");
     }
     out += "\n## Conversation\n\n";
     for turn in &run.turns {
-        out += &format!("### {} (Turn {})\n\n", capitalised(&turn.role), turn.id);
+        out += &format!("### {} (Turn {})\n\n", capitalize(&turn.role), turn.id);
         if turn.tokens_in > 0 {
             out += &format!("*{} tokens in*\n\n", turn.tokens_in);
         }
@@ -23,13 +23,13 @@ pub fn markdown(run: &Run, now: Timestamp) -> String {
         }
         out += &format!("{}\n\n", turn.content);
         for call in &turn.tool_calls {
-            out += &tool_call(call);
+            out += &render_tool_call(call);
         }
     }
     out
 }
 
-fn rows(run: &Run, now: Timestamp) -> Vec<(&'static str, String)> {
+fn metadata_rows(run: &DevflowRun, now: Timestamp) -> Vec<(&'static str, String)> {
     let meta = &run.metadata;
     let zero = || "0001-01-01T00:00:00Z".to_owned();
     let started = meta.started_at.map(|at| at.to_rfc3339_seconds());
@@ -41,7 +41,7 @@ fn rows(run: &Run, now: Timestamp) -> Vec<(&'static str, String)> {
     if let Some(ended) = meta.ended_at {
         rows.push(("Ended", ended.to_rfc3339_seconds()));
     }
-    rows.push(("Duration", rounded(meta.duration(now))));
+    rows.push(("Duration", format_rounded(meta.duration(now))));
     rows.push(("Tokens In", meta.total_tokens_in.to_string()));
     rows.push(("Tokens Out", meta.total_tokens_out.to_string()));
     rows.push(("Cost", format!("${:.2}", meta.total_cost)));
@@ -51,10 +51,10 @@ fn rows(run: &Run, now: Timestamp) -> Vec<(&'static str, String)> {
     rows
 }
 
-fn tool_call(call: &ToolCall) -> String {
+fn render_tool_call(call: &TurnToolCall) -> String {
     let mut out = format!("#### Tool Call: `{}`\n\n", call.name);
     if let Some(input) = &call.input {
-        out += &format!("**Input:**\n```json\n{}\n```\n\n", input_json(input));
+        out += &format!("**Input:**\n```json\n{}\n```\n\n", format_input(input));
     }
     if !call.output.is_empty() {
         out += &format!("**Output:**\n```\n{}\n```\n\n", call.output);
@@ -66,7 +66,7 @@ fn tool_call(call: &ToolCall) -> String {
 }
 
 /// Converts the first letter to upper case.
-fn capitalised(text: &str) -> String {
+fn capitalize(text: &str) -> String {
     let mut chars = text.chars();
     match chars.next() {
         Some(first) => first.to_uppercase().chain(chars).collect(),
@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn the_first_letter_need_not_be_ascii() {
-        assert_eq!(capitalised("écran"), "Écran");
-        assert_eq!(capitalised("tool_result"), "Tool_result");
-        assert_eq!(capitalised(""), "");
+        assert_eq!(capitalize("écran"), "Écran");
+        assert_eq!(capitalize("tool_result"), "Tool_result");
+        assert_eq!(capitalize(""), "");
     }
 }

@@ -9,21 +9,21 @@ use std::path::Path;
 use jiff::SignedDuration;
 use serde::Deserialize;
 
-use super::error::StoreError;
-use super::run::RunMeta;
+use super::error::RunStoreError;
+use super::run::RunMetadata;
 use super::run_id::RunId;
-use super::store::Store;
+use super::store::RunStore;
 use super::{archive, folder, index};
 use crate::durable::{FileError, OnPath, remove_file};
-use crate::problem::{Problem, json_reason};
-use crate::session::Status;
+use crate::problem::{Problem, json_error_reason};
+use crate::session::SessionStatus;
 use crate::timestamp::Timestamp;
 use steno_vault::FormatError;
 
 /// How long runs are stored: `artifacts` in `config.json`, or `retention`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Retention {
+pub struct RetentionPolicy {
     /// Days after its end when a run may be deleted.
     pub retention_days: u32,
     /// Days after its end when a run is archived.
@@ -36,7 +36,7 @@ pub struct Retention {
     pub keep_min_runs: usize,
 }
 
-impl Default for Retention {
+impl Default for RetentionPolicy {
     fn default() -> Self {
         Self {
             retention_days: 30,
@@ -59,7 +59,7 @@ pub struct CleanupOptions {
 
 /// What a cleanup did, or would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cleanup {
+pub struct CleanupReport {
     /// Archived runs, oldest first.
     pub archived: Vec<RunId>,
     /// Deleted runs, oldest first.
@@ -89,90 +89,90 @@ pub struct DiskUsage {
 
 /// What a cleanup does with a run.
 #[derive(Clone, Copy, PartialEq)]
-enum Fate {
+enum RunFate {
     Keep,
     Archive,
     Delete,
 }
 
-impl Store {
+impl RunStore {
     /// Archives old runs and, if requested, deletes what is past its retention.
-    pub fn cleanup(
+    pub fn clean_up(
         &self,
-        retention: &Retention,
+        retention: &RetentionPolicy,
         options: CleanupOptions,
-    ) -> Result<Cleanup, StoreError> {
-        let mut cleanup = Cleanup::default();
+    ) -> Result<CleanupReport, RunStoreError> {
+        let mut cleanup = CleanupReport::default();
         let mut aging = Vec::new();
-        for id in index::run_names(&self.runs())? {
+        for id in index::list_run_ids(&self.runs_folder())? {
             match self.load_metadata(&id) {
-                Ok(meta) if retention.spares(&meta) => cleanup.kept.push(id),
+                Ok(meta) if retention.is_exempt(&meta) => cleanup.kept.push(id),
                 Ok(meta) => aging.push((meta.ended_at, id)),
-                Err(error) => cleanup.errors.push(told("load", &id, &error)),
+                Err(error) => cleanup.errors.push(format_failure("load", &id, &error)),
             }
         }
         aging.sort_by_key(|(ended, id)| (ended.map(|at| at.instant()), id.clone()));
         let mut left = aging.len();
         for (ended, id) in aging {
-            let fate = match retention.fate(ended, self.clock.now(), options.delete) {
-                _ if left <= retention.keep_min_runs => Fate::Keep,
+            let fate = match retention.decide_fate(ended, self.clock.now(), options.delete) {
+                _ if left <= retention.keep_min_runs => RunFate::Keep,
                 fate => fate,
             };
-            let moved = self.settle(&id, fate, options.dry_run, &mut cleanup);
+            let moved = self.apply_fate(&id, fate, options.dry_run, &mut cleanup);
             match moved {
                 Ok(true) => left -= 1,
                 Ok(false) => cleanup.kept.push(id),
-                Err(error) => cleanup.errors.push(told("clean up", &id, &error)),
+                Err(error) => cleanup.errors.push(format_failure("clean up", &id, &error)),
             }
         }
         if !options.dry_run && cleanup.archived.len() + cleanup.deleted.len() > 0 {
             self.update_index();
         }
         if options.delete {
-            self.cleanup_archives(retention, options.dry_run, &mut cleanup)?;
+            self.clean_up_archives(retention, options.dry_run, &mut cleanup)?;
         }
         Ok(cleanup)
     }
 
     /// Measures the runs and their archives.
-    pub fn disk_usage(&self) -> Result<DiskUsage, StoreError> {
-        let runs = index::run_names(&self.runs())?;
-        let archives = archive::all(&self.base)?;
+    pub fn disk_usage(&self) -> Result<DiskUsage, RunStoreError> {
+        let runs = index::list_run_ids(&self.runs_folder())?;
+        let archives = archive::list_archive_files(&self.base)?;
         let mut usage = DiskUsage {
             run_count: runs.len(),
             archive_count: archives.len(),
             ..DiskUsage::default()
         };
         for id in runs {
-            usage.active_size += size_of(&self.folder(&id))?;
+            usage.active_size += disk_size(&self.run_folder(&id))?;
         }
         for path in archives {
-            usage.archive_size += size_of(&path)?;
+            usage.archive_size += disk_size(&path)?;
         }
         Ok(usage)
     }
 
     /// Archives, deletes or keeps a run, and returns whether it left its folder.
-    fn settle(
+    fn apply_fate(
         &self,
         id: &RunId,
-        fate: Fate,
+        fate: RunFate,
         dry_run: bool,
-        cleanup: &mut Cleanup,
-    ) -> Result<bool, StoreError> {
-        if fate == Fate::Keep {
+        cleanup: &mut CleanupReport,
+    ) -> Result<bool, RunStoreError> {
+        if fate == RunFate::Keep {
             return Ok(false);
         }
-        let size = size_of(&self.folder(id))?;
-        if fate == Fate::Archive {
+        let size = disk_size(&self.run_folder(id))?;
+        if fate == RunFate::Archive {
             if !dry_run {
-                self.archive_run(id)?;
+                self.archive_without_index(id)?;
             }
             cleanup.space_saved += size / 2;
             cleanup.archived.push(id.clone());
         } else {
             if !dry_run {
-                self.delete_run(id)?;
+                self.delete_without_index(id)?;
             }
             cleanup.space_saved += size;
             cleanup.deleted.push(id.clone());
@@ -180,14 +180,14 @@ impl Store {
         Ok(true)
     }
 
-    fn cleanup_archives(
+    fn clean_up_archives(
         &self,
-        retention: &Retention,
+        retention: &RetentionPolicy,
         dry_run: bool,
-        cleanup: &mut Cleanup,
-    ) -> Result<(), StoreError> {
-        let limit = before(self.clock.now(), retention.archive_retention_days);
-        for path in archive::all(&self.base)? {
+        cleanup: &mut CleanupReport,
+    ) -> Result<(), RunStoreError> {
+        let limit = days_before(self.clock.now(), retention.archive_retention_days);
+        for path in archive::list_archive_files(&self.base)? {
             let metadata = fs::metadata(&path).on("open", &path)?;
             let modified = metadata.modified().on("open", &path)?;
             if jiff::Timestamp::try_from(modified).is_ok_and(|at| at < limit) {
@@ -206,53 +206,57 @@ impl Store {
 /// The part of `config.json` about runs.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Config {
-    artifacts: Option<Retention>,
-    retention: Option<Retention>,
+struct RetentionConfig {
+    artifacts: Option<RetentionPolicy>,
+    retention: Option<RetentionPolicy>,
 }
 
-impl Retention {
+impl RetentionPolicy {
     /// Reads `config.json` in the store's folder. Missing fields have the default values.
-    pub fn configured(base: &Path) -> Result<Self, FormatError> {
+    pub fn from_config(base: &Path) -> Result<Self, FormatError> {
         let path = base.join("config.json");
         let bytes = match fs::read(&path).on("read", &path) {
             Ok(bytes) => bytes,
             Err(error) if error.is_missing() => return Ok(Self::default()),
             Err(error) => return Err(error.into()),
         };
-        let config: Config = serde_json::from_slice(&bytes).map_err(|error| {
-            FormatError::Invalid(Problem::at(&path, error.line() as u64, json_reason(&error)))
+        let config: RetentionConfig = serde_json::from_slice(&bytes).map_err(|error| {
+            FormatError::Invalid(Problem::at_line(
+                &path,
+                error.line() as u64,
+                json_error_reason(&error),
+            ))
         })?;
         Ok(config.artifacts.or(config.retention).unwrap_or_default())
     }
 
     /// Whether a run is exempt regardless of its age.
-    fn spares(&self, meta: &RunMeta) -> bool {
-        let failed = meta.known_status() == Status::Failed;
-        meta.known_status() == Status::Running || (self.keep_failed && failed)
+    fn is_exempt(&self, meta: &RunMetadata) -> bool {
+        let failed = meta.known_status() == SessionStatus::Failed;
+        meta.known_status() == SessionStatus::Running || (self.keep_failed && failed)
     }
 
-    fn fate(&self, ended: Option<Timestamp>, now: Timestamp, delete: bool) -> Fate {
+    fn decide_fate(&self, ended: Option<Timestamp>, now: Timestamp, delete: bool) -> RunFate {
         let Some(ended) = ended.map(|at| at.instant()) else {
-            return Fate::Keep;
+            return RunFate::Keep;
         };
-        let past = |days| ended < before(now, days);
+        let past = |days| ended < days_before(now, days);
         if delete && past(self.retention_days) {
-            Fate::Delete
+            RunFate::Delete
         } else if past(self.archive_after_days.min(self.retention_days)) {
-            Fate::Archive
+            RunFate::Archive
         } else {
-            Fate::Keep
+            RunFate::Keep
         }
     }
 }
 
-fn before(now: Timestamp, days: u32) -> jiff::Timestamp {
+fn days_before(now: Timestamp, days: u32) -> jiff::Timestamp {
     let span = SignedDuration::from_hours(24 * i64::from(days));
     now.instant().checked_sub(span).unwrap_or(jiff::Timestamp::MIN)
 }
 
-fn told(action: &str, id: &RunId, error: &StoreError) -> String {
+fn format_failure(action: &str, id: &RunId, error: &RunStoreError) -> String {
     let mut text = format!("{action} {id}: {error}");
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
@@ -263,7 +267,7 @@ fn told(action: &str, id: &RunId, error: &StoreError) -> String {
 }
 
 /// The size of a file, or of all files in a folder, in bytes. Symlinks count as zero.
-fn size_of(path: &Path) -> Result<u64, FileError> {
+fn disk_size(path: &Path) -> Result<u64, FileError> {
     if folder::is_plain_file(path) {
         return fs::metadata(path).map(|metadata| metadata.len()).on("open", path);
     }
@@ -271,7 +275,7 @@ fn size_of(path: &Path) -> Result<u64, FileError> {
     for entry in fs::read_dir(path).on("read folder", path)?.flatten() {
         let kind = entry.file_type().on("open", &entry.path())?;
         if kind.is_dir() || kind.is_file() {
-            size += size_of(&entry.path())?;
+            size += disk_size(&entry.path())?;
         }
     }
     Ok(size)

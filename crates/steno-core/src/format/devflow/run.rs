@@ -3,25 +3,25 @@
 //! A zero value and an absent field are the same, as in Go.
 
 use crate::json::Object;
-use crate::session::Status;
+use crate::session::SessionStatus;
 use crate::timestamp::Timestamp;
 
 /// One run of a flow: the content of `transcript.json`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Run {
+pub struct DevflowRun {
     /// The run's name and folder name.
     pub run_id: String,
     /// The run's metadata.
-    pub metadata: RunMeta,
+    pub metadata: RunMetadata,
     /// The turns, in order.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<RunTurn>,
     /// Unknown fields.
     pub extra: Object,
 }
 
 /// A run's metadata: the content of `metadata.json`, and a part of `transcript.json`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct RunMeta {
+pub struct RunMetadata {
     /// The run's name; ADR-011 omits it here.
     pub run_id: String,
     /// The flow's name.
@@ -52,7 +52,7 @@ pub struct RunMeta {
 
 /// One turn of the conversation.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Turn {
+pub struct RunTurn {
     /// The turn's number, starting at 1.
     pub id: u64,
     /// `system`, `user`, `assistant`, `tool_result`, or any other text.
@@ -66,7 +66,7 @@ pub struct Turn {
     /// The time of the turn.
     pub timestamp: Option<Timestamp>,
     /// Tool calls of the turn.
-    pub tool_calls: Vec<ToolCall>,
+    pub tool_calls: Vec<TurnToolCall>,
     /// Duration in milliseconds.
     pub duration_ms: u64,
     /// Unknown fields.
@@ -75,7 +75,7 @@ pub struct Turn {
 
 /// One tool call with its result.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ToolCall {
+pub struct TurnToolCall {
     /// The provider's call id.
     pub id: String,
     /// The tool's name.
@@ -90,12 +90,12 @@ pub struct ToolCall {
     pub extra: Object,
 }
 
-impl Run {
+impl DevflowRun {
     /// Adds a turn, numbers it, and adds its tokens to the totals.
     ///
     /// All tokens that a turn states are counted. Upstream omits those of tool results and the prompt tokens of
     /// assistant turns.
-    pub fn push(&mut self, mut turn: Turn) -> &mut Turn {
+    pub fn push_turn(&mut self, mut turn: RunTurn) -> &mut RunTurn {
         turn.id = self.turns.len() as u64 + 1;
         self.metadata.total_tokens_in += turn.tokens_in;
         self.metadata.total_tokens_out += turn.tokens_out;
@@ -110,9 +110,9 @@ impl Run {
     }
 }
 
-impl RunMeta {
+impl RunMetadata {
     /// Ends the run.
-    pub fn end(&mut self, status: Status, at: Timestamp, error: &str) {
+    pub fn end_run(&mut self, status: SessionStatus, at: Timestamp, error: &str) {
         self.status = status.as_str().to_owned();
         self.ended_at = Some(at);
         self.error = error.to_owned();
@@ -120,18 +120,18 @@ impl RunMeta {
 
     /// Whether the run has not ended.
     pub fn is_running(&self) -> bool {
-        self.status == Status::Running.as_str()
+        self.status == SessionStatus::Running.as_str()
     }
 
     /// The status as Steno's enum. An unknown one is derived from whether the run ended.
-    pub fn known_status(&self) -> Status {
+    pub fn known_status(&self) -> SessionStatus {
         match self.status.as_str() {
-            "running" => Status::Running,
-            "completed" => Status::Completed,
-            "failed" => Status::Failed,
-            "canceled" | "cancelled" => Status::Canceled,
-            _ if self.ended_at.is_some() => Status::Completed,
-            _ => Status::Running,
+            "running" => SessionStatus::Running,
+            "completed" => SessionStatus::Completed,
+            "failed" => SessionStatus::Failed,
+            "canceled" | "cancelled" => SessionStatus::Canceled,
+            _ if self.ended_at.is_some() => SessionStatus::Completed,
+            _ => SessionStatus::Running,
         }
     }
 
@@ -143,7 +143,7 @@ impl RunMeta {
     }
 }
 
-impl Turn {
+impl RunTurn {
     /// A turn with a token count: output tokens for an assistant, prompt tokens for all other roles.
     pub fn new(role: impl Into<String>, content: impl Into<String>, tokens: u64) -> Self {
         let role = role.into();
@@ -155,9 +155,9 @@ impl Turn {
     }
 }
 
-impl ToolCall {
+impl TurnToolCall {
     /// A call with an output.
-    pub fn answered(
+    pub fn with_output(
         name: impl Into<String>,
         input: Option<Object>,
         output: impl Into<String>,
@@ -166,7 +166,7 @@ impl ToolCall {
     }
 
     /// A call that failed.
-    pub fn failed(
+    pub fn with_error(
         name: impl Into<String>,
         input: Option<Object>,
         error: impl Into<String>,

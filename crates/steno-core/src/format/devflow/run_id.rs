@@ -22,9 +22,9 @@ impl RunId {
 
     /// Builds a name as in ADR-011, with the writer's date: `TK-421` in the flow `ticket-to-pr` gives
     /// `2025-01-15-ticket-to-pr-TK421`.
-    pub(super) fn name(at: Timestamp, flow: &str, identifier: &str) -> String {
+    pub(super) fn build_name(at: Timestamp, flow: &str, identifier: &str) -> String {
         let identifier: String = identifier.chars().filter(|c| c.is_alphanumeric()).collect();
-        let flow: String = flow.chars().map(plain).collect();
+        let flow: String = flow.chars().map(safe_char).collect();
         let mut name = at.wall().date().to_string();
         for part in [flow, identifier].iter().filter(|part| !part.is_empty()) {
             name.push('-');
@@ -34,13 +34,13 @@ impl RunId {
     }
 
     /// Builds a name for a new run, with the first suffix for which `taken` returns false.
-    pub(super) fn fresh(
+    pub(super) fn first_free(
         at: Timestamp,
         flow: &str,
         identifier: &str,
         taken: impl Fn(&RunId) -> bool,
     ) -> Self {
-        let name = Self::name(at, flow, identifier);
+        let name = Self::build_name(at, flow, identifier);
         let suffixed = (2_u64..).map(|suffix| format!("{name}-{suffix}"));
         std::iter::once(name.clone())
             .chain(suffixed)
@@ -51,7 +51,7 @@ impl RunId {
 }
 
 /// The character, or `-` if a folder name should not have it.
-fn plain(c: char) -> char {
+fn safe_char(c: char) -> char {
     if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }
 }
 
@@ -59,7 +59,7 @@ impl FromStr for RunId {
     type Err = RunIdError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let special = ["", ".", "..", super::index::NAME].contains(&text);
+        let special = ["", ".", "..", super::index::INDEX_FILE].contains(&text);
         let leads_out = text.contains(|c: char| c.is_control() || "/\\".contains(c));
         if special || leads_out || text.len() > 200 {
             return Err(RunIdError(text.to_owned()));
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     fn named(flow: &str, identifier: &str) -> String {
-        RunId::name("2025-01-15T10:30:00Z".parse().unwrap(), flow, identifier)
+        RunId::build_name("2025-01-15T10:30:00Z".parse().unwrap(), flow, identifier)
     }
 
     #[test]
@@ -95,7 +95,7 @@ mod tests {
     fn a_taken_name_gets_a_suffix() {
         let at = "2025-01-15T10:30:00Z".parse().unwrap();
         let taken = ["2025-01-15-f-1", "2025-01-15-f-1-2"];
-        let id = RunId::fresh(at, "f", "1", |id| taken.contains(&id.as_str()));
+        let id = RunId::first_free(at, "f", "1", |id| taken.contains(&id.as_str()));
         assert_eq!(id.as_str(), "2025-01-15-f-1-3");
     }
 

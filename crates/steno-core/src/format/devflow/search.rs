@@ -1,18 +1,18 @@
 //! Searches runs for text: in the content of turns, not in the JSON.
 
-use super::error::StoreError;
-use super::run::{ToolCall, Turn};
+use super::error::RunStoreError;
+use super::run::{RunTurn, TurnToolCall};
 use super::run_id::RunId;
-use super::store::{Filter, Store};
+use super::store::{RunFilter, RunStore};
 use crate::json::Value;
 use crate::problem::Problem;
 
 /// Characters of context on either side of a match.
-const AROUND: usize = 30;
+const EXCERPT_CONTEXT_CHARS: usize = 30;
 
 /// A search query.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Query {
+pub struct RunQuery {
     /// The text, not a pattern.
     pub text: String,
     /// Whether case matters.
@@ -20,7 +20,7 @@ pub struct Query {
     /// Maximum number of hits.
     pub limit: Option<usize>,
     /// The runs to search.
-    pub runs: Filter,
+    pub runs: RunFilter,
 }
 
 /// A range of token counts. An absent bound is open.
@@ -41,7 +41,7 @@ impl TokenRange {
 
 /// A turn that contains the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hit {
+pub struct TurnHit {
     /// The run.
     pub run_id: RunId,
     /// The turn's number.
@@ -54,31 +54,34 @@ pub struct Hit {
 
 /// The hits of a search, and the runs that could not be read.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct SearchResult {
+pub struct RunSearchResult {
     /// The hits, newest run first.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<TurnHit>,
     /// Runs and turns that could not be read.
     pub problems: Vec<Problem>,
 }
 
-impl Store {
+impl RunStore {
     /// Finds the turns that contain a text, newest run first. Compressed runs and runs being recorded are searched
     /// too.
-    pub fn search(&self, query: &Query) -> Result<Vec<Hit>, StoreError> {
-        Ok(self.search_all(query)?.hits)
+    pub fn search_runs(&self, query: &RunQuery) -> Result<Vec<TurnHit>, RunStoreError> {
+        Ok(self.search_runs_with_problems(query)?.hits)
     }
 
     /// Like [`Store::search`], and returns runs that could not be read as problems.
-    pub fn search_all(&self, query: &Query) -> Result<SearchResult, StoreError> {
-        let list = self.list_all(&query.runs)?;
-        let mut found = SearchResult { hits: Vec::new(), problems: list.problems };
+    pub fn search_runs_with_problems(
+        &self,
+        query: &RunQuery,
+    ) -> Result<RunSearchResult, RunStoreError> {
+        let list = self.list_runs_with_problems(&query.runs)?;
+        let mut found = RunSearchResult { hits: Vec::new(), problems: list.problems };
         let limit = query.limit.unwrap_or(usize::MAX);
         for run in list.runs {
             let run_id: RunId = run.run_id.parse()?;
-            let decoded = match self.load(&run_id) {
+            let decoded = match self.load_run(&run_id) {
                 Ok(decoded) => decoded,
                 Err(error) => {
-                    found.problems.push(error.problem(&self.folder(&run_id)));
+                    found.problems.push(error.problem(&self.run_folder(&run_id)));
                     continue;
                 }
             };
@@ -87,8 +90,8 @@ impl Store {
                 if found.hits.len() == limit {
                     return Ok(found);
                 }
-                let excerpt = query.find_in(turn);
-                found.hits.extend(excerpt.map(|excerpt| Hit {
+                let excerpt = query.find_in_turn(turn);
+                found.hits.extend(excerpt.map(|excerpt| TurnHit {
                     run_id: run_id.clone(),
                     turn_id: turn.id,
                     role: turn.role.clone(),
@@ -100,32 +103,35 @@ impl Store {
     }
 }
 
-impl Query {
-    fn find_in(&self, turn: &Turn) -> Option<String> {
-        let calls = turn.tool_calls.iter().flat_map(texts);
-        std::iter::once(turn.content.as_str()).chain(calls).find_map(|text| self.excerpt(text))
+impl RunQuery {
+    fn find_in_turn(&self, turn: &RunTurn) -> Option<String> {
+        let calls = turn.tool_calls.iter().flat_map(call_texts);
+        std::iter::once(turn.content.as_str())
+            .chain(calls)
+            .find_map(|text| self.excerpt_match(text))
     }
 
     /// The first match in a text with its context.
-    fn excerpt(&self, text: &str) -> Option<String> {
-        let (start, end) = self.range(text)?;
-        let before: Vec<char> = text[..start].chars().rev().take(AROUND + 1).collect();
-        let after: Vec<char> = text[end..].chars().take(AROUND + 1).collect();
+    fn excerpt_match(&self, text: &str) -> Option<String> {
+        let (start, end) = self.find_range(text)?;
+        let before: Vec<char> =
+            text[..start].chars().rev().take(EXCERPT_CONTEXT_CHARS + 1).collect();
+        let after: Vec<char> = text[end..].chars().take(EXCERPT_CONTEXT_CHARS + 1).collect();
         let mut out = String::new();
-        if before.len() > AROUND {
+        if before.len() > EXCERPT_CONTEXT_CHARS {
             out.push_str("...");
         }
-        out.extend(before.iter().take(AROUND).rev());
+        out.extend(before.iter().take(EXCERPT_CONTEXT_CHARS).rev());
         out.push_str(&text[start..end]);
-        out.extend(after.iter().take(AROUND));
-        if after.len() > AROUND {
+        out.extend(after.iter().take(EXCERPT_CONTEXT_CHARS));
+        if after.len() > EXCERPT_CONTEXT_CHARS {
             out.push_str("...");
         }
         Some(out.replace(['\n', '\r', '\t'], " "))
     }
 
     /// The byte range of the first match.
-    fn range(&self, text: &str) -> Option<(usize, usize)> {
+    fn find_range(&self, text: &str) -> Option<(usize, usize)> {
         if self.case_sensitive {
             let start = text.find(&self.text)?;
             return Some((start, start + self.text.len()));
@@ -155,7 +161,7 @@ fn original_offset(text: &str, lower_offset: usize, end: bool) -> usize {
 }
 
 /// All texts in a tool call.
-fn texts(call: &ToolCall) -> Vec<&str> {
+fn call_texts(call: &TurnToolCall) -> Vec<&str> {
     let mut texts = vec![call.name.as_str(), call.output.as_str(), call.error.as_str()];
     let mut waiting: Vec<&Value> = call.input.iter().flat_map(|input| input.values()).collect();
     while let Some(value) = waiting.pop() {
@@ -176,8 +182,8 @@ mod tests {
     use super::*;
 
     fn excerpt(query: &str, text: &str) -> Option<String> {
-        let query = Query { text: query.to_owned(), ..Query::default() };
-        query.excerpt(text)
+        let query = RunQuery { text: query.to_owned(), ..RunQuery::default() };
+        query.excerpt_match(text)
     }
 
     #[test]

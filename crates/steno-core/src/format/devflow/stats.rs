@@ -1,11 +1,11 @@
 //! Totals of a set of runs.
 
-use super::run::RunMeta;
-use crate::session::Status;
+use super::run::RunMetadata;
+use crate::session::SessionStatus;
 
 /// Counts, tokens and cost of several runs.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Stats {
+pub struct RunStats {
     /// All runs.
     pub total_runs: u64,
     /// Completed runs.
@@ -24,17 +24,17 @@ pub struct Stats {
     pub total_cost: f64,
 }
 
-impl Stats {
+impl RunStats {
     /// Adds up runs.
-    pub fn of<'a>(runs: impl IntoIterator<Item = &'a RunMeta>) -> Self {
+    pub fn from_runs<'a>(runs: impl IntoIterator<Item = &'a RunMetadata>) -> Self {
         let mut stats = Self::default();
         for run in runs {
             stats.total_runs += 1;
             match run.known_status() {
-                Status::Completed => stats.completed_runs += 1,
-                Status::Failed => stats.failed_runs += 1,
-                Status::Canceled => stats.canceled_runs += 1,
-                Status::Running => stats.active_runs += 1,
+                SessionStatus::Completed => stats.completed_runs += 1,
+                SessionStatus::Failed => stats.failed_runs += 1,
+                SessionStatus::Canceled => stats.canceled_runs += 1,
+                SessionStatus::Running => stats.active_runs += 1,
             }
             stats.total_tokens_in += run.total_tokens_in;
             stats.total_tokens_out += run.total_tokens_out;

@@ -13,13 +13,13 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::decode::Decoded;
-use super::error::{StoreError, file_problem};
+use super::decode::DecodedRun;
+use super::error::{RunStoreError, file_problem};
 use super::folder;
 use super::index;
 use super::journal;
-use super::recording::{Recording, end_abandoned, recover};
-use super::run::RunMeta;
+use super::recording::{RunRecording, end_abandoned_run, recover_run};
+use super::run::RunMetadata;
 use super::run_id::RunId;
 use super::search::TokenRange;
 use crate::durable::{self, OnPath};
@@ -27,14 +27,14 @@ use crate::problem::Problem;
 use crate::timestamp::{Clock, Timestamp};
 
 /// Folder of the runs in the store.
-pub(super) const RUNS: &str = "runs";
+pub(super) const RUNS_FOLDER: &str = "runs";
 
 /// The runs of one `.devflow` folder.
 #[derive(Debug)]
-pub struct Store {
+pub struct RunStore {
     pub(super) base: PathBuf,
     pub(super) clock: Clock,
-    active: Mutex<HashMap<RunId, Recording>>,
+    active: Mutex<HashMap<RunId, RunRecording>>,
     problems: Vec<Problem>,
 }
 
@@ -42,14 +42,14 @@ pub struct Store {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunList {
     /// The runs, newest first.
-    pub runs: Vec<RunMeta>,
+    pub runs: Vec<RunMetadata>,
     /// Runs that could not be read.
     pub problems: Vec<Problem>,
 }
 
 /// Which runs to list; all by default.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Filter {
+pub struct RunFilter {
     /// Runs of this flow.
     pub flow: Option<String>,
     /// Runs with this status.
@@ -66,13 +66,13 @@ pub struct Filter {
     pub limit: Option<usize>,
 }
 
-impl Store {
+impl RunStore {
     /// Opens the store in `base`, and ends runs after their recorder died.
     ///
     /// Nothing is created before the first run. [`Store::problems`] returns the runs that could not be recovered.
-    pub fn open(base: &Path, clock: Clock) -> Result<Self, StoreError> {
+    pub fn open(base: &Path, clock: Clock) -> Result<Self, RunStoreError> {
         let mut store = Self::open_read_only(base, clock);
-        store.problems = store.recover()?;
+        store.problems = store.recover_runs()?;
         Ok(store)
     }
 
@@ -82,15 +82,15 @@ impl Store {
     }
 
     /// Ends runs after their recorder died, and returns those that could not be ended as problems.
-    fn recover(&self) -> Result<Vec<Problem>, StoreError> {
+    fn recover_runs(&self) -> Result<Vec<Problem>, RunStoreError> {
         let mut problems = Vec::new();
         let mut has_changed = false;
-        for id in index::run_names(&self.runs())? {
-            let folder = self.folder(&id);
-            if !folder.join(journal::NAME).exists() {
+        for id in index::list_run_ids(&self.runs_folder())? {
+            let folder = self.run_folder(&id);
+            if !folder.join(journal::JOURNAL_FILE).exists() {
                 continue;
             }
-            match recover(&folder) {
+            match recover_run(&folder) {
                 Ok(Some(unread)) => {
                     has_changed = true;
                     problems.extend(unread);
@@ -116,51 +116,52 @@ impl Store {
     }
 
     /// The folder of a run, which may not exist.
-    pub fn folder(&self, id: &RunId) -> PathBuf {
-        self.runs().join(id.as_str())
+    pub fn run_folder(&self, id: &RunId) -> PathBuf {
+        self.runs_folder().join(id.as_str())
     }
 
     /// Loads a run, or what has been recorded of it so far.
-    pub fn load(&self, id: &RunId) -> Result<Decoded, StoreError> {
+    pub fn load_run(&self, id: &RunId) -> Result<DecodedRun, RunStoreError> {
         if let Some(recording) = self.active().get(id) {
             let run = recording.run.clone();
-            return Ok(Decoded { run, problems: Vec::new() });
+            return Ok(DecodedRun { run, problems: Vec::new() });
         }
-        let folder = self.folder(id);
+        let folder = self.run_folder(id);
         // Checked before reading: when a recorder is gone, only recovery changes the run.
         let is_abandoned = journal::is_abandoned(&folder)?;
-        let bundle = folder::bundle(&folder);
-        if bundle.sources.is_empty() {
-            return Err(StoreError::NotFound(id.clone()));
+        let bundle = folder::run_bundle(&folder);
+        if bundle.files.is_empty() {
+            return Err(RunStoreError::NotFound(id.clone()));
         }
-        let mut decoded =
-            folder::load(&bundle).map_err(|error| StoreError::unreadable(id.clone(), error))?;
+        let mut decoded = folder::load_run(&bundle)
+            .map_err(|error| RunStoreError::from_format_error(id.clone(), error))?;
         if is_abandoned && decoded.run.metadata.is_running() {
-            end_abandoned(&mut decoded.run);
+            end_abandoned_run(&mut decoded.run);
         }
         Ok(decoded)
     }
 
     /// Loads the metadata of a run.
-    pub fn load_metadata(&self, id: &RunId) -> Result<RunMeta, StoreError> {
-        let folder = self.folder(id);
-        let stored = folder.join(folder::METADATA).exists();
-        let recorded = self.active().contains_key(id) || folder.join(journal::NAME).exists();
+    pub fn load_metadata(&self, id: &RunId) -> Result<RunMetadata, RunStoreError> {
+        let folder = self.run_folder(id);
+        let stored = folder.join(folder::METADATA_FILE).exists();
+        let recorded =
+            self.active().contains_key(id) || folder.join(journal::JOURNAL_FILE).exists();
         let mut meta = if recorded || !stored {
-            let Decoded { run, .. } = self.load(id)?;
+            let DecodedRun { run, .. } = self.load_run(id)?;
             let turn_count = Some(run.turn_count());
-            RunMeta { turn_count, ..run.metadata }
+            RunMetadata { turn_count, ..run.metadata }
         } else {
-            let unreadable = |error| StoreError::unreadable(id.clone(), error);
+            let unreadable = |error| RunStoreError::from_format_error(id.clone(), error);
             folder::load_metadata(&folder).map_err(unreadable)?
         };
         // devflow writes the transcript first, so a crash may leave the metadata of a running run.
         if meta.is_running()
             && !recorded
-            && let Ok(Decoded { run, .. }) = self.load(id)
+            && let Ok(DecodedRun { run, .. }) = self.load_run(id)
         {
             let turn_count = Some(run.turn_count());
-            meta = RunMeta { turn_count, ..run.metadata };
+            meta = RunMetadata { turn_count, ..run.metadata };
         }
         // The folder's name identifies the run, whatever the file states.
         meta.run_id = id.to_string();
@@ -168,45 +169,45 @@ impl Store {
     }
 
     /// Lists the runs that match a filter, newest first. Runs that cannot be read are skipped.
-    pub fn list(&self, filter: &Filter) -> Result<Vec<RunMeta>, StoreError> {
-        Ok(self.list_all(filter)?.runs)
+    pub fn list_runs(&self, filter: &RunFilter) -> Result<Vec<RunMetadata>, RunStoreError> {
+        Ok(self.list_runs_with_problems(filter)?.runs)
     }
 
     /// Lists the runs that match a filter, and returns runs that cannot be read as problems.
     ///
     /// Each run is read from its own files, so changes by other programs are seen.
-    pub fn list_all(&self, filter: &Filter) -> Result<RunList, StoreError> {
+    pub fn list_runs_with_problems(&self, filter: &RunFilter) -> Result<RunList, RunStoreError> {
         let mut list = RunList::default();
-        for id in index::run_names(&self.runs())? {
+        for id in index::list_run_ids(&self.runs_folder())? {
             match self.load_metadata(&id) {
-                Ok(meta) if filter.lets(&meta) => list.runs.push(meta),
+                Ok(meta) if filter.matches_run(&meta) => list.runs.push(meta),
                 // A folder without a run's files, such as one created for artifacts.
-                Ok(_) | Err(StoreError::NotFound(_)) => {}
-                Err(error) => list.problems.push(error.problem(&self.folder(&id))),
+                Ok(_) | Err(RunStoreError::NotFound(_)) => {}
+                Err(error) => list.problems.push(error.problem(&self.run_folder(&id))),
             }
         }
-        let key = |run: &RunMeta| (run.started_at.map(|at| at.instant()), run.run_id.clone());
+        let key = |run: &RunMetadata| (run.started_at.map(|at| at.instant()), run.run_id.clone());
         list.runs.sort_by_cached_key(|run| std::cmp::Reverse(key(run)));
         list.runs.truncate(filter.limit.unwrap_or(usize::MAX));
         Ok(list)
     }
 
     /// Removes a run. A missing run is fine; one that another process records is an error.
-    pub fn delete(&self, id: &RunId) -> Result<(), StoreError> {
-        self.delete_run(id)?;
+    pub fn delete_run(&self, id: &RunId) -> Result<(), RunStoreError> {
+        self.delete_without_index(id)?;
         self.update_index();
         Ok(())
     }
 
     /// Like [`Store::delete`], but does not update the index.
-    pub(super) fn delete_run(&self, id: &RunId) -> Result<(), StoreError> {
+    pub(super) fn delete_without_index(&self, id: &RunId) -> Result<(), RunStoreError> {
         self.active().remove(id);
-        let folder = self.folder(id);
+        let folder = self.run_folder(id);
         self.refuse_recording(id)?;
         match std::fs::remove_dir_all(&folder).on("remove", &folder) {
             Err(error) if error.is_missing() => Ok(()),
             Err(error) => Err(error.into()),
-            Ok(()) => Ok(durable::sync_dir(&self.runs())?),
+            Ok(()) => Ok(durable::sync_dir(&self.runs_folder())?),
         }
     }
 
@@ -218,39 +219,39 @@ impl Store {
     }
 
     /// Whether any process records the run.
-    pub fn is_recording(&self, id: &RunId) -> Result<bool, StoreError> {
-        Ok(self.active().contains_key(id) || journal::is_live(&self.folder(id))?)
+    pub fn is_recording(&self, id: &RunId) -> Result<bool, RunStoreError> {
+        Ok(self.active().contains_key(id) || journal::is_live(&self.run_folder(id))?)
     }
 
-    pub(super) fn refuse_recording(&self, id: &RunId) -> Result<(), StoreError> {
+    pub(super) fn refuse_recording(&self, id: &RunId) -> Result<(), RunStoreError> {
         if self.is_recording(id)? {
-            return Err(StoreError::Recording(id.clone()));
+            return Err(RunStoreError::Recording(id.clone()));
         }
         Ok(())
     }
 
-    pub(super) fn runs(&self) -> PathBuf {
-        self.base.join(RUNS)
+    pub(super) fn runs_folder(&self) -> PathBuf {
+        self.base.join(RUNS_FOLDER)
     }
 
     /// Rewrites `index.json`. No reader depends on it, so a failure does not fail the operation that changed the
     /// runs.
     pub(super) fn update_index(&self) {
-        if self.runs().is_dir()
-            && let Ok(runs) = self.list(&Filter::default())
+        if self.runs_folder().is_dir()
+            && let Ok(runs) = self.list_runs(&RunFilter::default())
         {
-            let _ = index::write_index(&self.runs(), &runs, self.clock.now());
+            let _ = index::write_index(&self.runs_folder(), &runs, self.clock.now());
         }
     }
 
-    pub(super) fn active(&self) -> MutexGuard<'_, HashMap<RunId, Recording>> {
+    pub(super) fn active(&self) -> MutexGuard<'_, HashMap<RunId, RunRecording>> {
         // A thread that panicked left the map in a consistent state.
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Filter {
-    fn lets(&self, run: &RunMeta) -> bool {
+impl RunFilter {
+    fn matches_run(&self, run: &RunMetadata) -> bool {
         let started = run.started_at.map(|at| at.instant());
         let flow = self.flow.as_ref().is_none_or(|flow| *flow == run.flow_id);
         let status = self.status.as_ref().is_none_or(|status| *status == run.status);

@@ -3,34 +3,34 @@
 //! Texts are not escaped, so a text that looks like a marker is parsed as one. Printing a parsed file still gives the
 //! same bytes, for every file that [`UnitFile::print`] wrote.
 
-use super::body::Body;
+use super::body::UnitBody;
 
 /// Maximum size of a file in bytes.
-pub const FILE_LIMIT: usize = 20_480;
+pub const MAX_FILE_BYTES: usize = 20_480;
 
 /// Maximum length of a tool's arguments, a tool's result or an error, in characters.
-pub const TOOL_LIMIT: usize = 200;
+pub const MAX_TOOL_CHARS: usize = 200;
 
-pub(super) const OPEN_QUERY: &str = "<user_query>";
-pub(super) const CLOSE_QUERY: &str = "</user_query>";
-pub(super) const TOOL_CALL: &str = "[Tool call] ";
-pub(super) const TOOL_RESULT: &str = "[Tool result] ";
+pub(super) const QUERY_OPEN_TAG: &str = "<user_query>";
+pub(super) const QUERY_CLOSE_TAG: &str = "</user_query>";
+pub(super) const TOOL_CALL_MARKER: &str = "[Tool call] ";
+pub(super) const TOOL_RESULT_MARKER: &str = "[Tool result] ";
 const ELLIPSIS: &str = "...";
 
 /// The parsed content of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnitFile {
     /// The lines above `---`.
-    pub header: Header,
+    pub header: UnitHeader,
     /// The messages and tool calls, in order.
-    pub items: Vec<Item>,
+    pub items: Vec<UnitItem>,
     /// Whether the file was truncated at its limit, so that the last text is incomplete.
-    pub cut: bool,
+    pub is_truncated: bool,
 }
 
 /// The fields of the header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Header {
+pub struct UnitHeader {
     /// The thread's id.
     pub thread_id: String,
     /// The conversation's id; several files share one.
@@ -51,7 +51,7 @@ pub struct Header {
 
 /// One message, tool call, tool result or error.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Item {
+pub enum UnitItem {
     /// The user's query.
     User(String),
     /// The agent's reply.
@@ -68,20 +68,20 @@ pub enum Item {
 
 impl UnitFile {
     /// Renders the file; at most [`FILE_LIMIT`] bytes, unless it was parsed from a truncated one.
-    pub fn print(&self) -> String {
-        let mut text = self.header.print();
+    pub fn to_text(&self) -> String {
+        let mut text = self.header.to_text();
         text.push('\n');
         for (index, item) in self.items.iter().enumerate() {
             if index > 0 {
                 text.push('\n');
             }
-            item.print(&mut text);
+            item.write_to(&mut text);
         }
-        if !self.cut {
-            return cut_bytes(text, FILE_LIMIT);
+        if !self.is_truncated {
+            return truncate_bytes(text, MAX_FILE_BYTES);
         }
         let end = match self.items.last() {
-            Some(Item::User(_)) => CLOSE_QUERY.len() + 2,
+            Some(UnitItem::User(_)) => QUERY_CLOSE_TAG.len() + 2,
             _ => 1,
         };
         text.truncate(text.len() - end);
@@ -92,34 +92,35 @@ impl UnitFile {
     pub fn parse(text: &str) -> Option<Self> {
         let unix = text.split('\n').next()?.ends_with('\r').then(|| text.replace("\r\n", "\n"));
         let text = unix.as_deref().unwrap_or(text);
-        let (header, body) = Header::parse(text)?;
+        let (header, body) = UnitHeader::parse(text)?;
         let body = body.strip_prefix('\n').unwrap_or(body);
         let cut = !body.is_empty() && !body.ends_with('\n');
         let body = body.strip_suffix('\n').unwrap_or(body);
-        let items = if body.is_empty() { Vec::new() } else { Body::new(body, cut).items() };
-        Some(Self { header, items, cut })
+        let items =
+            if body.is_empty() { Vec::new() } else { UnitBody::new(body, cut).parse_items() };
+        Some(Self { header, items, is_truncated: cut })
     }
 
     /// The first query of the user.
-    pub fn query(&self) -> Option<&str> {
+    pub fn first_query(&self) -> Option<&str> {
         self.items.iter().find_map(|item| match item {
-            Item::User(text) => Some(text.as_str()),
+            UnitItem::User(text) => Some(text.as_str()),
             _ => None,
         })
     }
 
     /// Counts the tool calls among the items.
     pub fn count_tool_calls(&self) -> u64 {
-        let calls = self.items.iter().filter(|item| matches!(item, Item::ToolCall(..)));
+        let calls = self.items.iter().filter(|item| matches!(item, UnitItem::ToolCall(..)));
         calls.count() as u64
     }
 }
 
-impl Header {
-    fn print(&self) -> String {
+impl UnitHeader {
+    fn to_text(&self) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: &str| {
-            text.push_str(&format!("{name}: {}\n", one_line(value)));
+            text.push_str(&format!("{name}: {}\n", to_one_line(value)));
         };
         line("Thread ID", &self.thread_id);
         line("Chat ID", &self.chat_id);
@@ -138,7 +139,7 @@ impl Header {
     }
 
     fn parse(text: &str) -> Option<(Self, &str)> {
-        let mut header = Header::default();
+        let mut header = UnitHeader::default();
         if !text.starts_with("Thread ID:") {
             return None;
         }
@@ -149,11 +150,11 @@ impl Header {
             if line == "---" {
                 return Some((header, rest));
             }
-            header.take(line);
+            header.parse_line(line);
         }
     }
 
-    fn take(&mut self, line: &str) {
+    fn parse_line(&mut self, line: &str) {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match name {
@@ -173,27 +174,27 @@ impl Header {
     }
 }
 
-impl Item {
-    fn print(&self, out: &mut String) {
+impl UnitItem {
+    fn write_to(&self, out: &mut String) {
         match self {
-            Item::User(text) => {
-                out.push_str(&format!("user:\n{OPEN_QUERY}\n{text}\n{CLOSE_QUERY}\n"));
+            UnitItem::User(text) => {
+                out.push_str(&format!("user:\n{QUERY_OPEN_TAG}\n{text}\n{QUERY_CLOSE_TAG}\n"));
             }
-            Item::Assistant(text) => out.push_str(&format!("assistant:\n{text}\n")),
-            Item::ToolCall(name, text) => {
-                out.push_str(&format!("{TOOL_CALL}{}\n{text}\n", one_line(name)));
+            UnitItem::Assistant(text) => out.push_str(&format!("assistant:\n{text}\n")),
+            UnitItem::ToolCall(name, text) => {
+                out.push_str(&format!("{TOOL_CALL_MARKER}{}\n{text}\n", to_one_line(name)));
             }
-            Item::ToolResult(name, text) => {
-                out.push_str(&format!("{TOOL_RESULT}{}\n{text}\n", one_line(name)));
+            UnitItem::ToolResult(name, text) => {
+                out.push_str(&format!("{TOOL_RESULT_MARKER}{}\n{text}\n", to_one_line(name)));
             }
-            Item::Error(text) => out.push_str(&format!("[Error]\n{text}\n")),
-            Item::Unmarked(text) => out.push_str(&format!("{text}\n")),
+            UnitItem::Error(text) => out.push_str(&format!("[Error]\n{text}\n")),
+            UnitItem::Unmarked(text) => out.push_str(&format!("{text}\n")),
         }
     }
 }
 
 /// Returns `text`, truncated to `limit` characters with `...` at the end if it is longer.
-pub fn truncate(text: &str, limit: usize) -> String {
+pub fn truncate_chars(text: &str, limit: usize) -> String {
     if text.chars().count() <= limit {
         return text.to_owned();
     }
@@ -201,7 +202,7 @@ pub fn truncate(text: &str, limit: usize) -> String {
     text.chars().take(kept).chain(ELLIPSIS.chars()).collect()
 }
 
-fn cut_bytes(mut text: String, limit: usize) -> String {
+fn truncate_bytes(mut text: String, limit: usize) -> String {
     if text.len() > limit {
         let fits = limit - ELLIPSIS.len();
         let end = (0..=fits).rev().find(|at| text.is_char_boundary(*at));
@@ -211,7 +212,7 @@ fn cut_bytes(mut text: String, limit: usize) -> String {
     text
 }
 
-fn one_line(text: &str) -> String {
+fn to_one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 
@@ -221,18 +222,18 @@ mod tests {
 
     use super::*;
 
-    fn file(items: Vec<Item>) -> UnitFile {
+    fn file(items: Vec<UnitItem>) -> UnitFile {
         let mut file = UnitFile {
-            header: Header {
+            header: UnitHeader {
                 thread_id: "t".to_owned(),
                 chat_id: "c".to_owned(),
                 start: "2026-02-08T14:30:00+08:00".to_owned(),
                 end: "2026-02-08T14:31:00+08:00".to_owned(),
                 agent_mode: "plan".to_owned(),
-                ..Header::default()
+                ..UnitHeader::default()
             },
             items,
-            cut: false,
+            is_truncated: false,
         };
         file.header.tool_calls = file.count_tool_calls();
         file
@@ -241,30 +242,30 @@ mod tests {
     #[test]
     fn a_file_looks_like_this() {
         let mut file = file(vec![
-            Item::User("Why?".to_owned()),
-            Item::ToolCall("grep".to_owned(), "{}".to_owned()),
-            Item::Error("no\nway".to_owned()),
+            UnitItem::User("Why?".to_owned()),
+            UnitItem::ToolCall("grep".to_owned(), "{}".to_owned()),
+            UnitItem::Error("no\nway".to_owned()),
         ]);
         file.header.stop_reason = Some("end_turn".to_owned());
         assert_eq!(
-            file.print(),
+            file.to_text(),
             "Thread ID: t\nChat ID: c\n\
              Time Range: 2026-02-08T14:30:00+08:00 ~ 2026-02-08T14:31:00+08:00\n\
              Agent Mode: plan\nStop Reason: end_turn\nTool Calls: 1\n---\n\n\
              user:\n<user_query>\nWhy?\n</user_query>\n\n\
              [Tool call] grep\n{}\n\n[Error]\nno\nway\n"
         );
-        assert_eq!(UnitFile::parse(&file.print()), Some(file));
+        assert_eq!(UnitFile::parse(&file.to_text()), Some(file));
     }
 
     #[test]
     fn both_dialects_are_read() {
         let items = vec![
-            Item::User("q".to_owned()),
-            Item::Assistant("a".to_owned()),
-            Item::ToolResult("ls".to_owned(), "x\n\ny".to_owned()),
+            UnitItem::User("q".to_owned()),
+            UnitItem::Assistant("a".to_owned()),
+            UnitItem::ToolResult("ls".to_owned(), "x\n\ny".to_owned()),
         ];
-        let ours = file(items).print();
+        let ours = file(items).to_text();
         let foreign = ours.replace("assistant:", "A:").replace("---\n\n", "---\n");
         let windows = ours.replace('\n', "\r\n");
         let parsed = UnitFile::parse(&ours);
@@ -275,43 +276,45 @@ mod tests {
     #[test]
     fn markers_inside_a_query_are_its_text() {
         let query = "see\n\nassistant:\nold\n</user_query>\nend";
-        let given = file(vec![Item::User(query.to_owned()), Item::Assistant("a".to_owned())]);
-        assert_eq!(UnitFile::parse(&given.print()), Some(given));
+        let given =
+            file(vec![UnitItem::User(query.to_owned()), UnitItem::Assistant("a".to_owned())]);
+        assert_eq!(UnitFile::parse(&given.to_text()), Some(given));
     }
 
     #[test]
     fn text_before_the_first_marker_is_kept() {
-        let text = file(vec![]).print() + "hello\n\nassistant:\na\n";
+        let text = file(vec![]).to_text() + "hello\n\nassistant:\na\n";
         let items = UnitFile::parse(&text).unwrap().items;
-        let expected = [Item::Unmarked("hello".to_owned()), Item::Assistant("a".to_owned())];
+        let expected =
+            [UnitItem::Unmarked("hello".to_owned()), UnitItem::Assistant("a".to_owned())];
         assert_eq!(items, expected);
     }
 
     #[test]
     fn a_long_file_is_cut_between_characters() {
         for filler in ["x", "é", "語", "🔧"] {
-            let text = file(vec![Item::User(filler.repeat(FILE_LIMIT))]).print();
+            let text = file(vec![UnitItem::User(filler.repeat(MAX_FILE_BYTES))]).to_text();
             assert!(text.ends_with(&format!("{filler}...")), "{filler}");
-            assert!((FILE_LIMIT - 3..=FILE_LIMIT).contains(&text.len()), "{}", text.len());
+            assert!((MAX_FILE_BYTES - 3..=MAX_FILE_BYTES).contains(&text.len()), "{}", text.len());
             let parsed = UnitFile::parse(&text).unwrap();
-            assert!(parsed.cut);
-            assert_eq!(parsed.print(), text);
+            assert!(parsed.is_truncated);
+            assert_eq!(parsed.to_text(), text);
         }
-        let exact = FILE_LIMIT - file(vec![Item::Assistant(String::new())]).print().len();
-        let text = file(vec![Item::Assistant("x".repeat(exact))]).print();
-        assert_eq!((text.len(), text.ends_with("x\n")), (FILE_LIMIT, true));
+        let exact = MAX_FILE_BYTES - file(vec![UnitItem::Assistant(String::new())]).to_text().len();
+        let text = file(vec![UnitItem::Assistant("x".repeat(exact))]).to_text();
+        assert_eq!((text.len(), text.ends_with("x\n")), (MAX_FILE_BYTES, true));
     }
 
     #[test]
     fn limits_count_characters() {
-        assert_eq!(truncate("ééééé", 4), "é...");
-        assert_eq!(truncate("🔧🔧🔧🔧", 4), "🔧🔧🔧🔧");
+        assert_eq!(truncate_chars("ééééé", 4), "é...");
+        assert_eq!(truncate_chars("🔧🔧🔧🔧", 4), "🔧🔧🔧🔧");
     }
 
     #[test]
     fn hostile_nesting_costs_linear_time() {
         let text = "user:\n<user_query>\nx\n</user_query>\n\n".repeat(50_000) + "torn";
-        assert!(UnitFile::parse(&(file(vec![]).print() + &text)).is_some());
+        assert!(UnitFile::parse(&(file(vec![]).to_text() + &text)).is_some());
     }
 
     fn text() -> impl Strategy<Value = String> {
@@ -327,13 +330,13 @@ mod tests {
         prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
     }
 
-    fn item() -> impl Strategy<Value = Item> {
+    fn item() -> impl Strategy<Value = UnitItem> {
         prop_oneof![
-            text().prop_map(Item::User),
-            text().prop_map(Item::Assistant),
-            ("[a-z\n]{0,5}", text()).prop_map(|(name, text)| Item::ToolCall(name, text)),
-            ("[a-z]{0,5}", text()).prop_map(|(name, text)| Item::ToolResult(name, text)),
-            text().prop_map(Item::Error),
+            text().prop_map(UnitItem::User),
+            text().prop_map(UnitItem::Assistant),
+            ("[a-z\n]{0,5}", text()).prop_map(|(name, text)| UnitItem::ToolCall(name, text)),
+            ("[a-z]{0,5}", text()).prop_map(|(name, text)| UnitItem::ToolResult(name, text)),
+            text().prop_map(UnitItem::Error),
         ]
     }
 
@@ -342,12 +345,12 @@ mod tests {
         fn what_was_printed_prints_again(items in prop::collection::vec(item(), 0..6), long in 0usize..3) {
             let mut given = file(items);
             if long > 0 {
-                given.items.push(Item::Assistant("語".repeat(FILE_LIMIT / 3 - 60 * long)));
-                given.items.push(Item::User("x".repeat(200)));
+                given.items.push(UnitItem::Assistant("語".repeat(MAX_FILE_BYTES / 3 - 60 * long)));
+                given.items.push(UnitItem::User("x".repeat(200)));
             }
-            let printed = given.print();
+            let printed = given.to_text();
             let parsed = UnitFile::parse(&printed).unwrap();
-            prop_assert_eq!(parsed.print(), printed);
+            prop_assert_eq!(parsed.to_text(), printed);
         }
 
         #[test]

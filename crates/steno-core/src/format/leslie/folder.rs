@@ -5,44 +5,44 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::file::UnitFile;
-use super::slug::order;
-use super::unit::Unit;
+use super::slug::file_sort_key;
+use super::unit::NamedUnitFile;
 use crate::durable::{FileError, OnPath, create_atomic, remove_file, write_atomic};
 use crate::timestamp::Timestamp;
 
 /// Maximum number of files in a folder; the oldest are removed first.
-pub const FOLDER_LIMIT: usize = 50;
+pub const MAX_FOLDER_FILES: usize = 50;
 
 /// Path of the file next to a transcript that has its entries without truncation.
-pub fn full_path(transcript: &Path) -> PathBuf {
+pub fn untruncated_path(transcript: &Path) -> PathBuf {
     transcript.with_extension("jsonl")
 }
 
 /// Writes units into `dir` and returns their paths.
-pub(super) fn write(dir: &Path, units: &[Unit]) -> Result<Vec<PathBuf>, FileError> {
-    write_beside(dir, units, Vec::new())
+pub(super) fn write_units(dir: &Path, units: &[NamedUnitFile]) -> Result<Vec<PathBuf>, FileError> {
+    write_with_existing(dir, units, Vec::new())
 }
 
 /// Like [`write()`], for the units of a run: a unit that is already in `dir` is updated under its name.
 ///
 /// Thread, chat, start second and query identify a unit. So a run that was killed, and the process that finishes it,
 /// write one file.
-pub(super) fn update(dir: &Path, units: &[Unit]) -> Result<Vec<PathBuf>, FileError> {
-    write_beside(dir, units, existing_files(dir)?)
+pub(super) fn update_units(dir: &Path, units: &[NamedUnitFile]) -> Result<Vec<PathBuf>, FileError> {
+    write_with_existing(dir, units, read_existing_files(dir)?)
 }
 
-fn write_beside(
+fn write_with_existing(
     dir: &Path,
-    units: &[Unit],
-    mut existing: Vec<ExistingFile>,
+    units: &[NamedUnitFile],
+    mut existing: Vec<ExistingUnitFile>,
 ) -> Result<Vec<PathBuf>, FileError> {
-    let kept = &units[units.len().saturating_sub(FOLDER_LIMIT)..];
+    let kept = &units[units.len().saturating_sub(MAX_FOLDER_FILES)..];
     let mut written = Vec::new();
     for unit in kept {
-        let text = unit.file.print();
-        let path = match existing.iter().position(|file| file.holds(&text)) {
-            Some(at) => existing.remove(at).replace(&text)?,
-            None => place(dir, unit, &written)?,
+        let text = unit.file.to_text();
+        let path = match existing.iter().position(|file| file.is_same_unit(&text)) {
+            Some(at) => existing.remove(at).replace_text(&text)?,
+            None => create_unit_file(dir, unit, &written)?,
         };
         written.push(path);
     }
@@ -51,15 +51,15 @@ fn write_beside(
 }
 
 /// A transcript file in the folder.
-struct ExistingFile {
+struct ExistingUnitFile {
     path: PathBuf,
     text: String,
     file: UnitFile,
 }
 
-impl ExistingFile {
+impl ExistingUnitFile {
     /// Whether the file has the same unit as `text`.
-    fn holds(&self, text: &str) -> bool {
+    fn is_same_unit(&self, text: &str) -> bool {
         let second =
             |file: &UnitFile| file.header.start.parse().map(|at: Timestamp| at.unix_seconds()).ok();
         UnitFile::parse(text).is_some_and(|new| {
@@ -67,11 +67,11 @@ impl ExistingFile {
             old.thread_id == new_header.thread_id
                 && old.chat_id == new_header.chat_id
                 && second(&self.file) == second(&new)
-                && self.file.query() == new.query()
+                && self.file.first_query() == new.first_query()
         })
     }
 
-    fn replace(self, text: &str) -> Result<PathBuf, FileError> {
+    fn replace_text(self, text: &str) -> Result<PathBuf, FileError> {
         if self.text != text {
             write_atomic(&self.path, text.as_bytes())?;
         }
@@ -80,39 +80,43 @@ impl ExistingFile {
 }
 
 /// Reads the transcript files in a folder, in the order in which they were written.
-fn existing_files(dir: &Path) -> Result<Vec<ExistingFile>, FileError> {
+fn read_existing_files(dir: &Path) -> Result<Vec<ExistingUnitFile>, FileError> {
     let mut files = Vec::new();
-    for path in transcript_paths(dir)? {
+    for path in list_transcripts(dir)? {
         let bytes = fs::read(&path).on("read", &path)?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        files.extend(UnitFile::parse(&text).map(|file| ExistingFile { path, text, file }));
+        files.extend(UnitFile::parse(&text).map(|file| ExistingUnitFile { path, text, file }));
     }
     Ok(files)
 }
 
 /// Creates the file of a unit under the first free name, or returns the file that already has this content.
-fn place(dir: &Path, unit: &Unit, taken: &[PathBuf]) -> Result<PathBuf, FileError> {
-    let text = unit.file.print();
-    for name in names(unit) {
+fn create_unit_file(
+    dir: &Path,
+    unit: &NamedUnitFile,
+    taken: &[PathBuf],
+) -> Result<PathBuf, FileError> {
+    let text = unit.file.to_text();
+    for name in candidate_names(unit) {
         let path = dir.join(name);
         if taken.contains(&path) {
             continue;
         }
-        if create_atomic(&path, text.as_bytes())? || says(&path, &text)? {
+        if create_atomic(&path, text.as_bytes())? || has_content(&path, &text)? {
             return Ok(path);
         }
     }
     unreachable!("names never end")
 }
 
-fn names(unit: &Unit) -> impl Iterator<Item = String> {
+fn candidate_names(unit: &NamedUnitFile) -> impl Iterator<Item = String> {
     let stem = unit.stem.clone();
     let numbered = (2_u64..).map(move |number| format!("{stem}-{number}.txt"));
     let first = format!("{}.txt", unit.stem);
     unit.name.clone().into_iter().chain([first]).chain(numbered)
 }
 
-fn says(path: &Path, text: &str) -> Result<bool, FileError> {
+fn has_content(path: &Path, text: &str) -> Result<bool, FileError> {
     match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         other => Ok(other.on("read", path)? == text.as_bytes()),
@@ -130,7 +134,7 @@ fn is_transcript_name(path: &Path) -> bool {
 }
 
 /// Lists the transcript files in a folder, sorted by name.
-fn transcript_paths(dir: &Path) -> Result<Vec<PathBuf>, FileError> {
+fn list_transcripts(dir: &Path) -> Result<Vec<PathBuf>, FileError> {
     let mut files = Vec::new();
     for item in fs::read_dir(dir).on("open", dir)? {
         let path = item.on("open", dir)?.path();
@@ -140,7 +144,7 @@ fn transcript_paths(dir: &Path) -> Result<Vec<PathBuf>, FileError> {
     }
     files.sort_by_key(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let (stem, number) = order(&name);
+        let (stem, number) = file_sort_key(&name);
         (stem.to_owned(), number)
     });
     Ok(files)
@@ -148,13 +152,13 @@ fn transcript_paths(dir: &Path) -> Result<Vec<PathBuf>, FileError> {
 
 /// Removes the oldest files above the limit, but none that was just written.
 fn remove_oldest(dir: &Path, written: &[PathBuf]) -> Result<(), FileError> {
-    let files = transcript_paths(dir)?;
-    let surplus = files.len().saturating_sub(FOLDER_LIMIT);
+    let files = list_transcripts(dir)?;
+    let surplus = files.len().saturating_sub(MAX_FOLDER_FILES);
     let old = files.iter().filter(|path| !written.contains(path));
     old.take(surplus).try_for_each(|path| {
         remove_file(path)?;
         // The untruncated entries may be next to it.
-        let full = full_path(path);
+        let full = untruncated_path(path);
         if full.is_file() { remove_file(&full) } else { Ok(()) }
     })
 }

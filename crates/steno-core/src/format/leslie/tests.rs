@@ -5,7 +5,7 @@ use std::fs;
 use proptest::prelude::*;
 
 use super::*;
-use crate::entry::{Entry, Kind, Role};
+use crate::entry::{Entry, EntryKind, Role};
 
 fn clock() -> Clock {
     Clock::fixed("2026-03-01T12:00:00Z".parse().unwrap())
@@ -22,7 +22,7 @@ fn transcript(entries: Vec<Entry>) -> Transcript {
 }
 
 fn question(text: &str, at: &str) -> Entry {
-    let mut entry = Entry::new(Role::User, Kind::Text, text);
+    let mut entry = Entry::new(Role::User, EntryKind::Text, text);
     entry.created_at = at.parse().ok();
     entry
 }
@@ -50,12 +50,12 @@ fn equal_names_are_numbered_and_writing_twice_changes_nothing() {
         question("same", minute),
         question("same", "2026-02-08T14:30:20+08:00"),
     ]);
-    let paths = write(&given, dir.path(), &clock()).unwrap();
+    let paths = write_units(&given, dir.path(), &clock()).unwrap();
     let expected = ["same", "same-2", "same-3"]
         .map(|slug| dir.path().join(format!("20260208-1430-{slug}.txt")));
     assert_eq!(paths, expected);
     let before = content(dir.path());
-    assert_eq!(write(&given, dir.path(), &clock()).unwrap(), paths);
+    assert_eq!(write_units(&given, dir.path(), &clock()).unwrap(), paths);
     assert_eq!(content(dir.path()), before);
 }
 
@@ -65,14 +65,14 @@ fn a_folder_holds_fifty_and_never_loses_what_was_just_written() {
     let many: Vec<_> = (0..60)
         .map(|at| question(&format!("q{at}"), &format!("2026-01-01T10:{at:02}:00Z")))
         .collect();
-    write(&transcript(many.clone()), dir.path(), &clock()).unwrap();
-    assert_eq!(names(dir.path()).len(), FOLDER_LIMIT);
+    write_units(&transcript(many.clone()), dir.path(), &clock()).unwrap();
+    assert_eq!(names(dir.path()).len(), MAX_FOLDER_FILES);
     assert_eq!(names(dir.path())[0], "20260101-1010-q10.txt");
     fs::write(dir.path().join("notes.md"), "mine").unwrap();
     let old = transcript(vec![question("old", "2025-01-01T10:00:00Z")]);
-    write(&old, dir.path(), &clock()).unwrap();
+    write_units(&old, dir.path(), &clock()).unwrap();
     let left = names(dir.path());
-    assert_eq!(left.len(), FOLDER_LIMIT + 1);
+    assert_eq!(left.len(), MAX_FOLDER_FILES + 1);
     assert_eq!(left[..2], ["20250101-1000-old.txt", "20260101-1011-q11.txt"]);
     assert_eq!(left[50], "notes.md");
 }
@@ -82,22 +82,22 @@ fn sessions_are_told_by_chat_thread_and_folder() {
     let dir = tempfile::tempdir().unwrap();
     let inner = dir.path().join(".leslie/threads/thread-1/.meta/transcripts");
     let mut other = transcript(vec![question("b", "2026-01-01T10:00:00Z")]);
-    write(&other, &inner, &clock()).unwrap();
+    write_units(&other, &inner, &clock()).unwrap();
     other.session.id = "chat-2".parse().unwrap();
-    write(&other, &inner, &clock()).unwrap();
+    write_units(&other, &inner, &clock()).unwrap();
     let first = transcript(vec![
         question("z", "2026-01-01T10:00:00Z"),
         question("a", "2026-01-01T10:01:00Z"),
     ]);
-    write(&first, dir.path(), &clock()).unwrap();
+    write_units(&first, dir.path(), &clock()).unwrap();
     fs::write(dir.path().join("README.txt"), "Thread ID: no header here").unwrap();
     let found = READER.find_at(dir.path()).unwrap();
-    let counts: Vec<_> = found.iter().map(|bundle| bundle.sources.len()).collect();
+    let counts: Vec<_> = found.iter().map(|bundle| bundle.files.len()).collect();
     assert_eq!(counts, [2, 1, 1]);
-    let read = read(&found[0]).unwrap();
+    let read = read_session(&found[0]).unwrap();
     assert_eq!(read.session.native_id.as_deref(), Some("chat-1"));
     assert_eq!(read.session.thread.as_deref(), Some("thread-1"));
-    assert_eq!(read.session.status, Status::Canceled);
+    assert_eq!(read.session.status, SessionStatus::Canceled);
     let texts: Vec<_> = read.entries.iter().map(|entry| entry.content.as_str()).collect();
     assert_eq!(texts, ["z", "a"]);
     let single = READER.find_at(&inner.join("20260101-1000-b.txt")).unwrap();
@@ -109,37 +109,37 @@ fn sessions_are_told_by_chat_thread_and_folder() {
 fn bad_bytes_cost_only_themselves() {
     let mut bytes = b"Thread ID: t\nChat ID: c\n---\nA:\nhi ".to_vec();
     bytes.extend(b"\xff\n\n[Tool call] ls\n{\"a\":1}\n");
-    let source = Source::in_memory("x.txt", "/tmp/x.txt", bytes);
-    let bundle = Bundle::new("/tmp", vec![source]);
-    let read = read(&bundle).unwrap();
+    let source = SessionFile::in_memory("x.txt", "/tmp/x.txt", bytes);
+    let bundle = SessionBundle::new("/tmp", vec![source]);
+    let read = read_session(&bundle).unwrap();
     assert_eq!(read.problems.len(), 1);
     assert_eq!(read.entries[0].content, "hi \u{fffd}");
     assert_eq!(read.entries[1].tool_input, Some(serde_json::json!({"a": 1})));
-    assert!(render(&read).contains("Tool Calls: 1\n---\n\nassistant:\nhi"));
+    assert!(render_units(&read).contains("Tool Calls: 1\n---\n\nassistant:\nhi"));
 }
 
 #[test]
 fn a_file_without_a_header_is_an_error() {
-    let source = Source::in_memory("x.txt", "/tmp/x.txt", b"hello".to_vec());
-    let bundle = Bundle::new("/tmp", vec![source]);
-    let error = read(&bundle).unwrap_err().to_string();
+    let source = SessionFile::in_memory("x.txt", "/tmp/x.txt", b"hello".to_vec());
+    let bundle = SessionBundle::new("/tmp", vec![source]);
+    let error = read_session(&bundle).unwrap_err().to_string();
     assert_eq!(error, "/tmp/x.txt: not a transcript: no header");
 }
 
 fn entry() -> impl Strategy<Value = Entry> {
     let text = "(\n|\nassistant:\n|\n\\[Tool call\\] x\n|[a-zé語🔧 ]{1,9}){0,5}";
     let kind = prop_oneof![
-        Just((Role::User, Kind::Text)),
-        Just((Role::Assistant, Kind::Text)),
-        Just((Role::Assistant, Kind::ToolCall)),
-        Just((Role::Tool, Kind::ToolResult)),
-        Just((Role::System, Kind::Error)),
-        Just((Role::Assistant, Kind::Thinking)),
+        Just((Role::User, EntryKind::Text)),
+        Just((Role::Assistant, EntryKind::Text)),
+        Just((Role::Assistant, EntryKind::ToolCall)),
+        Just((Role::Tool, EntryKind::ToolResult)),
+        Just((Role::System, EntryKind::Error)),
+        Just((Role::Assistant, EntryKind::Thinking)),
     ];
     (kind, text, 0i64..200, 0usize..2).prop_map(|((role, kind), text, at, long)| {
         let mut entry = Entry::new(role, kind, text + &"語x".repeat(long * 9000));
         entry.created_at = crate::Timestamp::from_unix(1_770_000_000 + at);
-        entry.tool_name = (kind == Kind::ToolCall).then(|| "ls".to_owned());
+        entry.tool_name = (kind == EntryKind::ToolCall).then(|| "ls".to_owned());
         entry
     })
 }
@@ -150,9 +150,9 @@ proptest! {
     #[test]
     fn written_folders_come_back_byte_for_byte(entries in prop::collection::vec(entry(), 1..8)) {
         let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        write(&transcript(entries), first.path(), &clock()).unwrap();
+        write_units(&transcript(entries), first.path(), &clock()).unwrap();
         for bundle in READER.find_at(first.path()).unwrap() {
-            write(&read(&bundle).unwrap(), second.path(), &clock()).unwrap();
+            write_units(&read_session(&bundle).unwrap(), second.path(), &clock()).unwrap();
         }
         prop_assert_eq!(content(second.path()), content(first.path()));
     }
@@ -161,14 +161,14 @@ proptest! {
     fn what_the_format_can_hold_comes_back(texts in prop::collection::vec("[a-z ]{1,20}", 1..6)) {
         let roles = [Role::User, Role::Assistant];
         let entries = texts.iter().enumerate().map(|(at, text)| {
-            let mut entry = Entry::new(roles[at % 2].clone(), Kind::Text, text);
+            let mut entry = Entry::new(roles[at % 2].clone(), EntryKind::Text, text);
             entry.created_at = crate::Timestamp::from_unix(1_770_000_000 + 60 * at as i64);
             entry
         });
         let given = transcript(entries.collect());
         let dir = tempfile::tempdir().unwrap();
-        write(&given, dir.path(), &clock()).unwrap();
-        let back = read(&READER.find_at(dir.path()).unwrap()[0]).unwrap();
+        write_units(&given, dir.path(), &clock()).unwrap();
+        let back = read_session(&READER.find_at(dir.path()).unwrap()[0]).unwrap();
         let told = |transcript: &Transcript| -> Vec<_> {
             let tell = |entry: &Entry| (entry.role.clone(), entry.content.clone(), entry.created_at);
             transcript.entries.iter().map(tell).collect()
@@ -186,7 +186,7 @@ fn run(entries: Vec<Entry>) -> Transcript {
 }
 
 fn answer(text: &str) -> Entry {
-    Entry::new(Role::Assistant, Kind::Text, text)
+    Entry::new(Role::Assistant, EntryKind::Text, text)
 }
 
 #[test]
@@ -194,10 +194,10 @@ fn a_unit_of_a_run_is_brought_up_to_date_under_its_name() {
     let dir = tempfile::tempdir().unwrap();
     let (first, later) = ("2026-02-08T14:30:10+08:00", "2026-02-08T14:30:10.9+08:00");
     let torn = run(vec![question("same", first), answer("One")]);
-    let paths = write(&torn, dir.path(), &clock()).unwrap();
+    let paths = write_units(&torn, dir.path(), &clock()).unwrap();
     // Fraction and offset differ, but the second is the same.
     let whole = run(vec![question("same", later), answer("One and two")]);
-    assert_eq!(write(&whole, dir.path(), &clock()).unwrap(), paths);
+    assert_eq!(write_units(&whole, dir.path(), &clock()).unwrap(), paths);
     assert!(fs::read_to_string(&paths[0]).unwrap().ends_with("assistant:\nOne and two\n"));
     // The same question twice in one second gives two units.
     let twice = run(vec![
@@ -206,14 +206,14 @@ fn a_unit_of_a_run_is_brought_up_to_date_under_its_name() {
         question("same", first),
         answer("Again"),
     ]);
-    let both = write(&twice, dir.path(), &clock()).unwrap();
+    let both = write_units(&twice, dir.path(), &clock()).unwrap();
     assert_eq!(both[0], paths[0]);
     assert_eq!(names(dir.path()), ["20260208-1430-same-2.txt", "20260208-1430-same.txt"]);
     // Units of another chat, or not of a run, are not replaced.
     let mut other = run(vec![question("same", first), answer("Other")]);
     other.session.native_id = Some("chat-2".to_owned());
-    write(&other, dir.path(), &clock()).unwrap();
-    write(&transcript(vec![question("same", first)]), dir.path(), &clock()).unwrap();
+    write_units(&other, dir.path(), &clock()).unwrap();
+    write_units(&transcript(vec![question("same", first)]), dir.path(), &clock()).unwrap();
     assert_eq!(names(dir.path()).len(), 4);
 }
 
@@ -225,10 +225,10 @@ fn a_unit_of_a_run_says_what_the_user_wrote_and_why_it_ended() {
     let mut done = answer("Done");
     done.metadata =
         serde_json::json!({ "acp": { "stop_reason": "end_turn" } }).as_object().cloned();
-    let failed = Entry::new(Role::System, Kind::Error, "gone");
+    let failed = Entry::new(Role::System, EntryKind::Error, "gone");
     let next = question("And?", "2026-02-08T14:31:10+08:00");
     let open = question("Now?", "2026-02-08T14:32:10+08:00");
-    let text = render(&run(vec![prompt, done, next, failed, open]));
+    let text = render_units(&run(vec![prompt, done, next, failed, open]));
     let units: Vec<_> = text.split("Thread ID: ").skip(1).collect();
     assert!(units[0].contains("Agent Mode: plan\nStop Reason: end_turn\n"), "{text}");
     assert!(units[0].contains("<user_query>\nGo\n</user_query>"), "{text}");
@@ -238,5 +238,8 @@ fn a_unit_of_a_run_says_what_the_user_wrote_and_why_it_ended() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("20260208-1431-And.txt");
     fs::write(&path, format!("Thread ID: {}", units[1])).unwrap();
-    assert_eq!(read(&Bundle::file(&path)).unwrap().session.status, Status::Failed);
+    assert_eq!(
+        read_session(&SessionBundle::from_file(&path)).unwrap().session.status,
+        SessionStatus::Failed
+    );
 }

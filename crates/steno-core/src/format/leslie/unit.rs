@@ -6,30 +6,30 @@
 
 use serde_json::json;
 
-use super::file::{Header, Item, TOOL_LIMIT, UnitFile, truncate};
-use super::slug::stem;
+use super::file::{MAX_TOOL_CHARS, UnitFile, UnitHeader, UnitItem, truncate_chars};
+use super::slug::unit_file_stem;
 use crate::agent::acp;
-use crate::entry::{Entry, Kind, PRIMARY, Role};
-use crate::json::{Style, Value};
+use crate::entry::{Entry, EntryKind, PRIMARY_SOURCE, Role};
+use crate::json::{JsonStyle, Value};
 use crate::prompt::without_thread_blocks;
 use crate::session::{Session, Transcript};
 use crate::timestamp::Timestamp;
 
 /// Extra field of each entry that was read from a file: the file's name.
-const FILE: &str = "leslie_file";
+const FILE_NAME_KEY: &str = "leslie_file";
 /// Extra field of the first entry of a file: its header.
-const HEADER: &str = "leslie_header";
+const HEADER_KEY: &str = "leslie_header";
 /// Extra field of a session: the agent mode from the headers.
-pub const AGENT_MODE: &str = "agent_mode";
+pub const AGENT_MODE_KEY: &str = "agent_mode";
 /// Extra field of a session: the command that started the agent.
-const LAUNCH: &str = "launch";
-const UNNAMED: &str = "unknown";
+const LAUNCH_KEY: &str = "launch";
+const UNNAMED_TOOL: &str = "unknown";
 /// The stop reason of a turn that the agent did not finish.
-pub(super) const FAILED: &str = "error";
+pub(super) const ERROR_STOP_REASON: &str = "error";
 
 /// One unit as a file, and the file's name.
 #[derive(Debug)]
-pub(super) struct Unit {
+pub(super) struct NamedUnitFile {
     pub(super) file: UnitFile,
     /// The name without `.txt`, and without the number that is appended to duplicates.
     pub(super) stem: String,
@@ -38,24 +38,28 @@ pub(super) struct Unit {
 }
 
 /// Whether `steno run` created the session. Its prompts start with a description of the thread.
-pub(super) fn is_run(session: &Session) -> bool {
+pub(super) fn is_thread_run(session: &Session) -> bool {
     let is_named = |name| session.extra.contains_key(name);
-    session.thread.is_some() && (is_named(acp::AGENT) || is_named(LAUNCH))
+    session.thread.is_some() && (is_named(acp::AGENT) || is_named(LAUNCH_KEY))
 }
 
 /// Splits a transcript into units. `now` is used if no time is known.
-pub(super) fn units(transcript: &Transcript, now: Option<Timestamp>) -> Vec<Unit> {
-    let groups = groups(&transcript.entries);
+pub(super) fn units_from_transcript(
+    transcript: &Transcript,
+    now: Option<Timestamp>,
+) -> Vec<NamedUnitFile> {
+    let groups = split_into_groups(&transcript.entries);
     let mut units = Vec::new();
     let mut before = transcript.session.started.or(now);
     for (index, group) in groups.iter().enumerate() {
         let last = index + 1 == groups.len();
-        let mut range = TimeRange::of(group, before, transcript.session.ended.filter(|_| last));
-        if is_run(&transcript.session) {
-            range.start = prompt(group).and_then(|prompt| prompt.created_at).or(range.start);
+        let mut range =
+            UnitTimeRange::from_group(group, before, transcript.session.ended.filter(|_| last));
+        if is_thread_run(&transcript.session) {
+            range.start = find_prompt(group).and_then(|prompt| prompt.created_at).or(range.start);
         }
         before = range.end.or(before);
-        let unit = unit(&transcript.session, group, range, last);
+        let unit = build_unit(&transcript.session, group, range, last);
         if !unit.file.items.is_empty() {
             units.push(unit);
         }
@@ -64,39 +68,39 @@ pub(super) fn units(transcript: &Transcript, now: Option<Timestamp>) -> Vec<Unit
 }
 
 /// Converts a file to entries. `own` is true if the file is exactly as Steno would write it.
-pub(super) fn entries(file: &UnitFile, name: &str, own: bool) -> Vec<Entry> {
-    let mut entries: Vec<_> = file.items.iter().map(entry).collect();
+pub(super) fn entries_from_file(file: &UnitFile, name: &str, own: bool) -> Vec<Entry> {
+    let mut entries: Vec<_> = file.items.iter().map(entry_from_item).collect();
     for entry in &mut entries {
-        entry.extra.insert(FILE.to_owned(), name.into());
+        entry.extra.insert(FILE_NAME_KEY.to_owned(), name.into());
     }
     if let Some(last) = entries.last_mut() {
         last.created_at = file.header.end.parse().ok();
     }
     if let Some(first) = entries.first_mut() {
         first.created_at = file.header.start.parse().ok();
-        first.extra.insert(HEADER.to_owned(), header_value(file, own));
+        first.extra.insert(HEADER_KEY.to_owned(), header_to_value(file, own));
     }
     entries
 }
 
 /// Splits entries at each user message, and where the file that they were read from changes.
-fn groups(entries: &[Entry]) -> Vec<&[Entry]> {
+fn split_into_groups(entries: &[Entry]) -> Vec<&[Entry]> {
     let mut groups = Vec::new();
     let mut start = 0;
     let mut has_prompt = false;
     for at in 0..entries.len() {
         let (here, previous) = (&entries[at], entries[..at].last());
-        let opens = match (file_of(here), previous.and_then(file_of)) {
+        let opens = match (file_name_of(here), previous.and_then(file_name_of)) {
             (Some(name), Some(before)) => name != before,
             (Some(_), None) => at > 0,
-            (None, _) => asks(here) && has_prompt && !continues(here, previous),
+            (None, _) => is_user_prompt(here) && has_prompt && !continues_message(here, previous),
         };
         if opens {
             groups.push(&entries[start..at]);
             start = at;
             has_prompt = false;
         }
-        has_prompt |= asks(here) || file_of(here).is_some();
+        has_prompt |= is_user_prompt(here) || file_name_of(here).is_some();
     }
     groups.push(&entries[start..]);
     groups.retain(|group| !group.is_empty());
@@ -104,69 +108,88 @@ fn groups(entries: &[Entry]) -> Vec<&[Entry]> {
 }
 
 /// The entry with the user's query.
-fn prompt(group: &[Entry]) -> Option<&Entry> {
-    group.iter().find(|entry| asks(entry))
+fn find_prompt(group: &[Entry]) -> Option<&Entry> {
+    group.iter().find(|entry| is_user_prompt(entry))
 }
 
 /// Whether an entry is a user's message to the main agent.
-pub fn asks(entry: &Entry) -> bool {
-    entry.role == Role::User && entry.kind == Kind::Text && entry.source == PRIMARY
+pub fn is_user_prompt(entry: &Entry) -> bool {
+    entry.role == Role::User && entry.kind == EntryKind::Text && entry.source == PRIMARY_SOURCE
 }
 
 /// Whether an entry is another block of the previous message.
-fn continues(entry: &Entry, previous: Option<&Entry>) -> bool {
+fn continues_message(entry: &Entry, previous: Option<&Entry>) -> bool {
     previous.is_some_and(|previous| {
-        asks(previous) && entry.message_id.is_some() && previous.message_id == entry.message_id
+        is_user_prompt(previous)
+            && entry.message_id.is_some()
+            && previous.message_id == entry.message_id
     })
 }
 
 /// When a unit started and ended.
 #[derive(Clone, Copy)]
-struct TimeRange {
+struct UnitTimeRange {
     start: Option<Timestamp>,
     end: Option<Timestamp>,
 }
 
-impl TimeRange {
-    fn of(group: &[Entry], before: Option<Timestamp>, ended: Option<Timestamp>) -> Self {
+impl UnitTimeRange {
+    fn from_group(group: &[Entry], before: Option<Timestamp>, ended: Option<Timestamp>) -> Self {
         let start = group.iter().find_map(|entry| entry.created_at).or(before);
         let last = group.iter().rev().find_map(|entry| entry.created_at);
         Self { start, end: last.or(ended).or(start) }
     }
 }
 
-fn unit(session: &Session, group: &[Entry], range: TimeRange, last: bool) -> Unit {
-    let read = group[0].extra.get(HEADER).and_then(Value::as_object);
+fn build_unit(
+    session: &Session,
+    group: &[Entry],
+    range: UnitTimeRange,
+    last: bool,
+) -> NamedUnitFile {
+    let read = group[0].extra.get(HEADER_KEY).and_then(Value::as_object);
     // Only files that Steno wrote keep the count; see `header_to_value`.
     let own = read.and_then(|header| header.get("tool_calls")).and_then(Value::as_u64);
-    let is_run = is_run(session);
+    let is_run = is_thread_run(session);
     let mut file = UnitFile {
-        header: header(session, group, range, last),
-        items: group.iter().flat_map(|entry| items(entry, own.is_some(), is_run)).collect(),
-        cut: own.is_some() && read.is_some_and(|header| header.get("cut").is_some()),
+        header: build_header(session, group, range, last),
+        items: group
+            .iter()
+            .flat_map(|entry| items_from_entry(entry, own.is_some(), is_run))
+            .collect(),
+        is_truncated: own.is_some() && read.is_some_and(|header| header.get("cut").is_some()),
     };
     file.header.tool_calls = own.unwrap_or_else(|| file.count_tool_calls());
-    let start = range.start.unwrap_or_else(epoch);
-    Unit {
-        stem: stem(start, file.query().unwrap_or_default()),
-        name: own.and_then(|_| file_of(&group[0])).filter(|name| is_plain(name)).map(str::to_owned),
+    let start = range.start.unwrap_or_else(unix_epoch);
+    NamedUnitFile {
+        stem: unit_file_stem(start, file.first_query().unwrap_or_default()),
+        name: own
+            .and_then(|_| file_name_of(&group[0]))
+            .filter(|name| is_safe_file_name(name))
+            .map(str::to_owned),
         file,
     }
 }
 
-fn header(session: &Session, group: &[Entry], range: TimeRange, last: bool) -> Header {
-    let read = group[0].extra.get(HEADER).and_then(Value::as_object);
+fn build_header(
+    session: &Session,
+    group: &[Entry],
+    range: UnitTimeRange,
+    last: bool,
+) -> UnitHeader {
+    let read = group[0].extra.get(HEADER_KEY).and_then(Value::as_object);
     let text = |name: &str| read?.get(name)?.as_str().map(str::to_owned);
     let stated = |at: Option<Timestamp>| at.map(|at| at.to_string()).unwrap_or_default();
-    let given_in = prompt(group).and_then(|prompt| acp::wire_note(prompt, acp::PROMPT_MODE));
-    let mode = given_in.or(session.extra.get(AGENT_MODE).and_then(Value::as_str));
+    let given_in =
+        find_prompt(group).and_then(|prompt| acp::wire_metadata(prompt, acp::PROMPT_MODE_KEY));
+    let mode = given_in.or(session.extra.get(AGENT_MODE_KEY).and_then(Value::as_str));
     let chat = session.native_id.as_deref().unwrap_or(session.id.as_str());
-    let stop = || match is_run(session) || session.extra.contains_key(acp::AGENT) {
-        true => turn_end(group).map(str::to_owned),
+    let stop = || match is_thread_run(session) || session.extra.contains_key(acp::AGENT) {
+        true => find_turn_end(group).map(str::to_owned),
         false => session.stop_reason.clone().filter(|_| last && read.is_none()),
     };
     let other = read.and_then(|header| header.get("other")).and_then(Value::as_array);
-    Header {
+    UnitHeader {
         thread_id: session.thread.clone().unwrap_or_default(),
         chat_id: chat.to_owned(),
         start: text("start").unwrap_or_else(|| stated(range.start)),
@@ -179,18 +202,18 @@ fn header(session: &Session, group: &[Entry], range: TimeRange, last: bool) -> H
 }
 
 /// The stop reason of a turn as the agent protocol (ACP) stated it; `None` while the turn is running.
-fn turn_end(group: &[Entry]) -> Option<&str> {
-    let own = || group.iter().rev().filter(|entry| entry.source == PRIMARY);
-    let stated = own().find_map(|entry| acp::wire_note(entry, acp::STOP_REASON));
-    let has_failed = |entry: &Entry| entry.kind == Kind::Error && entry.tool_call_id.is_none();
-    stated.or_else(|| own().any(has_failed).then_some(FAILED))
+fn find_turn_end(group: &[Entry]) -> Option<&str> {
+    let own = || group.iter().rev().filter(|entry| entry.source == PRIMARY_SOURCE);
+    let stated = own().find_map(|entry| acp::wire_metadata(entry, acp::STOP_REASON_KEY));
+    let has_failed = |entry: &Entry| entry.kind == EntryKind::Error && entry.tool_call_id.is_none();
+    stated.or_else(|| own().any(has_failed).then_some(ERROR_STOP_REASON))
 }
 
 /// The header fields that the first entry of a file keeps.
 ///
 /// The stated number of tool calls is kept only if the file is exactly as Steno would write it, so that it is written
 /// back byte for byte. In any other file the number is corrected when it is written again.
-fn header_value(file: &UnitFile, own: bool) -> Value {
+fn header_to_value(file: &UnitFile, own: bool) -> Value {
     let header = &file.header;
     let mut value = json!({
         "start": header.start,
@@ -206,80 +229,80 @@ fn header_value(file: &UnitFile, own: bool) -> Value {
     if own {
         value["tool_calls"] = header.tool_calls.into();
     }
-    if file.cut {
+    if file.is_truncated {
         value["cut"] = true.into();
     }
     value
 }
 
 /// Converts an entry to items. The text of a message with a tool call comes before the call.
-fn items(entry: &Entry, verbatim: bool, is_run: bool) -> Vec<Item> {
-    if is_run && asks(entry) {
-        return vec![Item::User(without_thread_blocks(&entry.content).to_owned())];
+fn items_from_entry(entry: &Entry, verbatim: bool, is_run: bool) -> Vec<UnitItem> {
+    if is_run && is_user_prompt(entry) {
+        return vec![UnitItem::User(without_thread_blocks(&entry.content).to_owned())];
     }
-    let text = entry.said_with_call().map(|text| Item::Assistant(text.to_owned()));
-    text.into_iter().chain(item(entry, verbatim)).collect()
+    let text = entry.text_beside_call().map(|text| UnitItem::Assistant(text.to_owned()));
+    text.into_iter().chain(item_from_entry(entry, verbatim)).collect()
 }
 
-fn item(entry: &Entry, verbatim: bool) -> Option<Item> {
+fn item_from_entry(entry: &Entry, verbatim: bool) -> Option<UnitItem> {
     let short = |text: &str| {
-        if verbatim { text.to_owned() } else { truncate(text, TOOL_LIMIT) }
+        if verbatim { text.to_owned() } else { truncate_chars(text, MAX_TOOL_CHARS) }
     };
     let tool = || match entry.tool_name.as_deref() {
-        None | Some("") => UNNAMED.to_owned(),
+        None | Some("") => UNNAMED_TOOL.to_owned(),
         Some(name) => name.to_owned(),
     };
     match (entry.kind, &entry.role) {
-        (Kind::Text, Role::User) => Some(Item::User(entry.content.clone())),
-        (Kind::Text, Role::Assistant) => Some(Item::Assistant(entry.content.clone())),
-        (Kind::ToolCall, _) => Some(Item::ToolCall(tool(), short(&arguments(entry)))),
-        (Kind::ToolResult, _) => Some(Item::ToolResult(tool(), short(&entry.content))),
-        (Kind::Error, _) => Some(Item::Error(short(&entry.content))),
+        (EntryKind::Text, Role::User) => Some(UnitItem::User(entry.content.clone())),
+        (EntryKind::Text, Role::Assistant) => Some(UnitItem::Assistant(entry.content.clone())),
+        (EntryKind::ToolCall, _) => Some(UnitItem::ToolCall(tool(), short(&arguments_text(entry)))),
+        (EntryKind::ToolResult, _) => Some(UnitItem::ToolResult(tool(), short(&entry.content))),
+        (EntryKind::Error, _) => Some(UnitItem::Error(short(&entry.content))),
         _ => None,
     }
 }
 
 /// A tool call's arguments as text.
-fn arguments(entry: &Entry) -> String {
+fn arguments_text(entry: &Entry) -> String {
     match &entry.tool_input {
         Some(Value::String(text)) if entry.content.is_empty() => text.clone(),
-        Some(input) if entry.content.is_empty() => Style::COMPACT.print(input),
-        Some(input) if entry.said_with_call().is_some() => Style::COMPACT.print(input),
+        Some(input) if entry.content.is_empty() => JsonStyle::COMPACT.print(input),
+        Some(input) if entry.text_beside_call().is_some() => JsonStyle::COMPACT.print(input),
         _ => entry.content.clone(),
     }
 }
 
-fn entry(item: &Item) -> Entry {
+fn entry_from_item(item: &UnitItem) -> Entry {
     let named = |role, kind, name: &String, text: &String| {
         let mut entry = Entry::new(role, kind, text);
-        entry.tool_name = Some(name.clone()).filter(|name| name != UNNAMED);
+        entry.tool_name = Some(name.clone()).filter(|name| name != UNNAMED_TOOL);
         entry
     };
     match item {
-        Item::User(text) => Entry::new(Role::User, Kind::Text, text),
-        Item::Assistant(text) => Entry::new(Role::Assistant, Kind::Text, text),
-        Item::ToolCall(name, text) => {
-            let mut entry = named(Role::Assistant, Kind::ToolCall, name, text);
+        UnitItem::User(text) => Entry::new(Role::User, EntryKind::Text, text),
+        UnitItem::Assistant(text) => Entry::new(Role::Assistant, EntryKind::Text, text),
+        UnitItem::ToolCall(name, text) => {
+            let mut entry = named(Role::Assistant, EntryKind::ToolCall, name, text);
             entry.tool_input = serde_json::from_str(text).ok().filter(Value::is_object);
             entry
         }
-        Item::ToolResult(name, text) => named(Role::Tool, Kind::ToolResult, name, text),
-        Item::Error(text) => Entry::new(Role::System, Kind::Error, text),
-        Item::Unmarked(text) => Entry::new(Role::System, Kind::Notice, text),
+        UnitItem::ToolResult(name, text) => named(Role::Tool, EntryKind::ToolResult, name, text),
+        UnitItem::Error(text) => Entry::new(Role::System, EntryKind::Error, text),
+        UnitItem::Unmarked(text) => Entry::new(Role::System, EntryKind::Notice, text),
     }
 }
 
-fn file_of(entry: &Entry) -> Option<&str> {
-    entry.extra.get(FILE).and_then(Value::as_str)
+fn file_name_of(entry: &Entry) -> Option<&str> {
+    entry.extra.get(FILE_NAME_KEY).and_then(Value::as_str)
 }
 
 /// Whether a name from a transcript is safe as a file name.
-fn is_plain(name: &str) -> bool {
+fn is_safe_file_name(name: &str) -> bool {
     let hidden = name.starts_with('.') || name.len() > 255;
     name.ends_with(".txt") && !hidden && !name.contains(['/', '\\', '\0'])
 }
 
-fn epoch() -> Timestamp {
+fn unix_epoch() -> Timestamp {
     Timestamp::from_unix(0).expect("the epoch is a time")
 }
 
@@ -298,7 +321,7 @@ mod tests {
     }
 
     fn said(role: Role, text: &str, at: &str) -> Entry {
-        let mut entry = Entry::new(role, Kind::Text, text);
+        let mut entry = Entry::new(role, EntryKind::Text, text);
         entry.created_at = at.parse().ok();
         entry
     }
@@ -320,7 +343,7 @@ mod tests {
             said(Role::System, "hidden", ""),
             said(Role::Assistant, "done", "2026-01-01T10:06:00+02:00"),
         ]);
-        let units = units(&given, None);
+        let units = units_from_transcript(&given, None);
         let stems: Vec<_> = units.iter().map(|unit| unit.stem.as_str()).collect();
         assert_eq!(stems, ["20260101-0959-one", "20260101-1005-two"]);
         assert_eq!(units[0].file.items.len(), 4);
@@ -333,28 +356,28 @@ mod tests {
 
     #[test]
     fn tools_are_named_counted_and_shortened() {
-        let mut call = Entry::new(Role::Assistant, Kind::ToolCall, "");
+        let mut call = Entry::new(Role::Assistant, EntryKind::ToolCall, "");
         call.tool_input = Some(json!({"path": "é".repeat(300)}));
-        let result = Entry::new(Role::Tool, Kind::ToolResult, "r".repeat(201));
-        let error = Entry::new(Role::Assistant, Kind::Error, "e".repeat(201));
-        let units = units(&transcript(vec![call, result, error]), None);
+        let result = Entry::new(Role::Tool, EntryKind::ToolResult, "r".repeat(201));
+        let error = Entry::new(Role::Assistant, EntryKind::Error, "e".repeat(201));
+        let units = units_from_transcript(&transcript(vec![call, result, error]), None);
         let file = &units[0].file;
         assert_eq!(file.header.tool_calls, 1);
-        let Item::ToolCall(name, params) = &file.items[0] else {
+        let UnitItem::ToolCall(name, params) = &file.items[0] else {
             panic!("not a call");
         };
         assert_eq!((name.as_str(), params.chars().count()), ("unknown", 200));
         assert!(params.starts_with("{\"path\":\"é") && params.ends_with("é..."));
-        assert_eq!(file.items[1], Item::ToolResult("unknown".into(), "r".repeat(197) + "..."));
-        assert_eq!(file.items[2], Item::Error("e".repeat(197) + "..."));
+        assert_eq!(file.items[1], UnitItem::ToolResult("unknown".into(), "r".repeat(197) + "..."));
+        assert_eq!(file.items[2], UnitItem::Error("e".repeat(197) + "..."));
         assert_eq!(units[0].stem, "19700101-0000-task");
     }
 
     #[test]
     fn names_from_transcripts_stay_in_the_folder() {
-        assert!(is_plain("20260208-1430-a.txt"));
+        assert!(is_safe_file_name("20260208-1430-a.txt"));
         for name in ["../a.txt", ".a.txt", "a", "/etc/a.txt", "a\\b.txt"] {
-            assert!(!is_plain(name), "{name}");
+            assert!(!is_safe_file_name(name), "{name}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::*;
-use crate::format::{self, shape};
+use crate::format::{self, record_shape};
 use crate::session::Transcript;
 
 const PICTURE: &str = "data:image/png;base64,iVBORw0KGgo=";
@@ -39,27 +39,27 @@ fn items() -> Vec<Value> {
 
 fn told(entries: &[Entry]) -> Vec<String> {
     let words = entries.iter().map(|entry| {
-        let input = entry.tool_input.as_ref().map(|input| Style::COMPACT.print(input));
+        let input = entry.tool_input.as_ref().map(|input| JsonStyle::COMPACT.print(input));
         format!("{}: {}{}", entry.heading(), entry.content, input.unwrap_or_default())
     });
     words.collect()
 }
 
 fn lines(values: &[Value]) -> String {
-    values.iter().map(|value| Style::COMPACT.print(value) + "\n").collect()
+    values.iter().map(|value| JsonStyle::COMPACT.print(value) + "\n").collect()
 }
 
 fn read(name: &str, text: &str) -> Transcript {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(name);
     std::fs::write(&path, text).unwrap();
-    let found = format::find(Path::new(&path)).unwrap();
+    let found = format::find_sessions(Path::new(&path)).unwrap();
     assert_eq!(found.len(), 1, "{name}");
-    found[0].read().unwrap()
+    found[0].read_transcript().unwrap()
 }
 
 fn picture() -> String {
-    crate::agent::attachment::url("image", PICTURE)
+    crate::agent::attachment::describe_url("image", PICTURE)
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn messages_are_read_wherever_they_stand() {
     let files = [
         ("lines.jsonl", lines(&messages)),
         ("list.json", list.to_string()),
-        ("pretty.json", Style::PRETTY.print(&list)),
+        ("pretty.json", JsonStyle::PRETTY.print(&list)),
         ("object.json", object.to_string()),
         ("line.jsonl", lines(&[list])),
         ("training.jsonl", lines(&[object])),
@@ -124,14 +124,14 @@ fn each_line_of_training_data_is_a_conversation_of_its_own() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("training.jsonl");
     std::fs::write(&path, lines(&[line.clone(), line.clone(), line])).unwrap();
-    let found = format::find(&path).unwrap().remove(0);
-    let counted = crate::inspect::inspect(&found).unwrap();
+    let found = format::find_sessions(&path).unwrap().remove(0);
+    let counted = crate::inspect::inspect_session(&found).unwrap();
     assert_eq!((counted.user_prompts, counted.assistant_messages), (3, 9));
     assert_eq!((counted.tool_calls, counted.tool_results), (9, 9));
     assert_eq!(counted.bad_lines, 0);
     let reports: Vec<_> = counted.problems.iter().map(|it| it.reason.as_str()).collect();
     assert_eq!(reports, [unknown_field_reason("mood"), unknown_field_reason("reference")]);
-    let transcript = found.read().unwrap();
+    let transcript = found.read_transcript().unwrap();
     let ids: Vec<_> =
         transcript.entries.iter().filter_map(|entry| entry.tool_call_id.as_deref()).collect();
     assert_eq!(ids[..8], ["c1", "c2", "c1", "c2", "2:c1", "2:c2", "2:c1", "2:c2"]);
@@ -140,7 +140,7 @@ fn each_line_of_training_data_is_a_conversation_of_its_own() {
 #[test]
 fn an_answer_with_nothing_in_it_is_one() {
     let record = json!({"role": "assistant", "content": null, "usage": {"prompt_tokens": 3, "completion_tokens": 2}});
-    let entries = shape::entries(record, &1).unwrap();
+    let entries = record_shape::decode_record(record, &1).unwrap();
     assert_eq!(told(&entries), ["assistant: "]);
     let usage = entries[0].usage.unwrap();
     assert_eq!((usage.input, usage.output), (3, 2));
@@ -155,11 +155,11 @@ fn our_own_entries_are_no_messages() {
         json!({"role": "assistant", "content": "x", "usage": {"input": 1}}),
         json!({"role": "assistant", "content": "x", "kind": "text", "odd": 1}),
     ] {
-        assert!(!is_message(ours.as_object().unwrap()), "{ours}");
+        assert!(!is_chat_message(ours.as_object().unwrap()), "{ours}");
     }
     let odd =
         json!({"role": "assistant", "content": "", "tool_name": "ls", "tool_input": {}, "odd": 1});
-    let entries = shape::entries(odd, &1).unwrap();
+    let entries = record_shape::decode_record(odd, &1).unwrap();
     assert_eq!(told(&entries), ["tool call ls: {}", "system other: {\"odd\":1}"]);
     assert_eq!(unknown_fields(&entries).collect::<Vec<_>>(), ["odd"]);
 }

@@ -8,12 +8,12 @@ use uuid::Uuid;
 use super::events::{PromptExecuted, PromptRendered, ToolInvoked};
 use super::reducers::append_all;
 use super::session::{DispatchError, SliceSession};
-use super::slice::{Change, Policy, SliceError, SliceItem};
+use super::slice::{SliceChange, SliceError, SliceItem, SlicePolicy};
 use super::{AGENT, claude};
-use crate::entry::{Entry, Numbering, PRIMARY};
+use crate::entry::{Entry, EntryNumbering, PRIMARY_SOURCE};
 use crate::problem::Problem;
-use steno_vault::Bundle;
 use steno_vault::FormatError;
+use steno_vault::SessionBundle;
 
 /// What to capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,12 +47,12 @@ pub fn capture_events(
     if !settings.capture_transcript || session.is_capturing {
         return Ok(());
     }
-    session.set_policy::<Entry>(Policy::Log)?;
+    session.set_policy::<Entry>(SlicePolicy::Log)?;
     session.is_capturing = true;
-    let counter = Counter::after(session)?;
-    capture(session, &counter, PromptRendered::entries)?;
-    capture(session, &counter, ToolInvoked::entries)?;
-    capture(session, &counter, PromptExecuted::entries)
+    let counter = EntryCounter::continue_after(session)?;
+    register_capture(session, &counter, PromptRendered::to_entries)?;
+    register_capture(session, &counter, ToolInvoked::to_entries)?;
+    register_capture(session, &counter, PromptExecuted::to_entries)
 }
 
 /// Copies a Claude Code session into the slice, and returns records that could not be read as problems. Entries that
@@ -60,17 +60,17 @@ pub fn capture_events(
 pub fn capture_claude(
     session: &mut SliceSession,
     settings: CaptureSettings,
-    bundle: &Bundle,
+    bundle: &SessionBundle,
 ) -> Result<Vec<Problem>, CaptureError> {
     if !settings.capture_transcript {
         return Ok(Vec::new());
     }
-    session.set_policy::<Entry>(Policy::Log)?;
-    let transcript = claude::read(bundle, Some(session.clock().now()))?;
+    session.set_policy::<Entry>(SlicePolicy::Log)?;
+    let transcript = claude::read_session(bundle, Some(session.clock().now()))?;
     let known: HashSet<Uuid> =
-        session.query::<Entry>().all()?.into_iter().map(|entry| entry.entry_id).collect();
+        session.query::<Entry>().read_all()?.into_iter().map(|entry| entry.entry_id).collect();
     for entry in transcript.entries {
-        let is_wanted = entry.source == PRIMARY || settings.capture_subagent_transcripts;
+        let is_wanted = entry.source == PRIMARY_SOURCE || settings.capture_subagent_transcripts;
         if is_wanted && !known.contains(&entry.entry_id) {
             session.dispatch(entry)?;
         }
@@ -78,40 +78,40 @@ pub fn capture_claude(
     Ok(transcript.problems)
 }
 
-fn capture<E: SliceItem>(
+fn register_capture<E: SliceItem>(
     session: &mut SliceSession,
-    counter: &Counter,
+    counter: &EntryCounter,
     entries: fn(&E) -> Vec<Entry>,
 ) -> Result<(), SliceError> {
-    session.register(E::POLICY, append_all::<E>)?;
+    session.register_reducer(E::POLICY, append_all::<E>)?;
     let counter = counter.clone();
-    session.register(Policy::Log, move |_, event: &E| {
-        Ok(Change::Append(counter.number(entries(event))))
+    session.register_reducer(SlicePolicy::Log, move |_, event: &E| {
+        Ok(SliceChange::Append(counter.number_entries(entries(event))))
     })
 }
 
 /// Numbers the entries of all reducers of one session.
 #[derive(Clone)]
-struct Counter {
-    numbering: Numbering,
+struct EntryCounter {
+    numbering: EntryNumbering,
     next: Arc<Mutex<u64>>,
 }
 
-impl Counter {
-    fn after(session: &mut SliceSession) -> Result<Self, SliceError> {
-        let own = session.query::<Entry>().where_(|entry| entry.source == PRIMARY)?;
+impl EntryCounter {
+    fn continue_after(session: &mut SliceSession) -> Result<Self, SliceError> {
+        let own = session.query::<Entry>().filter_items(|entry| entry.source == PRIMARY_SOURCE)?;
         let last = own.iter().map(|entry| entry.sequence).max();
         Ok(Self {
-            numbering: Numbering::new(AGENT, &session.id().to_string()),
+            numbering: EntryNumbering::new(AGENT, &session.id().to_string()),
             next: Arc::new(Mutex::new(last.map_or(0, |last| last + 1))),
         })
     }
 
-    fn number(&self, mut entries: Vec<Entry>) -> Vec<Entry> {
+    fn number_entries(&self, mut entries: Vec<Entry>) -> Vec<Entry> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         for entry in &mut entries {
             entry.sequence = *next;
-            self.numbering.identify(entry);
+            self.numbering.assign_id(entry);
             *next += 1;
         }
         entries
@@ -124,11 +124,11 @@ mod tests {
 
     use super::*;
     use crate::entry::Usage;
-    use crate::format::weakincentives::events::Message;
+    use crate::format::weakincentives::events::PromptMessage;
     use crate::format::weakincentives::line;
     use crate::format::weakincentives::slice::SliceFactoryConfig;
     use crate::timestamp::{Clock, Timestamp};
-    use steno_vault::Source;
+    use steno_vault::SessionFile;
 
     const ON: CaptureSettings =
         CaptureSettings { capture_transcript: true, capture_subagent_transcripts: false };
@@ -143,7 +143,7 @@ mod tests {
     }
 
     fn rendered() -> PromptRendered {
-        let message = |role: &str, content: Option<&str>| Message {
+        let message = |role: &str, content: Option<&str>| PromptMessage {
             role: role.to_owned(),
             content: content.map(str::to_owned),
         };
@@ -170,7 +170,7 @@ mod tests {
     }
 
     fn told(session: &mut SliceSession) -> Vec<String> {
-        let entries = session.query::<Entry>().all().unwrap();
+        let entries = session.query::<Entry>().read_all().unwrap();
         let told = |e: &Entry| format!("{} {} {}: {:.14}", e.sequence, e.role, e.kind, e.content);
         entries.iter().map(told).collect()
     }
@@ -180,8 +180,8 @@ mod tests {
         let mut session = session();
         capture_events(&mut session, CaptureSettings::default()).unwrap();
         session.dispatch(rendered()).unwrap();
-        assert_eq!(session.query::<Entry>().all().unwrap(), []);
-        assert_eq!(session.query::<PromptRendered>().all().unwrap(), [rendered()]);
+        assert_eq!(session.query::<Entry>().read_all().unwrap(), []);
+        assert_eq!(session.query::<PromptRendered>().read_all().unwrap(), [rendered()]);
     }
 
     #[test]
@@ -210,34 +210,35 @@ mod tests {
                 "5 assistant text: ",
             ]
         );
-        let entries = session.query::<Entry>().all().unwrap();
+        let entries = session.query::<Entry>().read_all().unwrap();
         assert_eq!(entries[3].tool_input, Some(json!({"path": "é.py"})));
         assert_eq!(entries[4].content.len(), 3000);
-        let metadata =
-            |index: usize| line::to_object(&entries[index], false, now())["metadata"].to_string();
+        let metadata = |index: usize| {
+            line::object_from_entry(&entries[index], false, now())["metadata"].to_string()
+        };
         assert_eq!(metadata(0), r#"{"adapter":"openai"}"#);
         assert_eq!(metadata(4), r#"{"success":true,"adapter":"openai"}"#);
         assert_eq!(
             metadata(5),
             r#"{"adapter":"openai","has_structured_output":true,"steno":{"usage":{"input":3,"cache_read":0,"cache_write":0,"cache_write_5m":0,"cache_write_1h":0,"output":0,"reasoning":0}}}"#
         );
-        assert_eq!(session.query::<PromptExecuted>().all().unwrap(), [executed]);
+        assert_eq!(session.query::<PromptExecuted>().read_all().unwrap(), [executed]);
     }
 
     #[test]
     fn odd_arguments_are_kept() {
-        let input = |arguments| invoked(arguments).entries()[1].tool_input.clone();
+        let input = |arguments| invoked(arguments).to_entries()[1].tool_input.clone();
         assert_eq!(input(Some("not json")), Some(json!({"raw": "not json"})));
         assert_eq!(input(Some("[1]")), None);
         assert_eq!(input(None), Some(json!({})));
-        let call = invoked(None).entries().remove(1);
+        let call = invoked(None).to_entries().remove(1);
         assert_eq!(call.tool_name.as_deref(), Some("unknown"));
     }
 
     #[test]
     fn a_second_capture_counts_on() {
         let mut session = session();
-        session.dispatch(rendered().entries().remove(0)).unwrap();
+        session.dispatch(rendered().to_entries().remove(0)).unwrap();
         capture_events(&mut session, ON).unwrap();
         session.dispatch(rendered()).unwrap();
         let numbers = told(&mut session).join("; ");
@@ -256,11 +257,11 @@ mod tests {
             "{\"type\":\"user\",\"content\":\"hi\"}\n{\"type\":\"user\",\"content\":\"hi\"}\n";
         let grown = format!("{lines}{{\"type\":\"assistant\",\"content\":\"ho\"}}\n");
         for (lines, count) in [(lines, 4), (lines, 4), (&grown, 5), (&grown, 5)] {
-            let source = Source::in_memory("s.jsonl", "s.jsonl", lines.into());
-            capture_claude(&mut session, ON, &Bundle::new("s.jsonl", vec![source])).unwrap();
+            let source = SessionFile::in_memory("s.jsonl", "s.jsonl", lines.into());
+            capture_claude(&mut session, ON, &SessionBundle::new("s.jsonl", vec![source])).unwrap();
             assert_eq!(session.query::<Entry>().len().unwrap(), count);
         }
-        let entries = session.query::<Entry>().all().unwrap();
+        let entries = session.query::<Entry>().read_all().unwrap();
         let ids: HashSet<_> = entries.iter().map(|entry| entry.entry_id).collect();
         assert_eq!(ids.len(), entries.len());
         assert!(!ids.contains(&Uuid::nil()));
@@ -270,12 +271,14 @@ mod tests {
     fn subagents_are_captured_only_if_asked_for() {
         let line = r#"{"type":"user","content":"hi"}"#;
         let sources = ["s.jsonl", "s/subagents/agent-a.jsonl"];
-        let bundle =
-            Bundle::new("p", sources.map(|name| Source::in_memory(name, name, line.into())).into());
+        let bundle = SessionBundle::new(
+            "p",
+            sources.map(|name| SessionFile::in_memory(name, name, line.into())).into(),
+        );
         let captured = |settings| {
             let mut session = session();
             capture_claude(&mut session, settings, &bundle).unwrap();
-            let entries = session.query::<Entry>().all().unwrap();
+            let entries = session.query::<Entry>().read_all().unwrap();
             entries.into_iter().map(|entry| entry.source).collect::<Vec<_>>()
         };
         assert!(captured(CaptureSettings::default()).is_empty());

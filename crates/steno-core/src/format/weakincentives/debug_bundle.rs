@@ -4,55 +4,56 @@ use crate::agent::zip_archive;
 use crate::durable::FileError;
 use crate::json::{Object, Value};
 use crate::problem::Problem;
-use crate::session::{Session, Status};
-use steno_vault::{Bundle, Source};
+use crate::session::{Session, SessionStatus};
+use steno_vault::{SessionBundle, SessionFile};
 
 /// The top folder in the archive.
-const ROOT: &str = "debug_bundle/";
+const ROOT_FOLDER: &str = "debug_bundle/";
 /// The manifest: describes the archive and its request.
-const MANIFEST: &str = "manifest.json";
+const MANIFEST_FILE: &str = "manifest.json";
 /// The error of a failed request.
-const ERROR: &str = "error.json";
+const ERROR_FILE: &str = "error.json";
 /// Members that may have the transcript, in order of preference.
-const TRANSCRIPTS: [&str; 4] =
+const TRANSCRIPT_MEMBERS: [&str; 4] =
     ["transcript.jsonl", "session/after.jsonl", "logs/app.jsonl", "session/before.jsonl"];
 
 /// Whether a file is a debug bundle.
-pub(super) fn is_debug_bundle(source: &Source) -> bool {
+pub(super) fn is_debug_bundle(source: &SessionFile) -> bool {
     let is_archive = source.open().ok().is_some_and(|mut input| {
-        input.fill_buf().is_ok_and(|start| start.starts_with(zip_archive::MAGIC))
+        input.fill_buf().is_ok_and(|start| start.starts_with(zip_archive::ZIP_MAGIC))
     });
-    let manifest = || format!("{ROOT}{MANIFEST}");
-    is_archive && zip_archive::names(source).is_some_and(|names| names.contains(&manifest()))
+    let manifest = || format!("{ROOT_FOLDER}{MANIFEST_FILE}");
+    is_archive && zip_archive::member_names(source).is_some_and(|names| names.contains(&manifest()))
 }
 
 /// Returns a bundle of the members to read, instead of the archive.
-pub(super) fn unpack(bundle: &Bundle) -> Option<Bundle> {
-    let [archive] = bundle.sources.as_slice() else {
+pub(super) fn unpack_members(bundle: &SessionBundle) -> Option<SessionBundle> {
+    let [archive] = bundle.files.as_slice() else {
         return None;
     };
     if !is_debug_bundle(archive) {
         return None;
     }
-    let names = zip_archive::names(archive)?;
-    let there = |name: &&&str| names.contains(&format!("{ROOT}{name}"));
-    let transcript = TRANSCRIPTS.iter().find(there);
-    let members = [MANIFEST, ERROR].iter().filter(there).chain(transcript);
-    let members = members.map(|name| zip_archive::member(archive, name, &format!("{ROOT}{name}")));
-    Some(Bundle::new(bundle.root.clone(), members.collect()))
+    let names = zip_archive::member_names(archive)?;
+    let there = |name: &&&str| names.contains(&format!("{ROOT_FOLDER}{name}"));
+    let transcript = TRANSCRIPT_MEMBERS.iter().find(there);
+    let members = [MANIFEST_FILE, ERROR_FILE].iter().filter(there).chain(transcript);
+    let members = members
+        .map(|name| zip_archive::member_file(archive, name, &format!("{ROOT_FOLDER}{name}")));
+    Some(SessionBundle::new(bundle.root.clone(), members.collect()))
 }
 
 /// The members with lines of a transcript.
-pub(super) fn transcripts(bundle: &Bundle) -> impl Iterator<Item = &Source> {
-    bundle.sources.iter().filter(|source| ![MANIFEST, ERROR].contains(&source.name()))
+pub(super) fn transcript_members(bundle: &SessionBundle) -> impl Iterator<Item = &SessionFile> {
+    bundle.files.iter().filter(|source| ![MANIFEST_FILE, ERROR_FILE].contains(&source.name()))
 }
 
 /// Adds fields from the manifest and the error to the session.
-pub(super) fn describe(
+pub(super) fn describe_session(
     session: &mut Session,
-    bundle: &Bundle,
+    bundle: &SessionBundle,
 ) -> Result<Option<Problem>, FileError> {
-    let manifest = match document(bundle, MANIFEST)? {
+    let manifest = match read_json_member(bundle, MANIFEST_FILE)? {
         Some(Ok(manifest)) => manifest,
         Some(Err(problem)) => return Ok(Some(problem)),
         None => return Ok(None),
@@ -63,19 +64,19 @@ pub(super) fn describe(
     session.started = time("started_at").or(session.started);
     session.ended = time("ended_at").or(session.ended);
     session.status = match text("status") {
-        Some("error" | "failed" | "failure") => Status::Failed,
-        _ => Status::Completed,
+        Some("error" | "failed" | "failure") => SessionStatus::Failed,
+        _ => SessionStatus::Completed,
     };
     for field in ["bundle_id", "prompt", "build"] {
         if let Some(value) = manifest.get(field) {
             session.extra.insert(field.to_owned(), value.clone());
         }
     }
-    match document(bundle, ERROR)? {
+    match read_json_member(bundle, ERROR_FILE)? {
         Some(Ok(error)) => {
             let message = error.get("message").or(error.get("type")).and_then(Value::as_str);
             session.stop_reason = message.map(str::to_owned);
-            session.status = Status::Failed;
+            session.status = SessionStatus::Failed;
             Ok(None)
         }
         Some(Err(problem)) => Ok(Some(problem)),
@@ -84,17 +85,20 @@ pub(super) fn describe(
 }
 
 /// The session id in the manifest.
-pub(super) fn session_id(bundle: &Bundle) -> Option<String> {
-    let manifest = document(bundle, MANIFEST).ok()??.ok()?;
+pub(super) fn session_id(bundle: &SessionBundle) -> Option<String> {
+    let manifest = read_json_member(bundle, MANIFEST_FILE).ok()??.ok()?;
     let request = manifest.get("request");
     let id = request.and_then(|request| request.get("session_id")).or(manifest.get("bundle_id"));
     id.and_then(Value::as_str).map(str::to_owned)
 }
 
-fn document(bundle: &Bundle, name: &str) -> Result<Option<Result<Object, Problem>>, FileError> {
-    let Some(source) = bundle.get(name) else {
+fn read_json_member(
+    bundle: &SessionBundle,
+    name: &str,
+) -> Result<Option<Result<Object, Problem>>, FileError> {
+    let Some(source) = bundle.file_named(name) else {
         return Ok(None);
     };
-    let parsed = crate::agent::repair::parse(&source.bytes()?);
-    Ok(Some(parsed.map_err(|reason| Problem::of(source.path(), reason))))
+    let parsed = crate::agent::json_repair::parse_lenient(&source.read_bytes()?);
+    Ok(Some(parsed.map_err(|reason| Problem::for_file(source.path(), reason))))
 }

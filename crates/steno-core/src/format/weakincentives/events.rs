@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::slice::{Policy, SliceItem};
-use crate::entry::{Entry, Kind, Role, Usage};
-use crate::json::{Object, Style, Value};
+use super::slice::{SliceItem, SlicePolicy};
+use crate::entry::{Entry, EntryKind, Role, Usage};
+use crate::json::{JsonStyle, Object, Value};
 use crate::timestamp::Timestamp;
 
 /// A prompt is about to be sent for the first time.
@@ -16,14 +16,14 @@ pub struct PromptRendered {
     /// The adapter that sends it.
     pub adapter: String,
     /// The first messages of the conversation.
-    pub messages: Vec<Message>,
+    pub messages: Vec<PromptMessage>,
     /// When it happened.
     pub created_at: Timestamp,
 }
 
 /// One message of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Message {
+pub struct PromptMessage {
     /// The role, as the provider names it.
     pub role: String,
     /// The text.
@@ -72,16 +72,16 @@ pub struct PromptExecuted {
 
 impl PromptRendered {
     /// One entry per message.
-    pub fn entries(&self) -> Vec<Entry> {
-        let entry = |message: &Message| {
+    pub fn to_entries(&self) -> Vec<Entry> {
+        let entry = |message: &PromptMessage| {
             let role = match message.role.as_str() {
                 "system" | "developer" => Role::System,
                 "assistant" => Role::Assistant,
                 _ => Role::User,
             };
             let content = message.content.clone().unwrap_or_default();
-            let entry = Entry::new(role, Kind::Text, content);
-            described(entry, self.created_at, json!({"adapter": self.adapter}))
+            let entry = Entry::new(role, EntryKind::Text, content);
+            with_details(entry, self.created_at, json!({"adapter": self.adapter}))
         };
         self.messages.iter().map(entry).collect()
     }
@@ -89,19 +89,19 @@ impl PromptRendered {
 
 impl ToolInvoked {
     /// The model's text, the call, and the result.
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn to_entries(&self) -> Vec<Entry> {
         let metadata = json!({"adapter": self.adapter});
         let text = self.text.iter().filter(|text| !text.is_empty());
-        let text = text.map(|text| Entry::new(Role::Assistant, Kind::Text, text));
+        let text = text.map(|text| Entry::new(Role::Assistant, EntryKind::Text, text));
         let mut entries: Vec<_> = text
-            .chain([self.call()])
-            .map(|entry| described(entry, self.created_at, metadata.clone()))
+            .chain([self.call_entry()])
+            .map(|entry| with_details(entry, self.created_at, metadata.clone()))
             .collect();
-        let mut result = Entry::new(Role::Tool, Kind::ToolResult, &*self.output);
+        let mut result = Entry::new(Role::Tool, EntryKind::ToolResult, &*self.output);
         result.tool_name = Some(self.tool_name());
         result.tool_call_id.clone_from(&self.call_id);
         let metadata = json!({"success": self.success, "adapter": self.adapter});
-        entries.push(described(result, self.created_at, metadata));
+        entries.push(with_details(result, self.created_at, metadata));
         entries
     }
 
@@ -109,14 +109,14 @@ impl ToolInvoked {
         self.name.clone().unwrap_or_else(|| "unknown".to_owned())
     }
 
-    fn call(&self) -> Entry {
+    fn call_entry(&self) -> Entry {
         let arguments = self.arguments.as_deref().unwrap_or("{}");
         let parsed: Option<Value> = serde_json::from_str(arguments).ok();
         let content = match &parsed {
-            Some(value) => Style::PRETTY.print(value),
+            Some(value) => JsonStyle::PRETTY.print(value),
             None => arguments.to_owned(),
         };
-        let mut call = Entry::new(Role::Assistant, Kind::ToolCall, content);
+        let mut call = Entry::new(Role::Assistant, EntryKind::ToolCall, content);
         call.tool_name = Some(self.tool_name());
         call.tool_call_id.clone_from(&self.call_id);
         call.tool_input = match parsed {
@@ -129,15 +129,15 @@ impl ToolInvoked {
 
 impl PromptExecuted {
     /// The final response.
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn to_entries(&self) -> Vec<Entry> {
         let text = self.text.clone().unwrap_or_default();
-        let mut answer = Entry::new(Role::Assistant, Kind::Text, text);
+        let mut answer = Entry::new(Role::Assistant, EntryKind::Text, text);
         answer.usage = self.usage;
         let metadata = json!({
             "adapter": self.adapter,
             "has_structured_output": self.has_structured_output,
         });
-        vec![described(answer, self.created_at, metadata)]
+        vec![with_details(answer, self.created_at, metadata)]
     }
 }
 
@@ -146,7 +146,7 @@ macro_rules! log_items {
         impl SliceItem for $event {
             const TYPE_ID: &'static str =
                 concat!("weakincentives.runtime.events:", stringify!($event));
-            const POLICY: Policy = Policy::Log;
+            const POLICY: SlicePolicy = SlicePolicy::Log;
 
             fn to_json(&self) -> Object {
                 match serde_json::to_value(self) {
@@ -164,7 +164,7 @@ macro_rules! log_items {
 
 log_items!(PromptRendered, ToolInvoked, PromptExecuted);
 
-fn described(mut entry: Entry, created_at: Timestamp, metadata: Value) -> Entry {
+fn with_details(mut entry: Entry, created_at: Timestamp, metadata: Value) -> Entry {
     entry.created_at = Some(created_at);
     entry.metadata = metadata.as_object().cloned();
     entry

@@ -4,15 +4,15 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use super::{FILE_NAME, debug_bundle, jsonl, recognises};
+use super::{TRANSCRIPT_FILE, debug_bundle, is_weakincentives_record, jsonl};
 use crate::durable::FileError;
-use crate::format::tree::Tree;
-use crate::lines::{Line, Lines};
-use steno_vault::Bundle;
+use crate::format::file_tree::FileTree;
+use crate::lines::{InputLine, LineReader};
+use steno_vault::SessionBundle;
 
 /// Names of the transcript file, which differ between versions and platforms.
-const NAMES: [&str; 6] = [
-    FILE_NAME,
+const TRANSCRIPT_FILES: [&str; 6] = [
+    TRANSCRIPT_FILE,
     "weakincentives.transcript:TranscriptEntry.jsonl",
     "weakincentives.transcript_TranscriptEntry.jsonl",
     "weakincentives.runtime.transcript.TranscriptEntry.jsonl",
@@ -21,54 +21,63 @@ const NAMES: [&str; 6] = [
 ];
 
 /// Number of lines to check before a file is rejected.
-const PROBED_LINES: usize = 8;
+const MAX_PROBED_LINES: usize = 8;
 
 /// Longest line that is checked, in bytes. Files of other programs may have huge lines.
-const PROBED_BYTES: usize = 8 << 20;
+const MAX_PROBED_LINE_BYTES: usize = 8 << 20;
 
 /// Finds the sessions, one per file. Symlinks are not followed.
-pub fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+pub fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
     // A snapshot is a single line in its own file.
-    let files = files_ending(tree, &["json", "jsonl"]);
-    let bundles = files.filter(|file| is_ours(file)).map(|file| Bundle::file(file));
+    let files = files_with_suffix(tree, &["json", "jsonl"]);
+    let bundles = files
+        .filter(|file| is_weakincentives_file(file))
+        .map(|file| SessionBundle::from_file(file));
     let is_archive = |file: &&PathBuf| file.extension().is_some_and(|end| end == "zip");
-    let archives = files_ending(tree, &["zip"]).filter(is_archive).map(|file| Bundle::file(file));
-    let archives = archives.filter(|bundle| debug_bundle::is_debug_bundle(&bundle.sources[0]));
+    let archives = files_with_suffix(tree, &["zip"])
+        .filter(is_archive)
+        .map(|file| SessionBundle::from_file(file));
+    let archives = archives.filter(|bundle| debug_bundle::is_debug_bundle(&bundle.files[0]));
     Ok(bundles.chain(archives).collect())
 }
 
 /// Lists the file `path`, or all `.jsonl` files below the folder `path`, sorted.
-pub(super) fn jsonl_files(path: &Path) -> Result<Vec<PathBuf>, FileError> {
-    Ok(files_ending(&Tree::at(path)?, &["jsonl"]).cloned().collect())
+pub(super) fn list_jsonl_files(path: &Path) -> Result<Vec<PathBuf>, FileError> {
+    Ok(files_with_suffix(&FileTree::open(path)?, &["jsonl"]).cloned().collect())
 }
 
-fn files_ending<'a>(tree: &'a Tree, ends: &'a [&str]) -> impl Iterator<Item = &'a PathBuf> {
+fn files_with_suffix<'a>(
+    tree: &'a FileTree,
+    ends: &'a [&str],
+) -> impl Iterator<Item = &'a PathBuf> {
     let known =
         |file: &Path| file.extension().is_some_and(|end| ends.iter().any(|known| end == *known));
     tree.files().iter().filter(move |file| *file == tree.root() || known(file))
 }
 
-fn is_ours(path: &Path) -> bool {
+fn is_weakincentives_file(path: &Path) -> bool {
     let Ok(file) = File::open(path) else {
         return false;
     };
     let name = path.file_name().and_then(|name| name.to_str());
-    let named = name.is_some_and(|name| NAMES.contains(&name));
-    let mut lines = Lines::with_limit(BufReader::new(file), PROBED_BYTES)
+    let named = name.is_some_and(|name| TRANSCRIPT_FILES.contains(&name));
+    let mut lines = LineReader::with_limit(BufReader::new(file), MAX_PROBED_LINE_BYTES)
         .map_while(Result::ok)
         .filter(|line| !line.bytes.trim_ascii().is_empty());
     if named {
         lines.next().is_some()
     } else {
-        lines.take(PROBED_LINES).filter(may_be_ours).any(|line| {
-            jsonl::object(&line).and_then(Result::ok).is_some_and(|object| recognises(&object))
+        lines.take(MAX_PROBED_LINES).filter(may_be_weakincentives).any(|line| {
+            jsonl::parse_object_line(&line)
+                .and_then(Result::ok)
+                .is_some_and(|object| is_weakincentives_record(&object))
         })
     }
 }
 
 /// Whether a line contains a word that all of this system's lines have. Most long lines are rejected by this check
 /// without parsing.
-fn may_be_ours(line: &Line) -> bool {
+fn may_be_weakincentives(line: &InputLine) -> bool {
     let words: [&[u8]; 3] = [b"\"created_at\"", b"\"transcript.", b"\"slices\""];
     words.iter().any(|word| memchr::memmem::find(&line.bytes, word).is_some())
 }

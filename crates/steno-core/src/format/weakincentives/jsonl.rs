@@ -4,11 +4,11 @@ use std::fmt::Display;
 use std::io::BufRead;
 use std::path::Path;
 
-use crate::agent::repair;
+use crate::agent::json_repair;
 use crate::durable::{FileError, OnPath};
 use crate::entry::EntryError;
-use crate::json::{Object, Style, Value};
-use crate::lines::{LINE_LIMIT, Line, LineEnd, Lines};
+use crate::json::{JsonStyle, Object, Value};
+use crate::lines::{InputLine, LineEnd, LineReader, MAX_LINE_LENGTH};
 use crate::problem::{Problem, ProblemList};
 
 /// Calls `take` for each object, and returns parse errors and rejected objects as problems.
@@ -19,7 +19,7 @@ pub(super) fn read_objects<E: Display>(
 ) -> Result<ProblemList, FileError> {
     let mut problems = ProblemList::default();
     let mut too_long = None;
-    for line in Lines::new(input) {
+    for line in LineReader::new(input) {
         let line = line.on("read", path)?;
         if too_long == Some(line.number) {
             continue;
@@ -27,37 +27,37 @@ pub(super) fn read_objects<E: Display>(
         if line.end == LineEnd::Limit {
             too_long = Some(line.number);
         }
-        let taken = match object(&line) {
+        let taken = match parse_object_line(&line) {
             None => continue,
             Some(Ok(object)) => take(object).map_err(|error| error.to_string()),
             Some(Err(reason)) => Err(reason),
         };
         if let Err(reason) = taken {
-            problems.push(Problem::at(path, line.number, reason));
+            problems.push(Problem::at_line(path, line.number, reason));
         }
     }
     Ok(problems)
 }
 
 /// Renders objects as Python does, one per line.
-pub(super) fn lines<'a>(objects: impl IntoIterator<Item = &'a Object>) -> String {
+pub(super) fn render_objects<'a>(objects: impl IntoIterator<Item = &'a Object>) -> String {
     let mut text = String::new();
     for object in objects {
-        text.push_str(&Style::PYTHON_COMPACT.print(object));
+        text.push_str(&JsonStyle::PYTHON_COMPACT.print(object));
         text.push('\n');
     }
     text
 }
 
 /// Parses the object of a line; `None` for a blank line.
-pub(super) fn object(line: &Line) -> Option<Result<Object, String>> {
+pub(super) fn parse_object_line(line: &InputLine) -> Option<Result<Object, String>> {
     if line.end == LineEnd::Limit {
-        return Some(Err(format!("line longer than {LINE_LIMIT} bytes")));
+        return Some(Err(format!("line longer than {MAX_LINE_LENGTH} bytes")));
     }
     if line.bytes.trim_ascii().is_empty() {
         return None;
     }
-    Some(repair::parse(&line.bytes).and_then(|value| match value {
+    Some(json_repair::parse_lenient(&line.bytes).and_then(|value| match value {
         Value::Object(object) => Ok(object),
         _ => Err(EntryError::NotAnObject.to_string()),
     }))

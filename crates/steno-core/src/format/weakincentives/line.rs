@@ -4,8 +4,8 @@
 
 use uuid::Uuid;
 
-use super::fold::{self, Fold};
-use crate::entry::{Entry, EntryError, FIELDS, Role};
+use super::line_extension::{self, LineExtension};
+use crate::entry::{ENTRY_FIELD_NAMES, Entry, EntryError, Role};
 use crate::json::{Object, Value};
 use crate::timestamp::Timestamp;
 
@@ -16,13 +16,13 @@ pub const TYPE_ID: &str = "weakincentives.transcript:TranscriptEntry";
 const TYPE_KEY: &str = "__type__";
 
 /// The key of a line's sequence number within its source.
-const SEQUENCE: &str = "sequence";
+const SEQUENCE_KEY: &str = "sequence";
 
 /// Field of [`Entry::extra`] with the keys of a line besides the ten.
 const LINE_KEY: &str = super::AGENT;
 
 /// Whether an object has a combination of fields that no other format has.
-pub fn recognises(object: &Object) -> bool {
+pub fn is_transcript_entry(object: &Object) -> bool {
     let has = |key: &&str| object.contains_key(*key);
     ["role", "content", "created_at"].iter().all(has)
         && [TYPE_KEY, "entry_id", "source", "sequence"].iter().any(has)
@@ -30,18 +30,18 @@ pub fn recognises(object: &Object) -> bool {
 }
 
 /// Parses one line. A missing `entry_id` stays nil.
-pub fn from_object(mut object: Object) -> Result<Entry, EntryError> {
+pub fn entry_from_object(mut object: Object) -> Result<Entry, EntryError> {
     check_role(&object)?;
     if object.get("created_at").is_none_or(Value::is_null) {
         return Err(EntryError::MissingField("created_at"));
     }
-    coerce(&mut object);
-    let negative = take_negative(&mut object);
+    coerce_fields(&mut object);
+    let negative = take_negative_sequence(&mut object);
     let mut entry = Entry::from_object(object)?;
     let mut others = std::mem::take(&mut entry.extra);
-    others.extend(negative.map(|sequence| (SEQUENCE.to_owned(), sequence)));
-    entry.model = entry.model.or_else(|| fold::implied_model(&entry.metadata));
-    fold::unfold(&mut entry);
+    others.extend(negative.map(|sequence| (SEQUENCE_KEY.to_owned(), sequence)));
+    entry.model = entry.model.or_else(|| line_extension::model_in_metadata(&entry.metadata));
+    line_extension::apply_extension(&mut entry);
     if !others.is_empty() {
         let others = Value::Object(others);
         entry.extra.entry(LINE_KEY).or_insert(others);
@@ -52,9 +52,9 @@ pub fn from_object(mut object: Object) -> Result<Entry, EntryError> {
 /// Converts an entry to a line. `__type__` is included if the line was read with it or `with_type` is set.
 ///
 /// `moment` replaces a missing time.
-pub fn to_object(entry: &Entry, with_type: bool, moment: Timestamp) -> Object {
+pub fn object_from_entry(entry: &Entry, with_type: bool, moment: Timestamp) -> Object {
     let empty = Object::new();
-    let others = kept_keys(entry).unwrap_or(&empty);
+    let others = other_line_keys(entry).unwrap_or(&empty);
     let mut object = Object::new();
     if let Some(type_id) = others.get(TYPE_KEY) {
         object.insert(TYPE_KEY.to_owned(), type_id.clone());
@@ -71,7 +71,7 @@ pub fn to_object(entry: &Entry, with_type: bool, moment: Timestamp) -> Object {
 /// Fields of [`Entry::extra`] that did not come from a line of this format.
 pub(super) fn foreign_extra(entry: &Entry) -> Object {
     let mut extra = entry.extra.clone();
-    if kept_keys(entry).is_some() {
+    if other_line_keys(entry).is_some() {
         extra.shift_remove(LINE_KEY);
     }
     extra
@@ -87,7 +87,7 @@ pub(super) fn written_role(role: &Role) -> Role {
 }
 
 /// Formats a scalar as text; `null` is empty.
-pub(super) fn text_of(value: &Value) -> String {
+pub(super) fn scalar_text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
@@ -96,10 +96,10 @@ pub(super) fn text_of(value: &Value) -> String {
 }
 
 fn insert_fields(object: &mut Object, entry: &Entry, moment: Timestamp) {
-    let fold = Fold::of(entry);
+    let fold = LineExtension::from_entry(entry);
     let created_at = entry.created_at.unwrap_or(moment).to_isoformat();
     let tool_input = entry.tool_input.clone().filter(Value::is_object);
-    let metadata = fold::with_fold(&entry.metadata, fold).map(Value::Object);
+    let metadata = line_extension::with_extension(&entry.metadata, fold).map(Value::Object);
     let fields: [Value; 10] = [
         written_role(&entry.role).as_str().into(),
         entry.content.as_str().into(),
@@ -112,15 +112,15 @@ fn insert_fields(object: &mut Object, entry: &Entry, moment: Timestamp) {
         entry.source.as_str().into(),
         entry.sequence.into(),
     ];
-    for (key, value) in FIELDS.iter().zip(fields) {
+    for (key, value) in ENTRY_FIELD_NAMES.iter().zip(fields) {
         object.insert((*key).to_owned(), value);
     }
 }
 
-fn kept_keys(entry: &Entry) -> Option<&Object> {
+fn other_line_keys(entry: &Entry) -> Option<&Object> {
     let keys = entry.extra.get(LINE_KEY)?.as_object()?;
-    let is_own = |field: &str| field == SEQUENCE || !keys.contains_key(field);
-    let own = !keys.is_empty() && FIELDS.iter().all(|field| is_own(field));
+    let is_own = |field: &str| field == SEQUENCE_KEY || !keys.contains_key(field);
+    let own = !keys.is_empty() && ENTRY_FIELD_NAMES.iter().all(|field| is_own(field));
     own.then_some(keys)
 }
 
@@ -134,12 +134,12 @@ fn check_role(object: &Object) -> Result<(), EntryError> {
 
 /// Converts numbers to texts and texts to numbers where the field needs it, and parses ids in any form that Python
 /// accepts.
-fn coerce(object: &mut Object) {
+fn coerce_fields(object: &mut Object) {
     for field in ["content", "tool_name", "tool_call_id", "source"] {
         if let Some(value) = object.get_mut(field)
             && (value.is_number() || value.is_boolean())
         {
-            *value = text_of(value).into();
+            *value = scalar_text(value).into();
         }
     }
     if let Some(value) = object.get_mut("sequence")
@@ -148,19 +148,19 @@ fn coerce(object: &mut Object) {
         *value = number.into();
     }
     if let Some(value) = object.get_mut("entry_id")
-        && let Some(id) = value.as_str().and_then(python_uuid)
+        && let Some(id) = value.as_str().and_then(parse_python_uuid)
     {
         *value = id.hyphenated().to_string().into();
     }
 }
 
 /// Takes a negative sequence number, which Steno cannot represent. It stays among the keys of the line.
-fn take_negative(object: &mut Object) -> Option<Value> {
-    let is_negative = object.get(SEQUENCE).and_then(Value::as_i64).is_some_and(|it| it < 0);
-    if is_negative { object.insert(SEQUENCE.to_owned(), 0.into()) } else { None }
+fn take_negative_sequence(object: &mut Object) -> Option<Value> {
+    let is_negative = object.get(SEQUENCE_KEY).and_then(Value::as_i64).is_some_and(|it| it < 0);
+    if is_negative { object.insert(SEQUENCE_KEY.to_owned(), 0.into()) } else { None }
 }
 
-fn python_uuid(text: &str) -> Option<Uuid> {
+fn parse_python_uuid(text: &str) -> Option<Uuid> {
     let digits = text.replace("urn:", "").replace("uuid:", "");
     let digits = digits.trim_matches(['{', '}']).replace('-', "");
     Uuid::try_parse(&digits).ok()
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     fn read(value: Value) -> Result<Entry, EntryError> {
-        from_object(value.as_object().unwrap().clone())
+        entry_from_object(value.as_object().unwrap().clone())
     }
 
     #[test]
@@ -210,7 +210,7 @@ mod tests {
             "role": "user", "content": "", "created_at": "2026-01-05T09:15:32", "sequence": -7,
         });
         let entry = read(line).unwrap();
-        let written = to_object(&entry, false, entry.created_at.unwrap());
+        let written = object_from_entry(&entry, false, entry.created_at.unwrap());
         assert_eq!(written["sequence"], json!(-7));
         assert_eq!(written.keys().next_back().unwrap(), "sequence");
     }
@@ -223,7 +223,7 @@ mod tests {
         });
         let entry = read(line).unwrap();
         assert_eq!(entry.model.as_deref(), Some("gpt-4o"));
-        let written = to_object(&entry, false, entry.created_at.unwrap());
+        let written = object_from_entry(&entry, false, entry.created_at.unwrap());
         assert_eq!(written["metadata"], json!({"model": "gpt-4o"}));
     }
 }

@@ -3,21 +3,24 @@
 //! A Claude message that is complete in `detail` is split into its blocks, which share the record's sequence number.
 
 use super::claude::blocks;
-use super::line::text_of;
-use crate::entry::{Entry, EntryError, Kind, PRIMARY, Role, take_object, take_string, take_u64};
-use crate::json::{Object, Style, Value};
+use super::line::scalar_text;
+use crate::entry::{
+    Entry, EntryError, EntryKind, PRIMARY_SOURCE, Role, take_object, take_string, take_u64,
+};
+use crate::json::{JsonStyle, Object, Value};
 use crate::timestamp::Timestamp;
 
 /// Whether an object is a log record of any kind.
-pub(super) fn is_record(object: &Object) -> bool {
+pub(super) fn is_log_record(object: &Object) -> bool {
     object.get("event").is_some_and(Value::is_string)
         && object.get("context").is_some_and(Value::is_object)
         && !object.contains_key("role")
 }
 
 /// Whether an object is a log record about a transcript.
-pub(super) fn recognises(object: &Object) -> bool {
-    is_record(object) && event(object).is_some_and(|event| event.starts_with("transcript."))
+pub(super) fn is_transcript_log_record(object: &Object) -> bool {
+    is_log_record(object)
+        && record_event(object).is_some_and(|event| event.starts_with("transcript."))
 }
 
 /// The session id in a record.
@@ -27,19 +30,19 @@ pub(super) fn session_id(record: &Object) -> Option<String> {
 }
 
 /// Decodes a record; no entries if it is not about a message, a tool or a failure.
-pub(super) fn entries(mut record: Object) -> Result<Vec<Entry>, EntryError> {
+pub(super) fn decode_log_record(mut record: Object) -> Result<Vec<Entry>, EntryError> {
     let mut context =
         take_object(&mut record, "context")?.ok_or(EntryError::MissingField("context"))?;
     let time = [context.get("timestamp"), record.get("timestamp")];
-    let time = time.into_iter().flatten().find_map(moment);
-    let mut entries = match event(&record) {
-        Some("transcript.entry") => told(&mut context)?,
-        Some("transcript.error") => vec![failure(&record)],
-        Some(event) if event.starts_with("transcript.") => vec![notice(&record)],
+    let time = time.into_iter().flatten().find_map(parse_record_time);
+    let mut entries = match record_event(&record) {
+        Some("transcript.entry") => entries_from_context(&mut context)?,
+        Some("transcript.error") => vec![failure_entry(&record)],
+        Some(event) if event.starts_with("transcript.") => vec![notice_entry(&record)],
         _ => return Ok(Vec::new()),
     };
     context.shift_remove("timestamp");
-    let brief = brief(&context);
+    let brief = brief_context(&context);
     for entry in &mut entries {
         entry.created_at = entry.created_at.or(time);
         entry.metadata = Some(brief.clone());
@@ -51,21 +54,21 @@ pub(super) fn entries(mut record: Object) -> Result<Vec<Entry>, EntryError> {
     Ok(entries)
 }
 
-fn event(record: &Object) -> Option<&str> {
+fn record_event(record: &Object) -> Option<&str> {
     record.get("event")?.as_str()
 }
 
 /// Decodes the entries, and removes from the context what they contain.
-fn told(context: &mut Object) -> Result<Vec<Entry>, EntryError> {
-    let source = match required(context, "source")? {
-        main if main == "main" => PRIMARY.to_owned(),
+fn entries_from_context(context: &mut Object) -> Result<Vec<Entry>, EntryError> {
+    let source = match take_required(context, "source")? {
+        main if main == "main" => PRIMARY_SOURCE.to_owned(),
         other => other,
     };
     let sequence = take_u64(context, "sequence_number")?;
     let sequence = sequence.ok_or(EntryError::MissingField("sequence_number"))?;
     let entry_type = context.get("entry_type").and_then(Value::as_str);
     let entry_type = entry_type.ok_or(EntryError::MissingField("entry_type"))?;
-    let mut entries = said(entry_type, context);
+    let mut entries = entries_from_detail(entry_type, context);
     for entry in &mut entries {
         entry.source.clone_from(&source);
         entry.sequence = sequence;
@@ -74,42 +77,42 @@ fn told(context: &mut Object) -> Result<Vec<Entry>, EntryError> {
 }
 
 /// An event of the recorder itself: it started, stopped or found a file.
-fn notice(record: &Object) -> Entry {
+fn notice_entry(record: &Object) -> Entry {
     let text = record.get("message").or_else(|| record.get("event"));
-    Entry::new(Role::System, Kind::Notice, text.map(text_of).unwrap_or_default())
+    Entry::new(Role::System, EntryKind::Notice, text.map(scalar_text).unwrap_or_default())
 }
 
-fn failure(record: &Object) -> Entry {
+fn failure_entry(record: &Object) -> Entry {
     let message = record.get("message").and_then(Value::as_str);
-    Entry::new(Role::System, Kind::Error, message.unwrap_or_default())
+    Entry::new(Role::System, EntryKind::Error, message.unwrap_or_default())
 }
 
-fn required(object: &mut Object, field: &'static str) -> Result<String, EntryError> {
+fn take_required(object: &mut Object, field: &'static str) -> Result<String, EntryError> {
     take_string(object, field)?.ok_or(EntryError::MissingField(field))
 }
 
-fn moment(value: &Value) -> Option<Timestamp> {
+fn parse_record_time(value: &Value) -> Option<Timestamp> {
     value.as_str()?.parse().ok()
 }
 
 /// The context for all entries but the first, which keeps the complete one.
-fn brief(context: &Object) -> Object {
+fn brief_context(context: &Object) -> Object {
     let brief = context.iter().filter(|(key, _)| *key != "detail" && *key != "raw");
     brief.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-fn said(entry_type: &str, context: &Object) -> Vec<Entry> {
+fn entries_from_detail(entry_type: &str, context: &Object) -> Vec<Entry> {
     let detail = context.get("detail").and_then(Value::as_object);
     let (role, kind) = role_and_kind(entry_type, detail);
     let Some(detail) = detail else {
         return vec![Entry::new(role, kind, "")];
     };
     let mut entries = match detail.get("sdk_entry") {
-        Some(Value::Object(sdk_entry)) => from_sdk_entry(sdk_entry, &role),
+        Some(Value::Object(sdk_entry)) => entries_from_sdk_entry(sdk_entry, &role),
         _ => Vec::new(),
     };
     if entries.is_empty() {
-        entries.push(Entry::new(role, kind, plain_text(kind, detail)));
+        entries.push(Entry::new(role, kind, detail_text(kind, detail)));
     }
     for entry in &mut entries {
         name_tool(entry, detail);
@@ -117,32 +120,34 @@ fn said(entry_type: &str, context: &Object) -> Vec<Entry> {
     entries
 }
 
-fn role_and_kind(entry_type: &str, detail: Option<&Object>) -> (Role, Kind) {
+fn role_and_kind(entry_type: &str, detail: Option<&Object>) -> (Role, EntryKind) {
     let subtype = detail.and_then(|detail| detail.get("subtype")?.as_str());
     match entry_type {
-        "user_message" => (Role::User, Kind::Text),
-        "assistant_message" => (Role::Assistant, Kind::Text),
-        "thinking" => (Role::Assistant, Kind::Thinking),
-        "tool_use" => (Role::Assistant, Kind::ToolCall),
-        "tool_result" => (Role::Tool, Kind::ToolResult),
-        "system_event" if subtype == Some("compaction") => (Role::System, Kind::Compaction),
-        "system_event" | "token_usage" => (Role::System, Kind::Notice),
-        "error" => (Role::System, Kind::Error),
-        _ => (Role::System, Kind::Other),
+        "user_message" => (Role::User, EntryKind::Text),
+        "assistant_message" => (Role::Assistant, EntryKind::Text),
+        "thinking" => (Role::Assistant, EntryKind::Thinking),
+        "tool_use" => (Role::Assistant, EntryKind::ToolCall),
+        "tool_result" => (Role::Tool, EntryKind::ToolResult),
+        "system_event" if subtype == Some("compaction") => (Role::System, EntryKind::Compaction),
+        "system_event" | "token_usage" => (Role::System, EntryKind::Notice),
+        "error" => (Role::System, EntryKind::Error),
+        _ => (Role::System, EntryKind::Other),
     }
 }
 
 /// The blocks of a Claude line, or the single block that a tool call or result was split off as.
-fn from_sdk_entry(sdk_entry: &Object, role: &Role) -> Vec<Entry> {
+fn entries_from_sdk_entry(sdk_entry: &Object, role: &Role) -> Vec<Entry> {
     let message = sdk_entry.get("message").and_then(Value::as_object);
     let mut entries = match message.and_then(|message| message.get("content")) {
-        Some(content) => blocks::from_content(content, role),
-        None if blocks::is_block(sdk_entry) => vec![blocks::from_block(sdk_entry.clone(), role)],
+        Some(content) => blocks::entries_from_content(content, role),
+        None if blocks::is_tool_block(sdk_entry) => {
+            vec![blocks::entry_from_block(sdk_entry.clone(), role)]
+        }
         None => Vec::new(),
     };
     let text = |key| Some(message?.get(key)?.as_str()?.to_owned());
     for entry in &mut entries {
-        entry.created_at = sdk_entry.get("timestamp").and_then(moment);
+        entry.created_at = sdk_entry.get("timestamp").and_then(parse_record_time);
         entry.message_id = text("id");
         entry.model = text("model");
     }
@@ -150,24 +155,24 @@ fn from_sdk_entry(sdk_entry: &Object, role: &Role) -> Vec<Entry> {
 }
 
 /// The text in `detail`: text, a tool's output or input, or else everything as JSON.
-fn plain_text(kind: Kind, detail: &Object) -> String {
+fn detail_text(kind: EntryKind, detail: &Object) -> String {
     let item = detail.get("notification").and_then(|n| n.get("item"));
     let value = match kind {
-        Kind::ToolResult => detail.get("output"),
-        Kind::ToolCall => detail.get("input"),
+        EntryKind::ToolResult => detail.get("output"),
+        EntryKind::ToolCall => detail.get("input"),
         _ => None,
     };
     let value =
         value.or_else(|| detail.get("text")).or_else(|| item?.get("text")).and_then(Value::as_str);
     match value {
         Some(text) => text.to_owned(),
-        None => Style::PRETTY.print(detail),
+        None => JsonStyle::PRETTY.print(detail),
     }
 }
 
 fn name_tool(entry: &mut Entry, detail: &Object) {
     let text = |key| Some(detail.get(key)?.as_str()?.to_owned());
-    if matches!(entry.kind, Kind::ToolCall | Kind::ToolResult) {
+    if matches!(entry.kind, EntryKind::ToolCall | EntryKind::ToolResult) {
         entry.tool_name = entry.tool_name.take().or_else(|| text("tool_name"));
         entry.tool_call_id = entry.tool_call_id.take().or_else(|| text("tool_call_id"));
     }
@@ -176,19 +181,19 @@ fn name_tool(entry: &mut Entry, detail: &Object) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::weakincentives::{read, render};
+    use crate::format::weakincentives::{read_session, render_lines};
     use crate::session::Transcript;
-    use steno_vault::{Bundle, Source};
+    use steno_vault::{SessionBundle, SessionFile};
 
     const RECORDS: &str = include_str!(
         "../../../tests/fixtures/weakincentives/weakincentives-0.27-log-records.jsonl"
     );
 
     fn read_text(text: &str) -> Transcript {
-        let source = Source::in_memory("transcript.jsonl", "transcript.jsonl", text.into());
+        let source = SessionFile::in_memory("transcript.jsonl", "transcript.jsonl", text.into());
         let root = "transcript.jsonl";
         let sources = vec![source];
-        read(&Bundle::new(root, sources)).unwrap()
+        read_session(&SessionBundle::new(root, sources)).unwrap()
     }
 
     #[test]
@@ -231,7 +236,7 @@ mod tests {
     #[test]
     fn what_a_record_says_survives_as_lines() {
         let transcript = read_text(RECORDS);
-        let again = read_text(&render(&transcript, false));
+        let again = read_text(&render_lines(&transcript, false));
         assert_eq!(again.entries.len(), transcript.entries.len());
         for (again, entry) in again.entries.iter().zip(&transcript.entries) {
             let mut entry = entry.clone();
@@ -248,7 +253,7 @@ mod tests {
         let [entry] = &transcript.entries[..] else {
             panic!("one entry");
         };
-        assert_eq!((entry.kind, entry.content.as_str()), (Kind::Error, "no file"));
+        assert_eq!((entry.kind, entry.content.as_str()), (EntryKind::Error, "no file"));
         assert_eq!(transcript.problems, []);
     }
 }

@@ -10,22 +10,25 @@ use std::fmt;
 use uuid::Uuid;
 
 use super::reducers::append_all;
-use super::slice::{Change, Policy, Slice, SliceError, SliceFactoryConfig, SliceItem, View};
+use super::slice::{
+    Slice, SliceChange, SliceError, SliceFactoryConfig, SliceItem, SlicePolicy, SliceView,
+};
 use crate::json::Object;
 use crate::timestamp::Clock;
 
-type Reducer = Box<dyn Fn(&Slice, &dyn Any) -> Result<Change<Object>, SliceError> + Send>;
-type Subscriber = Box<dyn FnMut(&dyn Any) + Send>;
+type ErasedReducer =
+    Box<dyn Fn(&Slice, &dyn Any) -> Result<SliceChange<Object>, SliceError> + Send>;
+type EventSubscriber = Box<dyn FnMut(&dyn Any) + Send>;
 
 /// Slices of items, by type.
 pub struct SliceSession {
     id: Uuid,
     clock: Clock,
     config: SliceFactoryConfig,
-    pub(super) policies: BTreeMap<&'static str, Policy>,
+    pub(super) policies: BTreeMap<&'static str, SlicePolicy>,
     slices: BTreeMap<&'static str, Slice>,
-    reducers: HashMap<TypeId, Vec<(&'static str, Reducer)>>,
-    subscribers: HashMap<TypeId, Vec<Subscriber>>,
+    reducers: HashMap<TypeId, Vec<(&'static str, ErasedReducer)>>,
+    subscribers: HashMap<TypeId, Vec<EventSubscriber>>,
     /// Whether events are captured as entries already.
     pub(super) is_capturing: bool,
 }
@@ -66,7 +69,7 @@ impl SliceSession {
     }
 
     /// Sets the policy for items of type `T`. Fails if their slice exists already.
-    pub fn set_policy<T: SliceItem>(&mut self, policy: Policy) -> Result<(), SliceError> {
+    pub fn set_policy<T: SliceItem>(&mut self, policy: SlicePolicy) -> Result<(), SliceError> {
         match self.slices.get(T::TYPE_ID) {
             Some(slice) if slice.policy() != policy => Err(SliceError::PolicySettled(T::TYPE_ID)),
             _ => {
@@ -78,20 +81,20 @@ impl SliceSession {
 
     /// Registers a reducer by which events of type `E` change the slice of type `T`. Reducers run in the order of
     /// registration.
-    pub fn register<E: SliceItem, T: SliceItem>(
+    pub fn register_reducer<E: SliceItem, T: SliceItem>(
         &mut self,
-        policy: Policy,
-        reducer: impl Fn(&View<'_, T>, &E) -> Result<Change<T>, SliceError> + Send + 'static,
+        policy: SlicePolicy,
+        reducer: impl Fn(&SliceView<'_, T>, &E) -> Result<SliceChange<T>, SliceError> + Send + 'static,
     ) -> Result<(), SliceError> {
         self.set_policy::<T>(policy)?;
         let reducers = self.reducers.entry(TypeId::of::<E>()).or_default();
-        reducers.push((T::TYPE_ID, erased(reducer)));
+        reducers.push((T::TYPE_ID, erase_reducer(reducer)));
         Ok(())
     }
 
     /// Calls `callback` for every event of type `E`, after the reducers.
     pub fn subscribe<E: SliceItem>(&mut self, mut callback: impl FnMut(&E) + Send + 'static) {
-        let subscriber: Subscriber = Box::new(move |event| {
+        let subscriber: EventSubscriber = Box::new(move |event| {
             if let Some(event) = event.downcast_ref() {
                 callback(event);
             }
@@ -107,9 +110,9 @@ impl SliceSession {
     pub fn dispatch<E: SliceItem>(&mut self, mut event: E) -> Result<(), DispatchError> {
         event.identify();
         let errors = match self.reducers.remove(&TypeId::of::<E>()) {
-            None => self.reduce::<E>(&[(E::TYPE_ID, erased(append_all::<E>))], &event),
+            None => self.run_reducers::<E>(&[(E::TYPE_ID, erase_reducer(append_all::<E>))], &event),
             Some(reducers) => {
-                let errors = self.reduce::<E>(&reducers, &event);
+                let errors = self.run_reducers::<E>(&reducers, &event);
                 self.reducers.insert(TypeId::of::<E>(), reducers);
                 errors
             }
@@ -125,28 +128,28 @@ impl SliceSession {
     }
 
     /// Returns a view of the items of type `T`.
-    pub fn query<T: SliceItem>(&mut self) -> View<'_, T> {
-        View::new(self.slice(T::TYPE_ID, T::POLICY))
+    pub fn query<T: SliceItem>(&mut self) -> SliceView<'_, T> {
+        SliceView::new(self.slice_mut(T::TYPE_ID, T::POLICY))
     }
 
     /// Replaces the items of type `T`. Fails for a LOG slice.
     pub fn replace<T: SliceItem>(&mut self, items: &[T]) -> Result<(), SliceError> {
-        let items = items.iter().cloned().map(identified).collect();
-        self.slice(T::TYPE_ID, T::POLICY).apply(Change::Replace(items))
+        let items = items.iter().cloned().map(identify_item).collect();
+        self.slice_mut(T::TYPE_ID, T::POLICY).apply_change(SliceChange::Replace(items))
     }
 
     /// Sets the first items of the slice of type `T` without running reducers. Replaces the items of a STATE slice;
     /// fails for a LOG slice that has items.
     pub fn seed<T: SliceItem>(&mut self, items: &[T]) -> Result<(), SliceError> {
         let has_items = !self.query::<T>().is_empty()?;
-        let slice = self.slice(T::TYPE_ID, T::POLICY);
-        if slice.policy() == Policy::State {
+        let slice = self.slice_mut(T::TYPE_ID, T::POLICY);
+        if slice.policy() == SlicePolicy::State {
             return self.replace(items);
         }
         if has_items {
-            slice.refuse_log("seed")?;
+            slice.refuse_log_policy("seed")?;
         }
-        slice.apply(Change::Append(items.iter().cloned().map(identified).collect()))
+        slice.apply_change(SliceChange::Append(items.iter().cloned().map(identify_item).collect()))
     }
 
     /// Removes the items of type `T` for which `predicate` returns true, and returns their number. Fails for a LOG
@@ -155,8 +158,8 @@ impl SliceSession {
         &mut self,
         mut predicate: impl FnMut(&T) -> bool,
     ) -> Result<usize, SliceError> {
-        self.slice(T::TYPE_ID, T::POLICY).refuse_log("clear")?;
-        let mut items = self.query::<T>().all()?;
+        self.slice_mut(T::TYPE_ID, T::POLICY).refuse_log_policy("clear")?;
+        let mut items = self.query::<T>().read_all()?;
         let count = items.len();
         items.retain(|item| !predicate(item));
         if items.len() < count {
@@ -167,46 +170,46 @@ impl SliceSession {
 
     /// Removes all items of type `T`. Fails for a LOG slice.
     pub fn clear<T: SliceItem>(&mut self) -> Result<(), SliceError> {
-        self.slice(T::TYPE_ID, T::POLICY).apply(Change::Clear)
+        self.slice_mut(T::TYPE_ID, T::POLICY).apply_change(SliceChange::Clear)
     }
 
     /// Removes all items of all types. Fails and changes nothing if there is a LOG slice.
     pub fn reset(&mut self) -> Result<(), SliceError> {
         for slice in self.slices.values() {
-            slice.refuse_log("reset")?;
+            slice.refuse_log_policy("reset")?;
         }
         let mut slices = self.slices.values_mut();
-        slices.try_for_each(|slice| slice.apply(Change::Clear))
+        slices.try_for_each(|slice| slice.apply_change(SliceChange::Clear))
     }
 
     /// The slice of a type, created under the current policy if it does not exist.
-    pub(super) fn slice(&mut self, type_id: &'static str, default: Policy) -> &mut Slice {
+    pub(super) fn slice_mut(&mut self, type_id: &'static str, default: SlicePolicy) -> &mut Slice {
         let policy = *self.policies.entry(type_id).or_insert(default);
         self.slices.entry(type_id).or_insert_with(|| Slice::new(type_id, policy, &self.config))
     }
 
     /// The items of a type as JSON, including those in a file that was not opened yet.
-    pub(super) fn objects(
+    pub(super) fn read_objects(
         &self,
         type_id: &'static str,
-        policy: Policy,
+        policy: SlicePolicy,
     ) -> Result<Vec<Object>, SliceError> {
         match self.slices.get(type_id) {
-            Some(slice) => slice.objects(),
-            None => Slice::new(type_id, policy, &self.config).objects(),
+            Some(slice) => slice.read_objects(),
+            None => Slice::new(type_id, policy, &self.config).read_objects(),
         }
     }
 
-    fn reduce<E: SliceItem>(
+    fn run_reducers<E: SliceItem>(
         &mut self,
-        reducers: &[(&'static str, Reducer)],
+        reducers: &[(&'static str, ErasedReducer)],
         event: &E,
     ) -> Vec<SliceError> {
         let mut errors = Vec::new();
         for (type_id, reducer) in reducers {
-            let slice = self.slice(type_id, E::POLICY);
+            let slice = self.slice_mut(type_id, E::POLICY);
             let change = reducer(slice, event);
-            errors.extend(change.and_then(|change| slice.apply(change)).err());
+            errors.extend(change.and_then(|change| slice.apply_change(change)).err());
         }
         errors
     }
@@ -222,7 +225,7 @@ impl fmt::Debug for SliceSession {
 }
 
 /// Converts the item to JSON, with an id if it needs one.
-fn identified<T: SliceItem>(mut item: T) -> Object {
+fn identify_item<T: SliceItem>(mut item: T) -> Object {
     item.identify();
     item.to_json()
 }
@@ -232,16 +235,16 @@ fn reasons(errors: &[SliceError]) -> String {
     reasons.join("; ")
 }
 
-fn erased<E: SliceItem, T: SliceItem>(
-    reducer: impl Fn(&View<'_, T>, &E) -> Result<Change<T>, SliceError> + Send + 'static,
-) -> Reducer {
-    let to_json = |items: Vec<T>| items.into_iter().map(identified).collect();
+fn erase_reducer<E: SliceItem, T: SliceItem>(
+    reducer: impl Fn(&SliceView<'_, T>, &E) -> Result<SliceChange<T>, SliceError> + Send + 'static,
+) -> ErasedReducer {
+    let to_json = |items: Vec<T>| items.into_iter().map(identify_item).collect();
     Box::new(move |slice, event| {
         let event = event.downcast_ref().expect("routed by the event's type");
-        Ok(match reducer(&View::new(slice), event)? {
-            Change::Append(items) => Change::Append(to_json(items)),
-            Change::Replace(items) => Change::Replace(to_json(items)),
-            Change::Clear => Change::Clear,
+        Ok(match reducer(&SliceView::new(slice), event)? {
+            SliceChange::Append(items) => SliceChange::Append(to_json(items)),
+            SliceChange::Replace(items) => SliceChange::Replace(to_json(items)),
+            SliceChange::Clear => SliceChange::Clear,
         })
     })
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub use super::store::{JsonlSlice, MemorySlice};
-use super::{epoch, line};
+use super::{line, unknown_time};
 use crate::durable::FileError;
 use crate::entry::Entry;
 use crate::json::Object;
@@ -20,7 +20,7 @@ pub trait SliceItem: Clone + Send + 'static {
     /// The type's name, as `module:Name`.
     const TYPE_ID: &'static str;
     /// The default policy of its slice.
-    const POLICY: Policy = Policy::State;
+    const POLICY: SlicePolicy = SlicePolicy::State;
     /// Converts the item to a JSON object.
     fn to_json(&self) -> Object;
     /// Converts a JSON object to an item.
@@ -32,7 +32,7 @@ pub trait SliceItem: Clone + Send + 'static {
 /// The changes that a slice allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Policy {
+pub enum SlicePolicy {
     /// Items may be replaced, and a restore rolls them back.
     State,
     /// Items can only be appended.
@@ -60,7 +60,7 @@ pub struct SliceFactoryConfig {
 
 /// A change of a slice, as a reducer returns it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change<T> {
+pub enum SliceChange<T> {
     /// Append these items.
     Append(Vec<T>),
     /// Replace all items with these.
@@ -95,26 +95,26 @@ pub enum SliceError {
 #[derive(Debug)]
 pub struct Slice {
     type_id: &'static str,
-    policy: Policy,
-    store: Store,
+    policy: SlicePolicy,
+    store: SliceStorage,
 }
 
 #[derive(Debug)]
-enum Store {
+enum SliceStorage {
     Memory(MemorySlice),
     Jsonl(JsonlSlice),
 }
 
 /// A typed view of a slice. Reads lazily.
 #[derive(Debug)]
-pub struct View<'a, T> {
+pub struct SliceView<'a, T> {
     slice: &'a Slice,
     item: PhantomData<fn() -> T>,
 }
 
 /// All items of a slice, and the lines that could not be parsed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Items<T> {
+pub struct SliceContents<T> {
     /// The items, oldest first.
     pub items: Vec<T>,
     /// Lines that could not be parsed.
@@ -123,36 +123,36 @@ pub struct Items<T> {
 
 impl Slice {
     /// Creates a slice that is stored where `config` says for its policy.
-    pub fn new(type_id: &'static str, policy: Policy, config: &SliceFactoryConfig) -> Self {
+    pub fn new(type_id: &'static str, policy: SlicePolicy, config: &SliceFactoryConfig) -> Self {
         let factory = match policy {
-            Policy::State => &config.state,
-            Policy::Log => &config.log,
+            SlicePolicy::State => &config.state,
+            SlicePolicy::Log => &config.log,
         };
         let store = match factory {
-            SliceFactory::Memory => Store::Memory(MemorySlice::default()),
-            SliceFactory::Jsonl(folder) => Store::Jsonl(JsonlSlice::new(folder, type_id)),
+            SliceFactory::Memory => SliceStorage::Memory(MemorySlice::default()),
+            SliceFactory::Jsonl(folder) => SliceStorage::Jsonl(JsonlSlice::new(folder, type_id)),
         };
         Self { type_id, policy, store }
     }
 
     /// The policy.
-    pub fn policy(&self) -> Policy {
+    pub fn policy(&self) -> SlicePolicy {
         self.policy
     }
 
     /// Applies a change if the policy allows it.
-    pub fn apply(&mut self, change: Change<Object>) -> Result<(), SliceError> {
+    pub fn apply_change(&mut self, change: SliceChange<Object>) -> Result<(), SliceError> {
         match change {
-            Change::Append(items) => self.append(items),
-            Change::Replace(items) => self.replace("replace", items),
-            Change::Clear => self.replace("clear", Vec::new()),
+            SliceChange::Append(items) => self.append(items),
+            SliceChange::Replace(items) => self.replace("replace", items),
+            SliceChange::Clear => self.replace("clear", Vec::new()),
         }
     }
 
     /// All items as JSON. Invalid lines are skipped.
-    pub fn objects(&self) -> Result<Vec<Object>, SliceError> {
+    pub fn read_objects(&self) -> Result<Vec<Object>, SliceError> {
         let mut objects = Vec::new();
-        self.read(|object| {
+        self.visit_objects(|object| {
             objects.push(object);
             Ok(())
         })?;
@@ -161,66 +161,66 @@ impl Slice {
 
     fn append(&mut self, items: Vec<Object>) -> Result<(), SliceError> {
         match &mut self.store {
-            Store::Memory(slice) => slice.append(items),
-            Store::Jsonl(slice) => slice.append(&items)?,
+            SliceStorage::Memory(slice) => slice.append(items),
+            SliceStorage::Jsonl(slice) => slice.append(&items)?,
         }
         Ok(())
     }
 
     fn replace(&mut self, operation: &'static str, items: Vec<Object>) -> Result<(), SliceError> {
-        self.refuse_log(operation)?;
+        self.refuse_log_policy(operation)?;
         match &mut self.store {
-            Store::Memory(slice) => slice.replace(items),
-            Store::Jsonl(slice) => slice.replace(&items)?,
+            SliceStorage::Memory(slice) => slice.replace(items),
+            SliceStorage::Jsonl(slice) => slice.replace(&items)?,
         }
         Ok(())
     }
 
-    pub(super) fn refuse_log(&self, operation: &'static str) -> Result<(), SliceError> {
+    pub(super) fn refuse_log_policy(&self, operation: &'static str) -> Result<(), SliceError> {
         match self.policy {
-            Policy::State => Ok(()),
-            Policy::Log => Err(SliceError::AppendOnly { operation, slice: self.type_id }),
+            SlicePolicy::State => Ok(()),
+            SlicePolicy::Log => Err(SliceError::AppendOnly { operation, slice: self.type_id }),
         }
     }
 
-    fn read(
+    fn visit_objects(
         &self,
         mut take: impl FnMut(Object) -> Result<(), serde_json::Error>,
     ) -> Result<Vec<Problem>, SliceError> {
         let slice = match &self.store {
-            Store::Jsonl(slice) => return Ok(slice.read(take)?),
-            Store::Memory(slice) => slice,
+            SliceStorage::Jsonl(slice) => return Ok(slice.read(take)?),
+            SliceStorage::Memory(slice) => slice,
         };
-        let bad = |error| Problem::of(Path::new(self.type_id), error);
+        let bad = |error| Problem::for_file(Path::new(self.type_id), error);
         let items = slice.items().iter().cloned();
         Ok(items.filter_map(|item| take(item).err().map(bad)).collect())
     }
 }
 
-impl<'a, T: SliceItem> View<'a, T> {
+impl<'a, T: SliceItem> SliceView<'a, T> {
     /// Creates a view with items of type `T`.
     pub fn new(slice: &'a Slice) -> Self {
         Self { slice, item: PhantomData }
     }
 
     /// Reads all items, and returns invalid lines as problems.
-    pub fn read(&self) -> Result<Items<T>, SliceError> {
+    pub fn read_items(&self) -> Result<SliceContents<T>, SliceError> {
         let mut items = Vec::new();
-        let problems = self.slice.read(|object| {
+        let problems = self.slice.visit_objects(|object| {
             items.push(T::from_json(object)?);
             Ok(())
         })?;
-        Ok(Items { items, problems })
+        Ok(SliceContents { items, problems })
     }
 
     /// Reads all items, oldest first. [`View::read`] also returns invalid lines.
-    pub fn all(&self) -> Result<Vec<T>, SliceError> {
-        Ok(self.read()?.items)
+    pub fn read_all(&self) -> Result<Vec<T>, SliceError> {
+        Ok(self.read_items()?.items)
     }
 
     /// Number of items, without invalid lines.
     pub fn len(&self) -> Result<usize, SliceError> {
-        Ok(self.all()?.len())
+        Ok(self.read_all()?.len())
     }
 
     /// Whether there are no items.
@@ -230,12 +230,12 @@ impl<'a, T: SliceItem> View<'a, T> {
 
     /// The newest item.
     pub fn latest(&self) -> Result<Option<T>, SliceError> {
-        Ok(self.all()?.pop())
+        Ok(self.read_all()?.pop())
     }
 
     /// The items for which `predicate` returns true.
-    pub fn where_(&self, predicate: impl FnMut(&T) -> bool) -> Result<Vec<T>, SliceError> {
-        let mut items = self.all()?;
+    pub fn filter_items(&self, predicate: impl FnMut(&T) -> bool) -> Result<Vec<T>, SliceError> {
+        let mut items = self.read_all()?;
         items.retain(predicate);
         Ok(items)
     }
@@ -243,14 +243,14 @@ impl<'a, T: SliceItem> View<'a, T> {
 
 impl SliceItem for Entry {
     const TYPE_ID: &'static str = line::TYPE_ID;
-    const POLICY: Policy = Policy::Log;
+    const POLICY: SlicePolicy = SlicePolicy::Log;
 
     fn to_json(&self) -> Object {
-        line::to_object(self, false, epoch())
+        line::object_from_entry(self, false, unknown_time())
     }
 
     fn from_json(object: Object) -> Result<Self, serde_json::Error> {
-        line::from_object(object).map_err(serde::de::Error::custom)
+        line::entry_from_object(object).map_err(serde::de::Error::custom)
     }
 
     fn identify(&mut self) {

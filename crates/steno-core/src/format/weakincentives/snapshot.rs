@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::line;
 use super::session::SliceSession;
-use super::slice::{Change, Policy, SliceError};
+use super::slice::{SliceChange, SliceError, SlicePolicy};
 use crate::entry::{Entry, EntryError};
-use crate::json::{Object, Style, Value};
+use crate::json::{JsonStyle, Object, Value};
 use crate::timestamp::Timestamp;
 
 /// The only version of the format.
-const VERSION: &str = "1";
+const SNAPSHOT_VERSION: &str = "1";
 
 /// Suffix of the type name of transcript entries, after any module name.
-const ENTRY_TYPE: &str = ":TranscriptEntry";
+const ENTRY_TYPE_SUFFIX: &str = ":TranscriptEntry";
 
 /// The slices of a session at one time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Snapshot {
+pub struct SessionSnapshot {
     /// Sessions that this one spawned.
     #[serde(default)]
     pub children_ids: Vec<String>,
@@ -31,7 +31,7 @@ pub struct Snapshot {
     pub parent_id: Option<String>,
     /// The policy of every registered type; some versions do not write it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub policies: Option<BTreeMap<String, Policy>>,
+    pub policies: Option<BTreeMap<String, SlicePolicy>>,
     /// The non-empty slices, sorted by type.
     pub slices: Vec<SnapshotSlice>,
     /// Tags of the session, `session_id` among them.
@@ -59,21 +59,21 @@ pub enum SnapshotError {
     #[error("not a snapshot")]
     Shape(#[from] serde_json::Error),
     /// The snapshot has an unknown version.
-    #[error("snapshot version is not {VERSION}: {0}")]
+    #[error("snapshot version is not {SNAPSHOT_VERSION}: {0}")]
     Version(String),
 }
 
-impl Snapshot {
+impl SessionSnapshot {
     /// Renders the snapshot as Python's `json.dumps(v, sort_keys=True)` does.
     pub fn to_json(&self) -> String {
         let value = serde_json::to_value(self).expect("a snapshot has string keys only");
-        Style::PYTHON.print(&sorted(value))
+        JsonStyle::PYTHON.print(&sort_keys(value))
     }
 
     /// Parses the output of [`Snapshot::to_json`].
     pub fn from_json(text: &str) -> Result<Self, SnapshotError> {
-        let snapshot: Snapshot = serde_json::from_str(text)?;
-        if snapshot.version != VERSION {
+        let snapshot: SessionSnapshot = serde_json::from_str(text)?;
+        if snapshot.version != SNAPSHOT_VERSION {
             return Err(SnapshotError::Version(snapshot.version));
         }
         Ok(snapshot)
@@ -81,7 +81,7 @@ impl Snapshot {
 }
 
 /// Whether an object is a snapshot.
-pub(super) fn recognises(object: &Object) -> bool {
+pub(super) fn is_snapshot(object: &Object) -> bool {
     let holds = |field: &str, test: fn(&Value) -> bool| object.get(field).is_some_and(test);
     let is_slice = |slice: &Value| {
         slice.get("item_type").is_some_and(Value::is_string)
@@ -98,31 +98,31 @@ pub(super) fn session_id(object: &Object) -> Option<String> {
 }
 
 /// Decodes the transcript in a snapshot.
-pub(super) fn entries(object: &Object) -> Result<Vec<Entry>, EntryError> {
+pub(super) fn entries_from_snapshot(object: &Object) -> Result<Vec<Entry>, EntryError> {
     let slices = object.get("slices").and_then(Value::as_array).into_iter().flatten();
     let of_entries = |slice: &&Value| {
         slice
             .get("item_type")
             .and_then(Value::as_str)
-            .is_some_and(|name| name.ends_with(ENTRY_TYPE))
+            .is_some_and(|name| name.ends_with(ENTRY_TYPE_SUFFIX))
     };
     let items = slices.filter(of_entries).filter_map(|slice| slice.get("items")?.as_array());
     items
         .flatten()
         .filter_map(Value::as_object)
-        .map(|item| line::from_object(item.clone()))
+        .map(|item| line::entry_from_object(item.clone()))
         .collect()
 }
 
 impl SliceSession {
     /// Takes a snapshot of the STATE slices; with `include_all`, of the LOG slices too.
-    pub fn snapshot(&self, include_all: bool) -> Result<Snapshot, SliceError> {
+    pub fn snapshot(&self, include_all: bool) -> Result<SessionSnapshot, SliceError> {
         let mut slices = Vec::new();
         for (type_id, policy) in &self.policies {
-            if !include_all && *policy == Policy::Log {
+            if !include_all && *policy == SlicePolicy::Log {
                 continue;
             }
-            let items = self.objects(type_id, *policy)?;
+            let items = self.read_objects(type_id, *policy)?;
             if !items.is_empty() {
                 slices.push(SnapshotSlice {
                     item_type: (*type_id).to_owned(),
@@ -133,32 +133,32 @@ impl SliceSession {
         }
         let session_id = self.id().hyphenated().to_string();
         let policies = self.policies.iter();
-        Ok(Snapshot {
+        Ok(SessionSnapshot {
             children_ids: Vec::new(),
             created_at: self.clock().now(),
             parent_id: None,
             policies: Some(policies.map(|(id, policy)| ((*id).to_owned(), *policy)).collect()),
             slices,
             tags: BTreeMap::from([("session_id".to_owned(), session_id)]),
-            version: VERSION.to_owned(),
+            version: SNAPSHOT_VERSION.to_owned(),
         })
     }
 
     /// Rolls the STATE slices back to a snapshot. LOG slices are unchanged.
-    pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), SliceError> {
+    pub fn restore(&mut self, snapshot: &SessionSnapshot) -> Result<(), SliceError> {
         let known = |slice: &&SnapshotSlice| self.policies.contains_key(&*slice.slice_type);
         let unknown = snapshot.slices.iter().filter(|slice| !known(slice));
-        let mut unknown: Vec<_> = unknown.map(|slice| name_of(&slice.slice_type)).collect();
+        let mut unknown: Vec<_> = unknown.map(|slice| type_name(&slice.slice_type)).collect();
         if !unknown.is_empty() {
             unknown.sort();
             return Err(SliceError::NotRegistered(unknown));
         }
         let policies: Vec<_> = self.policies.iter().map(|(id, policy)| (*id, *policy)).collect();
         for (type_id, policy) in policies {
-            if policy == Policy::State {
+            if policy == SlicePolicy::State {
                 let saved = snapshot.slices.iter().find(|s| s.slice_type == type_id);
                 let items = saved.map(|slice| slice.items.clone()).unwrap_or_default();
-                self.slice(type_id, policy).apply(Change::Replace(items))?;
+                self.slice_mut(type_id, policy).apply_change(SliceChange::Replace(items))?;
             }
         }
         Ok(())
@@ -166,18 +166,18 @@ impl SliceSession {
 }
 
 /// The name of a type without its module.
-fn name_of(type_id: &str) -> String {
+fn type_name(type_id: &str) -> String {
     let (_, name) = type_id.split_once(':').unwrap_or(("", type_id));
     name.to_owned()
 }
 
-fn sorted(value: Value) -> Value {
+fn sort_keys(value: Value) -> Value {
     match value {
         Value::Object(object) => {
             let fields: BTreeMap<String, Value> = object.into_iter().collect();
-            Value::Object(fields.into_iter().map(|(k, v)| (k, sorted(v))).collect())
+            Value::Object(fields.into_iter().map(|(k, v)| (k, sort_keys(v))).collect())
         }
-        Value::Array(items) => items.into_iter().map(sorted).collect(),
+        Value::Array(items) => items.into_iter().map(sort_keys).collect(),
         other => other,
     }
 }
@@ -194,30 +194,30 @@ mod tests {
 
     #[test]
     fn text_comes_back_with_sorted_keys() {
-        assert_eq!(Snapshot::from_json(TEXT).unwrap().to_json(), TEXT);
+        assert_eq!(SessionSnapshot::from_json(TEXT).unwrap().to_json(), TEXT);
         let shuffled = TEXT.replace(r#""b": 1.0, "z": "\u00e9""#, r#""z": "\u00e9", "b": 1.0"#);
-        assert_eq!(Snapshot::from_json(&shuffled).unwrap().to_json(), TEXT);
+        assert_eq!(SessionSnapshot::from_json(&shuffled).unwrap().to_json(), TEXT);
     }
 
     #[test]
     fn snapshots_without_policies_are_read() {
         let without = TEXT.replace(r#""policies": {"a:B": "state"}, "#, "");
-        assert_eq!(Snapshot::from_json(&without).unwrap().to_json(), without);
+        assert_eq!(SessionSnapshot::from_json(&without).unwrap().to_json(), without);
         let entry = r#"{"content": "hi", "created_at": "2026-01-05T09:15:32+00:00", "entry_id": "6f1c3a52-0a5f-4f0e-9d0b-2f8c1f0f5a11", "metadata": null, "role": "user", "sequence": 0, "source": "primary", "tool_call_id": null, "tool_input": null, "tool_name": null}"#;
         let type_id = "weakincentives.runtime.transcript:TranscriptEntry";
         let text = without
             .replace("a:B", type_id)
             .replace(r#"{"a": {"b": 1.0, "z": "\u00e9"}, "c": null}"#, entry);
         let object: Object = serde_json::from_str(&text).unwrap();
-        assert!(recognises(&object));
-        assert_eq!(entries(&object).unwrap()[0].content, "hi");
-        assert!(!recognises(&serde_json::from_str(r#"{"slices": [1]}"#).unwrap()));
+        assert!(is_snapshot(&object));
+        assert_eq!(entries_from_snapshot(&object).unwrap()[0].content, "hi");
+        assert!(!is_snapshot(&serde_json::from_str(r#"{"slices": [1]}"#).unwrap()));
     }
 
     #[test]
     fn other_versions_and_texts_are_refused() {
         let later = TEXT.replace(r#""version": "1""#, r#""version": "2""#);
-        let refusal = |text: &str| Snapshot::from_json(text).unwrap_err().to_string();
+        let refusal = |text: &str| SessionSnapshot::from_json(text).unwrap_err().to_string();
         assert_eq!(refusal(&later), "snapshot version is not 1: 2");
         assert_eq!(refusal("{}"), "not a snapshot");
     }

@@ -50,14 +50,14 @@ impl JsonlSlice {
         if items.is_empty() {
             return Ok(());
         }
-        durable::create_private_dir(durable::parent(&self.0))?;
-        durable::append_lines(&self.0, jsonl::lines(items).as_bytes())
+        durable::create_private_dir(durable::parent_folder(&self.0))?;
+        durable::append_lines(&self.0, jsonl::render_objects(items).as_bytes())
     }
 
     /// Replaces all items atomically.
     pub fn replace(&self, items: &[Object]) -> Result<(), FileError> {
-        durable::create_private_dir(durable::parent(&self.0))?;
-        durable::write_atomic(&self.0, jsonl::lines(items).as_bytes())
+        durable::create_private_dir(durable::parent_folder(&self.0))?;
+        durable::write_atomic(&self.0, jsonl::render_objects(items).as_bytes())
     }
 
     /// Calls `take` for each item, and returns parse errors and rejected items as problems.

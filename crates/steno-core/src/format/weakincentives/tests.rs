@@ -9,19 +9,19 @@ use serde_json::json;
 
 use super::*;
 use crate::agent::large;
-use crate::entry::{Kind, Role, Usage};
+use crate::entry::{EntryKind, Role, Usage};
 use crate::json::Value;
 use crate::problem::Problem;
-use crate::timestamp::Zone;
-use steno_vault::Source;
+use crate::timestamp::TimestampZone;
+use steno_vault::SessionFile;
 
-fn bundle(text: &str) -> Bundle {
+fn bundle(text: &str) -> SessionBundle {
     let bytes = text.as_bytes().to_vec();
-    Bundle::new("t.jsonl", vec![Source::in_memory("t.jsonl", "t.jsonl", bytes)])
+    SessionBundle::new("t.jsonl", vec![SessionFile::in_memory("t.jsonl", "t.jsonl", bytes)])
 }
 
 fn read_text(text: &str) -> Transcript {
-    read(&bundle(text)).unwrap()
+    read_session(&bundle(text)).unwrap()
 }
 
 fn reasons(transcript: &Transcript) -> Vec<String> {
@@ -56,16 +56,16 @@ fn a_bad_line_costs_only_itself() {
 fn bytes_that_are_no_text_are_a_bad_line() {
     let mut bytes = b"{\"role\":\"\xff\"}\n".to_vec();
     bytes.extend(LINE.as_bytes());
-    let sources = vec![Source::in_memory("t", "t", bytes)];
+    let sources = vec![SessionFile::in_memory("t", "t", bytes)];
     let root = "t";
-    let transcript = read(&Bundle::new(root, sources)).unwrap();
+    let transcript = read_session(&SessionBundle::new(root, sources)).unwrap();
     assert_eq!(transcript.entries.len(), 1);
     assert_eq!(transcript.problems.len(), 1);
 }
 
 #[test]
 fn a_line_without_end_is_one_problem() {
-    let endless = "x".repeat(crate::lines::LINE_LIMIT + 10);
+    let endless = "x".repeat(crate::lines::MAX_LINE_LENGTH + 10);
     let transcript = read_text(&format!("{endless}\n{LINE}\n"));
     assert_eq!(transcript.entries.len(), 1);
     assert_eq!(reasons(&transcript), ["t.jsonl:1: line longer than 67108864 bytes"]);
@@ -94,15 +94,15 @@ fn unknown_keys_and_types_stay_in_their_line() {
     let typed = LINE.replacen('{', r#"{"__type__":"other.module:TranscriptEntry","#, 1);
     let more = LINE.replace(r#""sequence":3"#, r#""sequence":3,"mood":{"a":1.50}"#);
     let text = format!("{typed}\n{more}\n{LINE}\n");
-    assert_eq!(render(&read_text(&text), false), text);
+    assert_eq!(render_lines(&read_text(&text), false), text);
 }
 
 #[test]
 fn the_start_of_a_session_without_times_survives() {
-    let mut transcript = Transcript::new(Session::new(SessionId::fresh(), "x"));
+    let mut transcript = Transcript::new(Session::new(SessionId::new_unique(), "x"));
     transcript.session.started = Some("2026-01-05T09:15:32Z".parse().unwrap());
-    transcript.push(Entry::new(Role::User, Kind::Text, "hi"));
-    let text = render(&transcript, false);
+    transcript.push(Entry::new(Role::User, EntryKind::Text, "hi"));
+    let text = render_lines(&transcript, false);
     assert!(text.contains(r#""created_at":"2026-01-05T09:15:32+00:00""#));
     let again = read_text(&text);
     assert_eq!(again.entries[0].created_at, None);
@@ -121,7 +121,7 @@ fn sessions_are_found_by_name_or_by_content() {
     put("b/weakincentives.runtime.transcript.TranscriptEntry.jsonl", LINE);
     put("c/other.jsonl", &format!("torn\n{LINE}\n"));
     put("d/empty.jsonl", "");
-    put(&format!("d/{FILE_NAME}"), "");
+    put(&format!("d/{TRANSCRIPT_FILE}"), "");
     put("e/foreign.jsonl", r#"{"role":"user","content":"hi"}"#);
     put("f/notes.txt", LINE);
     let found = READER.find_at(folder.path()).unwrap();
@@ -141,8 +141,8 @@ fn sessions_are_found_by_name_or_by_content() {
 #[test]
 fn a_folder_gets_the_file_that_upstream_looks_for() {
     let folder = tempfile::tempdir().unwrap();
-    let file = write(&read_text(LINE), folder.path()).unwrap();
-    assert_eq!(file, folder.path().join(FILE_NAME));
+    let file = write_transcript(&read_text(LINE), folder.path()).unwrap();
+    assert_eq!(file, folder.path().join(TRANSCRIPT_FILE));
     assert_eq!(fs::read_to_string(file).unwrap(), format!("{LINE}\n"));
 }
 
@@ -198,17 +198,17 @@ fn any_text() -> impl Strategy<Value = Option<String>> {
     proptest::option::of(any::<String>())
 }
 
-fn any_role_and_kind() -> impl Strategy<Value = (Role, Kind)> {
+fn any_role_and_kind() -> impl Strategy<Value = (Role, EntryKind)> {
     let roles = ["system", "user", "assistant", "tool", "developer", "moderator"];
     let kinds = vec![
-        Kind::Text,
-        Kind::Thinking,
-        Kind::ToolCall,
-        Kind::ToolResult,
-        Kind::Compaction,
-        Kind::Error,
-        Kind::Notice,
-        Kind::Other,
+        EntryKind::Text,
+        EntryKind::Thinking,
+        EntryKind::ToolCall,
+        EntryKind::ToolResult,
+        EntryKind::Compaction,
+        EntryKind::Error,
+        EntryKind::Notice,
+        EntryKind::Other,
     ];
     let roles = proptest::sample::select(roles.map(Role::from).to_vec());
     (roles, proptest::sample::select(kinds))
@@ -236,7 +236,7 @@ prop_compose! {
             entry_id: uuid::Uuid::from_u128(id), source, sequence, kind, model, message_id,
             parent_id, usage, extra,
         };
-        entry.settle();
+        entry.normalize();
         entry
     }
 }
@@ -249,7 +249,7 @@ fn spelt(mut entry: Entry) -> Entry {
         }
         let spelt: Timestamp = time.to_isoformat().parse().unwrap();
         assert_eq!(spelt.instant(), time.instant());
-        assert_eq!(spelt.zone() == Zone::Unstated, time.zone() == Zone::Unstated);
+        assert_eq!(spelt.zone() == TimestampZone::Unstated, time.zone() == TimestampZone::Unstated);
         spelt
     });
     entry
@@ -258,16 +258,16 @@ fn spelt(mut entry: Entry) -> Entry {
 proptest! {
     #[test]
     fn nothing_is_lost_and_bytes_are_stable(entries in vec(any_entry(), 0..6), with_type: bool) {
-        let mut transcript = Transcript::new(Session::new(SessionId::fresh(), "x"));
+        let mut transcript = Transcript::new(Session::new(SessionId::new_unique(), "x"));
         entries.iter().cloned().for_each(|entry| transcript.push(entry));
-        let text = render(&transcript, with_type);
+        let text = render_lines(&transcript, with_type);
         prop_assert!(text.is_ascii());
         let again = read_text(&text);
         prop_assert_eq!(&again.problems, &vec![]);
-        prop_assert_eq!(render(&again, with_type), text.clone());
+        prop_assert_eq!(render_lines(&again, with_type), text.clone());
         // A foreign field with the name of the line key leaves no room for the type.
         if !entries.iter().any(|entry| entry.extra.contains_key(AGENT)) {
-            prop_assert_eq!(render(&again, false), text);
+            prop_assert_eq!(render_lines(&again, false), text);
         }
         if !with_type {
             let expected: Vec<_> = entries.into_iter().map(spelt).collect();
@@ -284,7 +284,7 @@ proptest! {
         entry.kind = entry.implied_kind();
         entry.extra = Object::new();
         (entry.model, entry.message_id, entry.parent_id, entry.usage) = (None, None, None, None);
-        let line = line::to_object(&entry, false, epoch());
+        let line = line::object_from_entry(&entry, false, unknown_time());
         let keys: Vec<_> = line.keys().map(String::as_str).collect();
         prop_assert_eq!(keys, ["role", "content", "created_at", "tool_name", "tool_call_id",
             "tool_input", "metadata", "entry_id", "source", "sequence"]);
@@ -295,25 +295,25 @@ proptest! {
     fn any_line_is_read_or_reported(text in "\\PC{0,80}", object in any_object()) {
         let transcript = read_text(&format!("{text}\n{}\n", Value::Object(object.clone())));
         prop_assert!(transcript.entries.len() + transcript.problems.len() <= 2);
-        let _ = entries(object.clone());
-        let _ = claude::entries(object);
+        let _ = decode_record(object.clone());
+        let _ = claude::decode_line(object);
     }
 }
 
 #[test]
 fn a_file_larger_than_may_be_held_is_read() {
-    let mut transcript = Transcript::new(Session::new(SessionId::fresh(), AGENT));
-    (0..10).for_each(|_| transcript.push(Entry::new(Role::User, Kind::Text, "~")));
-    let text = render(&transcript, false);
-    let (_, kinds, problems) = large::read(&READER, large::source("a.jsonl", &text));
+    let mut transcript = Transcript::new(Session::new(SessionId::new_unique(), AGENT));
+    (0..10).for_each(|_| transcript.push(Entry::new(Role::User, EntryKind::Text, "~")));
+    let text = render_lines(&transcript, false);
+    let (_, kinds, problems) = large::read_large(&READER, large::large_source("a.jsonl", &text));
     assert_eq!((kinds.len(), problems), (10, 0));
 }
 
 #[test]
 fn half_of_a_surrogate_pair_costs_one_character() {
     let line = r#"{"role":"user","content":"x\ud83d y","created_at":"2026-01-05T09:15:32","tool_input":null,"entry_id":"6f1c3a52-0a5f-4f0e-9d0b-2f8c1f0f5a11","source":"primary","sequence":0,"metadata":{"n":NaN}}"#;
-    let source = Source::in_memory("t.jsonl", "t.jsonl", line.into());
-    let transcript = read(&Bundle::new("t.jsonl", vec![source])).unwrap();
+    let source = SessionFile::in_memory("t.jsonl", "t.jsonl", line.into());
+    let transcript = read_session(&SessionBundle::new("t.jsonl", vec![source])).unwrap();
     assert_eq!(transcript.problems, []);
     assert_eq!(transcript.entries[0].content, "x\u{fffd} y");
 }
@@ -343,12 +343,12 @@ fn debug_bundles_are_read() {
     let members =
         [("manifest.json", manifest), ("transcript.jsonl", records), ("error.json", error)];
     debug_bundle(&path, &members);
-    let found = crate::format::find(dir.path()).unwrap();
+    let found = crate::format::find_sessions(dir.path()).unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].reader.agent, AGENT);
-    let transcript = found[0].read().unwrap();
-    let lines = Source::in_memory("transcript.jsonl", "transcript.jsonl", records.into());
-    let alone = read(&Bundle::new("transcript.jsonl", vec![lines])).unwrap();
+    let transcript = found[0].read_transcript().unwrap();
+    let lines = SessionFile::in_memory("transcript.jsonl", "transcript.jsonl", records.into());
+    let alone = read_session(&SessionBundle::new("transcript.jsonl", vec![lines])).unwrap();
     let told = |transcript: &Transcript| -> Vec<_> {
         transcript.entries.iter().map(|entry| (entry.kind, entry.content.clone())).collect()
     };
@@ -364,10 +364,10 @@ fn a_debug_bundle_without_a_transcript_gives_the_snapshot() {
     let path = dir.path().join("b.zip");
     let snapshot = r#"{"children_ids": [], "created_at": "2026-01-05T09:16:00+00:00", "parent_id": null, "slices": [{"item_type": "weakincentives.runtime.transcript:TranscriptEntry", "items": [{"content": "hi", "created_at": "2026-01-05T09:15:32+00:00", "role": "user"}], "slice_type": "x:TranscriptEntry"}], "tags": {}, "version": "1"}"#;
     debug_bundle(&path, &[("manifest.json", "{"), ("session/after.jsonl", snapshot)]);
-    let found = crate::format::find(&path).unwrap();
-    let transcript = found[0].read().unwrap();
+    let found = crate::format::find_sessions(&path).unwrap();
+    let transcript = found[0].read_transcript().unwrap();
     assert_eq!(transcript.entries[0].content, "hi");
     assert!(transcript.problems[0].to_string().contains("manifest.json: not JSON"));
     debug_bundle(&path, &[("other.json", "{}")]);
-    assert_eq!(crate::format::find(&path).unwrap().len(), 0);
+    assert_eq!(crate::format::find_sessions(&path).unwrap().len(), 0);
 }

@@ -1,11 +1,11 @@
 //! Renders a transcript for people: a header with time and speaker, the content, an empty line.
 
-use crate::entry::{Entry, PRIMARY, Role};
+use crate::entry::{Entry, PRIMARY_SOURCE, Role};
 
 /// Renders entries. Times are in their own offsets, and content is unchanged.
 pub fn format_transcript<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
     let mut blocks =
-        entries.into_iter().map(|entry| format!("{}\n{}\n", header(entry), entry.content));
+        entries.into_iter().map(|entry| format!("{}\n{}\n", entry_header(entry), entry.content));
     let mut text = blocks.next().unwrap_or_default();
     for block in blocks {
         text.push('\n');
@@ -14,19 +14,19 @@ pub fn format_transcript<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> St
     text
 }
 
-fn header(entry: &Entry) -> String {
+fn entry_header(entry: &Entry) -> String {
     let source = match entry.source.as_str() {
-        PRIMARY => String::new(),
+        PRIMARY_SOURCE => String::new(),
         source => format!("[{source}] "),
     };
     let time = match entry.created_at {
-        Some(time) => time.clock(),
+        Some(time) => time.clock_text(),
         None => "--:--:--".to_owned(),
     };
-    format!("{source}[{time}] {} {}", emblem(&entry.role), speaker(entry))
+    format!("{source}[{time}] {} {}", role_emblem(&entry.role), speaker_name(entry))
 }
 
-fn emblem(role: &Role) -> &'static str {
+fn role_emblem(role: &Role) -> &'static str {
     match role {
         Role::System => "\u{2699}\u{fe0f}",
         Role::User => "\u{1f464}",
@@ -36,7 +36,7 @@ fn emblem(role: &Role) -> &'static str {
     }
 }
 
-fn speaker(entry: &Entry) -> String {
+fn speaker_name(entry: &Entry) -> String {
     let tool = entry.tool_name.as_ref().filter(|name| !name.is_empty());
     match (&entry.role, tool) {
         (Role::Tool, Some(name)) => name.clone(),
@@ -47,12 +47,12 @@ fn speaker(entry: &Entry) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::Kind;
+    use crate::entry::EntryKind;
 
     #[test]
     fn what_is_not_known_has_a_stand_in() {
-        let tool = Entry::new(Role::Tool, Kind::ToolResult, "out\n");
-        let mut other = Entry::new(Role::from("critic"), Kind::Text, "no");
+        let tool = Entry::new(Role::Tool, EntryKind::ToolResult, "out\n");
+        let mut other = Entry::new(Role::from("critic"), EntryKind::Text, "no");
         other.created_at = Some("2026-01-05T17:15:38+08:00".parse().unwrap());
         other.source = "subagent:a".to_owned();
         assert_eq!(

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use super::*;
 use crate::session::{Session, SessionId, Transcript};
-use crate::thread::guide::Guide;
-use crate::{Entry, Kind, Role, step};
+use crate::thread::guide::LeslieGuide;
+use crate::{Entry, EntryKind, Role, step};
 
 /// Environment variables for the child process: the work, the project, and the step after which it is killed.
 const ORDER: [&str; 3] = ["STENO_TEST_WORK", "STENO_TEST_FOLDER", "STENO_TEST_STEPS"];
@@ -30,44 +30,52 @@ fn worker() {
 
 /// Performs the work of this name on a project with three threads.
 fn perform(work: &str, store: &ThreadStore) {
-    let threads = store.threads(None).unwrap();
-    let objective = || store.objectives().unwrap()[0].id.to_string();
+    let threads = store.list_threads(None).unwrap();
+    let objective = || store.list_objectives().unwrap()[0].id.to_string();
     let first = || threads[0].id.to_string();
     let (reason, operator) = (None, Operator::User);
     match work {
         "init" => {
             store.init().unwrap();
-            Guide::ours().put(&store.root().join("AGENTS.md"), None).unwrap();
+            LeslieGuide::built_in().put_into(&store.root().join("AGENTS.md"), None).unwrap();
         }
         "objective" => drop(store.create_objective("another").unwrap()),
         "spawn" => {
             let references = vec![first()];
-            let (parent, inherit) = (Some(first()), Inherit::Full);
-            let spawn = Spawn::new("child", objective());
-            drop(store.spawn(&Spawn { parent, inherit, references, ..spawn }).unwrap());
+            let (parent, inherit) = (Some(first()), Inheritance::Full);
+            let spawn = SpawnRequest::new("child", objective());
+            drop(
+                store.spawn_thread(&SpawnRequest { parent, inherit, references, ..spawn }).unwrap(),
+            );
         }
-        "merge" => drop(store.merge(&merge(&[&threads[0], &threads[1]], &threads[2])).unwrap()),
-        "reference" => drop(store.reference(&reference(&threads[1], &first())).unwrap()),
-        "lifecycle" => drop(store.lifecycle(&lifecycle(&threads[0], Action::Done)).unwrap()),
+        "merge" => {
+            drop(store.merge_threads(&merge(&[&threads[0], &threads[1]], &threads[2])).unwrap())
+        }
+        "reference" => drop(store.add_reference(&reference(&threads[1], &first())).unwrap()),
+        "lifecycle" => {
+            drop(store.change_status(&lifecycle(&threads[0], LifecycleAction::Done)).unwrap())
+        }
         "transfer" => {
-            let (direction, executor) = (Direction::RequestApproval, None);
+            let (direction, executor) = (TransferDirection::RequestApproval, None);
             let (thread, scope) = (first(), vec!["design".to_owned()]);
-            let transfer = Transfer { thread, direction, scope, reason, executor, operator };
-            drop(store.transfer(&transfer).unwrap());
+            let transfer = ThreadTransfer { thread, direction, scope, reason, executor, operator };
+            drop(store.transfer_thread(&transfer).unwrap());
         }
         "inject" => {
             let (kind, content) = ("note".to_owned(), "hi".to_owned());
-            store.inject(&Inject { thread: first(), kind, content, operator }).unwrap();
+            store
+                .inject_text(&ThreadInjection { thread: first(), kind, content, operator })
+                .unwrap();
         }
         "transcript" => drop(store.write_transcript(&first(), &transcript()).unwrap()),
-        "read" => drop(store.relations().unwrap()),
+        "read" => drop(store.load_relations().unwrap()),
         other => panic!("{other}"),
     }
 }
 
 fn transcript() -> Transcript {
     let mut transcript = Transcript::new(Session::new(SessionId::for_native("x", "y"), "x"));
-    let mut entry = Entry::new(Role::User, Kind::Text, "hello");
+    let mut entry = Entry::new(Role::User, EntryKind::Text, "hello");
     entry.created_at = Some(NOW.parse().unwrap());
     transcript.push(entry);
     transcript
@@ -136,15 +144,16 @@ fn open_now(root: &Path) -> ThreadStore {
 }
 
 /// Opens a project after a crash, reads it, changes it, and checks its consistency.
-fn opened(root: &Path) -> Relations {
+fn opened(root: &Path) -> ThreadRelations {
     let store = open_now(root);
-    let relations = store.relations().unwrap();
+    let relations = store.load_relations().unwrap();
     assert_eq!(store.problems().unwrap(), []);
     assert_agree(&store);
     store.init().unwrap();
-    Guide::ours().put(&root.join("AGENTS.md"), None).unwrap();
+    LeslieGuide::built_in().put_into(&root.join("AGENTS.md"), None).unwrap();
     let objective = store.create_objective("next").unwrap();
-    let next = store.spawn(&Spawn::new("next", objective.id.as_str())).unwrap().thread;
+    let next =
+        store.spawn_thread(&SpawnRequest::new("next", objective.id.as_str())).unwrap().thread;
     store.write_transcript(next.id.as_str(), &transcript()).unwrap();
     assert_agree(&store);
     let is_left = |path: &String| path.contains(".steno") || path.contains(".lock");
@@ -154,8 +163,8 @@ fn opened(root: &Path) -> Relations {
 }
 
 fn assert_agree(store: &ThreadStore) {
-    let relations = store.relations().unwrap();
-    for objective in store.objectives().unwrap() {
+    let relations = store.load_relations().unwrap();
+    for objective in store.list_objectives().unwrap() {
         let threads = relations.threads.values();
         let own = threads.filter(|thread| thread.objective == objective.id);
         let mut ids: Vec<_> = own.map(|thread| thread.id.clone()).collect();
@@ -168,7 +177,7 @@ fn assert_agree(store: &ThreadStore) {
     }
 }
 
-fn did(relations: &Relations, command: &str) -> bool {
+fn did(relations: &ThreadRelations, command: &str) -> bool {
     relations.operations.iter().rev().any(|operation| operation.command == command)
 }
 
@@ -210,7 +219,7 @@ fn spawn_killed_at_any_step_is_whole_or_nothing() {
 #[test]
 fn merge_killed_at_any_step_loses_nothing() {
     let project = prepared();
-    let target = project.store.threads(None).unwrap()[2].storage_path.clone();
+    let target = project.store.list_threads(None).unwrap()[2].storage_path.clone();
     for_each_step("merge", &project, |root| {
         let is_merged = did(&opened(root), "merge");
         let text = |path: &str| fs::read_to_string(root.join(&target).join(path));
@@ -229,7 +238,7 @@ fn merge_killed_at_any_step_loses_nothing() {
 #[test]
 fn references_and_injections_killed_at_any_step_are_recorded_with_their_files() {
     let project = prepared();
-    let threads = project.store.threads(None).unwrap();
+    let threads = project.store.list_threads(None).unwrap();
     let copy = format!("{}/context/inherited/{}", threads[1].storage_path, threads[0].id);
     for_each_step("reference", &project, |root| {
         let relations = opened(root);
@@ -249,16 +258,18 @@ fn references_and_injections_killed_at_any_step_are_recorded_with_their_files() 
 #[test]
 fn changes_of_state_killed_at_any_step_are_whole_or_nothing() {
     let project = prepared();
-    for (work, after) in [("lifecycle", Status::Completed), ("transfer", Status::WaitingHuman)] {
+    for (work, after) in
+        [("lifecycle", ThreadStatus::Completed), ("transfer", ThreadStatus::WaitingHuman)]
+    {
         for_each_step(work, &project, |root| {
             let relations = opened(root);
             let status = relations.threads[0].status;
-            assert_eq!(status, if did(&relations, work) { after } else { Status::Active });
+            assert_eq!(status, if did(&relations, work) { after } else { ThreadStatus::Active });
             status == after
         });
     }
     for_each_step("objective", &project, |root| {
-        let objectives = open_now(root).objectives().unwrap();
+        let objectives = open_now(root).list_objectives().unwrap();
         opened(root);
         let is_made = objectives.len() == 2;
         let logs = fs::read_dir(root.join(".leslie/logs")).unwrap().count();
@@ -270,7 +281,7 @@ fn changes_of_state_killed_at_any_step_are_whole_or_nothing() {
 #[test]
 fn a_transcript_killed_at_any_step_is_whole_or_nothing() {
     let project = prepared();
-    let folder = project.store.transcripts(&project.store.threads(None).unwrap()[0].id);
+    let folder = project.store.transcripts_folder(&project.store.list_threads(None).unwrap()[0].id);
     let folder = folder.strip_prefix(project.dir.path()).unwrap().to_owned();
     for_each_step("transcript", &project, |root| {
         let is_written = tree(&root.join(&folder)).iter().any(|name| name.ends_with(".txt"));
@@ -294,11 +305,11 @@ fn threads_of_many_writers_are_all_recorded() {
             let objective = &objective;
             scope.spawn(move || {
                 for _ in 0..5 {
-                    store.spawn(&Spawn::new("t", objective.id.as_str())).unwrap();
+                    store.spawn_thread(&SpawnRequest::new("t", objective.id.as_str())).unwrap();
                 }
             });
         }
     });
-    assert_eq!(project.store.threads(None).unwrap().len(), 20);
+    assert_eq!(project.store.list_threads(None).unwrap().len(), 20);
     assert_agree(&project.store);
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::Timestamp;
-use crate::json::{Object, Style};
+use crate::json::{JsonStyle, Object};
 
 fn relations() -> Value {
     json!({
@@ -29,24 +29,24 @@ fn relations() -> Value {
 
 #[test]
 fn fields_that_nobody_knows_are_kept_in_their_place() {
-    let text = Style::PRETTY.print(&relations()) + "\n";
-    let read = Relations::from_value(serde_json::from_str(&text).unwrap()).unwrap();
-    assert_eq!(read.print(), text);
+    let text = JsonStyle::PRETTY.print(&relations()) + "\n";
+    let read = ThreadRelations::from_value(serde_json::from_str(&text).unwrap()).unwrap();
+    assert_eq!(read.to_json(), text);
 }
 
 #[test]
 fn what_was_pending_is_active() {
     let mut value = relations();
     value["threads"]["t"]["status"] = json!("pending");
-    let read = Relations::from_value(value).unwrap();
-    assert_eq!(read.threads["t"].status, Status::Active);
+    let read = ThreadRelations::from_value(value).unwrap();
+    assert_eq!(read.threads["t"].status, ThreadStatus::Active);
 }
 
 #[test]
 fn an_empty_parent_is_none() {
     let mut value = relations();
     value["threads"]["t"]["parent_id"] = json!("");
-    assert_eq!(Relations::from_value(value).unwrap().threads["t"].parent_id, None);
+    assert_eq!(ThreadRelations::from_value(value).unwrap().threads["t"].parent_id, None);
 }
 
 #[test]
@@ -77,11 +77,11 @@ fn what_is_wrong_is_told_with_its_place() {
     ] {
         let mut value = relations();
         *value.pointer_mut(pointer).unwrap() = bad;
-        assert_eq!(Relations::from_value(value).unwrap_err().to_string(), told);
+        assert_eq!(ThreadRelations::from_value(value).unwrap_err().to_string(), told);
     }
     let mut value = relations();
     value["threads"]["../../x"] = value["threads"]["t"].clone();
-    let error = Relations::from_value(value).unwrap_err();
+    let error = ThreadRelations::from_value(value).unwrap_err();
     assert_eq!(error.to_string(), "threads.../../x is not an id");
 }
 
@@ -93,7 +93,7 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof!["\\PC{1,12}", "[\\x00-\\x20\"\\\\/\u{7f}\u{2028}<&é🔧]{1,12}"]
 }
 
-fn id() -> impl Strategy<Value = Id> {
+fn id() -> impl Strategy<Value = LeslieId> {
     "[a-zé&<\"' ][a-z0-9-]{0,6}".prop_map(|text| text.parse().unwrap())
 }
 
@@ -118,7 +118,7 @@ prop_compose! {
         (id, objective, parent_id) in (id(), id(), prop::option::of(id())),
         (title, tags) in (text(), prop::option::of(prop::collection::vec(text(), 0..3))),
         (created_at, updated_at) in (time(), time()),
-        (status, executor) in (word(Status::ALL), word(Executor::ALL)),
+        (status, executor) in (word(ThreadStatus::ALL), word(Executor::ALL)),
         session_id in prop::option::of(text()),
         extra in extra(),
     ) -> Thread {
@@ -133,8 +133,8 @@ prop_compose! {
         timestamp in time(),
         operator in word(Operator::ALL),
         (params, extra) in (extra(), extra()),
-    ) -> Operation {
-        Operation { id, timestamp, command, operator, params, extra }
+    ) -> ThreadOperation {
+        ThreadOperation { id, timestamp, command, operator, params, extra }
     }
 }
 
@@ -142,9 +142,9 @@ prop_compose! {
     fn links()(
         ids in prop::collection::vec(prop::collection::vec(id(), 0..3), 4),
         extra in extra(),
-    ) -> Links {
+    ) -> ThreadLinks {
         let [children, references_to, referenced_by, depends_on] = ids.try_into().unwrap();
-        Links { children, references_to, referenced_by, depends_on, extra }
+        ThreadLinks { children, references_to, referenced_by, depends_on, extra }
     }
 }
 
@@ -156,14 +156,14 @@ proptest! {
         links in prop::collection::vec((id(), links()), 0..4),
         now in time(),
     ) {
-        let mut given = Relations::empty(now);
+        let mut given = ThreadRelations::new(now);
         given.threads = threads.into_iter().map(|thread| (thread.id.clone(), thread)).collect();
         given.operations = operations;
         given.links = links.into_iter().collect();
         given.touch(now);
-        let text = given.print();
-        let read = Relations::from_value(serde_json::from_str(&text).unwrap()).unwrap();
-        prop_assert_eq!(read.print(), text);
+        let text = given.to_json();
+        let read = ThreadRelations::from_value(serde_json::from_str(&text).unwrap()).unwrap();
+        prop_assert_eq!(read.to_json(), text);
         prop_assert_eq!(read, given);
     }
 
@@ -172,24 +172,24 @@ proptest! {
         objectives in prop::collection::vec((id(), text(), time(), prop::collection::vec(id(), 0..4), extra()), 0..4),
         now in time(),
     ) {
-        let mut given = Objectives::empty(now);
+        let mut given = ObjectiveList::new(now);
         for (id, title, created_at, thread_ids, extra) in objectives {
             let status = ObjectiveStatus::Completed;
             let objective = Objective { id: id.clone(), title, created_at, updated_at: now, status, thread_ids, extra };
             given.objectives.insert(id, objective);
         }
         given.touch(now);
-        let text = given.print();
-        let read = Objectives::from_value(serde_json::from_str(&text).unwrap()).unwrap();
-        prop_assert_eq!(read.print(), text);
+        let text = given.to_json();
+        let read = ObjectiveList::from_value(serde_json::from_str(&text).unwrap()).unwrap();
+        prop_assert_eq!(read.to_json(), text);
         prop_assert_eq!(read, given);
     }
 
     #[test]
     fn reading_never_panics(text in "[\\[{\"a:,0\\]}]{0,40}") {
         if let Ok(value) = serde_json::from_str::<Value>(&text) {
-            let _ = Relations::from_value(value.clone());
-            let _ = Objectives::from_value(value);
+            let _ = ThreadRelations::from_value(value.clone());
+            let _ = ObjectiveList::from_value(value);
         }
     }
 }

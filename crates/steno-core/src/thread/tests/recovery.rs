@@ -17,12 +17,13 @@ fn a_damaged_store_costs_nothing_and_its_backup_stays() {
         let told = project.store.problems().unwrap();
         assert_eq!((told.len(), &told[0].path), (1, &project.path(MAIN)));
         for _ in 0..2 {
-            let unknown = project.store.spawn(&Spawn::new("x", "obj-none")).unwrap_err();
+            let unknown =
+                project.store.spawn_thread(&SpawnRequest::new("x", "obj-none")).unwrap_err();
             assert_eq!(unknown.code(), "T601");
         }
         assert_eq!(project.text(&format!("{MAIN}.bak")), good);
         let second = project.spawn(&objective, "second");
-        let threads = project.store.threads(None).unwrap();
+        let threads = project.store.list_threads(None).unwrap();
         assert_eq!(threads, [first, second]);
         assert_eq!(project.store.problems().unwrap(), []);
         assert_eq!(project.text(MAIN), project.text(&format!("{MAIN}.bak")));
@@ -39,11 +40,11 @@ fn a_store_that_is_gone_comes_from_its_backup() {
     for name in ["thread_relations.json", "objectives.json"] {
         fs::remove_file(project.path(".leslie").join(name)).unwrap();
     }
-    assert_eq!(project.store.objectives().unwrap().len(), 1);
+    assert_eq!(project.store.list_objectives().unwrap().len(), 1);
     let told = project.store.problems().unwrap().into_iter().map(|problem| problem.reason);
     assert_eq!(told.collect::<Vec<_>>(), ["the file is missing; its backup is used"; 2]);
     project.store.init().unwrap();
-    assert_eq!(project.store.threads(None).unwrap(), [thread]);
+    assert_eq!(project.store.list_threads(None).unwrap(), [thread]);
 }
 
 #[test]
@@ -91,12 +92,14 @@ fn links_that_are_lost_come_back_from_what_was_done() {
     let project = Project::new();
     let objective = project.objective();
     let parent = project.spawn(&objective, "parent");
-    let spawn =
-        Spawn { parent: Some(parent.id.to_string()), ..Spawn::new("child", objective.id.as_str()) };
-    let child = project.store.spawn(&spawn).unwrap().thread;
-    project.store.reference(&reference(&child, parent.id.as_str())).unwrap();
-    project.store.reference(&reference(&child, "thread-none")).unwrap();
-    let before = project.store.relations().unwrap().links;
+    let spawn = SpawnRequest {
+        parent: Some(parent.id.to_string()),
+        ..SpawnRequest::new("child", objective.id.as_str())
+    };
+    let child = project.store.spawn_thread(&spawn).unwrap().thread;
+    project.store.add_reference(&reference(&child, parent.id.as_str())).unwrap();
+    project.store.add_reference(&reference(&child, "thread-none")).unwrap();
+    let before = project.store.load_relations().unwrap().links;
     for lost in [vec![&parent], vec![&child], vec![&parent, &child]] {
         let mut value: crate::json::Value = serde_json::from_str(&project.text(MAIN)).unwrap();
         for thread in lost {
@@ -104,6 +107,6 @@ fn links_that_are_lost_come_back_from_what_was_done() {
         }
         fs::write(project.path(MAIN), value.to_string()).unwrap();
         project.store.create_objective("next").unwrap();
-        assert_eq!(project.store.relations().unwrap().links, before);
+        assert_eq!(project.store.load_relations().unwrap().links, before);
     }
 }

@@ -1,7 +1,7 @@
 //! The worker of a thread, and recovery after it was killed.
 
 use super::*;
-use crate::entry::{Entry, Kind, Role};
+use crate::entry::{Entry, EntryKind, Role};
 use crate::session::{Session, Transcript};
 use crate::thread::WorkerState;
 
@@ -10,7 +10,7 @@ fn one_works_at_a_time_and_the_next_knows_of_a_kill() {
     let project = Project::new();
     let thread = project.spawn(&project.objective(), "a");
     let mut first = project.store.begin_work(&thread.id, 11, false).unwrap();
-    first.note(|state| state.prompts_planned = 3).unwrap();
+    first.record_progress(|state| state.prompts_planned = 3).unwrap();
     let error = project.store.begin_work(&thread.id, 12, false).unwrap_err();
     assert_eq!(error.code(), "T501");
     let expected = format!("Thread '{}' is busy: process 11 works in it since {NOW}", thread.id);
@@ -33,9 +33,9 @@ fn a_torn_note_tells_of_a_kill_all_the_same() {
     let project = Project::new();
     let thread = project.spawn(&project.objective(), "a");
     let mut worker = project.store.begin_work(&thread.id, 11, false).unwrap();
-    worker.note(|state| state.prompts_planned = 1).unwrap();
+    worker.record_progress(|state| state.prompts_planned = 1).unwrap();
     drop(worker);
-    let path = project.store.folder(&thread.id).unwrap().join(".meta/worker.json");
+    let path = project.store.thread_folder(&thread.id).unwrap().join(".meta/worker.json");
     let text = fs::read(&path).unwrap();
     fs::write(&path, &text[..text.len() / 2]).unwrap();
     let next = project.store.take_over_killed(&thread.id).unwrap().unwrap();
@@ -47,23 +47,26 @@ fn a_completed_thread_is_opened_again_for_work() {
     let project = Project::new();
     let thread = project.spawn(&project.objective(), "a");
     let id = thread.id.as_str();
-    project.store.lifecycle(&lifecycle(&thread, Action::Done)).unwrap();
+    project.store.change_status(&lifecycle(&thread, LifecycleAction::Done)).unwrap();
     let objective = || project.store.objective(thread.objective.as_str()).unwrap().status;
     assert_eq!(objective(), ObjectiveStatus::Completed);
-    assert_eq!(project.store.activate(id, Operator::User).unwrap().status, Status::Active);
+    assert_eq!(
+        project.store.activate_thread(id, Operator::User).unwrap().status,
+        ThreadStatus::Active
+    );
     assert_eq!(objective(), ObjectiveStatus::Active);
-    project.store.lifecycle(&lifecycle(&thread, Action::Cancel)).unwrap();
-    assert_eq!(project.store.activate(id, Operator::User).unwrap_err().code(), "T102");
+    project.store.change_status(&lifecycle(&thread, LifecycleAction::Cancel)).unwrap();
+    assert_eq!(project.store.activate_thread(id, Operator::User).unwrap_err().code(), "T102");
 }
 
 /// A session with prompts at these seconds.
 fn session(seconds: &[u32]) -> Transcript {
     let mut transcript = Transcript::new(Session::new("s".parse().unwrap(), "toy"));
     for second in seconds {
-        let mut prompt = Entry::new(Role::User, Kind::Text, second.to_string());
+        let mut prompt = Entry::new(Role::User, EntryKind::Text, second.to_string());
         prompt.created_at = format!("2026-01-05T09:00:{second:02}Z").parse().ok();
         transcript.push(prompt);
-        transcript.push(Entry::new(Role::Assistant, Kind::Text, "ok"));
+        transcript.push(Entry::new(Role::Assistant, EntryKind::Text, "ok"));
     }
     transcript
 }

@@ -15,9 +15,9 @@ impl UnescapedBytes {
         let mut at = 0;
         while at < raw.len() {
             let (value, length) = match read_escape(&raw[at..]) {
-                Escape::None => (raw[at], 1),
-                Escape::Byte { value, length } => (value, length),
-                Escape::Cut => break,
+                EscapeSequence::None => (raw[at], 1),
+                EscapeSequence::Byte { value, length } => (value, length),
+                EscapeSequence::Incomplete => break,
             };
             bytes.push(value);
             offsets.push(at as u32);
@@ -28,46 +28,52 @@ impl UnescapedBytes {
     }
 
     /// The offset in the original of the byte at `at`.
-    pub(super) fn original(&self, at: usize) -> usize {
+    pub(super) fn original_offset(&self, at: usize) -> usize {
         self.offsets[at] as usize
     }
 }
 
-enum Escape {
+enum EscapeSequence {
     None,
     Byte {
         value: u8,
         length: usize,
     },
     /// Needs more input.
-    Cut,
+    Incomplete,
 }
 
-fn read_escape(raw: &[u8]) -> Escape {
+fn read_escape(raw: &[u8]) -> EscapeSequence {
     match raw {
         [b'\\', b'u', digits @ ..] => {
             // Only ASCII is resolved. Secrets have no other characters.
-            let Some(digits) = digits.get(..4) else { return Escape::Cut };
-            match hexadecimal(digits) {
-                Some(value) if value < 0x80 => Escape::Byte { value: value as u8, length: 6 },
-                _ => Escape::None,
+            let Some(digits) = digits.get(..4) else { return EscapeSequence::Incomplete };
+            match parse_hex_digits(digits) {
+                Some(value) if value < 0x80 => {
+                    EscapeSequence::Byte { value: value as u8, length: 6 }
+                }
+                _ => EscapeSequence::None,
             }
         }
-        [b'\\', escaped @ (b'/' | b'"' | b'\\'), ..] => Escape::Byte { value: *escaped, length: 2 },
-        [b'\\'] => Escape::Cut,
+        [b'\\', escaped @ (b'/' | b'"' | b'\\'), ..] => {
+            EscapeSequence::Byte { value: *escaped, length: 2 }
+        }
+        [b'\\'] => EscapeSequence::Incomplete,
         [b'%', digits @ ..] => match (digits.get(..2), digits) {
-            (Some(digits), _) => match hexadecimal(digits) {
-                Some(value) if value < 0x80 => Escape::Byte { value: value as u8, length: 3 },
-                _ => Escape::None,
+            (Some(digits), _) => match parse_hex_digits(digits) {
+                Some(value) if value < 0x80 => {
+                    EscapeSequence::Byte { value: value as u8, length: 3 }
+                }
+                _ => EscapeSequence::None,
             },
-            (None, [] | [b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F']) => Escape::Cut,
-            (None, _) => Escape::None,
+            (None, [] | [b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F']) => EscapeSequence::Incomplete,
+            (None, _) => EscapeSequence::None,
         },
-        _ => Escape::None,
+        _ => EscapeSequence::None,
     }
 }
 
-fn hexadecimal(digits: &[u8]) -> Option<u32> {
+fn parse_hex_digits(digits: &[u8]) -> Option<u32> {
     digits.iter().try_fold(0, |value, digit| Some(value * 16 + char::from(*digit).to_digit(16)?))
 }
 
@@ -80,12 +86,12 @@ mod tests {
         let raw = br#"a\u0073k\/%2B\"\n%zz"#;
         let unescaped = UnescapedBytes::new(raw);
         assert_eq!(unescaped.bytes, br#"ask/+"\n%zz"#);
-        assert_eq!(unescaped.original(1), 1);
-        assert_eq!(unescaped.original(2), 7);
-        assert_eq!(unescaped.original(unescaped.bytes.len()), raw.len());
+        assert_eq!(unescaped.original_offset(1), 1);
+        assert_eq!(unescaped.original_offset(2), 7);
+        assert_eq!(unescaped.original_offset(unescaped.bytes.len()), raw.len());
         for cut in [&br"x\u00"[..], b"x\\", b"x%4", b"x%"] {
             let unescaped = UnescapedBytes::new(cut);
-            assert_eq!((unescaped.bytes.as_slice(), unescaped.original(1)), (&b"x"[..], 1));
+            assert_eq!((unescaped.bytes.as_slice(), unescaped.original_offset(1)), (&b"x"[..], 1));
         }
     }
 }

@@ -9,14 +9,14 @@ use memchr::memmem;
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use super::escapes::UnescapedBytes;
-use super::{TrafficSecrets, is_secret_value, marker};
-use crate::secret::{SecretMatch, SecretRules, find_secrets, is_secret_name};
+use super::{TrafficSecrets, is_secret_value, redaction_marker};
+use crate::secret::{SecretMatch, SecretRuleSet, find_secrets, is_secret_name};
 
 /// Bytes searched at a time.
-const WINDOW: usize = 256 << 10;
+const WINDOW_BYTES: usize = 256 << 10;
 
 /// Limit for held bytes. No key is longer.
-const LONGEST_HELD: usize = 8 << 10;
+const MAX_HELD_BYTES: usize = 8 << 10;
 
 /// Size limit for a compiled pattern.
 const MAX_PATTERN_BYTES: usize = 64 << 10;
@@ -28,31 +28,31 @@ static SECRET_FIELD: LazyLock<Regex> = LazyLock::new(|| {
     let names = "x-api-key|api[_-]?key|access[_-]?token|refresh[_-]?token|auth[_-]?token|bearer[_-]?token\
         |client[_-]?secret|secret[_-]?(?:access[_-]?)?key|private[_-]?key|password|passwd";
     let pattern = format!(r#"(?i-u)"({names})"\s{{0,20}}:\s{{0,20}}"([^"\s]+)""#);
-    small_pattern(&pattern)
+    compile_small_pattern(&pattern)
 });
 
 /// Compiles a pattern, which must be small: every recording process holds it in memory.
-fn small_pattern(pattern: &str) -> Regex {
+fn compile_small_pattern(pattern: &str) -> Regex {
     let compiled = RegexBuilder::new(pattern).size_limit(MAX_PATTERN_BYTES).build();
     compiled.expect("a valid and small pattern")
 }
 
 /// Length limit for the value of such a field.
-const LONGEST_KEY: usize = 4096;
+const MAX_KEY_BYTES: usize = 4096;
 
 /// The JSON fields in a text that hold keys.
-fn secret_fields(text: &[u8]) -> impl Iterator<Item = Captures<'_>> {
+fn find_secret_fields(text: &[u8]) -> impl Iterator<Item = Captures<'_>> {
     // The length is checked here, because a counted repetition in the pattern would multiply its size.
-    SECRET_FIELD.captures_iter(text).filter(|captures| captures[2].len() <= LONGEST_KEY)
+    SECRET_FIELD.captures_iter(text).filter(|captures| captures[2].len() <= MAX_KEY_BYTES)
 }
 
 /// A field with an unterminated value.
 static OPEN_FIELD: LazyLock<Regex> =
-    LazyLock::new(|| small_pattern(r#"(?-u)"[^"\s]{1,40}"\s{0,20}:\s{0,20}"[^"\s]*$"#));
+    LazyLock::new(|| compile_small_pattern(r#"(?-u)"[^"\s]{1,40}"\s{0,20}:\s{0,20}"[^"\s]*$"#));
 
 /// A field's name, or a prefix of one, at the end.
 static OPEN_NAME: LazyLock<Regex> =
-    LazyLock::new(|| small_pattern(r#"(?-u)"[A-Za-z_-]{0,40}("\s{0,20}(:\s{0,20})?)?$"#));
+    LazyLock::new(|| compile_small_pattern(r#"(?-u)"[A-Za-z_-]{0,40}("\s{0,20}(:\s{0,20})?)?$"#));
 
 /// A part of a multipart body: name, other headers, and value. A part with a file has a `filename` after the name.
 static PART_FIELD: LazyLock<Regex> = LazyLock::new(|| {
@@ -88,9 +88,9 @@ impl SecretFilter {
     /// Adds bytes, and returns those that are safe to record.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len());
-        for window in bytes.chunks(WINDOW) {
+        for window in bytes.chunks(WINDOW_BYTES) {
             self.held.extend_from_slice(window);
-            self.release(&mut out, false);
+            self.release_held(&mut out, false);
         }
         out
     }
@@ -98,7 +98,7 @@ impl SecretFilter {
     /// Returns the held bytes. Call it at the end of the body.
     pub fn finish(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
-        self.release(&mut out, true);
+        self.release_held(&mut out, true);
         out
     }
 
@@ -112,25 +112,28 @@ impl SecretFilter {
         self.secrets
     }
 
-    fn release(&mut self, out: &mut Vec<u8>, is_end: bool) {
+    fn release_held(&mut self, out: &mut Vec<u8>, is_end: bool) {
         let raw = std::mem::take(&mut self.held);
         let unescaped = UnescapedBytes::new(&raw);
         let text = &unescaped.bytes;
-        self.note_fields(text);
-        let matches = self.find(text);
-        let mut kept_until = if is_end { raw.len() } else { self.hold_from(&unescaped, &matches) };
-        if raw.len() - kept_until > LONGEST_HELD {
+        self.remember_fields(text);
+        let matches = self.find_all_secrets(text);
+        let mut kept_until =
+            if is_end { raw.len() } else { self.find_hold_offset(&unescaped, &matches) };
+        if raw.len() - kept_until > MAX_HELD_BYTES {
             kept_until = raw.len();
         }
         let mut at = 0;
         for secret in matches {
-            let (start, end) =
-                (unescaped.original(secret.range.start), unescaped.original(secret.range.end));
+            let (start, end) = (
+                unescaped.original_offset(secret.range.start),
+                unescaped.original_offset(secret.range.end),
+            );
             if end > kept_until {
                 break;
             }
             out.extend_from_slice(&raw[at..start]);
-            out.extend_from_slice(marker(&secret.rule, end - start).as_bytes());
+            out.extend_from_slice(redaction_marker(&secret.rule, end - start).as_bytes());
             self.redactions += 1;
             at = end;
         }
@@ -139,20 +142,20 @@ impl SecretFilter {
     }
 
     /// Remembers the secrets in the body's fields.
-    fn note_fields(&mut self, text: &[u8]) {
-        for captures in secret_fields(text) {
+    fn remember_fields(&mut self, text: &[u8]) {
+        for captures in find_secret_fields(text) {
             let (name, value) =
                 (String::from_utf8_lossy(&captures[1]), String::from_utf8_lossy(&captures[2]));
-            self.secrets.remember(&value, &name);
+            self.secrets.remember_secret(&value, &name);
         }
-        for part in self.secret_parts(text) {
+        for part in self.find_secret_parts(text) {
             let value = String::from_utf8_lossy(&text[part.range]).into_owned();
-            self.secrets.remember(&value, &part.rule);
+            self.secrets.remember_secret(&value, &part.rule);
         }
     }
 
     /// The multipart fields that are secret by name.
-    fn secret_parts(&self, text: &[u8]) -> Vec<FoundSecret> {
+    fn find_secret_parts(&self, text: &[u8]) -> Vec<FoundSecret> {
         if !self.has_parts {
             return Vec::new();
         }
@@ -170,7 +173,7 @@ impl SecretFilter {
     }
 
     /// All secrets in a text, in order and without overlaps.
-    fn find(&self, text: &[u8]) -> Vec<FoundSecret> {
+    fn find_all_secrets(&self, text: &[u8]) -> Vec<FoundSecret> {
         let mut matches: Vec<FoundSecret> = Vec::new();
         let mut add = |secret: FoundSecret| {
             let is_free = |known: &FoundSecret| {
@@ -186,7 +189,7 @@ impl SecretFilter {
                 add(FoundSecret { range, context_start: start, rule: known.rule.clone() });
             }
         }
-        for captures in secret_fields(text) {
+        for captures in find_secret_fields(text) {
             let name = String::from_utf8_lossy(&captures[1]).to_ascii_lowercase();
             let is_secret = is_secret_value(&name, &String::from_utf8_lossy(&captures[2]));
             if let (Some(field), Some(value), true) = (captures.get(0), captures.get(2), is_secret)
@@ -195,8 +198,9 @@ impl SecretFilter {
                 add(FoundSecret { range: value.range(), context_start, rule: name });
             }
         }
-        self.secret_parts(text).into_iter().for_each(&mut add);
-        for SecretMatch { range, context_start, rule } in find_secrets(text, SecretRules::FormsOnly)
+        self.find_secret_parts(text).into_iter().for_each(&mut add);
+        for SecretMatch { range, context_start, rule } in
+            find_secrets(text, SecretRuleSet::FormsOnly)
         {
             add(FoundSecret { range, context_start, rule: rule.to_owned() });
         }
@@ -205,7 +209,7 @@ impl SecretFilter {
     }
 
     /// The offset of an unterminated part with a secret name.
-    fn open_part(&self, text: &[u8]) -> Option<usize> {
+    fn find_open_part(&self, text: &[u8]) -> Option<usize> {
         let mut names = QUOTED_NAME.captures_iter(text).filter(|_| self.has_parts);
         names.find_map(|captures| {
             let start = captures.get(0)?.start();
@@ -215,9 +219,9 @@ impl SecretFilter {
     }
 
     /// The offset from which bytes may become a secret with more input.
-    fn hold_from(&self, unescaped: &UnescapedBytes, matches: &[FoundSecret]) -> usize {
+    fn find_hold_offset(&self, unescaped: &UnescapedBytes, matches: &[FoundSecret]) -> usize {
         let text = &unescaped.bytes;
-        let near_end = text.len().saturating_sub(LONGEST_HELD);
+        let near_end = text.len().saturating_sub(MAX_HELD_BYTES);
         let mut from = text.len();
         for known in &self.secrets.known {
             let longest = known.value.len().min(text.len() + 1).saturating_sub(1);
@@ -232,7 +236,7 @@ impl SecretFilter {
             from = from
                 .min(pattern.find(&text[near_end..]).map_or(from, |open| near_end + open.start()));
         }
-        from = from.min(self.open_part(&text[near_end..]).map_or(from, |at| near_end + at));
+        from = from.min(self.find_open_part(&text[near_end..]).map_or(from, |at| near_end + at));
         if let Some(begin) = memmem::rfind(&text[near_end..], b"-----BEGIN")
             && !matches.iter().any(|secret| secret.range.start == near_end + begin)
         {
@@ -244,7 +248,7 @@ impl SecretFilter {
                 from = from.min(secret.context_start);
             }
         }
-        unescaped.original(from)
+        unescaped.original_offset(from)
     }
 }
 
@@ -260,12 +264,12 @@ struct FoundSecret {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::traffic::form_body::BodyFields;
+    use crate::traffic::body_format::BodyFormat;
 
     fn filter(headers: &[(&str, &str)]) -> SecretFilter {
         let mut secrets = TrafficSecrets::default();
-        headers.iter().for_each(|(name, value)| secrets.note_header(name, value));
-        secrets.filter()
+        headers.iter().for_each(|(name, value)| secrets.remember_header(name, value));
+        secrets.body_filter()
     }
 
     /// The recorded bytes of a body with chunks that end at `cuts`.
@@ -294,7 +298,7 @@ mod tests {
             for cut in 0..=body.len() {
                 let filter = filter(&[("x-api-key", KEY)]);
                 let out = recorded(filter, body.as_bytes(), &[cut]);
-                let marked = marker("x-api-key", spelling.len());
+                let marked = redaction_marker("x-api-key", spelling.len());
                 assert_eq!(out, format!("{{\"error\": \"bad key {marked}, sorry\"}}"), "{cut}");
             }
         }
@@ -344,10 +348,10 @@ mod tests {
             --b\r\nContent-Disposition: form-data; name=\"api_key\"\r\nContent-Type: text/plain\r\n\r\n\
             zZ8yY7xX6wW5\r\n--b\r\nContent-Disposition: form-data; name=\"token\"; filename=\"x\"\r\n\r\n\
             q7Rz0vXw93Lk\r\n--b--\r\n";
-        let expected = body.replace("zZ8yY7xX6wW5", &marker("api_key", 12));
-        let fields = BodyFields::Multipart("b".to_owned());
+        let expected = body.replace("zZ8yY7xX6wW5", &redaction_marker("api_key", 12));
+        let fields = BodyFormat::Multipart("b".to_owned());
         for cut in 0..=body.len() {
-            let filter = TrafficSecrets::default().filter_fields(&fields);
+            let filter = TrafficSecrets::default().body_filter_for(&fields);
             assert_eq!(recorded(filter, body.as_bytes(), &[cut]), expected, "{cut}");
         }
     }
@@ -361,8 +365,9 @@ mod tests {
 
     #[test]
     fn large_bodies_pass_in_windows() {
-        let body = format!("{}{KEY}{}", "word ".repeat(WINDOW / 4), " word".repeat(WINDOW));
+        let body =
+            format!("{}{KEY}{}", "word ".repeat(WINDOW_BYTES / 4), " word".repeat(WINDOW_BYTES));
         let out = recorded(filter(&[("x-api-key", KEY)]), body.as_bytes(), &[]);
-        assert_eq!(out, body.replace(KEY, &marker("x-api-key", KEY.len())));
+        assert_eq!(out, body.replace(KEY, &redaction_marker("x-api-key", KEY.len())));
     }
 }

@@ -7,9 +7,9 @@ use crate::format::weakincentives::SliceSession;
 use crate::format::weakincentives::slice::SliceFactoryConfig;
 use crate::session::Transcript;
 use crate::timestamp::Clock;
-use crate::traffic::capture::{Capture, CaptureSettings, capture_traffic};
+use crate::traffic::capture::{CaptureSettings, ModelCallCapture, capture_traffic};
 use crate::vault::Vault;
-use crate::vault::record::Opening;
+use crate::vault::record::RecordingOpening;
 use crate::vault::recorder::Recorder;
 
 const ALL: CaptureSettings =
@@ -18,22 +18,23 @@ const ALL: CaptureSettings =
 /// Records two conversations at the same time.
 fn captured(settings: CaptureSettings) -> Transcript {
     let folder = tempfile::tempdir().unwrap();
-    let dir = Vault::new(folder.path()).session(&"app".parse().unwrap(), &"s".parse().unwrap());
-    let recorder = Recorder::open(dir.clone(), &Opening::default(), Clock::system()).unwrap();
-    let capture = Capture::new(&recorder, settings, Clock::system()).unwrap();
+    let dir = Vault::new(folder.path()).session_dir(&"app".parse().unwrap(), &"s".parse().unwrap());
+    let recorder =
+        Recorder::open(dir.clone(), &RecordingOpening::default(), Clock::system()).unwrap();
+    let capture = ModelCallCapture::new(&recorder, settings, Clock::system()).unwrap();
     let ask = |text: &str| {
         json!({"model": "m", "messages": [{"role": "user", "content": text}]}).to_string()
     };
-    let mut first = capture.request("/v1/messages", ask("One").as_bytes()).unwrap();
-    let second = capture.request("/v1/messages", ask("Two").as_bytes()).unwrap();
+    let mut first = capture.begin_call("/v1/messages", ask("One").as_bytes()).unwrap();
+    let second = capture.begin_call("/v1/messages", ask("Two").as_bytes()).unwrap();
     let answer = json!({"id": "m1", "type": "message", "role": "assistant", "model": "m-1",
         "content": [{"type": "text", "text": "one"}], "usage": {"input_tokens": 3, "output_tokens": 1}});
     for part in answer.to_string().as_bytes().chunks(20) {
-        first.chunk(200, part).unwrap();
+        first.append_chunk(200, part).unwrap();
     }
-    first.end(None).unwrap();
-    second.end(Some("connection refused")).unwrap();
-    dir.read().unwrap()
+    first.finish(None).unwrap();
+    second.finish(Some("connection refused")).unwrap();
+    dir.read_transcript().unwrap()
 }
 
 #[test]
@@ -63,7 +64,7 @@ fn what_was_captured_stands_in_the_slice_once() {
     assert_eq!(capture_traffic(&mut session, CaptureSettings::default(), &transcript).unwrap(), 0);
     assert_eq!(capture_traffic(&mut session, ALL, &transcript).unwrap(), 4);
     assert_eq!(capture_traffic(&mut session, ALL, &transcript).unwrap(), 0);
-    let own = session.query::<Entry>().where_(|entry| entry.source == "primary").unwrap();
+    let own = session.query::<Entry>().filter_items(|entry| entry.source == "primary").unwrap();
     assert_eq!(own.len(), 2);
     assert_eq!(session.query::<Entry>().latest().unwrap().unwrap().content, "connection refused");
 }

@@ -34,7 +34,7 @@ fn check(tape: &Tape, adapter: &str) {
 fn record(tape: &mut Tape, path: &str, request: &Value, answer: &[u8]) {
     let exchange = tape.ask(path, request);
     tape.say(&exchange, 200, &[]);
-    tape.take(&Piece::chunk(&exchange, 250_000, answer));
+    tape.take(&TrafficPiece::new_chunk(&exchange, 250_000, answer));
     tape.end(&exchange, None);
 }
 
@@ -48,7 +48,7 @@ fn check_cuts(path: &str, request: &Value, answer: &[u8]) {
         let exchange = tape.ask(path, request);
         tape.say(&exchange, 200, &[]);
         let parts = [&answer[..cut / 2], &answer[cut / 2..cut]];
-        parts.iter().for_each(|part| tape.take(&Piece::chunk(&exchange, 1, part)));
+        parts.iter().for_each(|part| tape.take(&TrafficPiece::new_chunk(&exchange, 1, part)));
         tape.end(&exchange, Some("cut"));
         for line in tape.said().iter().filter(|line| line.starts_with("assistant text")) {
             let is_part = whole.iter().any(|whole| whole.starts_with(line.as_str()));
@@ -58,7 +58,7 @@ fn check_cuts(path: &str, request: &Value, answer: &[u8]) {
         let exchange = tape.ask(path, request);
         tape.say(&exchange, 200, &[]);
         let parts = [&answer[..cut], &answer[cut..]];
-        parts.iter().for_each(|part| tape.take(&Piece::chunk(&exchange, 1, part)));
+        parts.iter().for_each(|part| tape.take(&TrafficPiece::new_chunk(&exchange, 1, part)));
         tape.end(&exchange, None);
         assert_eq!(tape.said(), whole, "cut at {cut}");
     }
@@ -250,14 +250,18 @@ fn models_that_are_invoked_speak_their_own_words() {
     // Llama reports usage in headers, and its prompt is text.
     let mut llama = Tape::default();
     let exchange = llama.ask("/model/meta.llama3/invoke", &json!({"prompt": "Hello"}));
-    let mut head = Piece::new(PieceKind::Response, exchange.as_str());
+    let mut head = TrafficPiece::new(TrafficPieceKind::Response, exchange.as_str());
     head.status = Some(200);
     head.headers = vec![
         ("X-Amzn-Bedrock-Input-Token-Count".to_owned(), "4".to_owned()),
         ("X-Amzn-Bedrock-Output-Token-Count".to_owned(), "6".to_owned()),
     ];
     llama.take(&head);
-    llama.take(&Piece::chunk(&exchange, 1, br#"{"generation":"Hi","stop_reason":"stop"}"#));
+    llama.take(&TrafficPiece::new_chunk(
+        &exchange,
+        1,
+        br#"{"generation":"Hi","stop_reason":"stop"}"#,
+    ));
     llama.end(&exchange, None);
     assert_eq!(llama.said(), ["user text: Hello", "assistant text: Hi"]);
     assert_eq!((llama.usage().input, llama.usage().output), (4, 6));
@@ -392,7 +396,7 @@ fn thoughts_of_mistral_and_of_openrouter() {
         let mut tape = Tape::default();
         tape.stream(path, &request, &events);
         assert_eq!(tape.said(), said);
-        assert_eq!(tape.telling.stated_cost(), Some(0.25));
+        assert_eq!(tape.telling.total_reported_cost(), Some(0.25));
     }
     let content = json!([thinking, {"type": "text", "text": "Hi"}]);
     for message in [
@@ -407,7 +411,7 @@ fn thoughts_of_mistral_and_of_openrouter() {
             "usage": {"prompt_tokens": 1, "completion_tokens": 1}}),
         );
         assert_eq!(tape.said(), said);
-        assert_eq!(tape.telling.stated_cost(), None, "its tokens have no price yet");
+        assert_eq!(tape.telling.total_reported_cost(), None, "its tokens have no price yet");
     }
 }
 
@@ -425,7 +429,7 @@ fn costs_and_cache_writes_of_openrouter_are_taken_as_stated() {
     );
     let Usage { input, cache_read, cache_write, .. } = tape.usage();
     assert_eq!((input, cache_read, cache_write), (44, 50, 100));
-    assert_eq!(tape.telling.stated_cost(), Some(0.75));
+    assert_eq!(tape.telling.total_reported_cost(), Some(0.75));
 }
 
 #[test]
@@ -485,7 +489,7 @@ fn embeddings_pictures_and_speech_are_calls_with_their_tokens() {
     let exchange =
         tape.ask("/v1/audio/speech", &json!({"model": "tts", "input": "Hello", "voice": "v"}));
     tape.say(&exchange, 200, &[]);
-    tape.take(&Piece::chunk(&exchange, 1, b"\xff\xfb\x90"));
+    tape.take(&TrafficPiece::new_chunk(&exchange, 1, b"\xff\xfb\x90"));
     tape.end(&exchange, None);
     let spoken =
         format!("assistant text: [data, 3 bytes, blake3 {}]", blake3::hash(b"\xff\xfb\x90"));
@@ -514,11 +518,11 @@ fn the_results_of_a_batch_are_billed_once_each() {
 /// A fetched file with these lines.
 fn downloaded(path: &str, objects: &[Value]) -> Tape {
     let mut tape = Tape::default();
-    let mut piece = Piece::new(PieceKind::Request, "x");
+    let mut piece = TrafficPiece::new(TrafficPieceKind::Request, "x");
     (piece.method, piece.path) = (Some("GET".into()), Some(path.to_owned().into()));
     tape.take(&piece);
     tape.say("x", 200, &[]);
-    tape.take(&Piece::chunk("x", 1, &lines(objects)));
+    tape.take(&TrafficPiece::new_chunk("x", 1, &lines(objects)));
     tape.end("x", None);
     tape
 }

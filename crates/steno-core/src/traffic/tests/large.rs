@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use super::*;
-use crate::traffic::body::{ANSWER_LIMIT, REQUEST_LIMIT};
+use crate::traffic::decoded_body::{MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES};
 
 const CHAT: &str = "/v1/chat/completions";
 
@@ -17,7 +17,7 @@ fn gzip(mut body: impl Read) -> Vec<u8> {
 
 /// Some text, padded with spaces over the limit.
 fn padded(text: &str) -> impl Read {
-    text.as_bytes().chain(std::io::repeat(b' ').take(REQUEST_LIMIT as u64))
+    text.as_bytes().chain(std::io::repeat(b' ').take(MAX_REQUEST_BYTES as u64))
 }
 
 /// A whole exchange with these response bytes.
@@ -25,12 +25,12 @@ fn answered(coding: Option<&str>, chunks: &[&[u8]]) -> Tape {
     let mut tape = Tape::default();
     let request = json!({"model": "m", "messages": [{"role": "user", "content": "Hello"}]});
     let exchange = tape.ask(CHAT, &request);
-    let mut head = Piece::new(PieceKind::Response, exchange.as_str());
+    let mut head = TrafficPiece::new(TrafficPieceKind::Response, exchange.as_str());
     head.status = Some(200);
     head.headers.extend(coding.map(|coding| ("content-encoding".to_owned(), coding.to_owned())));
     tape.take(&head);
     for chunk in chunks {
-        tape.take(&Piece::chunk(&exchange, 1, chunk));
+        tape.take(&TrafficPiece::new_chunk(&exchange, 1, chunk));
     }
     tape.end(&exchange, None);
     tape
@@ -69,9 +69,9 @@ fn of_all_answers_that_have_not_ended_only_so_much_is_held() {
     for exchange in &exchanges {
         tape.say(exchange, 200, &[]);
         for _ in 0..40 {
-            tape.take(&Piece::chunk(exchange, 1, &block));
+            tape.take(&TrafficPiece::new_chunk(exchange, 1, &block));
         }
-        assert!(tape.telling.held_bytes() <= 2 * ANSWER_LIMIT + 2);
+        assert!(tape.telling.held_bytes() <= 2 * MAX_RESPONSE_BYTES + 2);
     }
     exchanges.iter().for_each(|exchange| tape.end(exchange, None));
     assert_eq!(tape.telling.held_bytes(), 0);
@@ -82,7 +82,7 @@ fn of_all_answers_that_have_not_ended_only_so_much_is_held() {
 #[test]
 fn a_request_that_is_too_large_is_told_of() {
     let mut tape = Tape::default();
-    let mut piece = Piece::new(PieceKind::Request, "x");
+    let mut piece = TrafficPiece::new(TrafficPieceKind::Request, "x");
     piece.path = Some(CHAT.into());
     piece.headers = vec![("Content-Encoding".to_owned(), "gzip".to_owned())];
     let body = gzip(padded("{\"model\":\"m\",\"messages\":[]"));
@@ -95,11 +95,11 @@ fn a_request_that_is_too_large_is_told_of() {
 
 /// A request with its body in several pieces.
 fn uploaded(tape: &mut Tape, path: &str, content_type: &str, parts: &[&[u8]]) {
-    let mut piece = Piece::new(PieceKind::Request, "x");
+    let mut piece = TrafficPiece::new(TrafficPieceKind::Request, "x");
     (piece.path, piece.is_uploaded) = (Some(path.to_owned().into()), true);
     piece.headers = vec![("content-type".to_owned(), content_type.to_owned())];
     tape.take(&piece);
-    parts.iter().for_each(|part| tape.take(&Piece::upload("x", 1, part)));
+    parts.iter().for_each(|part| tape.take(&TrafficPiece::new_upload("x", 1, part)));
 }
 
 #[test]
@@ -111,13 +111,13 @@ fn a_request_that_comes_in_pieces_is_told_when_it_is_whole() {
         let mut tape = Tape::default();
         uploaded(&mut tape, CHAT, "application/json", &[first, second]);
         assert!(tape.entries.is_empty());
-        tape.take(&Piece::new(PieceKind::UploadEnd, "x"));
+        tape.take(&TrafficPiece::new(TrafficPieceKind::UploadEnd, "x"));
         assert_eq!(tape.said(), ["user text: Hello"], "{cut}");
     }
     // An upload error becomes an entry.
     let mut tape = Tape::default();
     uploaded(&mut tape, CHAT, "application/json", &[request.as_bytes()]);
-    let mut end = Piece::new(PieceKind::UploadEnd, "x");
+    let mut end = TrafficPiece::new(TrafficPieceKind::UploadEnd, "x");
     end.error = Some("recording paused".into());
     tape.take(&end);
     assert_eq!(tape.said(), ["user text: Hello", "system error: recording paused"]);
@@ -135,7 +135,7 @@ fn a_transcription_names_its_file() {
     let mut tape = Tape::default();
     let kind = "multipart/form-data; boundary=b";
     uploaded(&mut tape, "/v1/audio/transcriptions", kind, &[body]);
-    tape.take(&Piece::new(PieceKind::UploadEnd, "x"));
+    tape.take(&TrafficPiece::new(TrafficPieceKind::UploadEnd, "x"));
     let answer = json!({"text": "Hello", "usage": {"type": "tokens", "input_tokens": 7, "output_tokens": 2}});
     tape.say("x", 200, &[&answer.to_string()]);
     tape.end("x", None);

@@ -145,7 +145,7 @@ fn a_history_that_nobody_recorded_is_told_whole() {
 #[test]
 fn settings_may_put_all_into_one_source() {
     let mut tape = Tape::default();
-    tape.take(&Piece::settings(false));
+    tape.take(&TrafficPiece::new_settings(false));
     let first = tape.ask(CHAT, &request(&[user("One")]));
     tape.exchange(CHAT, &request(&[user("Two")]), &completion("two"));
     tape.say(&first, 200, &[&completion("one").to_string()]);
@@ -167,7 +167,7 @@ fn a_retry_in_one_source_repeats_its_prompt_if_others_have_come_since() {
         tape.end(&failed, Some("the client closed the connection"));
     };
     let mut tape = Tape::default();
-    tape.take(&Piece::settings(false));
+    tape.take(&TrafficPiece::new_settings(false));
     failing(&mut tape);
     tape.exchange(CHAT, &request(&[user("Two")]), &completion("two"));
     tape.exchange(CHAT, &request(&[user("One")]), &completion("one"));
@@ -184,7 +184,7 @@ fn a_retry_in_one_source_repeats_its_prompt_if_others_have_come_since() {
     );
     assert_eq!(about(&tape.entries[4], "attempt"), json!(2));
     let mut tape = Tape::default();
-    tape.take(&Piece::settings(false));
+    tape.take(&TrafficPiece::new_settings(false));
     failing(&mut tape);
     tape.exchange(CHAT, &request(&[user("One")]), &completion("one"));
     assert_eq!(tape.said(), ["user text: One", "system error: HTTP 503", "assistant text: one"]);
@@ -193,7 +193,7 @@ fn a_retry_in_one_source_repeats_its_prompt_if_others_have_come_since() {
 #[test]
 fn exchanges_in_one_source_that_never_end_are_told_in_their_order() {
     let mut tape = Tape::default();
-    tape.take(&Piece::settings(false));
+    tape.take(&TrafficPiece::new_settings(false));
     tape.ask(CHAT, &request(&[user("One")]));
     tape.exchange(CHAT, &request(&[user("Two")]), &completion("two"));
     assert_eq!(tape.said(), ["user text: One"]);

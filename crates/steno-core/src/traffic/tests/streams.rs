@@ -182,7 +182,7 @@ fn an_answer_that_a_provider_gives_again_for_the_same_key_counts_once() {
         "usage": {"prompt_tokens": 8, "total_tokens": 8}, "choices": []});
     let mut tape = Tape::default();
     for exchange in ["a", "b"] {
-        let mut piece = Piece::new(PieceKind::Request, exchange);
+        let mut piece = TrafficPiece::new(TrafficPieceKind::Request, exchange);
         piece.path = Some(CHAT.into());
         piece.headers = vec![("Idempotency-Key".to_owned(), "k1".to_owned())];
         tape.take(&piece.with_bytes(hello().to_string().as_bytes()));
@@ -234,12 +234,12 @@ fn compressed_answers_are_read_even_when_cut() {
     ] {
         let mut tape = Tape::default();
         let exchange = tape.ask(CHAT, &hello());
-        let mut head = Piece::new(PieceKind::Response, exchange.as_str());
+        let mut head = TrafficPiece::new(TrafficPieceKind::Response, exchange.as_str());
         head.status = Some(200);
         head.headers = vec![("Content-Encoding".to_owned(), coding.to_owned())];
         tape.take(&head);
         for part in bytes.chunks(7) {
-            tape.take(&Piece::chunk(&exchange, 1, part));
+            tape.take(&TrafficPiece::new_chunk(&exchange, 1, part));
         }
         tape.end(&exchange, None);
         assert_eq!(tape.said(), ["user text: Hello", "assistant text: Hi"], "{coding}");
@@ -266,7 +266,7 @@ fn streams_are_read_as_the_standard_says_whatever_their_chunks() {
             let exchange = tape.ask(CHAT, &hello());
             tape.say(&exchange, 200, &[]);
             for part in [&stream[..cut], &stream[cut..]] {
-                tape.take(&Piece::chunk(&exchange, 1, part));
+                tape.take(&TrafficPiece::new_chunk(&exchange, 1, part));
             }
             tape.end(&exchange, None);
             assert_eq!(
@@ -368,9 +368,9 @@ fn thoughts_are_told_and_not_compared() {
         let request = json!({"model": "m", "messages": [{"role": "user", "content": "Hello"},
             {"role": "assistant", "content": content}, {"role": "user", "content": "And?"}]});
         let bytes = request.to_string().into_bytes();
-        let mut piece = Piece::new(PieceKind::Request, "again");
+        let mut piece = TrafficPiece::new(TrafficPieceKind::Request, "again");
         piece.path = Some("/v1/messages".into());
-        let told: Vec<_> = again.take(piece.with_bytes(&bytes)).iter().map(line).collect();
+        let told: Vec<_> = again.decode_piece(piece.with_bytes(&bytes)).iter().map(line).collect();
         assert_eq!(told, ["primary user text: And?"]);
     }
     assert_eq!(tape.said(), ["user text: Hello", "assistant thinking: Hm", "assistant text: Hi"]);
@@ -379,7 +379,7 @@ fn thoughts_are_told_and_not_compared() {
 #[test]
 fn a_request_that_is_no_json_has_an_answer_all_the_same() {
     let mut tape = Tape::default();
-    let mut piece = Piece::new(PieceKind::Request, "x");
+    let mut piece = TrafficPiece::new(TrafficPieceKind::Request, "x");
     piece.path = Some(CHAT.into());
     tape.take(&piece.with_bytes(b"\xff no json"));
     tape.say("x", 400, &["what?"]);
@@ -448,12 +448,12 @@ proptest! {
         for exchange in ["a", "b"] {
             let request = format!("{{\"messages\":[{}]}}", text(&words));
             let body = if exchange == "a" { text(&words) } else { request };
-            let mut piece = Piece::new(PieceKind::Request, exchange);
+            let mut piece = TrafficPiece::new(TrafficPieceKind::Request, exchange);
             piece.path = Some(path.into());
             tape.take(&piece.with_bytes(body.as_bytes()));
         }
         tape.say("a", status, &[&text(&answer)]);
-        tape.take(&Piece::chunk("b", u64::MAX, &bytes));
+        tape.take(&TrafficPiece::new_chunk("b", u64::MAX, &bytes));
         tape.end("a", None);
         tape.telling.finish();
     }

@@ -4,96 +4,113 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-use super::{RestoreError, Restored};
+use super::{RestoreError, RestoredFile};
 use crate::backup;
 use crate::durable::{self, FileError, OnPath};
-use crate::vault::frame::{FileHeader, Form};
-use crate::vault::sealed::KeptFile;
+use crate::vault::frame::{ContentForm, SealedFileHeader};
+use crate::vault::sealed::SealedFileRef;
 use crate::vault::{restore_rows, rows};
 
 /// A kept file with its target path.
-pub(super) struct Target {
-    kept: KeptFile,
+pub(super) struct RestoreTarget {
+    kept: SealedFileRef,
     path: PathBuf,
-    task: Task,
+    task: RestoreTask,
 }
 
-enum Task {
+enum RestoreTask {
     /// The content exists already.
     Nothing,
     /// Write the file.
-    Write,
+    WriteFile,
     /// Create a database from the rows.
-    Make,
+    CreateDatabase,
     /// Merge the rows into the existing database.
-    Merge {
+    MergeRows {
         /// Whether changed rows of this session are replaced.
         force: bool,
     },
 }
 
-impl Target {
+impl RestoreTarget {
     /// A file to restore at `path`. Never replaces anything but a file or a link. A link is replaced itself, not
     /// followed.
-    pub(super) fn file(kept: KeptFile, path: PathBuf, force: bool) -> Result<Self, RestoreError> {
+    pub(super) fn for_file(
+        kept: SealedFileRef,
+        path: PathBuf,
+        force: bool,
+    ) -> Result<Self, RestoreError> {
         let existing = fs::symlink_metadata(&path).ok();
         if existing.is_some_and(|existing| !existing.is_file() && !existing.is_symlink()) {
-            return Err(RestoreError::NoFile(path));
+            return Err(RestoreError::NotAFile(path));
         }
-        let is_restored = is_same(&kept, &path)?;
-        if is_taken(&path) && !is_restored && !force {
+        let is_restored = has_kept_bytes(&kept, &path)?;
+        if is_path_taken(&path) && !is_restored && !force {
             return Err(RestoreError::Taken(path));
         }
-        let task = if is_restored { Task::Nothing } else { Task::Write };
+        let task = if is_restored { RestoreTask::Nothing } else { RestoreTask::WriteFile };
         Ok(Self { kept, path, task })
     }
 
     /// Rows to restore into the database at `path`.
-    pub(super) fn rows(kept: KeptFile, path: PathBuf, force: bool) -> Result<Self, RestoreError> {
+    pub(super) fn for_rows(
+        kept: SealedFileRef,
+        path: PathBuf,
+        force: bool,
+    ) -> Result<Self, RestoreError> {
         let task = if path.exists() {
-            let merged = restore_rows::compare(&kept, &path, force)?;
-            if merged.is_change() { Task::Merge { force } } else { Task::Nothing }
+            let merged = restore_rows::compare_database(&kept, &path, force)?;
+            if merged.has_changes() {
+                RestoreTask::MergeRows { force }
+            } else {
+                RestoreTask::Nothing
+            }
         } else {
-            restore_rows::check_alone(&path)?;
-            Task::Make
+            restore_rows::check_no_stray_files(&path)?;
+            RestoreTask::CreateDatabase
         };
         Ok(Self { kept, path, task })
     }
 
     /// The parent folder of the target.
-    pub(super) fn folder(&self) -> &Path {
-        durable::parent(&self.path)
+    pub(super) fn parent_folder(&self) -> &Path {
+        durable::parent_folder(&self.path)
     }
 
     /// Restores the file or rows.
-    pub(super) fn put_back(self) -> Result<Restored, RestoreError> {
+    pub(super) fn restore(self) -> Result<RestoredFile, RestoreError> {
         let backup = match self.task {
-            Task::Nothing => None,
-            Task::Write => {
-                let backup = is_taken(&self.path).then(|| backup::back_up(&self.path));
+            RestoreTask::Nothing => None,
+            RestoreTask::WriteFile => {
+                let backup = is_path_taken(&self.path).then(|| backup::back_up(&self.path));
                 let backup = backup.transpose()?;
-                put_back(&self.kept, &self.path)?;
+                write_kept_file(&self.kept, &self.path)?;
                 backup
             }
-            Task::Make => restore_rows::make(&self.kept, &self.path).map(|()| None)?,
-            Task::Merge { force } => {
-                restore_rows::merge(&self.kept, &self.path, force).map(Some)?
+            RestoreTask::CreateDatabase => {
+                restore_rows::create_database(&self.kept, &self.path).map(|()| None)?
+            }
+            RestoreTask::MergeRows { force } => {
+                restore_rows::merge_rows(&self.kept, &self.path, force).map(Some)?
             }
         };
-        let written = !matches!(self.task, Task::Nothing);
-        Ok(Restored { path: self.path, written, backup })
+        let written = !matches!(self.task, RestoreTask::Nothing);
+        Ok(RestoredFile { path: self.path, was_written: written, backup })
     }
 }
 
 /// Whether the name exists, even as a dangling link.
-pub(in crate::vault) fn is_taken(path: &Path) -> bool {
+pub(in crate::vault) fn is_path_taken(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
 /// The target path of a kept file: its original location, or one below `to` that no link leads out of.
-pub(super) fn place(header: &FileHeader, to: Option<&Path>) -> Result<PathBuf, RestoreError> {
-    let Some(to) = to else { return Ok(header.place()) };
-    let is_rows = header.form == Form::Rows;
+pub(super) fn target_path(
+    header: &SealedFileHeader,
+    to: Option<&Path>,
+) -> Result<PathBuf, RestoreError> {
+    let Some(to) = to else { return Ok(header.original_path()) };
+    let is_rows = header.form == ContentForm::Rows;
     let name = Path::new(if is_rows { rows::database_name(header) } else { &header.name });
     let is_plain = name.components().all(|part| matches!(part, Component::Normal(_)));
     let target = to.join(name);
@@ -103,12 +120,15 @@ pub(super) fn place(header: &FileHeader, to: Option<&Path>) -> Result<PathBuf, R
     if is_plain && !steps.any(Path::is_symlink) {
         Ok(target)
     } else {
-        Err(RestoreError::Escapes(header.name.clone()))
+        Err(RestoreError::EscapesFolder(header.name.clone()))
     }
 }
 
 /// Whether the target has exactly the kept bytes.
-pub(in crate::vault) fn is_same(kept: &KeptFile, target: &Path) -> Result<bool, FileError> {
+pub(in crate::vault) fn has_kept_bytes(
+    kept: &SealedFileRef,
+    target: &Path,
+) -> Result<bool, FileError> {
     let sealed = kept.open()?;
     match fs::metadata(target) {
         Ok(existing) if existing.is_file() && existing.len() == sealed.length() => {}
@@ -121,17 +141,20 @@ pub(in crate::vault) fn is_same(kept: &KeptFile, target: &Path) -> Result<bool, 
         let mut hasher = blake3::Hasher::new();
         io::copy(input, &mut hasher).map(|_| hasher.finalize())
     };
-    let kept_hash = hash(&mut sealed.reader(0)).on("read", &kept.path)?;
+    let kept_hash = hash(&mut sealed.reader_from(0)).on("read", &kept.path)?;
     Ok(hash(&mut io::BufReader::new(existing)).on("read", target)? == kept_hash)
 }
 
 /// Writes the kept bytes to the target, with their original modification time and mode.
-pub(in crate::vault) fn put_back(kept: &KeptFile, target: &Path) -> Result<(), FileError> {
+pub(in crate::vault) fn write_kept_file(
+    kept: &SealedFileRef,
+    target: &Path,
+) -> Result<(), FileError> {
     let sealed = kept.open()?;
     let attributes = sealed.attributes();
-    durable::create_private_dir(durable::parent(target))?;
+    durable::create_private_dir(durable::parent_folder(target))?;
     durable::replace_atomic(target, |file| {
-        io::copy(&mut sealed.reader(0), file)?;
-        attributes.give_to(file)
+        io::copy(&mut sealed.reader_from(0), file)?;
+        attributes.apply_to(file)
     })
 }

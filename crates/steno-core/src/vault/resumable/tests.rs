@@ -4,20 +4,21 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::entry::Kind;
-use crate::session::Status;
+use crate::entry::EntryKind;
+use crate::session::SessionStatus;
 use crate::vault::Vault;
 
 fn session(root: &Path, protocol: Option<&str>) -> RecordedSession {
-    let dir = Vault::new(root).session(&"test".parse().unwrap(), &"s".parse().unwrap());
+    let dir = Vault::new(root).session_dir(&"test".parse().unwrap(), &"s".parse().unwrap());
     let protocol = protocol.map(str::to_owned);
-    let opening = Opening { agent: "test".to_owned(), protocol, ..Opening::default() };
+    let opening =
+        RecordingOpening { agent: "test".to_owned(), protocol, ..RecordingOpening::default() };
     RecordedSession { dir, opening, clock: Clock::system(), unit: "message" }
 }
 
-fn say(recorder: &ResumableRecorder, text: &str) -> Result<(), NotRecorded> {
+fn say(recorder: &ResumableRecorder, text: &str) -> Result<(), NotRecordedError> {
     let line = format!("{{\"role\":\"user\",\"content\":\"{text}\"}}");
-    recorder.append(1, |recorder| recorder.record(line.as_bytes()).map(drop))
+    recorder.append_with(1, |recorder| recorder.record_line(line.as_bytes()).map(drop))
 }
 
 fn failing(_: &Recorder) -> Result<(), FileError> {
@@ -26,7 +27,7 @@ fn failing(_: &Recorder) -> Result<(), FileError> {
 }
 
 fn contents(dir: &SessionDir) -> Vec<String> {
-    dir.read().unwrap().entries.into_iter().map(|entry| entry.content).collect()
+    dir.read_transcript().unwrap().entries.into_iter().map(|entry| entry.content).collect()
 }
 
 #[test]
@@ -35,14 +36,14 @@ fn what_is_lost_in_between_is_marked_in_its_place() {
     let (recorder, failure) = ResumableRecorder::open(session(root.path(), None));
     assert!(failure.is_none());
     say(&recorder, "before").unwrap();
-    assert!(matches!(recorder.append(1, failing), Err(NotRecorded::Failed(_))));
-    assert!(matches!(say(&recorder, "lost"), Err(NotRecorded::Paused)));
+    assert!(matches!(recorder.append_with(1, failing), Err(NotRecordedError::Failed(_))));
+    assert!(matches!(say(&recorder, "lost"), Err(NotRecordedError::Paused)));
     assert_eq!(recorder.try_resume().unwrap().unwrap().lost, 2);
     assert!(recorder.try_resume().unwrap().is_none());
     say(&recorder, "after").unwrap();
     let dir = recorder.dir().clone();
-    recorder.close(&Closing { status: Status::Completed, reason: None }).unwrap();
-    let transcript = dir.read().unwrap();
+    recorder.close(&RecordingClosing { status: SessionStatus::Completed, reason: None }).unwrap();
+    let transcript = dir.read_transcript().unwrap();
     assert!(transcript.problems.is_empty(), "{:?}", transcript.problems);
     let numbers: Vec<_> = transcript.entries.iter().map(|entry| entry.sequence).collect();
     assert_eq!(numbers, [0, 1, 2]);
@@ -50,11 +51,12 @@ fn what_is_lost_in_between_is_marked_in_its_place() {
     assert_eq!((said[0].as_str(), said[2].as_str()), ("before", "after"));
     assert!(said[1].starts_with("recording paused from "), "{}", said[1]);
     assert!(said[1].ends_with("; 2 messages not recorded"), "{}", said[1]);
-    assert_eq!(transcript.entries[1].kind, Kind::Notice);
-    assert_eq!(transcript.session.status, Status::Completed);
+    assert_eq!(transcript.entries[1].kind, EntryKind::Notice);
+    assert_eq!(transcript.session.status, SessionStatus::Completed);
     // A later recorder continues the numbering after the gap.
     let (next, _) = ResumableRecorder::open(session(root.path(), None));
-    let recorded = next.append(1, |next| next.record(b"{\"role\":\"user\",\"content\":\"x\"}"));
+    let recorded =
+        next.append_with(1, |next| next.record_line(b"{\"role\":\"user\",\"content\":\"x\"}"));
     assert_eq!(recorded.unwrap().entries.unwrap()[0].sequence, 3);
 }
 
@@ -64,10 +66,10 @@ fn the_gap_has_the_cause_that_the_system_gave() {
     let (recorder, _) = ResumableRecorder::open(session(root.path(), None));
     let recorder = &recorder;
     thread::scope(|scope| {
-        let appended = recorder.append(1, |_| -> Result<(), FileError> {
+        let appended = recorder.append_with(1, |_| -> Result<(), FileError> {
             let (sender, other_failed) = std::sync::mpsc::channel();
             scope.spawn(move || {
-                let appended = recorder.append(1, |recorder| {
+                let appended = recorder.append_with(1, |recorder| {
                     let _ = sender.send(());
                     failing(recorder)
                 });
@@ -90,13 +92,13 @@ fn a_store_that_appears_later_is_recorded_into_from_then_on() {
     fs::write(&vault, "a file where a folder should be").unwrap();
     let (recorder, failure) = ResumableRecorder::open(session(&vault, None));
     assert!(failure.is_some() && recorder.is_paused());
-    assert!(matches!(say(&recorder, "lost"), Err(NotRecorded::Paused)));
+    assert!(matches!(say(&recorder, "lost"), Err(NotRecordedError::Paused)));
     assert!(recorder.try_resume().is_err());
     fs::remove_file(&vault).unwrap();
     assert_eq!(recorder.try_resume().unwrap().unwrap().lost, 1);
     say(&recorder, "after").unwrap();
     let dir = recorder.dir().clone();
-    recorder.close(&Closing { status: Status::Completed, reason: None }).unwrap();
+    recorder.close(&RecordingClosing { status: SessionStatus::Completed, reason: None }).unwrap();
     assert_eq!(contents(&dir).len(), 2);
     assert_eq!(contents(&dir)[1], "after");
 }
@@ -108,21 +110,22 @@ fn one_that_never_worked_says_what_is_missing() {
     fs::write(&vault, "a file where a folder should be").unwrap();
     let (recorder, _) = ResumableRecorder::open(session(&vault, None));
     let _ = say(&recorder, "lost");
-    let unclosed = recorder.close(&Closing { status: Status::Completed, reason: None });
+    let unclosed =
+        recorder.close(&RecordingClosing { status: SessionStatus::Completed, reason: None });
     assert_eq!(unclosed.unwrap_err().lost, 1);
 }
 
 #[test]
 fn an_answer_after_the_gap_belongs_to_its_question_before_it() {
-    use crate::agent::acp::wire::Side;
+    use crate::agent::acp::wire::AcpSide;
     use crate::vault::wire_lines::WireLines;
 
     let root = tempfile::tempdir().unwrap();
     let (recorder, _) = ResumableRecorder::open(session(root.path(), Some("acp")));
-    let say = |side: Side, line: &str| {
+    let say = |side: AcpSide, line: &str| {
         let mut lines = WireLines::default();
         lines.push(Clock::system().now(), side, format!("{line}\n").as_bytes(), false);
-        recorder.append(1, |recorder| recorder.append_wire(&lines)).unwrap();
+        recorder.append_with(1, |recorder| recorder.append_wire_lines(&lines)).unwrap();
     };
     let chunk = |text: &str| {
         format!(
@@ -130,23 +133,23 @@ fn an_answer_after_the_gap_belongs_to_its_question_before_it() {
         )
     };
     say(
-        Side::Client,
+        AcpSide::Client,
         r#"{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"Hi"}]}}"#,
     );
-    say(Side::Agent, &chunk("Good "));
-    assert!(recorder.append(3, failing).is_err());
+    say(AcpSide::Agent, &chunk("Good "));
+    assert!(recorder.append_with(3, failing).is_err());
     recorder.try_resume().unwrap();
-    say(Side::Agent, &chunk("day"));
+    say(AcpSide::Agent, &chunk("day"));
     say(
-        Side::Agent,
+        AcpSide::Agent,
         r#"{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn","usage":{"inputTokens":5,"outputTokens":2,"totalTokens":7}}}"#,
     );
     let dir = recorder.dir().clone();
-    recorder.close(&Closing { status: Status::Completed, reason: None }).unwrap();
+    recorder.close(&RecordingClosing { status: SessionStatus::Completed, reason: None }).unwrap();
     let said = contents(&dir);
     assert_eq!((said[0].as_str(), said[1].as_str(), said[3].as_str()), ("Hi", "Good ", "day"));
     assert!(said[2].ends_with("; 3 messages not recorded"), "{said:?}");
-    let transcript = dir.read().unwrap();
+    let transcript = dir.read_transcript().unwrap();
     assert_eq!(transcript.entries[3].usage.map(|usage| usage.output), Some(2));
     assert_eq!(transcript.session.totals.usage.output, 2);
 }

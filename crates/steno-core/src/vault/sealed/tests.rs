@@ -1,12 +1,12 @@
 use std::fs;
 
-use super::writer::SMALL_FRAMES;
+use super::writer::MAX_SMALL_FRAMES;
 use super::*;
 
-fn header() -> FileHeader {
-    FileHeader {
-        steno: frame::Tag::Vault,
-        version: frame::VERSION,
+fn header() -> SealedFileHeader {
+    SealedFileHeader {
+        steno: frame::VaultTag::Vault,
+        version: frame::FORMAT_VERSION,
         agent: "test".into(),
         session: "s".into(),
         name: "log.jsonl".into(),
@@ -15,7 +15,7 @@ fn header() -> FileHeader {
         generation: 0,
         gone: false,
         key: None,
-        form: frame::Form::Bytes,
+        form: frame::ContentForm::Bytes,
         bytes: None,
         upgraded: None,
     }
@@ -23,18 +23,18 @@ fn header() -> FileHeader {
 
 fn content(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
-    Sealed::open(path).unwrap().reader(0).read_to_end(&mut bytes).unwrap();
+    SealedFile::open(path).unwrap().reader_from(0).read_to_end(&mut bytes).unwrap();
     bytes
 }
 
-fn unlisted(path: &Path) -> KeptFile {
-    KeptFile { path: path.to_owned(), listed: None }
+fn unlisted(path: &Path) -> SealedFileRef {
+    SealedFileRef { path: path.to_owned(), listed: None }
 }
 
 /// Renames a new file, as a commit does.
 fn publish(written: &WrittenFile) {
     if written.is_new {
-        fs::rename(new_path(&written.path), &written.path).unwrap();
+        fs::rename(replacement_path(&written.path), &written.path).unwrap();
     }
 }
 
@@ -53,12 +53,12 @@ fn grow(path: &Path, pieces: &[&[u8]]) -> WrittenFile {
     written
 }
 
-fn listed(written: &WrittenFile) -> KeptFile {
+fn listed(written: &WrittenFile) -> SealedFileRef {
     let state = crate::vault::journal::FileState::Kept;
     let (length, size) = (written.length, Some(written.size));
     let link = Some(crate::vault::journal::JournalLink::Chain(written.chain));
     let listed = Some(ListedFile { state, length, size, link });
-    KeptFile { path: written.path.clone(), listed }
+    SealedFileRef { path: written.path.clone(), listed }
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn what_is_listed_is_read_whatever_follows_it() {
         fs::write(&path, [&whole, tail].concat()).unwrap();
         for (kept, expected) in &steps {
             let mut bytes = Vec::new();
-            kept.open().unwrap().reader(0).read_to_end(&mut bytes).unwrap();
+            kept.open().unwrap().reader_from(0).read_to_end(&mut bytes).unwrap();
             assert_eq!(&bytes, expected, "each state that was listed is a part of the last one");
         }
         // The last listed state grows; unlisted bytes are cut off.
@@ -113,13 +113,13 @@ fn what_was_kept_comes_back_and_zstd_agrees() {
     let pieces: Vec<&[u8]> = (0..3000).map(|_| line.as_slice()).collect();
     grow(&path, &pieces);
     assert_eq!(content(&path), line.repeat(3000));
-    assert_eq!(Sealed::open(&path).unwrap().frame_count(), 3);
+    assert_eq!(SealedFile::open(&path).unwrap().frame_count(), 3);
     let plain = zstd::decode_all(fs::File::open(&path).unwrap()).unwrap();
     assert_eq!(plain, line.repeat(3000));
-    let (begin, frame) = Sealed::open(&path).unwrap().frame_at(2_500_000).unwrap().unwrap();
+    let (begin, frame) = SealedFile::open(&path).unwrap().frame_at(2_500_000).unwrap().unwrap();
     assert!(begin <= 2_500_000 && 2_500_000 < begin + frame.len() as u64);
     let mut tail = Vec::new();
-    Sealed::open(&path).unwrap().reader(2_999_000).read_to_end(&mut tail).unwrap();
+    SealedFile::open(&path).unwrap().reader_from(2_999_000).read_to_end(&mut tail).unwrap();
     assert_eq!(tail, &line.repeat(3000)[2_999_000..]);
 }
 
@@ -134,7 +134,7 @@ fn small_growth_is_merged_and_nothing_is_lost() {
         expected.extend(line.into_bytes());
     }
     assert_eq!(content(&path), expected);
-    assert!(Sealed::open(&path).unwrap().frame_count() <= SMALL_FRAMES + 1);
+    assert!(SealedFile::open(&path).unwrap().frame_count() <= MAX_SMALL_FRAMES + 1);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn cut_anywhere_whole_frames_survive_and_growth_goes_on() {
     let one = fs::metadata(&path).unwrap().len();
     grow(&path, &[b"two\n"]);
     let whole = fs::read(&path).unwrap();
-    let head = frame::begin(&header()).0.len();
+    let head = frame::encode_file_header(&header()).0.len();
     for cut in head..whole.len() {
         fs::write(&path, &whole[..cut]).unwrap();
         let kept = content(&path);
@@ -158,22 +158,22 @@ fn cut_anywhere_whole_frames_survive_and_growth_goes_on() {
         }
         grow(&path, &[b"three\n"]);
         assert_eq!(content(&path), [kept, b"three\n".to_vec()].concat(), "cut at {cut}");
-        assert!(Sealed::open(&path).unwrap().torn().is_none());
+        assert!(SealedFile::open(&path).unwrap().torn_bytes().is_none());
     }
 }
 
 /// Records another location of the session file, without new bytes.
 fn move_to(path: &Path, place: &str) {
     let mut writer = SealedWriter::open(&unlisted(path)).unwrap();
-    writer.set_place(place.as_ref(), "/root".as_ref());
-    assert!(writer.has_news());
+    writer.set_location(place.as_ref(), "/root".as_ref());
+    assert!(writer.has_changes());
     publish(&writer.finish().unwrap());
-    writer.set_place(place.as_ref(), "/root".as_ref());
-    assert!(!writer.has_news());
+    writer.set_location(place.as_ref(), "/root".as_ref());
+    assert!(!writer.has_changes());
 }
 
 fn place(path: &Path) -> String {
-    Sealed::open(path).unwrap().header().path.clone()
+    SealedFile::open(path).unwrap().header().path.clone()
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn the_last_place_is_known_after_growth_merging_and_cuts() {
         assert_eq!(place(&path), format!("/{round}"));
     }
     assert_eq!(content(&path), expected);
-    assert!(Sealed::open(&path).unwrap().frame_count() <= SMALL_FRAMES + 2);
+    assert!(SealedFile::open(&path).unwrap().frame_count() <= MAX_SMALL_FRAMES + 2);
     let plain = zstd::decode_all(fs::File::open(&path).unwrap()).unwrap();
     assert_eq!(plain, expected);
 }

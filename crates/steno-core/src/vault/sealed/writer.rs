@@ -5,28 +5,28 @@ use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::{HeaderEnd, KeptFile, Sealed};
+use super::{HeaderEnd, SealedFile, SealedFileRef};
 use crate::durable::{self, FileError, OnPath};
-use crate::lines::LINE_LIMIT;
+use crate::lines::MAX_LINE_LENGTH;
 use crate::vault::frame::{
-    self, FRAME_SIZE, FileHeader, FrameContent, FramePiece, Hash, Moved, Trailer,
+    self, FRAME_SIZE, FileMove, FrameContent, FramePiece, HexHash, SealedFileHeader, SealedTrailer,
 };
-use steno_vault::attributes::Attributes;
+use steno_vault::attributes::FileAttributes;
 
 /// Number of small frames at the end of a file that triggers merging.
-pub(super) const SMALL_FRAMES: usize = 32;
+pub(super) const MAX_SMALL_FRAMES: usize = 32;
 
 /// A sealed file opened for appending. The caller holds the session's lock.
 ///
 /// New bytes count after the file is synced and the journal lists it.
 #[derive(Debug)]
 pub(crate) struct SealedWriter {
-    sealed: Sealed,
+    sealed: SealedFile,
     pending: Vec<u8>,
     /// A new location of the session file that no frame records yet.
-    moved: Option<Moved>,
+    moved: Option<FileMove>,
     /// Whether the trailer is outdated.
-    unfinished: bool,
+    needs_trailer: bool,
     /// Whether the bytes go into a replacement beside the listed file.
     is_new: bool,
 }
@@ -40,30 +40,30 @@ pub(crate) struct WrittenFile {
     pub(crate) is_new: bool,
     pub(crate) length: u64,
     pub(crate) size: u64,
-    pub(crate) chain: Hash,
+    pub(crate) chain: HexHash,
 }
 
 impl WrittenFile {
     /// The current path of its bytes.
     pub(crate) fn current_path(&self) -> PathBuf {
-        if self.is_new { new_path(&self.path) } else { self.path.clone() }
+        if self.is_new { replacement_path(&self.path) } else { self.path.clone() }
     }
 
     /// Opens the written file.
-    pub(crate) fn reopen(&self) -> Result<Sealed, FileError> {
-        Sealed::open(&self.current_path())
+    pub(crate) fn reopen(&self) -> Result<SealedFile, FileError> {
+        SealedFile::open(&self.current_path())
     }
 }
 
 /// The temporary name of a file that will replace `path`.
-pub(crate) fn new_path(path: &Path) -> PathBuf {
+pub(crate) fn replacement_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(NEW_SUFFIX);
+    name.push(REPLACEMENT_SUFFIX);
     PathBuf::from(name)
 }
 
 /// The suffix of files that the journal does not list yet.
-pub(crate) const NEW_SUFFIX: &str = ".new";
+pub(crate) const REPLACEMENT_SUFFIX: &str = ".new";
 
 thread_local! {
     /// The buffer of the last writer, reused by the next.
@@ -82,49 +82,49 @@ impl Drop for SealedWriter {
 
 impl SealedWriter {
     /// Creates a new file. Nothing reads it before the journal lists it.
-    pub(crate) fn create(path: &Path, header: &FileHeader) -> Result<Self, FileError> {
-        let (bytes, chain) = frame::begin(header);
-        let mut file = create_new(path)?;
+    pub(crate) fn create(path: &Path, header: &SealedFileHeader) -> Result<Self, FileError> {
+        let (bytes, chain) = frame::encode_file_header(header);
+        let mut file = create_replacement(path)?;
         file.write_all(&bytes).on("write", path)?;
-        let sealed = Sealed::begun(
+        let sealed = SealedFile::from_header(
             path,
             file,
             header.clone(),
             HeaderEnd { offset: bytes.len() as u64, chain },
         );
         let (pending, moved) = (SPARE_BUFFER.take(), None);
-        Ok(Self { sealed, pending, moved, unfinished: true, is_new: true })
+        Ok(Self { sealed, pending, moved, needs_trailer: true, is_new: true })
     }
 
     /// Opens a listed file. Bytes after its listed end are cut off.
     ///
     /// Rewrites a file of version 1. Fails if the file is damaged.
-    pub(crate) fn open(kept: &KeptFile) -> Result<Self, FileError> {
+    pub(crate) fn open(kept: &SealedFileRef) -> Result<Self, FileError> {
         let path = &kept.path;
-        kept.settle()?;
+        kept.finish_rename()?;
         let mut sealed = kept.open()?;
-        if sealed.version() < frame::VERSION || sealed.whole_size().is_none() {
-            return Self::upgrade(sealed);
+        if sealed.version() < frame::FORMAT_VERSION || sealed.complete_size().is_none() {
+            return Self::upgrade_file(sealed);
         }
         sealed.file = File::options().read(true).write(true).open(path).on("open", path)?;
         let pending = SPARE_BUFFER.take();
-        Ok(Self { sealed, pending, moved: None, unfinished: false, is_new: false })
+        Ok(Self { sealed, pending, moved: None, needs_trailer: false, is_new: false })
     }
 
     /// Copies an older file into a new one of the current version.
-    fn upgrade(mut sealed: Sealed) -> Result<Self, FileError> {
+    fn upgrade_file(mut sealed: SealedFile) -> Result<Self, FileError> {
         sealed.check_all()?;
         let path = sealed.path.clone();
-        let (version, upgraded) = (frame::VERSION, Some(sealed.end()));
-        let header = FileHeader { version, upgraded, ..sealed.header.clone() };
+        let (version, upgraded) = (frame::FORMAT_VERSION, Some(sealed.chain_end()));
+        let header = SealedFileHeader { version, upgraded, ..sealed.header.clone() };
         let mut writer = Self::create(&path, &header)?;
         writer.sealed.attributes = sealed.attributes;
-        let mut input = sealed.reader(0);
+        let mut input = sealed.reader_from(0);
         loop {
             let bytes = input.fill_buf().on("read", &path)?;
             if bytes.is_empty() {
                 // Callers compare with complete frames.
-                writer.cut()?;
+                writer.write_pending_frame()?;
                 return Ok(writer);
             }
             let size = bytes.len();
@@ -134,14 +134,14 @@ impl SealedWriter {
     }
 
     /// The file as written so far.
-    pub(crate) fn sealed(&mut self) -> &mut Sealed {
+    pub(crate) fn sealed(&mut self) -> &mut SealedFile {
         &mut self.sealed
     }
 
     /// Adds bytes. Writes a frame when enough are buffered.
     pub(crate) fn push(&mut self, piece: &[u8]) -> Result<(), FileError> {
         self.pending.extend_from_slice(piece);
-        if self.pending.len() >= FRAME_SIZE { self.cut() } else { Ok(()) }
+        if self.pending.len() >= FRAME_SIZE { self.write_pending_frame() } else { Ok(()) }
     }
 
     /// Adds bytes of a line-based file: a full frame ends at a line end where possible.
@@ -155,7 +155,7 @@ impl SealedWriter {
                 Ok(())
             }
             // A line longer than many frames is split.
-            None if is_full && self.pending.len() < LINE_LIMIT => {
+            None if is_full && self.pending.len() < MAX_LINE_LENGTH => {
                 self.pending.extend_from_slice(bytes);
                 Ok(())
             }
@@ -164,23 +164,23 @@ impl SealedWriter {
     }
 
     /// Sets the file system attributes of the session file.
-    pub(crate) fn set_attributes(&mut self, attributes: Attributes) {
+    pub(crate) fn set_attributes(&mut self, attributes: FileAttributes) {
         let attributes = attributes.or(self.sealed.attributes);
         if attributes != self.sealed.attributes {
             self.sealed.attributes = attributes;
-            self.unfinished = true;
+            self.needs_trailer = true;
         }
     }
 
     /// Sets the current location of the session file.
-    pub(crate) fn set_place(&mut self, path: &Path, root: &Path) {
-        let moved = Moved::to(path, root);
-        self.moved = (!moved.is_told_by(&self.sealed.header)).then_some(moved);
+    pub(crate) fn set_location(&mut self, path: &Path, root: &Path) {
+        let moved = FileMove::from_paths(path, root);
+        self.moved = (!moved.matches_header(&self.sealed.header)).then_some(moved);
     }
 
     /// Whether anything changed since the last trailer.
-    pub(crate) fn has_news(&self) -> bool {
-        self.has_pending() || self.unfinished
+    pub(crate) fn has_changes(&self) -> bool {
+        self.has_pending() || self.needs_trailer
     }
 
     fn has_pending(&self) -> bool {
@@ -189,38 +189,39 @@ impl SealedWriter {
 
     /// Writes the buffered bytes and the trailer. Does not sync.
     pub(crate) fn finish(&mut self) -> Result<WrittenFile, FileError> {
-        let is_merging = self.has_pending() && self.small_frames() >= SMALL_FRAMES;
+        let is_merging = self.has_pending() && self.count_small_frames() >= MAX_SMALL_FRAMES;
         if is_merging {
-            self.merge()?;
+            self.merge_small_frames()?;
         }
-        self.cut()?;
+        self.write_pending_frame()?;
         let sealed = &mut self.sealed;
-        let trailer = frame::end(&sealed.trailer());
-        sealed.file.set_len(sealed.end).on("write", &sealed.path)?;
-        write_at(&mut sealed.file, sealed.end, &trailer).on("write", &sealed.path)?;
-        sealed.end += trailer.len() as u64;
-        self.unfinished = false;
-        let (path, (length, chain)) = (sealed.path.clone(), sealed.end());
-        Ok(WrittenFile { path, is_new: self.is_new, length, size: sealed.end, chain })
+        let trailer = frame::encode_trailer(&sealed.build_trailer());
+        sealed.file.set_len(sealed.append_offset).on("write", &sealed.path)?;
+        write_at(&mut sealed.file, sealed.append_offset, &trailer).on("write", &sealed.path)?;
+        sealed.append_offset += trailer.len() as u64;
+        self.needs_trailer = false;
+        let (path, (length, chain)) = (sealed.path.clone(), sealed.chain_end());
+        Ok(WrittenFile { path, is_new: self.is_new, length, size: sealed.append_offset, chain })
     }
 
-    fn cut(&mut self) -> Result<(), FileError> {
+    fn write_pending_frame(&mut self) -> Result<(), FileError> {
         if !self.has_pending() {
             return Ok(());
         }
         let sealed = &mut self.sealed;
         let pieces = vec![FramePiece::new(&self.pending, self.moved.clone())];
         let content = FrameContent { offset: sealed.length, raw: &self.pending, pieces };
-        let packed = frame::pack(sealed.chains[1], content).on("compress", &sealed.path)?;
-        write_at(&mut sealed.file, sealed.end, &packed.bytes).on("write", &sealed.path)?;
-        sealed.append(&packed);
+        let packed = frame::pack_frame(sealed.chains[1], content).on("compress", &sealed.path)?;
+        write_at(&mut sealed.file, sealed.append_offset, &packed.bytes)
+            .on("write", &sealed.path)?;
+        sealed.append_packed_frame(&packed);
         self.pending.clear();
         self.moved = None;
-        self.unfinished = true;
+        self.needs_trailer = true;
         Ok(())
     }
 
-    fn small_frames(&self) -> usize {
+    fn count_small_frames(&self) -> usize {
         let ends =
             self.sealed.frames.iter().skip(1).map(|(_, begin)| *begin).chain([self.sealed.length]);
         let lengths: Vec<u64> =
@@ -229,12 +230,12 @@ impl SealedWriter {
     }
 
     /// Copies the file with its small last frames merged into one. All links of the chain stay the same.
-    fn merge(&mut self) -> Result<(), FileError> {
+    fn merge_small_frames(&mut self) -> Result<(), FileError> {
         let path = self.sealed.path.clone();
-        let keep = self.sealed.frames.len() - self.small_frames();
+        let keep = self.sealed.frames.len() - self.count_small_frames();
         let (mut raw, mut pieces) = (Vec::new(), Vec::new());
         for index in keep..self.sealed.frames.len() {
-            raw.extend(self.sealed.frame(index).on("read", &path)?);
+            raw.extend(self.sealed.read_frame(index).on("read", &path)?);
             pieces.extend(self.sealed.frame_header(index)?.pieces);
         }
         let chain = match keep.checked_sub(1) {
@@ -243,11 +244,11 @@ impl SealedWriter {
         };
         let (start, offset) = self.sealed.frames[keep];
         let content = FrameContent { offset, raw: &raw, pieces };
-        let packed = frame::pack(chain, content).on("compress", &path)?;
+        let packed = frame::pack_frame(chain, content).on("compress", &path)?;
         if packed.header.chain != self.sealed.chains[1] {
-            return Err(frame::damaged("its frames were changed")).on("merge", &path);
+            return Err(frame::damage_error("its frames were changed")).on("merge", &path);
         }
-        let mut new = create_new(&path)?;
+        let mut new = create_replacement(&path)?;
         let old = &mut self.sealed.file;
         old.seek(SeekFrom::Start(0)).on("read", &path)?;
         let old: &mut dyn Read = &mut old.take(start);
@@ -255,32 +256,37 @@ impl SealedWriter {
         new.write_all(&packed.bytes).on("write", &path)?;
         self.sealed.frames.truncate(keep);
         self.sealed.frames.push((start, offset));
-        self.sealed.end = start + packed.bytes.len() as u64;
+        self.sealed.append_offset = start + packed.bytes.len() as u64;
         self.sealed.file = new;
         self.is_new = true;
         Ok(())
     }
 }
 
-fn create_new(path: &Path) -> Result<File, FileError> {
-    let path = new_path(path);
+fn create_replacement(path: &Path) -> Result<File, FileError> {
+    let path = replacement_path(path);
     let mut options = durable::private_options();
     options.read(true).write(true).create(true).truncate(true).open(&path).on("write", &path)
 }
 
-impl Sealed {
-    fn trailer(&self) -> Trailer {
+impl SealedFile {
+    fn build_trailer(&self) -> SealedTrailer {
         let (frames, length, moved) = (self.frames.clone(), self.length, self.moved.clone());
-        let trailer = Trailer { frames, length, moved, ..Trailer::empty(self.chains[1]) };
-        trailer.with(self.attributes)
+        let trailer = SealedTrailer {
+            frames,
+            length,
+            moved,
+            ..SealedTrailer::without_frames(self.chains[1])
+        };
+        trailer.with_attributes(self.attributes)
     }
 
-    fn append(&mut self, packed: &frame::Packed) {
-        self.frames.push((self.end, packed.header.offset));
+    fn append_packed_frame(&mut self, packed: &frame::PackedFrame) {
+        self.frames.push((self.append_offset, packed.header.offset));
         self.length += packed.header.length;
         self.chains[1] = packed.header.chain;
-        self.note_move(packed.header.last_move().cloned());
-        self.end += packed.bytes.len() as u64;
+        self.apply_move(packed.header.last_move().cloned());
+        self.append_offset += packed.bytes.len() as u64;
     }
 }
 

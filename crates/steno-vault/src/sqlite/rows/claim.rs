@@ -2,41 +2,41 @@
 
 use rusqlite::{Connection, params_from_iter};
 
-use super::field::Field;
-use super::table::{Table, quoted};
-use crate::database_schema::{Part, Share};
-use crate::sqlite::Schema;
+use super::row_value::RowValue;
+use super::table_layout::{TableLayout, quote_name};
+use crate::database_schema::{RowSelection, RowShare};
+use crate::sqlite::DatabaseSchema;
 
 /// What one session may change in a database.
 #[derive(Clone, Copy, Debug)]
-pub struct Claim<'a> {
+pub struct RowClaim<'a> {
     /// The schemas of its agent.
-    pub schemas: &'a [&'a Schema],
+    pub schemas: &'a [&'a DatabaseSchema],
     /// The session id, if a database has several sessions.
     pub key: Option<&'a str>,
     /// Whether to replace its own rows that differ.
     pub force: bool,
 }
 
-impl Claim<'_> {
+impl RowClaim<'_> {
     /// Whether the row with this identity in the target belongs to this session alone.
-    pub fn owns(
+    pub fn owns_row(
         &self,
         target: &Connection,
-        table: &Table,
-        identity: Vec<&Field>,
+        table: &TableLayout,
+        identity: Vec<&RowValue>,
     ) -> rusqlite::Result<bool> {
-        let name = quoted(&table.name);
-        let row = table.condition(2);
-        let key = Field::Text(self.key.unwrap_or_default().as_bytes().to_vec());
-        for (schema, condition) in self.conditions(table) {
+        let name = quote_name(&table.name);
+        let row = table.identity_condition(2);
+        let key = RowValue::Text(self.key.unwrap_or_default().as_bytes().to_vec());
+        for (schema, condition) in self.own_row_conditions(table) {
             let query = format!("SELECT count(*) FROM {name} WHERE {row} AND ({condition})");
             let mut statement = target.prepare_cached(&query)?;
             let parameters = [&key].into_iter().chain(identity.iter().copied());
             let found: i64 = statement.query_row(params_from_iter(parameters), |row| row.get(0))?;
             // A condition without the session id holds for all rows, so there must be no other session.
             let is_told_apart = condition.contains("?1");
-            if found > 0 && (is_told_apart || self.is_alone(target, schema)?) {
+            if found > 0 && (is_told_apart || self.is_only_session(target, schema)?) {
                 return Ok(true);
             }
         }
@@ -44,25 +44,29 @@ impl Claim<'_> {
     }
 
     /// The schemas with this table, each with its SQL condition for a session's own rows.
-    fn conditions(&self, table: &Table) -> Vec<(&Schema, String)> {
-        let named = |part: &&Part| part.table == table.name && part.share == Share::Own;
-        let mut conditions: Vec<(&Schema, String)> = Vec::new();
+    fn own_row_conditions(&self, table: &TableLayout) -> Vec<(&DatabaseSchema, String)> {
+        let named = |part: &&RowSelection| part.table == table.name && part.share == RowShare::Own;
+        let mut conditions: Vec<(&DatabaseSchema, String)> = Vec::new();
         for &schema in self.schemas {
-            let parts = schema.parts.iter().filter(named);
+            let parts = schema.row_selections.iter().filter(named);
             conditions.extend(parts.map(|part| (schema, part.rows.to_owned())));
         }
         if conditions.is_empty() {
             let owned = |column: &&str| table.columns.iter().any(|name| name == column);
             let owners = self.schemas.iter().filter_map(|schema| {
-                Some((*schema, format!("{} = ?1", quoted(schema.owner.filter(owned)?))))
+                Some((*schema, format!("{} = ?1", quote_name(schema.owner_column.filter(owned)?))))
             });
             conditions.extend(owners.take(1));
         }
         conditions
     }
 
-    fn is_alone(&self, target: &Connection, schema: &Schema) -> rusqlite::Result<bool> {
-        let mut statement = target.prepare_cached(schema.sessions)?;
+    fn is_only_session(
+        &self,
+        target: &Connection,
+        schema: &DatabaseSchema,
+    ) -> rusqlite::Result<bool> {
+        let mut statement = target.prepare_cached(schema.session_query)?;
         let mut sessions = statement.query([])?;
         let mut others = 0;
         while let Some(session) = sessions.next()? {

@@ -8,22 +8,22 @@ use rusqlite::types::ValueRef;
 use serde::Serialize;
 use serde_json::json;
 
-use super::field::to_json;
-use super::table::{Table, plain_tables, quoted};
-use super::{About, Create, VERSION};
-use crate::database_schema::{Part, Share};
+use super::row_value::sqlite_to_json;
+use super::table_layout::{TableLayout, plain_tables, quote_name};
+use super::{CreateLine, DatabaseLine, ROW_LOG_VERSION};
+use crate::database_schema::{RowSelection, RowShare};
 use crate::format_error::FormatError;
-use crate::session_bundle::Fingerprint;
+use crate::session_bundle::SessionFingerprint;
 use crate::sqlite::long_values::{LongValue, TakePiece};
-use crate::sqlite::{Database, Schema};
+use crate::sqlite::{AgentDatabase, DatabaseSchema};
 use steno_model::json::Value;
 
 /// Values above this size, in bytes, are not held in memory but read in chunks.
-const LONG_VALUE: usize = 1 << 20;
+const MIN_LONG_VALUE: usize = 1 << 20;
 
 /// A line of the row log.
 #[derive(Clone, Copy, Debug)]
-pub struct Line<'a> {
+pub struct RowLogLine<'a> {
     /// The slot that the line fills.
     pub slot: &'a [u8],
     parts: &'a [LinePart],
@@ -37,9 +37,9 @@ enum LinePart {
     Value(LongValue),
 }
 
-impl Line<'_> {
+impl RowLogLine<'_> {
     /// Passes the line to `take` in chunks, without a newline.
-    pub fn each_piece(&self, take: TakePiece<'_>) -> io::Result<()> {
+    pub fn for_each_piece(&self, take: TakePiece<'_>) -> io::Result<()> {
         for part in self.parts {
             match part {
                 LinePart::Bytes(bytes) => take(bytes)?,
@@ -52,7 +52,7 @@ impl Line<'_> {
     /// The hash of the line without a newline.
     pub fn hash(&self) -> io::Result<Hash> {
         let mut hasher = Hasher::new();
-        self.each_piece(&mut |piece| {
+        self.for_each_piece(&mut |piece| {
             hasher.update(piece);
             Ok(())
         })?;
@@ -61,32 +61,33 @@ impl Line<'_> {
 }
 
 /// The rows of one table that belong to a session.
-struct Rows {
-    table: Table,
+struct SelectedRows {
+    table: TableLayout,
     query: String,
-    share: Share,
+    share: RowShare,
     /// Whether the query replaces long values by null and returns their types.
     is_short: bool,
 }
 
-impl Database {
+impl AgentDatabase {
     /// Passes each line of a session to `take`: table definitions first, then rows.
-    pub fn each_line(
+    pub fn for_each_line(
         &self,
-        schema: &Schema,
+        schema: &DatabaseSchema,
         key: Option<&str>,
-        take: &mut dyn FnMut(Line<'_>) -> Result<(), FormatError>,
+        take: &mut dyn FnMut(RowLogLine<'_>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
-        let _view = self.connection.unchecked_transaction().map_err(|e| self.invalid(e))?;
-        for (slot, line) in self.made_by().map_err(|error| self.invalid(error))? {
+        let _view =
+            self.connection.unchecked_transaction().map_err(|e| self.invalid_database(e))?;
+        for (slot, line) in self.schema_lines().map_err(|error| self.invalid_database(error))? {
             let parts = [LinePart::Bytes(line)];
-            take(Line { slot: &slot, parts: &parts, connection: &self.connection })?;
+            take(RowLogLine { slot: &slot, parts: &parts, connection: &self.connection })?;
         }
-        for rows in self.parts(schema)? {
-            self.each_row(&rows, key, &mut |row| {
+        for rows in self.select_tables(schema)? {
+            self.for_each_selected_row(&rows, key, &mut |row| {
                 let (slot, parts) =
-                    row_line(self, &rows, row).map_err(|error| self.invalid(error))?;
-                take(Line { slot: &slot, parts: &parts, connection: &self.connection })
+                    row_line(self, &rows, row).map_err(|error| self.invalid_database(error))?;
+                take(RowLogLine { slot: &slot, parts: &parts, connection: &self.connection })
             })?;
         }
         Ok(())
@@ -95,50 +96,51 @@ impl Database {
     /// The fingerprint of the session's own rows. While it is unchanged, the session has nothing new.
     pub fn fingerprint(
         &self,
-        schema: &Schema,
+        schema: &DatabaseSchema,
         key: Option<&str>,
-    ) -> Result<Fingerprint, FormatError> {
-        let _view = self.connection.unchecked_transaction().map_err(|e| self.invalid(e))?;
+    ) -> Result<SessionFingerprint, FormatError> {
+        let _view =
+            self.connection.unchecked_transaction().map_err(|e| self.invalid_database(e))?;
         let (mut hasher, mut bytes) = (Hasher::new(), 0);
-        for rows in self.parts(schema)?.iter().filter(|rows| rows.share == Share::Own) {
-            add(&mut hasher, rows.query.as_bytes(), b'q');
-            self.each_row(rows, key, &mut |row| {
-                let added = self.add_row(&mut hasher, rows, row);
-                bytes += added.map_err(|error| self.invalid(error))?;
+        for rows in self.select_tables(schema)?.iter().filter(|rows| rows.share == RowShare::Own) {
+            hash_bytes(&mut hasher, rows.query.as_bytes(), b'q');
+            self.for_each_selected_row(rows, key, &mut |row| {
+                let added = self.hash_row(&mut hasher, rows, row);
+                bytes += added.map_err(|error| self.invalid_database(error))?;
                 Ok(())
             })?;
         }
-        Ok(Fingerprint { bytes, sum: hasher.finalize() })
+        Ok(SessionFingerprint { bytes, hash: hasher.finalize() })
     }
 
-    fn add_row(
+    fn hash_row(
         &self,
         hasher: &mut Hasher,
-        rows: &Rows,
+        rows: &SelectedRows,
         row: &rusqlite::Row<'_>,
     ) -> rusqlite::Result<u64> {
-        let mut bytes = add_value(hasher, row.get_ref(0)?);
+        let mut bytes = hash_value(hasher, row.get_ref(0)?);
         for index in 0..rows.table.columns.len() {
             bytes += match rows.long_value(row, index)? {
-                Some(value) => self.add_long(hasher, &value).map_err(as_database_error)?,
-                None => add_value(hasher, row.get_ref(index + 1)?),
+                Some(value) => self.hash_long_value(hasher, &value).map_err(to_sqlite_error)?,
+                None => hash_value(hasher, row.get_ref(index + 1)?),
             };
         }
         Ok(bytes)
     }
 
     /// The hash that replaces a long value in a slot name.
-    fn hashed(&self, value: &LongValue) -> io::Result<Value> {
+    fn long_value_hash(&self, value: &LongValue) -> io::Result<Value> {
         let mut hasher = Hasher::new();
-        self.add_long(&mut hasher, value)?;
+        self.hash_long_value(&mut hasher, value)?;
         Ok(json!({"blake3": hasher.finalize().to_hex().as_str()}))
     }
 
-    fn add_long(&self, hasher: &mut Hasher, value: &LongValue) -> io::Result<u64> {
+    fn hash_long_value(&self, hasher: &mut Hasher, value: &LongValue) -> io::Result<u64> {
         let length = value.length(&self.connection)?;
         let kind = if value.is_text { b't' } else { b'b' };
         hasher.update(&[kind]).update(&length.to_le_bytes());
-        value.each_piece(&self.connection, &mut |piece| {
+        value.for_each_piece(&self.connection, &mut |piece| {
             hasher.update(piece);
             Ok(())
         })?;
@@ -146,70 +148,71 @@ impl Database {
     }
 
     /// Lines for the database, its tables, indices and triggers.
-    fn made_by(&self) -> rusqlite::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    fn schema_lines(&self) -> rusqlite::Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let number = |name| self.connection.pragma_query_value(None, name, |row| row.get(0));
-        let about = About {
+        let about = DatabaseLine {
             of: ["database".to_owned()],
-            version: VERSION,
+            version: ROW_LOG_VERSION,
             user_version: number("user_version")?,
             application_id: number("application_id")?,
         };
-        let mut lines = vec![(print(&about.of), print(&about))];
+        let mut lines = vec![(to_json_bytes(&about.of), to_json_bytes(&about))];
         let tables = plain_tables(&self.connection)?;
         let query = "SELECT type, name, sql FROM sqlite_master \
                      WHERE type IN ('index', 'trigger') AND sql IS NOT NULL AND tbl_name = ?1 \
                      ORDER BY type, name";
         let mut statement = self.connection.prepare_cached(query)?;
         for (name, sql) in tables {
-            let create = Create { of: ["table".to_owned(), name.clone()], sql };
-            lines.push((print(&create.of), print(&create)));
+            let create = CreateLine { of: ["table".to_owned(), name.clone()], sql };
+            lines.push((to_json_bytes(&create.of), to_json_bytes(&create)));
             let mut rows = statement.query([name])?;
             while let Some(row) = rows.next()? {
-                let create = Create { of: [row.get(0)?, row.get(1)?], sql: row.get(2)? };
-                lines.push((print(&create.of), print(&create)));
+                let create = CreateLine { of: [row.get(0)?, row.get(1)?], sql: row.get(2)? };
+                lines.push((to_json_bytes(&create.of), to_json_bytes(&create)));
             }
         }
         Ok(lines)
     }
 
     /// The tables with rows of a session: those in the schema, and those with the owner column.
-    fn parts(&self, schema: &Schema) -> Result<Vec<Rows>, FormatError> {
-        let invalid = |error| self.invalid(error);
+    fn select_tables(&self, schema: &DatabaseSchema) -> Result<Vec<SelectedRows>, FormatError> {
+        let invalid = |error| self.invalid_database(error);
         let encoding: rusqlite::Result<String> =
             self.connection.pragma_query_value(None, "encoding", |row| row.get(0));
         // Text in another encoding must be converted as a whole.
         let is_utf8 = encoding.map_err(invalid)? == "UTF-8";
         let mut parts = Vec::new();
         for (name, _) in plain_tables(&self.connection).map_err(invalid)? {
-            let table = Table::of(&self.connection, &name).map_err(invalid)?;
-            let named = schema.parts.iter().find(|part| part.table == name);
-            let owner = schema.owner.filter(|owner| table.columns.iter().any(|c| c == owner));
+            let table = TableLayout::read(&self.connection, &name).map_err(invalid)?;
+            let named = schema.row_selections.iter().find(|part| part.table == name);
+            let owner =
+                schema.owner_column.filter(|owner| table.columns.iter().any(|c| c == owner));
             let (condition, share) = match (named, owner) {
-                (Some(Part { rows, share, .. }), _) => ((*rows).to_owned(), *share),
-                (None, Some(owner)) => (format!("{} = ?1", quoted(owner)), Share::Own),
+                (Some(RowSelection { rows, share, .. }), _) => ((*rows).to_owned(), *share),
+                (None, Some(owner)) => (format!("{} = ?1", quote_name(owner)), RowShare::Own),
                 (None, None) => continue,
             };
-            let short = table.select_short(&condition, LONG_VALUE).filter(|_| is_utf8);
+            let short = table.select_short_query(&condition, MIN_LONG_VALUE).filter(|_| is_utf8);
             let is_short = short.is_some();
-            let query = short.unwrap_or_else(|| table.select(&condition));
+            let query = short.unwrap_or_else(|| table.select_query(&condition));
             // Another version of the agent may lack a column, but not in a required table.
             let is_needed = schema.tables.iter().any(|(needed, _)| *needed == name);
             match self.connection.prepare(&query) {
-                Err(error) if is_needed => return Err(self.invalid(error)),
+                Err(error) if is_needed => return Err(self.invalid_database(error)),
                 Err(_) => {}
-                Ok(_) => parts.push(Rows { table, query, share, is_short }),
+                Ok(_) => parts.push(SelectedRows { table, query, share, is_short }),
             }
         }
         Ok(parts)
     }
 
-    fn each_row(
+    fn for_each_selected_row(
         &self,
-        rows: &Rows,
+        rows: &SelectedRows,
         key: Option<&str>,
         visit: &mut dyn FnMut(&rusqlite::Row<'_>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
-        let invalid = |error| self.invalid(error);
+        let invalid = |error| self.invalid_database(error);
         let mut statement = self.connection.prepare_cached(&rows.query).map_err(invalid)?;
         let parameters = key.into_iter().take(statement.parameter_count());
         let mut found = statement.query(rusqlite::params_from_iter(parameters)).map_err(invalid)?;
@@ -220,7 +223,7 @@ impl Database {
     }
 }
 
-impl Rows {
+impl SelectedRows {
     /// The value of a column that the query replaced by null.
     fn long_value(
         &self,
@@ -243,37 +246,37 @@ impl Rows {
 
 /// The slot of a row and the parts of its line.
 fn row_line(
-    database: &Database,
-    rows: &Rows,
+    database: &AgentDatabase,
+    rows: &SelectedRows,
     row: &rusqlite::Row<'_>,
 ) -> rusqlite::Result<(Vec<u8>, Vec<LinePart>)> {
     let table = &rows.table;
-    let rowid = to_json(row.get_ref(0)?);
+    let rowid = sqlite_to_json(row.get_ref(0)?);
     let mut values = Vec::new();
     for index in 0..table.columns.len() {
         values.push(match rows.long_value(row, index)? {
             Some(value) => Err(value),
-            None => Ok(to_json(row.get_ref(index + 1)?)),
+            None => Ok(sqlite_to_json(row.get_ref(index + 1)?)),
         });
     }
     let mut of = vec!["row".into(), table.name.as_str().into()];
     for index in &table.identity {
         of.push(match &values[*index] {
             Ok(value) => value.clone(),
-            Err(long) => database.hashed(long).map_err(as_database_error)?,
+            Err(long) => database.long_value_hash(long).map_err(to_sqlite_error)?,
         });
     }
     // Rows with a null in their identity are distinct.
     if of.len() == 2 || of.contains(&Value::Null) {
         of.push(rowid.clone());
     }
-    let slot = print(&of);
+    let slot = to_json_bytes(&of);
     let mut line = [b"{\"of\":", slot.as_slice()].concat();
     if !rows.share.is_own() {
-        line.extend([b",\"share\":".to_vec(), print(&rows.share)].concat());
+        line.extend([b",\"share\":".to_vec(), to_json_bytes(&rows.share)].concat());
     }
     if !rowid.is_null() {
-        line.extend([b",\"rowid\":".to_vec(), print(&rowid)].concat());
+        line.extend([b",\"rowid\":".to_vec(), to_json_bytes(&rowid)].concat());
     }
     line.extend_from_slice(b",\"values\":{");
     let mut parts = Vec::new();
@@ -281,9 +284,9 @@ fn row_line(
         if !line.ends_with(b"{") {
             line.push(b',');
         }
-        line.extend([print(column), b":".to_vec()].concat());
+        line.extend([to_json_bytes(column), b":".to_vec()].concat());
         match value {
-            Ok(value) => line.extend(print(&value)),
+            Ok(value) => line.extend(to_json_bytes(&value)),
             Err(long) => {
                 parts.extend([LinePart::Bytes(std::mem::take(&mut line)), LinePart::Value(long)]);
             }
@@ -294,26 +297,26 @@ fn row_line(
     Ok((slot, parts))
 }
 
-fn as_database_error(error: io::Error) -> rusqlite::Error {
+fn to_sqlite_error(error: io::Error) -> rusqlite::Error {
     rusqlite::Error::ToSqlConversionFailure(error.into())
 }
 
-fn print<T: Serialize>(line: &T) -> Vec<u8> {
+fn to_json_bytes<T: Serialize>(line: &T) -> Vec<u8> {
     serde_json::to_vec(line).expect("keys are text")
 }
 
-fn add_value(hasher: &mut Hasher, value: ValueRef<'_>) -> u64 {
+fn hash_value(hasher: &mut Hasher, value: ValueRef<'_>) -> u64 {
     match value {
-        ValueRef::Null => add(hasher, b"", b'n'),
-        ValueRef::Integer(number) => add(hasher, &number.to_le_bytes(), b'i'),
-        ValueRef::Real(number) => add(hasher, &number.to_le_bytes(), b'r'),
-        ValueRef::Text(bytes) => add(hasher, bytes, b't'),
-        ValueRef::Blob(bytes) => add(hasher, bytes, b'b'),
+        ValueRef::Null => hash_bytes(hasher, b"", b'n'),
+        ValueRef::Integer(number) => hash_bytes(hasher, &number.to_le_bytes(), b'i'),
+        ValueRef::Real(number) => hash_bytes(hasher, &number.to_le_bytes(), b'r'),
+        ValueRef::Text(bytes) => hash_bytes(hasher, bytes, b't'),
+        ValueRef::Blob(bytes) => hash_bytes(hasher, bytes, b'b'),
     }
 }
 
 /// Hashes bytes with their type and length, so that different sequences of values cannot give the same input.
-fn add(hasher: &mut Hasher, bytes: &[u8], kind: u8) -> u64 {
+fn hash_bytes(hasher: &mut Hasher, bytes: &[u8], kind: u8) -> u64 {
     let length = bytes.len() as u64;
     hasher.update(&[kind]).update(&length.to_le_bytes()).update(bytes);
     length

@@ -6,19 +6,19 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params_from_iter};
 
-use super::claim::Claim;
-use super::field::Field;
-use super::replay::{Replay, insert};
-use super::table::{Table, plain_tables, quoted};
-use crate::database_schema::Share;
-use crate::sqlite::PATIENCE;
+use super::claim::RowClaim;
+use super::replay::{RowLogReplay, insert_statement};
+use super::row_value::RowValue;
+use super::table_layout::{TableLayout, plain_tables, quote_name};
+use crate::database_schema::RowShare;
+use crate::sqlite::BUSY_TIMEOUT;
 
 /// Receives a table, a row for it, and whether the row replaces an existing one.
-type Take<'a> = &'a mut dyn FnMut(&Table, &[Field], bool) -> rusqlite::Result<()>;
+type TakeRow<'a> = &'a mut dyn FnMut(&TableLayout, &[RowValue], bool) -> rusqlite::Result<()>;
 
 /// Number of rows changed in a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Merged {
+pub struct MergeCounts {
     /// Rows inserted.
     pub inserted: u64,
     /// Rows replaced.
@@ -42,48 +42,50 @@ pub enum MergeError {
     Database(#[from] rusqlite::Error),
 }
 
-impl Merged {
+impl MergeCounts {
     /// Whether the database needs a change.
-    pub fn is_change(&self) -> bool {
+    pub fn has_changes(&self) -> bool {
         *self != Self::default()
     }
 }
 
-impl Replay {
+impl RowLogReplay {
     /// Returns what [`Replay::merge`] would change, without changing it.
-    pub fn compare(&self, target: &Path, claim: Claim<'_>) -> Result<Merged, MergeError> {
-        let target = open(target, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        self.each(&target, claim, &mut |_, _, _| Ok(()))
+    pub fn compare(&self, target: &Path, claim: RowClaim<'_>) -> Result<MergeCounts, MergeError> {
+        let target = open_target(target, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        self.for_each_change(&target, claim, &mut |_, _, _| Ok(()))
     }
 
     /// Inserts the rows that `target` lacks, in one transaction. A row with other content is replaced if it is the
     /// session's own and `claim.force` is set. Otherwise it is an error.
-    pub fn merge(&self, target: &Path, claim: Claim<'_>) -> Result<Merged, MergeError> {
-        let mut target = open(target, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    pub fn merge(&self, target: &Path, claim: RowClaim<'_>) -> Result<MergeCounts, MergeError> {
+        let mut target = open_target(target, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         // The rows already contain the effects of triggers.
         target.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
         let transaction = target.transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.pragma_update(None, "defer_foreign_keys", true)?;
-        let merged = self.each(&transaction, claim, &mut |table, fields, is_there| {
-            put(&transaction, table, fields, is_there)
-        })?;
+        let merged =
+            self.for_each_change(&transaction, claim, &mut |table, fields, is_there| {
+                put_row(&transaction, table, fields, is_there)
+            })?;
         transaction.commit()?;
         Ok(merged)
     }
 
     /// Passes each row to insert or replace to `take`.
-    fn each(
+    fn for_each_change(
         &self,
         target: &Connection,
-        claim: Claim<'_>,
-        take: Take<'_>,
-    ) -> Result<Merged, MergeError> {
+        claim: RowClaim<'_>,
+        take: TakeRow<'_>,
+    ) -> Result<MergeCounts, MergeError> {
         let existing: Vec<String> =
             plain_tables(target)?.into_iter().map(|(name, _)| name).collect();
-        let mut merged = Merged::default();
+        let mut merged = MergeCounts::default();
         let tables: BTreeMap<_, _> = self.tables.iter().collect();
-        for (name, (kept, share)) in tables.into_iter().filter(|(_, (_, s))| *s != Share::Whole) {
-            let mut statement = self.connection.prepare(&kept.select("true"))?;
+        for (name, (kept, share)) in tables.into_iter().filter(|(_, (_, s))| *s != RowShare::Whole)
+        {
+            let mut statement = self.connection.prepare(&kept.select_query("true"))?;
             let mut rows = statement.query([])?;
             let mut table = None;
             while let Some(row) = rows.next()? {
@@ -92,17 +94,21 @@ impl Replay {
                 }
                 let Some(table) = &table else { continue };
                 let fields = (1..=kept.columns.len())
-                    .map(|at| row.get_ref(at).map(Field::of))
+                    .map(|at| row.get_ref(at).map(RowValue::from_value_ref))
                     .collect::<rusqlite::Result<Vec<_>>>()?;
-                match find(target, table, &fields)? {
-                    Some(found) if found == fields || *share == Share::Shared => continue,
+                match find_row(target, table, &fields)? {
+                    Some(found) if found == fields || *share == RowShare::Shared => continue,
                     Some(_)
-                        if !claim.owns(target, table, identity(table, &fields).collect())? =>
+                        if !claim.owns_row(
+                            target,
+                            table,
+                            identity_values(table, &fields).collect(),
+                        )? =>
                     {
-                        return Err(MergeError::Foreign(named(name, table, &fields)));
+                        return Err(MergeError::Foreign(row_name(name, table, &fields)));
                     }
                     Some(_) if !claim.force => {
-                        return Err(MergeError::Differs(named(name, table, &fields)));
+                        return Err(MergeError::Differs(row_name(name, table, &fields)));
                     }
                     Some(_) => {
                         merged.replaced += 1;
@@ -119,9 +125,9 @@ impl Replay {
     }
 }
 
-fn open(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+fn open_target(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     Ok(connection)
 }
@@ -131,12 +137,12 @@ fn open(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
 fn target_table(
     target: &Connection,
     existing: &[String],
-    kept: &Table,
-) -> Result<Table, MergeError> {
+    kept: &TableLayout,
+) -> Result<TableLayout, MergeError> {
     if !existing.contains(&kept.name) {
         return Err(MergeError::Missing(kept.name.clone()));
     }
-    let mut table = Table::of(target, &kept.name)?;
+    let mut table = TableLayout::read(target, &kept.name)?;
     let missing = kept.columns.iter().find(|column| !table.columns.contains(column));
     if let Some(column) = missing {
         return Err(MergeError::Missing(format!("{}.{column}", kept.name)));
@@ -152,48 +158,54 @@ fn target_table(
 }
 
 /// The row of the target with the identity of a kept row.
-fn find(
+fn find_row(
     target: &Connection,
-    table: &Table,
-    fields: &[Field],
-) -> rusqlite::Result<Option<Vec<Field>>> {
-    let mut statement = target.prepare_cached(&table.select(&table.condition(1)))?;
-    let mut rows = statement.query(params_from_iter(identity(table, fields)))?;
+    table: &TableLayout,
+    fields: &[RowValue],
+) -> rusqlite::Result<Option<Vec<RowValue>>> {
+    let mut statement = target.prepare_cached(&table.select_query(&table.identity_condition(1)))?;
+    let mut rows = statement.query(params_from_iter(identity_values(table, fields)))?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    (1..=fields.len()).map(|at| row.get_ref(at).map(Field::of)).collect::<Result<_, _>>().map(Some)
+    (1..=fields.len())
+        .map(|at| row.get_ref(at).map(RowValue::from_value_ref))
+        .collect::<Result<_, _>>()
+        .map(Some)
 }
 
-fn identity<'a>(table: &Table, fields: &'a [Field]) -> impl Iterator<Item = &'a Field> {
+fn identity_values<'a>(
+    table: &TableLayout,
+    fields: &'a [RowValue],
+) -> impl Iterator<Item = &'a RowValue> {
     table.identity.iter().map(|index| &fields[*index])
 }
 
-fn put(
+fn put_row(
     target: &Connection,
-    table: &Table,
-    fields: &[Field],
+    table: &TableLayout,
+    fields: &[RowValue],
     is_there: bool,
 ) -> rusqlite::Result<()> {
-    let columns: Vec<String> = table.columns.iter().map(|column| quoted(column)).collect();
+    let columns: Vec<String> = table.columns.iter().map(|column| quote_name(column)).collect();
     if !is_there {
-        let mut insert = target.prepare_cached(&insert(&table.name, &columns))?;
+        let mut insert = target.prepare_cached(&insert_statement(&table.name, &columns))?;
         return insert.execute(params_from_iter(fields)).map(drop);
     }
     // An update instead of delete and insert, because other rows may reference this one.
     let set: Vec<String> =
         columns.iter().enumerate().map(|(at, name)| format!("{name} = ?{}", at + 1)).collect();
-    let (name, condition) = (quoted(&table.name), table.condition(columns.len() + 1));
+    let (name, condition) = (quote_name(&table.name), table.identity_condition(columns.len() + 1));
     let update = format!("UPDATE OR ABORT {name} SET {} WHERE {condition}", set.join(", "));
-    let parameters = fields.iter().chain(identity(table, fields));
+    let parameters = fields.iter().chain(identity_values(table, fields));
     target.prepare_cached(&update)?.execute(params_from_iter(parameters)).map(drop)
 }
 
 /// The name of a row in error messages.
-fn named(table: &str, target: &Table, fields: &[Field]) -> String {
+fn row_name(table: &str, target: &TableLayout, fields: &[RowValue]) -> String {
     let mut name = table.to_owned();
     for index in &target.identity {
         match &fields[*index] {
-            Field::Text(bytes) => name.push_str(&format!(" {}", String::from_utf8_lossy(bytes))),
-            Field::Integer(number) => name.push_str(&format!(" {number}")),
+            RowValue::Text(bytes) => name.push_str(&format!(" {}", String::from_utf8_lossy(bytes))),
+            RowValue::Integer(number) => name.push_str(&format!(" {number}")),
             _ => {}
         }
     }

@@ -4,8 +4,8 @@ use ratatui::Frame;
 use ratatui::layout::{Margin, Rect};
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
-use steno_core::index::Listed;
-use steno_core::{Status, Timestamp};
+use steno_core::index::ListedSession;
+use steno_core::{SessionStatus, Timestamp};
 use unicode_width::UnicodeWidthStr;
 
 use super::{
@@ -125,7 +125,7 @@ fn draw_sessions(
 /// Renders one session: date, agent, project, entries and title. Narrow screens show fewer columns.
 fn session_row(
     state: &BrowserState,
-    listed: &Listed,
+    listed: &ListedSession,
     width: usize,
     palette: TerminalPalette,
 ) -> Line<'static> {
@@ -151,17 +151,17 @@ fn session_row(
         cell(format!("{:>6}", session.totals.entries), 6, DIM_STYLE);
     }
     let title = session.title.as_deref().unwrap_or("(no title)");
-    let title = listed.trouble.as_deref().unwrap_or(title);
+    let title = listed.problem.as_deref().unwrap_or(title);
     spans.push(Span::raw(one_line(title)));
     Line::from(spans)
 }
 
 /// Returns the mark for a session that failed or is running.
-fn status_mark(listed: &Listed, palette: TerminalPalette) -> (&'static str, Style) {
+fn status_mark(listed: &ListedSession, palette: TerminalPalette) -> (&'static str, Style) {
     match listed.session.status {
-        _ if listed.trouble.is_some() => ("! ", palette.foreground(Color::Red)),
-        Status::Failed => ("! ", palette.foreground(Color::Red)),
-        Status::Running => ("* ", palette.foreground(Color::Green)),
+        _ if listed.problem.is_some() => ("! ", palette.foreground(Color::Red)),
+        SessionStatus::Failed => ("! ", palette.foreground(Color::Red)),
+        SessionStatus::Running => ("* ", palette.foreground(Color::Green)),
         _ => ("  ", PLAIN_STYLE),
     }
 }
@@ -226,8 +226,8 @@ fn draw_detail(frame: &mut Frame<'_>, area: Rect, lines: Vec<Line<'static>>) {
     }
 }
 
-fn session_lines(state: &BrowserState, listed: &Listed) -> Vec<Line<'static>> {
-    if let Some(trouble) = &listed.trouble {
+fn session_lines(state: &BrowserState, listed: &ListedSession) -> Vec<Line<'static>> {
+    if let Some(trouble) = &listed.problem {
         return vec![Line::raw(format!("cannot be read: {}", one_line(trouble)))];
     }
     let text = render_heading(&listed.session, &state.zone);

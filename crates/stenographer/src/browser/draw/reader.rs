@@ -4,9 +4,9 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use steno_core::index::Query;
-use steno_core::index::mark::Shown;
-use steno_core::{Entry, Kind, Role};
+use steno_core::index::SearchQuery;
+use steno_core::index::match_lines::LineLimits;
+use steno_core::{Entry, EntryKind, Role};
 
 use super::{
     BOLD_STYLE, DIM_STYLE, KeyHint, PLAIN_STYLE, TerminalPalette, draw_footer, draw_line,
@@ -95,7 +95,7 @@ fn draw_body(
 fn render_row(
     row: &ScreenRow,
     entry: &Entry,
-    find: Option<&Query>,
+    find: Option<&SearchQuery>,
     palette: TerminalPalette,
 ) -> Line<'static> {
     match row {
@@ -105,15 +105,16 @@ fn render_row(
             Span::styled(format!("  {preview}"), DIM_STYLE),
         ]),
         ScreenRow::Text(text) => {
-            let style = if entry.kind == Kind::Thinking { DIM_STYLE } else { PLAIN_STYLE };
+            let style = if entry.kind == EntryKind::Thinking { DIM_STYLE } else { PLAIN_STYLE };
             Line::from(mark_matches(text, find)).style(style)
         }
     }
 }
 
 /// Splits a row into spans, with matches of the query marked.
-fn mark_matches(text: &str, find: Option<&Query>) -> Vec<Span<'static>> {
-    let lines = find.map(|query| query.lines(text, Shown { lines: 1, context: 0 }));
+fn mark_matches(text: &str, find: Option<&SearchQuery>) -> Vec<Span<'static>> {
+    let lines =
+        find.map(|query| query.matching_lines(text, LineLimits { max_lines: 1, context_lines: 0 }));
     match lines.as_deref() {
         Some([line]) if line.text == text => spans_with_marks(line, 0),
         _ => vec![Span::raw(text.to_owned())],
@@ -122,14 +123,18 @@ fn mark_matches(text: &str, find: Option<&Query>) -> Vec<Span<'static>> {
 
 /// Returns the style for a speaker; errors are red.
 fn caption_style(entry: &Entry, palette: TerminalPalette) -> Style {
-    if entry.kind == Kind::Error || entry.is_tool_error() {
+    if entry.kind == EntryKind::Error || entry.is_tool_error() {
         return palette.foreground(Color::Red).add_modifier(Modifier::BOLD);
     }
     match (entry.kind, &entry.role) {
-        (Kind::Compaction, _) => palette.foreground(Color::Magenta).add_modifier(Modifier::BOLD),
-        (Kind::Text, Role::User) => palette.foreground(Color::Green).add_modifier(Modifier::BOLD),
-        (Kind::Text, _) => BOLD_STYLE,
-        (Kind::ToolCall | Kind::ToolResult, _) => palette.foreground(Color::Cyan),
+        (EntryKind::Compaction, _) => {
+            palette.foreground(Color::Magenta).add_modifier(Modifier::BOLD)
+        }
+        (EntryKind::Text, Role::User) => {
+            palette.foreground(Color::Green).add_modifier(Modifier::BOLD)
+        }
+        (EntryKind::Text, _) => BOLD_STYLE,
+        (EntryKind::ToolCall | EntryKind::ToolResult, _) => palette.foreground(Color::Cyan),
         _ => DIM_STYLE,
     }
 }

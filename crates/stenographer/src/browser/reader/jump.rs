@@ -1,8 +1,8 @@
 //! Jumps to the next or previous error, prompt, subagent or match.
 
-use steno_core::index::Query;
-use steno_core::index::text;
-use steno_core::{Entry, Kind, Role, entry};
+use steno_core::index::SearchQuery;
+use steno_core::index::entry_text;
+use steno_core::{Entry, EntryKind, Role, entry};
 
 use super::{RowPosition, SessionReader};
 use crate::browser::entry_rows::ScreenRow;
@@ -99,11 +99,11 @@ impl SessionReader {
         let entries = &self.transcript.entries;
         let entry = &entries[at];
         match to {
-            JumpTarget::Error => entry.kind == Kind::Error || entry.is_tool_error(),
-            JumpTarget::Compaction => entry.kind == Kind::Compaction,
+            JumpTarget::Error => entry.kind == EntryKind::Error || entry.is_tool_error(),
+            JumpTarget::Compaction => entry.kind == EntryKind::Compaction,
             JumpTarget::Subagent => {
                 let before = at.checked_sub(1).map(|before| entries[before].source.as_str());
-                entry.source != entry::PRIMARY && before != Some(entry.source.as_str())
+                entry.source != entry::PRIMARY_SOURCE && before != Some(entry.source.as_str())
             }
             JumpTarget::Prompt => is_prompt(entry),
             JumpTarget::Entry => true,
@@ -134,17 +134,19 @@ impl SessionReader {
 }
 
 fn is_prompt(entry: &Entry) -> bool {
-    entry.role == Role::User && entry.kind == Kind::Text && entry.source == entry::PRIMARY
+    entry.role == Role::User
+        && entry.kind == EntryKind::Text
+        && entry.source == entry::PRIMARY_SOURCE
 }
 
-fn is_match(query: &Query, row: &ScreenRow) -> bool {
-    matches!(row, ScreenRow::Text(text) if query.marks(text))
+fn is_match(query: &SearchQuery, row: &ScreenRow) -> bool {
+    matches!(row, ScreenRow::Text(text) if query.has_mark(text))
 }
 
 /// Returns whether an entry matches the query.
-fn entry_matches(entry: &Entry, query: &Query) -> bool {
+fn entry_matches(entry: &Entry, query: &SearchQuery) -> bool {
     match entry.kind {
-        Kind::ToolCall => query.marks(&text::of(entry)),
-        _ => query.marks(&entry.content),
+        EntryKind::ToolCall => query.has_mark(&entry_text::searchable_text(entry)),
+        _ => query.has_mark(&entry.content),
     }
 }

@@ -1,7 +1,7 @@
 //! Tests of the session reader.
 
 use ratatui::crossterm::event::KeyCode;
-use steno_core::{Kind, Role, Transcript};
+use steno_core::{EntryKind, Role, Transcript};
 
 use super::{TestBrowser, entry, sessions, transcript};
 
@@ -91,7 +91,7 @@ fn a_text_is_found_in_the_session_and_again() {
 fn a_long_session_is_walked_from_end_to_end() {
     let mut long = Transcript::new(sessions()[0].session.clone());
     for number in 0..20_000 {
-        long.push(entry(Role::User, Kind::Text, &format!("Prompt {number}\nmore")));
+        long.push(entry(Role::User, EntryKind::Text, &format!("Prompt {number}\nmore")));
     }
     let mut browser = TestBrowser::reading(30, 10, long);
     browser.keys("G");

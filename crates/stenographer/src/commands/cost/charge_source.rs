@@ -8,10 +8,10 @@ use std::sync::mpsc;
 use std::thread;
 
 use steno_core::SessionId;
-use steno_core::cost::charge::Charges;
-use steno_core::cost::files::{Register, Statement};
-use steno_core::format::{self, FormatError, Found};
-use steno_core::index::Filter;
+use steno_core::cost::charge::ChargeTable;
+use steno_core::cost::file_charges::{ChargeCollector, SessionStatement};
+use steno_core::format::{self, FormatError, FoundSession};
+use steno_core::index::EntryFilter;
 
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
@@ -22,8 +22,8 @@ use crate::ui::Ui;
 
 /// Charges read from session files.
 pub(super) struct ChargesFromFiles {
-    pub(super) charges: Charges,
-    pub(super) filter: Filter,
+    pub(super) charges: ChargeTable,
+    pub(super) filter: EntryFilter,
     pub(super) failures: Vec<CommandError>,
 }
 
@@ -32,10 +32,10 @@ pub(super) fn from_index(
     ui: &mut Ui,
     env: &ProcessEnvironment,
     scope: &SessionScope,
-) -> Result<(Charges, Filter), CommandError> {
+) -> Result<(ChargeTable, EntryFilter), CommandError> {
     let store = SessionStore::new(env);
     let filter = scope.to_filter(env, |name| Ok(store.find_session(name)?.id().clone()))?;
-    let (_, charges) = store.query_all(ui, |index| index.charges(&filter))?;
+    let (_, charges) = store.query_all(ui, |index| index.load_charges(&filter))?;
     Ok((charges, filter))
 }
 
@@ -48,11 +48,11 @@ pub(super) fn from_files(
 ) -> Result<ChargesFromFiles, CommandError> {
     let agents: Vec<String> = scope.agent.iter().cloned().collect();
     let (found, mut failures) = find_sessions(env, paths, &agents);
-    let mut register = Register::default();
+    let mut register = ChargeCollector::default();
     read_statements(&found, |statement| match statement {
         Ok(mut statement) => {
             ui.report_problems(&std::mem::take(&mut statement.problems).into_problems());
-            register.enter(statement);
+            register.add_statement(statement);
         }
         Err(error) => failures.push(error.into()),
     });
@@ -66,15 +66,15 @@ fn find_sessions(
     env: &ProcessEnvironment,
     paths: &[PathBuf],
     agents: &[String],
-) -> (Vec<Found>, Vec<CommandError>) {
+) -> (Vec<FoundSession>, Vec<CommandError>) {
     let (mut found, mut failures) = (Vec::new(), Vec::new());
     for root in session_syncer::existing_roots(env, paths, agents) {
-        match format::look(&root) {
+        match format::find_sessions_and_failures(&root) {
             Ok(look) => {
-                if !paths.is_empty() && look.found.is_empty() && look.failures.is_empty() {
+                if !paths.is_empty() && look.sessions.is_empty() && look.failures.is_empty() {
                     failures.push(unknown_format_error(&root));
                 }
-                found.extend(look.found);
+                found.extend(look.sessions);
                 failures.extend(look.failures.into_iter().map(CommandError::from));
             }
             Err(error) => failures.push(error.into()),
@@ -85,11 +85,14 @@ fn find_sessions(
 }
 
 /// Reads the sessions in parallel. Passes the statements on in the order of the sessions.
-fn read_statements(found: &[Found], mut take: impl FnMut(Result<Statement, FormatError>)) {
+fn read_statements(
+    found: &[FoundSession],
+    mut take: impl FnMut(Result<SessionStatement, FormatError>),
+) {
     let next = AtomicUsize::new(0);
     let read = || {
         let at = next.fetch_add(1, Ordering::Relaxed);
-        found.get(at).map(|session| (at, Statement::read(session)))
+        found.get(at).map(|session| (at, SessionStatement::read(session)))
     };
     let (mut early, mut next_index) = (BTreeMap::new(), 0);
     let mut taken = |(at, statement)| {
@@ -117,8 +120,8 @@ fn read_statements(found: &[Found], mut take: impl FnMut(Result<Statement, Forma
 }
 
 /// Finds the session by id, prefix or `latest` among those that were read.
-fn resolve_session(charges: &Charges, name: &str) -> Result<SessionId, CommandError> {
-    let latest = charges.accounts.iter().max_by_key(|account| account.at);
+fn resolve_session(charges: &ChargeTable, name: &str) -> Result<SessionId, CommandError> {
+    let latest = charges.accounts.iter().max_by_key(|account| account.ended_at);
     if let Some(latest) = latest.filter(|_| name == "latest") {
         return Ok(latest.session.parse()?);
     }

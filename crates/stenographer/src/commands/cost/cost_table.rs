@@ -1,6 +1,6 @@
 //! A table of costs: labels at the left, amounts at the right, and bars if there is space.
 
-use steno_core::cost::report::Sum;
+use steno_core::cost::report::ChargeSum;
 use unicode_width::UnicodeWidthStr;
 
 use crate::amount;
@@ -36,20 +36,21 @@ impl CostTable {
     }
 
     /// Adds a row.
-    pub(super) fn add_row(&mut self, label: String, sum: &Sum) {
+    pub(super) fn add_row(&mut self, label: String, sum: &ChargeSum) {
         self.push_row(label, sum, sum.cost());
     }
 
     /// Adds the total.
-    pub(super) fn add_total(&mut self, sum: &Sum) {
+    pub(super) fn add_total(&mut self, sum: &ChargeSum) {
         self.push_row("total".to_owned(), sum, None);
     }
 
-    fn push_row(&mut self, label: String, sum: &Sum, cost: Option<f64>) {
+    fn push_row(&mut self, label: String, sum: &ChargeSum, cost: Option<f64>) {
         let tokens = sum.tokens();
         let [input, write, read, output] =
-            [tokens.input, tokens.cache_write, tokens.cache_read, tokens.output].map(amount::short);
-        let cells = [input, write, read, output, amount::cost(sum)];
+            [tokens.input, tokens.cache_write, tokens.cache_read, tokens.output]
+                .map(amount::format_count);
+        let cells = [input, write, read, output, amount::format_cost(sum)];
         let label = label.replace(['\n', '\t'], " ");
         self.lines.push(CostTableRow { label, cells, cost });
     }
@@ -82,7 +83,7 @@ impl CostTable {
             ));
             if let Some(cost) = line.cost.filter(|cost| bar > 0 && *cost > 0.0) {
                 text.push_str("  ");
-                text.push_str(&amount::bar(cost / top, bar));
+                text.push_str(&amount::render_bar(cost / top, bar));
             }
             text.push('\n');
         }
@@ -106,17 +107,17 @@ fn render_row(label: &str, width: usize, cells: &[String; 5], widths: &[usize]) 
 
 #[cfg(test)]
 mod tests {
-    use steno_core::cost::Prices;
-    use steno_core::cost::charge::{Charges, Mode};
-    use steno_core::cost::files::{Register, Statement};
+    use steno_core::cost::PriceTable;
+    use steno_core::cost::charge::{ChargeTable, CostMode};
+    use steno_core::cost::file_charges::{ChargeCollector, SessionStatement};
     use steno_core::format;
 
     use super::*;
 
     /// Two sessions; one costs half as much as the other.
-    fn charges() -> (Charges, Vec<Option<f64>>) {
+    fn charges() -> (ChargeTable, Vec<Option<f64>>) {
         let dir = tempfile::tempdir().unwrap();
-        let mut register = Register::default();
+        let mut register = ChargeCollector::default();
         for (session, output) in [("one", 1_000_000), ("two", 2_000_000)] {
             let line = format!(
                 "{{\"type\":\"assistant\",\"uuid\":\"u\",\"sessionId\":\"{session}\",\"version\":\"2.1.0\",\
@@ -125,11 +126,11 @@ mod tests {
             );
             let path = dir.path().join(format!("{session}.jsonl"));
             std::fs::write(&path, line).unwrap();
-            let found = format::find(&path).unwrap();
-            register.enter(Statement::read(&found[0]).unwrap());
+            let found = format::find_sessions(&path).unwrap();
+            register.add_statement(SessionStatement::read(&found[0]).unwrap());
         }
         let charges = register.finish();
-        let costs = charges.costs(&Prices::bundled(), Mode::Auto);
+        let costs = charges.charge_costs(&PriceTable::bundled(), CostMode::Auto);
         (charges, costs)
     }
 
@@ -137,16 +138,16 @@ mod tests {
     fn bars_and_labels_share_what_is_left() {
         let (charges, costs) = charges();
         let mut chart = CostTable::new("PROJECT");
-        chart.add_row("one".to_owned(), &charges.total(&costs, &[0]));
-        chart.add_row("two".to_owned(), &charges.total(&costs, &[1]));
-        chart.add_total(&charges.total(&costs, &[0, 1]));
+        chart.add_row("one".to_owned(), &charges.sum_charges(&costs, &[0]));
+        chart.add_row("two".to_owned(), &charges.sum_charges(&costs, &[1]));
+        chart.add_total(&charges.sum_charges(&costs, &[0, 1]));
         insta::assert_snapshot!(chart.render(80, true), @"
         PROJECT  INPUT  CACHE WRITE  CACHE READ  OUTPUT    COST
         one          0            0           0   1.00M   $5.00  ███████████▌
         two          0            0           0   2.00M  $10.00  ███████████████████████
         total        0            0           0   3.00M  $15.00
         ");
-        chart.add_row("a".repeat(60), &Sum::default());
+        chart.add_row("a".repeat(60), &ChargeSum::default());
         insta::assert_snapshot!(chart.render(80, true), @"
         PROJECT                   INPUT  CACHE WRITE  CACHE READ  OUTPUT    COST
         one                           0            0           0   1.00M   $5.00  ███

@@ -1,9 +1,9 @@
 //! Prints costs by day, session or another key: as a table, as JSON or as an SVG chart.
 
 use serde_json::{Map, Value};
-use steno_core::cost::charge::Charges;
-use steno_core::cost::report::{By, Group, Row, Sum};
-use steno_core::view::answer::cost as answer;
+use steno_core::cost::charge::ChargeTable;
+use steno_core::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
+use steno_core::view::json_rows::cost as answer;
 
 use super::cost_table::CostTable;
 use super::{CostGrouping, CostReport, PricedCharges, svg, write_svg};
@@ -11,12 +11,16 @@ use crate::error::CommandError;
 use crate::ui::Ui;
 
 /// Prints the costs.
-pub(super) fn print_rows(ui: &mut Ui, report: &CostReport<'_>, by: By) -> Result<(), CommandError> {
+pub(super) fn print_rows(
+    ui: &mut Ui,
+    report: &CostReport<'_>,
+    by: GroupBy,
+) -> Result<(), CommandError> {
     let CostReport { env, args, priced } = *report;
     let PricedCharges { charges, costs, filter } = priced;
-    let selected: Vec<usize> = charges.select(filter).collect();
-    let rows = charges.rows(costs, &selected, &Group { by, zone: &env.zone });
-    let total = charges.total(costs, &selected);
+    let selected: Vec<usize> = charges.select_charges(filter).collect();
+    let rows = charges.report_rows(costs, &selected, &ReportGroup { by, zone: &env.zone });
+    let total = charges.sum_charges(costs, &selected);
     if let Some(path) = &args.svg {
         let bars: Vec<_> =
             rows.iter().map(|row| (row_label(charges, args.by, row, 8), row.sum.cost())).collect();
@@ -27,10 +31,10 @@ pub(super) fn print_rows(ui: &mut Ui, report: &CostReport<'_>, by: By) -> Result
             print_json(
                 ui,
                 answer::row_key(charges, by, row),
-                ChargeSum { charges, sum: &row.sum },
+                PricedSum { charges, sum: &row.sum },
             )?;
         }
-        return print_json(ui, answer::total_key(), ChargeSum { charges, sum: &total });
+        return print_json(ui, answer::total_key(), PricedSum { charges, sum: &total });
     }
     if rows.is_empty() {
         ui.status("no charges");
@@ -41,25 +45,25 @@ pub(super) fn print_rows(ui: &mut Ui, report: &CostReport<'_>, by: By) -> Result
     let mut table = CostTable::new(args.by.heading());
     rows.iter().for_each(|row| table.add_row(row_label(charges, args.by, row, shown), &row.sum));
     table.add_total(&total);
-    print_table(ui, &table, ChargeSum { charges, sum: &total })
+    print_table(ui, &table, PricedSum { charges, sum: &total })
 }
 
 /// A sum and the charges it is made of.
-pub(super) struct ChargeSum<'a> {
-    pub(super) charges: &'a Charges,
-    pub(super) sum: &'a Sum,
+pub(super) struct PricedSum<'a> {
+    pub(super) charges: &'a ChargeTable,
+    pub(super) sum: &'a ChargeSum,
 }
 
 /// Prints the table, and the models without a price.
 pub(super) fn print_table(
     ui: &mut Ui,
     table: &CostTable,
-    total: ChargeSum<'_>,
+    total: PricedSum<'_>,
 ) -> Result<(), CommandError> {
     let text = table.render(ui.width(), ui.is_terminal());
     ui.listing_text(&text)?;
     if !total.sum.unpriced.is_empty() {
-        let models = answer::unpriced(total.charges, total.sum).join(", ");
+        let models = answer::unpriced_models(total.charges, total.sum).join(", ");
         ui.status(format_args!("no price for {models}; set one in config.toml"));
     }
     Ok(())
@@ -69,14 +73,14 @@ pub(super) fn print_table(
 pub(super) fn print_json(
     ui: &mut Ui,
     key: Map<String, Value>,
-    sum: ChargeSum<'_>,
+    sum: PricedSum<'_>,
 ) -> Result<(), CommandError> {
-    serde_json::to_writer(ui.out(), &answer::sum(key, sum.charges, sum.sum))?;
+    serde_json::to_writer(ui.out(), &answer::sum_object(key, sum.charges, sum.sum))?;
     Ok(writeln!(ui.out())?)
 }
 
 /// Returns the label of a row, with at most `shown` characters of an id.
-fn row_label(charges: &Charges, by: CostGrouping, row: &Row, shown: usize) -> String {
+fn row_label(charges: &ChargeTable, by: CostGrouping, row: &ReportRow, shown: usize) -> String {
     let account = row.sum.sessions.iter().map(|at| &charges.accounts[*at]).next();
     match account.filter(|_| by == CostGrouping::Session) {
         Some(account) => {

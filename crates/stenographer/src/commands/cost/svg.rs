@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::amount::{dollars, round_up};
+use crate::amount::{format_dollars, round_up_scale};
 use crate::text_table::fit_columns;
 
 /// Edges of the chart area in a drawing of 960 by 360.
@@ -17,7 +17,7 @@ const MAX_LABELS: usize = 24;
 /// Draws the cost of each group. A group without a known cost has no bar.
 pub(super) fn draw_cost_chart(by: &str, bars: &[(String, Option<f64>)]) -> String {
     let largest = bars.iter().filter_map(|(_, cost)| *cost).fold(0.0, f64::max);
-    let top = round_up(largest);
+    let top = round_up_scale(largest);
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 960 360\" font-family=\"sans-serif\" \
          font-size=\"11\">\n<rect width=\"960\" height=\"360\" fill=\"#fff\"/>\n\
@@ -25,7 +25,7 @@ pub(super) fn draw_cost_chart(by: &str, bars: &[(String, Option<f64>)]) -> Strin
     );
     for step in 0..=4 {
         let share = f64::from(step) / 4.0;
-        write_grid_line(&mut text, share, &dollars(top * share));
+        write_grid_line(&mut text, share, &format_dollars(top * share));
     }
     for (index, (label, cost)) in bars.iter().enumerate() {
         let share = cost.map_or(0.0, |cost| cost / top);
@@ -61,7 +61,7 @@ fn write_bar(text: &mut String, bar: &SvgBar<'_>) {
     let SvgBar { index, count, label, cost, share } = *bar;
     let step = (CHART_RIGHT - CHART_LEFT) / count as f64;
     let (x, width) = (CHART_LEFT + step * index as f64 + step * 0.1, step * 0.8);
-    let amount = cost.map_or_else(|| "no price".to_owned(), dollars);
+    let amount = cost.map_or_else(|| "no price".to_owned(), format_dollars);
     let height = share * (CHART_BOTTOM - CHART_TOP);
     let _ = writeln!(
         text,

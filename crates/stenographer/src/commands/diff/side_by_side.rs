@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use steno_core::compare::text::words;
+use steno_core::compare::text_diff::changed_words;
 use unicode_width::UnicodeWidthStr;
 
 use crate::error::CommandError;
 use crate::text_table::{expand_tabs, wrap_columns};
 use crate::ui::{Ui, escape_control};
-use steno_core::compare::facts::Fact;
+use steno_core::compare::facts::SessionFact;
 
 /// Columns for the names of facts.
 const FACT_NAME_COLUMNS: usize = 9;
@@ -40,7 +40,7 @@ impl<'a> SideBySidePrinter<'a> {
     }
 
     /// Prints one fact about both sessions.
-    pub(super) fn print_fact(&mut self, fact: &Fact) -> Result<(), CommandError> {
+    pub(super) fn print_fact(&mut self, fact: &SessionFact) -> Result<(), CommandError> {
         let column = LinePair { a: Some(&fact.a), b: Some(&fact.b) };
         self.print_side_by_side(&format!("{:<FACT_NAME_COLUMNS$}", fact.name), column, BOLD_ESCAPE)
     }
@@ -94,7 +94,7 @@ impl<'a> SideBySidePrinter<'a> {
         let is_same = column.a == column.b;
         let marks = match column {
             _ if is_same => [Vec::new(), Vec::new()],
-            LinePair { a: Some(_), b: Some(_) } => words(&texts[0], &texts[1]),
+            LinePair { a: Some(_), b: Some(_) } => changed_words(&texts[0], &texts[1]),
             _ => texts.each_ref().map(|text| Vec::from_iter(Some(0..text.len()))),
         };
         let mark = change_mark(column.a.is_some(), column.b.is_some(), is_same);

@@ -7,13 +7,13 @@ use std::io::{self, BufRead};
 
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
-use steno_core::lines::{LINE_LIMIT, Line, LineEnd, Lines};
+use steno_core::lines::{InputLine, LineEnd, LineReader, MAX_LINE_LENGTH};
 
 /// Returns the document that starts with `first` as one line, or all lines read so far if there is none.
 pub(super) fn read_document<R: BufRead>(
-    first: Line,
-    lines: &mut Lines<R>,
-) -> io::Result<Vec<Line>> {
+    first: InputLine,
+    lines: &mut LineReader<R>,
+) -> io::Result<Vec<InputLine>> {
     if !is_unfinished(&first.bytes) {
         return Ok(vec![first]);
     }
@@ -24,10 +24,10 @@ pub(super) fn read_document<R: BufRead>(
     while !balance.is_closed() {
         // Separate records cause a parse error soon, so checking at powers of two is enough.
         let is_due = read.len().is_power_of_two();
-        if joined.len() > LINE_LIMIT || (is_due && !is_unfinished(&joined)) {
+        if joined.len() > MAX_LINE_LENGTH || (is_due && !is_unfinished(&joined)) {
             return Ok(read);
         }
-        let Some(line) = lines.read()? else {
+        let Some(line) = lines.read_line()? else {
             return Ok(read);
         };
         balance.feed(b"\n");
@@ -40,7 +40,7 @@ pub(super) fn read_document<R: BufRead>(
         return Ok(read);
     }
     let (number, bytes) = (read[0].number, strip_whitespace(&joined));
-    Ok(vec![Line { number, bytes, end: LineEnd::Newline, continues: false }])
+    Ok(vec![InputLine { number, bytes, end: LineEnd::Newline, is_continuation: false }])
 }
 
 /// Returns whether the bytes start an object or a list without its end.
@@ -105,10 +105,10 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Vec<String> {
-        let mut lines = Lines::new(text.as_bytes());
-        let first = lines.read().unwrap().unwrap();
+        let mut lines = LineReader::new(text.as_bytes());
+        let first = lines.read_line().unwrap().unwrap();
         let mut found = read_document(first, &mut lines).unwrap();
-        while let Some(line) = lines.read().unwrap() {
+        while let Some(line) = lines.read_line().unwrap() {
             found.push(line);
         }
         found.into_iter().map(|line| String::from_utf8(line.bytes).unwrap()).collect()

@@ -14,7 +14,7 @@ pub(super) fn serve_api(
     session: &str,
     options: ReplayOptions,
 ) -> Result<CommandExit, CommandError> {
-    let exchanges = SessionStore::new(env).find_session(session)?.exchanges()?;
+    let exchanges = SessionStore::new(env).find_session(session)?.read_exchanges()?;
     if exchanges.is_empty() {
         let error = CommandError::user(format!("no API traffic in session: {session}"));
         return Err(error.hint("record one with `steno exec` or `steno gateway`"));

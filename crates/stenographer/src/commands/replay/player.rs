@@ -1,7 +1,7 @@
 //! The position of a replay, and the effect of keys on it. Does not access the terminal.
 
 use steno_core::Entry;
-use steno_core::entry::Kind;
+use steno_core::entry::EntryKind;
 
 /// Factor of one speed change.
 const SPEED_STEP: f64 = 1.5;
@@ -52,7 +52,9 @@ impl<'a> ReplayPlayer<'a> {
                 return ReplayStep::Show;
             }
             ReplayKey::NextError => return self.jump_to_next(is_error),
-            ReplayKey::NextTool => return self.jump_to_next(|entry| entry.kind == Kind::ToolCall),
+            ReplayKey::NextTool => {
+                return self.jump_to_next(|entry| entry.kind == EntryKind::ToolCall);
+            }
             ReplayKey::Faster => self.speed *= SPEED_STEP,
             ReplayKey::Slower => self.speed /= SPEED_STEP,
             ReplayKey::Quit => return ReplayStep::Quit,
@@ -74,7 +76,7 @@ impl<'a> ReplayPlayer<'a> {
 }
 
 fn is_error(entry: &Entry) -> bool {
-    entry.kind == Kind::Error || entry.is_tool_error()
+    entry.kind == EntryKind::Error || entry.is_tool_error()
 }
 
 #[cfg(test)]
@@ -85,7 +87,13 @@ mod tests {
 
     #[test]
     fn keys_step_jump_and_pause() {
-        let kinds = [Kind::Text, Kind::ToolCall, Kind::ToolResult, Kind::Error, Kind::Text];
+        let kinds = [
+            EntryKind::Text,
+            EntryKind::ToolCall,
+            EntryKind::ToolResult,
+            EntryKind::Error,
+            EntryKind::Text,
+        ];
         let entries = kinds.map(|kind| Entry::new(Role::Assistant, kind, ""));
         let mut player = ReplayPlayer::new(&entries, 0, 1.0);
         assert_eq!(

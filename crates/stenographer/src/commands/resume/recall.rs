@@ -3,7 +3,7 @@
 //! Includes every session of the thread in whole messages, prompts as the user wrote them. What exceeds the agent's
 //! context is dropped from the start, unit by unit, with a notice.
 
-use steno_core::entry::{Kind, PRIMARY};
+use steno_core::entry::{EntryKind, PRIMARY_SOURCE};
 use steno_core::format::leslie;
 use steno_core::prompt::without_thread_blocks;
 use steno_core::{Entry, Transcript};
@@ -60,10 +60,11 @@ fn context_tokens(sessions: &[Transcript]) -> u64 {
 fn split_units(transcript: &Transcript) -> Vec<Vec<String>> {
     let mut units: Vec<Vec<String>> = Vec::new();
     let is_included = |entry: &&Entry| {
-        entry.source == PRIMARY && !matches!(entry.kind, Kind::Notice | Kind::Other)
+        entry.source == PRIMARY_SOURCE
+            && !matches!(entry.kind, EntryKind::Notice | EntryKind::Other)
     };
     for entry in transcript.entries.iter().filter(is_included) {
-        if leslie::asks(entry) || units.is_empty() {
+        if leslie::is_user_prompt(entry) || units.is_empty() {
             units.push(Vec::new());
         }
         units.last_mut().expect("one was just added").push(format_message(entry));
@@ -75,7 +76,7 @@ fn split_units(transcript: &Transcript) -> Vec<Vec<String>> {
 fn format_message(entry: &Entry) -> String {
     let input = entry.tool_input.as_ref().map(ToString::to_string).unwrap_or_default();
     let content = match &entry.content {
-        content if leslie::asks(entry) => without_thread_blocks(content),
+        content if leslie::is_user_prompt(entry) => without_thread_blocks(content),
         content if content.is_empty() => &input,
         content => content,
     };
@@ -114,7 +115,7 @@ mod tests {
         session.extra.insert("acp".to_owned(), json!({ "context": { "size": window } }));
         let mut transcript = Transcript::new(session);
         for (role, text) in messages {
-            transcript.push(Entry::new(role.clone(), Kind::Text, *text));
+            transcript.push(Entry::new(role.clone(), EntryKind::Text, *text));
         }
         transcript
     }

@@ -2,7 +2,7 @@
 
 use steno_core::Transcript;
 use steno_core::format::leslie;
-use steno_core::index::{Index, Listed};
+use steno_core::index::{Index, ListedSession};
 use steno_core::thread::Thread;
 
 use super::Args;
@@ -29,7 +29,7 @@ pub(super) fn is_thread(env: &ProcessEnvironment, id: &str) -> Result<bool, Comm
         return Ok(false);
     }
     let is_known =
-        threads.store.relations().map_err(explain_thread_error)?.threads.contains_key(id);
+        threads.store.load_relations().map_err(explain_thread_error)?.threads.contains_key(id);
     Ok(is_known || id.starts_with("thread-"))
 }
 
@@ -44,7 +44,8 @@ pub(super) fn resume_thread(
     let agent =
         RunnableAgent::find(&config, args.agent.as_deref().or(work.previous_agent()?.as_deref()))?;
     let sessions = read_thread_sessions(ui, env, &work.thread)?;
-    let was_asked = sessions.iter().any(|session| session.entries.iter().any(leslie::asks));
+    let was_asked =
+        sessions.iter().any(|session| session.entries.iter().any(leslie::is_user_prompt));
     let prompts = match &args.prompts {
         given if !given.is_empty() => given.clone(),
         _ if was_asked => vec![CONTINUE_PROMPT.to_owned()],
@@ -66,7 +67,7 @@ fn read_thread_sessions(
     let store = SessionStore::new(env);
     let ask = |index: &Index| {
         let mut own = Vec::new();
-        index.each_session(None, None, &mut |Listed { session, .. }| {
+        index.each_session(None, None, &mut |ListedSession { session, .. }| {
             if session.thread.as_deref() == Some(thread.id.as_str()) {
                 own.push((session.started.map(|at| at.instant()), session.agent, session.id));
             }
@@ -77,7 +78,7 @@ fn read_thread_sessions(
     own.sort();
     let mut dirs = Vec::new();
     for (_, agent, id) in own {
-        dirs.push(store.vault.session(&agent.parse()?, &id));
+        dirs.push(store.vault.session_dir(&agent.parse()?, &id));
     }
     if let Some(name) = &thread.session_id
         && let Some(last) = find_session(env, &thread.id, name)?
@@ -85,5 +86,5 @@ fn read_thread_sessions(
     {
         dirs.push(last);
     }
-    dirs.iter().map(|dir| Ok(dir.read()?)).collect()
+    dirs.iter().map(|dir| Ok(dir.read_transcript()?)).collect()
 }

@@ -2,8 +2,8 @@
 
 use steno_acp::client::{self, AgentClient, AgentExit, ClientError, ClientHandle, ClientSettings};
 use steno_acp::recording::{ConnectionSettings, KeptSession};
-use steno_core::vault::record::Closing;
-use steno_core::{Status, Transcript};
+use steno_core::vault::record::RecordingClosing;
+use steno_core::{SessionStatus, Transcript};
 
 use super::RunOptions;
 use super::report::{FinishedRun, RunReport};
@@ -203,7 +203,7 @@ impl AgentConversation<'_> {
         let Some(session) = &progress.session else { return };
         let found = find_session(self.env, &self.work.thread.id, session).ok().flatten();
         // A paused recording was already reported.
-        let Some(transcript) = found.and_then(|dir| dir.read().ok()) else { return };
+        let Some(transcript) = found.and_then(|dir| dir.read_transcript().ok()) else { return };
         let written = self.work.write_transcripts(self.env, transcript);
         progress.report_unwritten(ui, written.err());
     }
@@ -217,7 +217,7 @@ impl AgentConversation<'_> {
         failure: Option<&CommandError>,
     ) -> Result<CommandExit, CommandError> {
         let kept = progress.recorded_session(kept);
-        let transcript = kept.map(|kept| kept.dir.read()).transpose()?;
+        let transcript = kept.map(|kept| kept.dir.read_transcript()).transpose()?;
         let paths = match transcript.clone().filter(|_| progress.prompts > 0) {
             Some(transcript) => {
                 self.work.write_transcripts(self.env, transcript).unwrap_or_else(|error| {
@@ -283,16 +283,19 @@ fn run_outcome(progress: &ConversationProgress, failure: Option<&CommandError>) 
 }
 
 /// Returns the status that the recording ends with.
-fn closing_status(progress: &ConversationProgress, failure: Option<&CommandError>) -> Closing {
+fn closing_status(
+    progress: &ConversationProgress,
+    failure: Option<&CommandError>,
+) -> RecordingClosing {
     match run_outcome(progress, failure) {
-        RunOutcome::Done => Closing { status: Status::Completed, reason: None },
+        RunOutcome::Done => RecordingClosing { status: SessionStatus::Completed, reason: None },
         RunOutcome::Open(reason) if reason == "cancelled" => {
-            Closing { status: Status::Canceled, reason: None }
+            RecordingClosing { status: SessionStatus::Canceled, reason: None }
         }
         RunOutcome::Open(reason) if failure.is_some() => {
-            Closing { status: Status::Failed, reason: Some(reason) }
+            RecordingClosing { status: SessionStatus::Failed, reason: Some(reason) }
         }
-        RunOutcome::Open(_) => Closing { status: Status::Completed, reason: None },
+        RunOutcome::Open(_) => RecordingClosing { status: SessionStatus::Completed, reason: None },
     }
 }
 

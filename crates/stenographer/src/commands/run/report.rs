@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use steno_core::cost::charge::Mode;
-use steno_core::cost::report::Sum;
-use steno_core::index::Filter;
-use steno_core::thread::{Status, Thread};
+use steno_core::cost::charge::CostMode;
+use steno_core::cost::report::ChargeSum;
+use steno_core::index::EntryFilter;
+use steno_core::thread::{Thread, ThreadStatus};
 use steno_core::{Session, Usage};
 
 use crate::amount;
@@ -23,7 +23,7 @@ pub(super) struct RunReport {
     event: &'static str,
     thread: String,
     objective: String,
-    status: Status,
+    status: ThreadStatus,
     agent: String,
     session: Option<String>,
     stop_reason: Option<String>,
@@ -32,7 +32,7 @@ pub(super) struct RunReport {
     cost: Option<f64>,
     transcripts: Vec<PathBuf>,
     #[serde(skip)]
-    sum: Option<Sum>,
+    sum: Option<ChargeSum>,
     #[serde(skip)]
     recorded_session: Option<Session>,
 }
@@ -41,7 +41,7 @@ pub(super) struct RunReport {
 pub(super) struct FinishedRun<'a> {
     pub(super) thread: &'a Thread,
     pub(super) agent: &'a RunnableAgent,
-    pub(super) status: Status,
+    pub(super) status: ThreadStatus,
     /// The recorded session, if there is one.
     pub(super) session: Option<Session>,
     pub(super) transcripts: Vec<PathBuf>,
@@ -88,9 +88,10 @@ impl RunReport {
         facts.extend(self.session.clone());
         facts.extend(self.stop_reason.clone().filter(|reason| reason != "end_turn"));
         if !self.tokens.is_empty() {
-            let [input, output] = [self.tokens.prompt(), self.tokens.output].map(amount::short);
+            let [input, output] =
+                [self.tokens.prompt_tokens(), self.tokens.output].map(amount::format_count);
             facts.push(format!("{input} tokens in, {output} out"));
-            facts.extend(self.sum.as_ref().map(amount::cost));
+            facts.extend(self.sum.as_ref().map(amount::format_cost));
         }
         facts.extend(
             self.recorded_session
@@ -107,13 +108,13 @@ impl RunReport {
     /// Calculates the cost of the session from the index.
     fn add_cost(&mut self, env: &ProcessEnvironment) -> Result<(), CommandError> {
         let Some(session) = &self.recorded_session else { return Ok(()) };
-        let filter = Filter { session: Some(session.id.clone()), ..Filter::default() };
+        let filter = EntryFilter { session: Some(session.id.clone()), ..EntryFilter::default() };
         let store = SessionStore::new(env);
-        let (_, charges) = store.query(&mut Ui::silent(), |index| index.charges(&filter))?;
-        let costs = charges.costs(&Config::load(env)?.prices()?, Mode::Auto);
-        let selected: Vec<usize> = charges.select(&filter).collect();
-        let sum = charges.total(&costs, &selected);
-        self.cost = sum.cost().map(amount::rounded);
+        let (_, charges) = store.query(&mut Ui::silent(), |index| index.load_charges(&filter))?;
+        let costs = charges.charge_costs(&Config::load(env)?.prices()?, CostMode::Auto);
+        let selected: Vec<usize> = charges.select_charges(&filter).collect();
+        let sum = charges.sum_charges(&costs, &selected);
+        self.cost = sum.cost().map(amount::round_for_json);
         self.sum = Some(sum);
         Ok(())
     }

@@ -110,7 +110,7 @@ impl<'a> RunDisplay<'a> {
     }
 
     fn show_update(&mut self, update: &Object) {
-        let text = || update.get("content").map(acp::texts).unwrap_or_default();
+        let text = || update.get("content").map(acp::blocks_text).unwrap_or_default();
         match update.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default() {
             "agent_message_chunk" => self.show_message(&text()),
             "agent_thought_chunk" => {
@@ -149,13 +149,13 @@ impl<'a> RunDisplay<'a> {
         let content = update.get("content").and_then(Value::as_array).into_iter().flatten();
         let content: Vec<&Object> = content.filter_map(Value::as_object).collect();
         for change in content.iter().filter(|part| text_field(part, "type") == "diff") {
-            self.show_indented(&acp::diff(change), MAX_DIFF_LINES);
+            self.show_indented(&acp::diff_text(change), MAX_DIFF_LINES);
         }
         match text_field(update, "status") {
             "completed" => {
                 let output = content.iter().filter(|part| text_field(part, "type") == "content");
                 let output: String =
-                    output.filter_map(|part| part.get("content")).map(acp::texts).collect();
+                    output.filter_map(|part| part.get("content")).map(acp::blocks_text).collect();
                 self.show_indented(&output, MAX_OUTPUT_LINES);
             }
             "failed" => {

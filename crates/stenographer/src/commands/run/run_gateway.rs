@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use steno_core::SessionId;
-use steno_core::vault::record::Closing;
+use steno_core::vault::record::RecordingClosing;
 
 use crate::agent_route::AgentRoute;
 use crate::commands::exec::agent_name_of_program;
@@ -51,7 +51,7 @@ impl RunGateway {
             AgentRoute::for_program(env, &config.agents()?, &agent.command, config.upstreams()?);
         let name = agent_name_of_program(&agent.command[0]);
         // For agents that do not send their session id.
-        let dir = SessionStore::new(env).vault.session(&name, &SessionId::fresh());
+        let dir = SessionStore::new(env).vault.session_dir(&name, &SessionId::new_unique());
         let settings = GatewaySettings {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             upstreams: route.upstreams().clone(),
@@ -71,7 +71,7 @@ impl RunGateway {
     }
 
     /// Ends the recording. Call it after the agent's session files are synced.
-    pub(super) fn finish(self, ui: &mut Ui, closing: &Closing) {
+    pub(super) fn finish(self, ui: &mut Ui, closing: &RecordingClosing) {
         self.gateway.finish(ui, closing);
     }
 }

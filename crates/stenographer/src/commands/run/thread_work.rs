@@ -5,8 +5,8 @@ use std::process;
 
 use steno_core::Transcript;
 use steno_core::thread::{
-    Binding, Operator, Reference, Spawn, Status, Thread, ThreadError, ThreadStore, ThreadWorker,
-    Waiting,
+    Operator, ReferenceBinding, ReferenceRequest, SpawnRequest, Thread, ThreadError, ThreadStatus,
+    ThreadStore, ThreadWorker, UndeliveredMessages,
 };
 
 use super::Args;
@@ -51,9 +51,9 @@ impl ThreadWork {
                 threads.store.create_objective(&title).map_err(explain_thread_error)?
             }
         };
-        let mut spawn = Spawn::new(title, objective.id.as_str());
+        let mut spawn = SpawnRequest::new(title, objective.id.as_str());
         spawn.references = references;
-        let spawned = threads.store.spawn(&spawn).map_err(explain_thread_error)?;
+        let spawned = threads.store.spawn_thread(&spawn).map_err(explain_thread_error)?;
         report_warnings(ui, &spawned.warnings);
         let worker = threads.store.begin_work(&spawned.thread.id, process::id(), false);
         Ok(Self {
@@ -78,7 +78,10 @@ impl ThreadWork {
         let run = ThreadRun { env, threads: &threads, id: &thread.id };
         let finished = run.finish_killed(&worker);
         let thread = threads.thread(thread.id.as_str()).map_err(explain_thread_error)?;
-        if matches!(thread.status, Status::Cancelled | Status::Archived | Status::Frozen) {
+        if matches!(
+            thread.status,
+            ThreadStatus::Cancelled | ThreadStatus::Archived | ThreadStatus::Frozen
+        ) {
             finished.and_then(|()| Ok(worker.finish()?))?;
             let (id, status) = (&thread.id, thread.status);
             let error = CommandError::user(format!("thread {id} is {status}"));
@@ -88,21 +91,21 @@ impl ThreadWork {
             ui.warning(format_args!("could not finish the previous run: {}", error.error));
             // This run also finishes the previous one.
             let since = worker.killed().and_then(|killed| killed.since);
-            worker.note(|state| state.since = since)?;
+            worker.record_progress(|state| state.since = since)?;
         }
         Ok(Self { threads, thread, worker })
     }
 
     fn add_references(&self, ui: &mut Ui, targets: &[String]) -> Result<(), CommandError> {
         for target in targets {
-            let reference = Reference {
+            let reference = ReferenceRequest {
                 from: self.id().to_owned(),
                 target: target.clone(),
-                binding: Binding::Frozen,
+                binding: ReferenceBinding::Frozen,
                 scope: None,
                 operator: Operator::User,
             };
-            let made = self.threads.reference(&reference).map_err(explain_thread_error)?;
+            let made = self.threads.add_reference(&reference).map_err(explain_thread_error)?;
             report_warnings(ui, &made.warnings);
         }
         Ok(())
@@ -110,9 +113,11 @@ impl ThreadWork {
 
     /// Marks the thread as active, with the number of prompts to come.
     pub(super) fn activate(&mut self, prompts: usize) -> Result<(), CommandError> {
-        self.worker.note(|state| state.prompts_planned = prompts)?;
-        self.thread =
-            self.threads.activate(self.id(), Operator::User).map_err(explain_thread_error)?;
+        self.worker.record_progress(|state| state.prompts_planned = prompts)?;
+        self.thread = self
+            .threads
+            .activate_thread(self.id(), Operator::User)
+            .map_err(explain_thread_error)?;
         Ok(())
     }
 
@@ -120,7 +125,7 @@ impl ThreadWork {
     pub(super) fn note_turn(&mut self) {
         // A full disk must not end the run. Without this count, a killed run is detected by the times of its prompts
         // alone.
-        let _ = self.worker.note(|state| state.turns_ended += 1);
+        let _ = self.worker.record_progress(|state| state.turns_ended += 1);
     }
 
     /// Returns the project's folder; asset paths are relative to it.
@@ -140,23 +145,23 @@ impl ThreadWork {
         ui: &mut Ui,
         task: &str,
         has_context: bool,
-    ) -> Result<(String, Waiting), CommandError> {
+    ) -> Result<(String, UndeliveredMessages), CommandError> {
         let mut prompt = String::new();
         if !has_context {
             let (context, warnings) =
-                self.threads.context(self.id()).map_err(explain_thread_error)?;
+                self.threads.render_thread_context(self.id()).map_err(explain_thread_error)?;
             report_warnings(ui, &warnings);
             prompt = context + "\n\n";
         }
-        let waiting = self.threads.waiting(self.id()).map_err(explain_thread_error)?;
-        prompt.push_str(&waiting.text());
+        let waiting = self.threads.undelivered_messages(self.id()).map_err(explain_thread_error)?;
+        prompt.push_str(&waiting.to_prompt_text());
         prompt.push_str(task);
         Ok((prompt, waiting))
     }
 
     /// Marks the waiting messages as delivered.
-    pub(super) fn mark_delivered(&self, waiting: &Waiting) -> Result<(), CommandError> {
-        self.threads.delivered(self.id(), waiting).map_err(explain_thread_error)
+    pub(super) fn mark_delivered(&self, waiting: &UndeliveredMessages) -> Result<(), CommandError> {
+        self.threads.mark_delivered(self.id(), waiting).map_err(explain_thread_error)
     }
 
     /// Returns the agent that worked in the thread before.
@@ -190,7 +195,7 @@ impl ThreadWork {
         self,
         env: &ProcessEnvironment,
         outcome: &RunOutcome,
-    ) -> Result<Status, CommandError> {
+    ) -> Result<ThreadStatus, CommandError> {
         let run = ThreadRun { env, threads: &self.threads, id: &self.thread.id };
         let status = run.update_status(outcome)?;
         self.worker.finish()?;

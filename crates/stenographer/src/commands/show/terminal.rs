@@ -14,7 +14,7 @@ pub(super) fn render_session(transcript: &Transcript, noted: &[Note], zone: &Tim
     for entry in &transcript.entries {
         text.push('\n');
         text.push_str(&self::render_entry(entry, zone));
-        let notes = Note::of_entry(&transcript.notes, entry);
+        let notes = Note::for_entry(&transcript.notes, entry);
         notes.for_each(|note| text.push_str(&self::render_note(note, zone)));
     }
     text
@@ -68,7 +68,7 @@ pub(crate) fn render_heading(session: &Session, zone: &TimeZone) -> String {
     facts.push(count_noun(session.totals.entries, "entry"));
     if !session.totals.usage.is_empty() {
         let usage = &session.totals.usage;
-        facts.push(format!("{} tokens in, {} out", usage.prompt(), usage.output));
+        facts.push(format!("{} tokens in, {} out", usage.prompt_tokens(), usage.output));
     }
     facts.extend(session.totals.cost.map(|cost| format!("${cost:.2}")));
     facts.extend(session.models.iter().cloned());
@@ -79,8 +79,8 @@ pub(crate) fn render_heading(session: &Session, zone: &TimeZone) -> String {
 
 fn entry_caption(entry: &Entry, zone: &TimeZone) -> String {
     let mut words = Vec::new();
-    words.extend(entry.created_at.map(|at| at.in_zone(zone).clock()));
-    if entry.source != steno_core::entry::PRIMARY {
+    words.extend(entry.created_at.map(|at| at.in_zone(zone).clock_text()));
+    if entry.source != steno_core::entry::PRIMARY_SOURCE {
         words.push(format!("[{}]", entry.source));
     }
     words.push(entry.heading());

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde_json::Value;
-use steno_core::format::chibi::{Context, ContextName, LogStyle};
+use steno_core::format::chibi::{ChibiContext, ChibiLogStyle, ContextName};
 
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
@@ -88,10 +88,10 @@ enum ChibiStyle {
 }
 
 impl ChibiStyle {
-    fn log_style(self) -> LogStyle {
+    fn log_style(self) -> ChibiLogStyle {
         match self {
-            ChibiStyle::Documented => LogStyle::Documented,
-            ChibiStyle::V0_10_10 => LogStyle::V0_10_10,
+            ChibiStyle::Documented => ChibiLogStyle::Documented,
+            ChibiStyle::V0_10_10 => ChibiLogStyle::V0_10_10,
         }
     }
 }
@@ -201,8 +201,8 @@ impl ChibiContexts<'_> {
         Ok(self.base.join("contexts").join(name.parse::<ContextName>()?.as_str()))
     }
 
-    fn open_context(&self, dir: &Path) -> Result<Context, CommandError> {
-        Ok(Context::open(dir, self.env.clock.clone())?)
+    fn open_context(&self, dir: &Path) -> Result<ChibiContext, CommandError> {
+        Ok(ChibiContext::open(dir, self.env.clock.clone())?)
     }
 
     /// Returns the names of all contexts, sorted.

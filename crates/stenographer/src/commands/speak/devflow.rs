@@ -13,7 +13,9 @@ mod view;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use steno_core::format::devflow::{self, Decoded, Filter, RunId, RunMeta, Store, StoreError};
+use steno_core::format::devflow::{
+    self, DecodedRun, RunFilter, RunId, RunMetadata, RunStore, RunStoreError,
+};
 
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
@@ -83,7 +85,7 @@ impl DevflowCommand {
 
 /// An open store, and its path as given on the command line.
 struct DevflowStore<'a> {
-    store: Store,
+    store: RunStore,
     displayed_path: PathBuf,
     env: &'a ProcessEnvironment,
 }
@@ -130,7 +132,7 @@ pub(crate) fn run(
 
 fn restore_run(ui: &mut Ui, devflow: &DevflowStore, id: &str) -> Result<CommandExit, CommandError> {
     let id: RunId = id.parse()?;
-    devflow.store.restore(&id)?;
+    devflow.store.restore_run(&id)?;
     let folder = devflow.displayed_path.join("runs").join(id.as_str());
     ui.transcript_text(&format!("Restored to {}\n", folder.display()))?;
     Ok(CommandExit::Done)
@@ -143,22 +145,22 @@ impl<'a> DevflowStore<'a> {
         Args { dir, command }: &Args,
     ) -> Result<Self, CommandError> {
         let given = env.cwd.join(dir);
-        let base = devflow::base_of(&given);
+        let base = devflow::find_store_base(&given);
         let deeper = base.strip_prefix(&given).unwrap_or(Path::new(""));
         let displayed_path =
             if deeper.as_os_str().is_empty() { dir.to_owned() } else { dir.join(deeper) };
         let clock = env.clock.clone();
         let store = if command.is_writing() {
-            Store::open(&base, clock)?
+            RunStore::open(&base, clock)?
         } else {
-            Store::open_read_only(&base, clock)
+            RunStore::open_read_only(&base, clock)
         };
         Ok(Self { store, displayed_path, env })
     }
 
     /// Lists the matching runs and reports what cannot be read.
-    fn list_runs(&self, ui: &mut Ui, filter: &Filter) -> Result<Vec<RunMeta>, CommandError> {
-        let list = self.store.list_all(filter)?;
+    fn list_runs(&self, ui: &mut Ui, filter: &RunFilter) -> Result<Vec<RunMetadata>, CommandError> {
+        let list = self.store.list_runs_with_problems(filter)?;
         ui.report_problems(&list.problems);
         Ok(list.runs)
     }
@@ -166,10 +168,10 @@ impl<'a> DevflowStore<'a> {
     /// Resolves a run id, unique prefix, or `latest`.
     fn resolve_run(&self, text: &str) -> Result<RunId, CommandError> {
         let id: RunId = text.parse()?;
-        if self.store.folder(&id).exists() {
+        if self.store.run_folder(&id).exists() {
             return Ok(id);
         }
-        let runs = self.store.list(&Filter::default())?;
+        let runs = self.store.list_runs(&RunFilter::default())?;
         let names: Vec<&str> = runs.iter().map(|run| run.run_id.as_str()).collect();
         let matching: Vec<&str> =
             names.iter().copied().filter(|name| name.starts_with(text)).collect();
@@ -181,8 +183,8 @@ impl<'a> DevflowStore<'a> {
     }
 
     /// Loads a run and reports what cannot be read.
-    fn load_run(&self, ui: &mut Ui, text: &str) -> Result<Decoded, CommandError> {
-        let decoded = self.store.load(&self.resolve_run(text)?)?;
+    fn load_run(&self, ui: &mut Ui, text: &str) -> Result<DecodedRun, CommandError> {
+        let decoded = self.store.load_run(&self.resolve_run(text)?)?;
         ui.report_problems(&decoded.problems);
         Ok(decoded)
     }
@@ -197,7 +199,7 @@ fn unknown_run_error(id: RunId, names: &[&str]) -> CommandError {
         .filter(|name| name.to_lowercase().contains(&requested))
         .take(3)
         .collect();
-    let error = CommandError::user(StoreError::NotFound(id));
+    let error = CommandError::user(RunStoreError::NotFound(id));
     if near.is_empty() {
         error.hint("`steno as devflow transcript list` shows all runs")
     } else {

@@ -23,7 +23,7 @@ pub(super) fn run(
 ) -> Result<CommandExit, CommandError> {
     let (threads, thread) = args.thread.find_thread(ui, env)?;
     let (assets, warnings) =
-        threads.store.artifacts(thread.id.as_str()).map_err(explain_thread_error)?;
+        threads.store.assets_and_warnings(thread.id.as_str()).map_err(explain_thread_error)?;
     report_warnings(ui, &warnings);
     if args.thread.flags.json {
         assets.iter().try_for_each(|asset| json_line(ui, asset).map(drop))?;

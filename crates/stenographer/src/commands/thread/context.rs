@@ -26,7 +26,7 @@ pub(super) fn run(
 ) -> Result<CommandExit, CommandError> {
     let (threads, thread) = args.thread.find_thread(ui, env)?;
     let (context, warnings) =
-        threads.store.context(thread.id.as_str()).map_err(explain_thread_error)?;
+        threads.store.render_thread_context(thread.id.as_str()).map_err(explain_thread_error)?;
     report_warnings(ui, &warnings);
     if args.thread.flags.json {
         return json_line(ui, &json!({ "thread_id": thread.id, "thread_context": context }));

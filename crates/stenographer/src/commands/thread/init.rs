@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use steno_core::thread::guide::{Guide, GuideStatus, Outcome};
+use steno_core::thread::guide::{GuideOutcome, GuideStatus, LeslieGuide};
 
 use super::json_line;
 use crate::error::{CommandError, CommandExit};
@@ -40,13 +40,13 @@ pub(super) fn run(
     threads.store.init().map_err(explain_thread_error)?;
     let outcome =
         install_guide(ui, threads.store.root(), args.yes).map_err(explain_thread_error)?;
-    let next = Guide::ours().version;
+    let next = LeslieGuide::built_in().version;
     if args.json {
         let row = json!({
             "status": outcome.status.as_str(),
-            "previous_version": outcome.previous,
+            "previous_version": outcome.previous_version,
             "next_version": next,
-            "written": outcome.written,
+            "written": outcome.is_written,
         });
         return json_line(ui, &row);
     }
@@ -54,12 +54,12 @@ pub(super) fn run(
     Ok(CommandExit::Done)
 }
 
-fn describe_outcome(outcome: &Outcome, next: &str) -> String {
-    let previous = outcome.previous.as_deref().unwrap_or_default();
+fn describe_outcome(outcome: &GuideOutcome, next: &str) -> String {
+    let previous = outcome.previous_version.as_deref().unwrap_or_default();
     match outcome.status {
         GuideStatus::Created => format!("created AGENTS.md with guide {next}"),
         GuideStatus::Appended => format!("added guide {next} to AGENTS.md"),
-        GuideStatus::Updated if !outcome.written => {
+        GuideStatus::Updated if !outcome.is_written => {
             format!("guide {next} in AGENTS.md is up to date")
         }
         GuideStatus::Updated => format!("updated the guide in AGENTS.md from {previous} to {next}"),

@@ -1,7 +1,7 @@
 //! `steno inject`: sends a message to the agent of a thread.
 
 use serde_json::json;
-use steno_core::thread::{Inject, Operator};
+use steno_core::thread::{Operator, ThreadInjection};
 
 use super::json_line;
 use crate::error::{CommandError, CommandExit};
@@ -33,13 +33,13 @@ pub(super) fn run(
         return Err(CommandError::usage("the message is empty"));
     }
     let (threads, thread) = args.thread.find_thread(ui, env)?;
-    let inject = Inject {
+    let inject = ThreadInjection {
         thread: thread.id.to_string(),
         kind: args.kind.clone(),
         content: args.content.clone(),
         operator: Operator::User,
     };
-    let at = threads.store.inject(&inject).map_err(explain_thread_error)?;
+    let at = threads.store.inject_text(&inject).map_err(explain_thread_error)?;
     if args.thread.flags.json {
         let row = json!({
             "thread_id": inject.thread,

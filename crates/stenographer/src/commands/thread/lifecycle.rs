@@ -1,6 +1,6 @@
 //! `steno lifecycle`: ends, pauses or resumes a thread.
 
-use steno_core::thread::{Action, Lifecycle, Operator};
+use steno_core::thread::{LifecycleAction, Operator, StatusChange};
 
 use super::json_line;
 use crate::error::{CommandError, CommandExit};
@@ -17,8 +17,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     thread: ThreadArgument,
     /// Action.
-    #[arg(value_parser = word_parser::<Action>(Action::WORDS))]
-    action: Action,
+    #[arg(value_parser = word_parser::<LifecycleAction>(LifecycleAction::WORDS))]
+    action: LifecycleAction,
     /// Reason.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -31,13 +31,13 @@ pub(super) fn run(
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
     let (threads, thread) = args.thread.find_thread(ui, env)?;
-    let change = Lifecycle {
+    let change = StatusChange {
         thread: thread.id.to_string(),
         action: args.action,
         reason: args.reason.clone(),
         operator: Operator::User,
     };
-    let thread = threads.store.lifecycle(&change).map_err(explain_thread_error)?;
+    let thread = threads.store.change_status(&change).map_err(explain_thread_error)?;
     if args.thread.flags.json {
         return json_line(ui, &thread);
     }

@@ -1,6 +1,6 @@
 //! `steno list --threads`: lists the threads of a project, newest first.
 
-use steno_core::thread::Status;
+use steno_core::thread::ThreadStatus;
 
 use super::json_line;
 use crate::commands::list::format_start;
@@ -13,7 +13,7 @@ use crate::ui::Ui;
 
 /// Selects threads.
 pub(crate) struct ThreadFilter {
-    pub(crate) status: Option<Status>,
+    pub(crate) status: Option<ThreadStatus>,
     pub(crate) limit: Option<usize>,
     pub(crate) flags: ThreadFlags,
 }
@@ -25,7 +25,7 @@ pub(crate) fn run(
     filter: &ThreadFilter,
 ) -> Result<CommandExit, CommandError> {
     let threads = ProjectThreads::open_existing(ui, env, &filter.flags)?;
-    let mut threads = threads.store.threads(filter.status).map_err(explain_thread_error)?;
+    let mut threads = threads.store.list_threads(filter.status).map_err(explain_thread_error)?;
     threads.reverse();
     threads.truncate(filter.limit.unwrap_or(usize::MAX));
     if filter.flags.json {

@@ -1,7 +1,7 @@
 //! `steno merge`: merges files of threads into another thread.
 
 use serde_json::json;
-use steno_core::thread::{ConflictStrategy, Merge, Operator};
+use steno_core::thread::{ConflictStrategy, MergeRequest, Operator};
 
 use super::json_line;
 use crate::error::{CommandError, CommandExit};
@@ -40,14 +40,14 @@ pub(super) fn run(
 ) -> Result<CommandExit, CommandError> {
     let threads = ProjectThreads::open_existing(ui, env, &args.flags)?;
     let strict = [ConflictStrategy::Interactive, ConflictStrategy::Strict];
-    let merge = Merge {
+    let merge = MergeRequest {
         sources: threads.find_ids(&args.sources)?,
         target: threads.find_thread(&args.target)?.id.to_string(),
         scope: args.scope.clone(),
         strategy: strict[usize::from(args.strict)],
         operator: Operator::User,
     };
-    let merged = threads.store.merge(&merge).map_err(explain_thread_error)?;
+    let merged = threads.store.merge_threads(&merge).map_err(explain_thread_error)?;
     report_warnings(ui, &merged.warnings);
     if args.flags.json {
         let row = json!({

@@ -53,7 +53,7 @@ pub(super) fn run(
         ObjectiveAction::List { flags } => {
             let objectives = ProjectThreads::open_existing(ui, env, flags)?
                 .store
-                .objectives()
+                .list_objectives()
                 .map_err(explain_thread_error)?;
             print_objectives(ui, env, &objectives, flags.json)
         }

@@ -1,7 +1,7 @@
 //! `steno reference`: adds a reference from one thread to another.
 
 use serde_json::json;
-use steno_core::thread::{Binding, Operator, Reference};
+use steno_core::thread::{Operator, ReferenceBinding, ReferenceRequest};
 
 use super::json_line;
 use crate::error::{CommandError, CommandExit};
@@ -26,9 +26,9 @@ pub(crate) struct Args {
         long,
         value_name = "HOW",
         default_value = "frozen",
-        value_parser = word_parser::<Binding>(Binding::WORDS)
+        value_parser = word_parser::<ReferenceBinding>(ReferenceBinding::WORDS)
     )]
-    binding: Binding,
+    binding: ReferenceBinding,
     /// File or folder of the target to copy [default: all]; may be repeated.
     #[arg(long, value_name = "PATH")]
     scope: Vec<String>,
@@ -44,14 +44,14 @@ pub(super) fn run(
 ) -> Result<CommandExit, CommandError> {
     let threads = ProjectThreads::open_existing(ui, env, &args.flags)?;
     let target = threads.find_thread(&args.target)?.id;
-    let reference = Reference {
+    let reference = ReferenceRequest {
         from: threads.find_thread(&args.from)?.id.to_string(),
         target: target.to_string(),
         binding: args.binding,
         scope: Some(args.scope.clone()),
         operator: Operator::User,
     };
-    let made = threads.store.reference(&reference).map_err(explain_thread_error)?;
+    let made = threads.store.add_reference(&reference).map_err(explain_thread_error)?;
     threads.warn_missing_paths(ui, &target, &args.scope, &made.warnings)?;
     if args.flags.json {
         let row = json!({

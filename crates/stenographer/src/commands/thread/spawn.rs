@@ -1,6 +1,6 @@
 //! `steno spawn`: creates a thread.
 
-use steno_core::thread::{Executor, Id, Inherit, ObjectiveStatus, Spawn};
+use steno_core::thread::{Executor, Inheritance, LeslieId, ObjectiveStatus, SpawnRequest};
 
 use super::json_line;
 use crate::error::{CommandError, CommandExit};
@@ -57,7 +57,7 @@ pub(super) fn run(
     }
     let threads = ProjectThreads::open_existing(ui, env, &args.flags)?;
     let spawned =
-        threads.store.spawn(&build_spawn(&threads, args)?).map_err(explain_thread_error)?;
+        threads.store.spawn_thread(&build_spawn(&threads, args)?).map_err(explain_thread_error)?;
     let parent = spawned.thread.parent_id.as_ref().unwrap_or(&spawned.thread.id);
     threads.warn_missing_paths(ui, parent, &args.scope, &spawned.warnings)?;
     if args.flags.json {
@@ -67,7 +67,7 @@ pub(super) fn run(
     Ok(CommandExit::Done)
 }
 
-fn build_spawn(threads: &ProjectThreads, args: &Args) -> Result<Spawn, CommandError> {
+fn build_spawn(threads: &ProjectThreads, args: &Args) -> Result<SpawnRequest, CommandError> {
     let parent = args.parent.as_deref().map(|parent| threads.find_thread(parent)).transpose()?;
     let objective = match (&args.objective, &parent) {
         (Some(objective), _) => threads.find_objective(objective)?.id,
@@ -75,24 +75,24 @@ fn build_spawn(threads: &ProjectThreads, args: &Args) -> Result<Spawn, CommandEr
         (None, None) => only_objective(threads)?,
     };
     let inherit = match (args.inherit, args.scope.is_empty()) {
-        (true, _) => Inherit::Full,
-        (false, false) => Inherit::Partial,
-        (false, true) => Inherit::None,
+        (true, _) => Inheritance::Full,
+        (false, false) => Inheritance::Partial,
+        (false, true) => Inheritance::None,
     };
-    Ok(Spawn {
+    Ok(SpawnRequest {
         parent: parent.map(|parent| parent.id.to_string()),
         inherit,
         scope: args.scope.clone(),
         references: threads.find_ids(&args.references)?,
         tags: Some(args.tags.clone()),
         executor: args.executor,
-        ..Spawn::new(&args.intent, objective.as_str())
+        ..SpawnRequest::new(&args.intent, objective.as_str())
     })
 }
 
 /// Returns the only active objective, for a thread without an explicit one.
-fn only_objective(threads: &ProjectThreads) -> Result<Id, CommandError> {
-    let mut active = threads.store.objectives().map_err(explain_thread_error)?;
+fn only_objective(threads: &ProjectThreads) -> Result<LeslieId, CommandError> {
+    let mut active = threads.store.list_objectives().map_err(explain_thread_error)?;
     active.retain(|objective| objective.status == ObjectiveStatus::Active);
     match active.as_slice() {
         [only] => Ok(only.id.clone()),

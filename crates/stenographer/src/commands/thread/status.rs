@@ -4,7 +4,7 @@ mod overview;
 
 use serde_json::json;
 use steno_core::Timestamp;
-use steno_core::thread::{Relations, Thread};
+use steno_core::thread::{Thread, ThreadRelations};
 
 use super::json_line;
 use crate::error::{CommandError, CommandExit};
@@ -35,9 +35,9 @@ pub(super) fn run(
     };
     let thread = threads.find_thread(text)?;
     let (context, warnings) =
-        threads.store.context(thread.id.as_str()).map_err(explain_thread_error)?;
+        threads.store.render_thread_context(thread.id.as_str()).map_err(explain_thread_error)?;
     report_warnings(ui, &warnings);
-    let relations = threads.store.relations().map_err(explain_thread_error)?;
+    let relations = threads.store.load_relations().map_err(explain_thread_error)?;
     if args.flags.json {
         let mut row = json!(thread);
         row["relations"] = json!(relations.links.get(&thread.id));
@@ -54,7 +54,7 @@ pub(super) fn run(
 struct ThreadStatusView<'a> {
     env: &'a ProcessEnvironment,
     threads: &'a ProjectThreads,
-    relations: &'a Relations,
+    relations: &'a ThreadRelations,
     thread: &'a Thread,
 }
 
@@ -63,8 +63,11 @@ impl ThreadStatusView<'_> {
         let thread = self.thread;
         let mut lines = vec![thread.title.clone(), format!("{} · {}", thread.id, thread.status)];
         lines.extend(self.render_facts());
-        let (assets, _) =
-            self.threads.store.artifacts(thread.id.as_str()).map_err(explain_thread_error)?;
+        let (assets, _) = self
+            .threads
+            .store
+            .assets_and_warnings(thread.id.as_str())
+            .map_err(explain_thread_error)?;
         let width = ui.width();
         let mut text: String =
             lines.iter().map(|line| fit_columns(&line.replace('\n', " "), width) + "\n").collect();

@@ -35,12 +35,12 @@ pub(super) fn run(
 ) -> Result<CommandExit, CommandError> {
     let (threads, thread) = args.thread.find_thread(ui, env)?;
     let paths = match &args.session {
-        None => list_text_files(threads.store.transcripts(&thread.id))?,
+        None => list_text_files(threads.store.transcripts_folder(&thread.id))?,
         Some(session) => {
             let mut transcript = SessionStore::new(env).transcript(session)?;
             ui.report_problems(&transcript.problems);
             transcript.session.thread = Some(thread.id.to_string());
-            leslie::localize(&mut transcript, &env.zone);
+            leslie::localize_times(&mut transcript, &env.zone);
             threads
                 .store
                 .write_transcript(thread.id.as_str(), &transcript)

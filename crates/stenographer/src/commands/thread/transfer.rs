@@ -1,6 +1,6 @@
 //! `steno transfer`: transfers a thread to an agent or a person.
 
-use steno_core::thread::{Direction, Executor, Operator, Transfer};
+use steno_core::thread::{Executor, Operator, ThreadTransfer, TransferDirection};
 
 use super::json_line;
 use crate::error::{CommandError, CommandExit};
@@ -17,8 +17,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     thread: ThreadArgument,
     /// Kind of transfer.
-    #[arg(value_parser = word_parser::<Direction>(Direction::WORDS))]
-    direction: Direction,
+    #[arg(value_parser = word_parser::<TransferDirection>(TransferDirection::WORDS))]
+    direction: TransferDirection,
     /// Part to transfer, such as `design`; may be repeated.
     #[arg(long, value_name = "WHAT")]
     scope: Vec<String>,
@@ -37,7 +37,7 @@ pub(super) fn run(
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
     let (threads, thread) = args.thread.find_thread(ui, env)?;
-    let transfer = Transfer {
+    let transfer = ThreadTransfer {
         thread: thread.id.to_string(),
         direction: args.direction,
         scope: args.scope.clone(),
@@ -45,7 +45,7 @@ pub(super) fn run(
         executor: args.executor,
         operator: Operator::User,
     };
-    let thread = threads.store.transfer(&transfer).map_err(explain_thread_error)?;
+    let thread = threads.store.transfer_thread(&transfer).map_err(explain_thread_error)?;
     if args.thread.flags.json {
         return json_line(ui, &thread);
     }

@@ -58,7 +58,7 @@ fn a_conversation_in_draft_2_is_the_same_conversation() {
     assert_eq!(entries[5]["usage"]["input"], 10, "{}", entries[5]);
     let listed = home.steno(&["list", "--json"]).ok();
     assert!(listed.contains("\"agent\":\"toy\""), "{listed}");
-    assert!(kept(&home, Side::Agent).ends_with(b"\"outputTokens\":2}}}}\n"));
+    assert!(kept(&home, AcpSide::Agent).ends_with(b"\"outputTokens\":2}}}}\n"));
 }
 
 #[test]

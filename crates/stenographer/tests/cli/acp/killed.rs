@@ -52,7 +52,7 @@ fn what_both_sides_got_before_a_kill_is_in_the_vault() {
         let heard = reader.join().unwrap();
         let heard = whole_lines(&heard);
         // The agent echoes only what it has received.
-        for side in [Side::Client, Side::Agent] {
+        for side in [AcpSide::Client, AcpSide::Agent] {
             let kept = kept(&home, side);
             assert!(
                 kept.starts_with(heard),

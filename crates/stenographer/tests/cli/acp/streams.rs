@@ -34,7 +34,7 @@ fn a_flood_through_pipes_is_recorded() {
     let (input, output) = (steno.stdin.take().unwrap(), steno.stdout.take().unwrap());
     assert!(echoed(input, output, &lines) == lines);
     assert_eq!(steno.wait().unwrap().code(), Some(0));
-    for side in [Side::Client, Side::Agent] {
+    for side in [AcpSide::Client, AcpSide::Agent] {
         assert!(kept(&home, side) == lines, "{side:?}");
     }
     home.steno(&["verify"]).ok();
@@ -51,7 +51,7 @@ fn a_flood_through_sockets_is_recorded() {
     assert!(heard == lines);
     ours.shutdown(std::net::Shutdown::Write).unwrap();
     assert_eq!(steno.wait().unwrap().code(), Some(0));
-    for side in [Side::Client, Side::Agent] {
+    for side in [AcpSide::Client, AcpSide::Agent] {
         assert!(kept(&home, side) == lines, "{side:?}");
     }
 }
@@ -66,5 +66,5 @@ fn a_flood_goes_to_a_file_that_is_appended_to() {
     let status = steno.stdin(std::fs::File::open(given).unwrap()).stdout(output).status().unwrap();
     assert_eq!(status.code(), Some(0));
     assert!(std::fs::read(log).unwrap() == [b"before\n", lines.as_slice()].concat());
-    assert!(kept(&home, Side::Agent) == lines);
+    assert!(kept(&home, AcpSide::Agent) == lines);
 }

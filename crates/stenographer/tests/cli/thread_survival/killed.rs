@@ -240,7 +240,7 @@ fn an_agent_that_writes_its_session_down_itself_has_each_unit_once() {
         assert_eq!(text.matches("Well done.").count(), usize::from(reason == "end_turn"), "{text}");
         assert_eq!(text.matches("<user_query>").count(), 1, "{text}");
     }
-    let [kept] = project.home.vault().sessions().unwrap().try_into().unwrap();
+    let [kept] = project.home.vault().list_sessions().unwrap().try_into().unwrap();
     assert!(kept.is_imported().unwrap() && kept.is_recorded().unwrap(), "both accounts are joined");
     project.steno(&["transcript", &id, kept.id().as_str()]).ok();
     assert_eq!(project.transcripts(&id), own);

@@ -8,10 +8,10 @@ use tempfile::TempDir;
 
 use super::{SESSION, count, lines, user};
 use crate::agent::claude_code::READER;
-use crate::entry::Kind;
-use crate::format::{self, Found};
-use crate::inspect::{inspect, inspect_all};
-use steno_vault::Bundle;
+use crate::entry::EntryKind;
+use crate::format::{self, FoundSession};
+use crate::inspect::{inspect_session, inspect_with_subagents};
+use steno_vault::SessionBundle;
 
 #[test]
 fn exports_and_history_are_read() {
@@ -21,8 +21,8 @@ fn exports_and_history_are_read() {
     fs::write(dir.path().join("web.json"), export.to_string()).unwrap();
     let line = json!({"display": "Hi", "timestamp": 1767603600000_u64, "project": "/p"});
     fs::write(dir.path().join("history.jsonl"), format!("{line}\n")).unwrap();
-    let found = format::find(dir.path()).unwrap();
-    let counts: Vec<_> = found.iter().map(|found| inspect(found).unwrap()).collect();
+    let found = format::find_sessions(dir.path()).unwrap();
+    let counts: Vec<_> = found.iter().map(|found| inspect_session(found).unwrap()).collect();
     let [history, web] = &counts[..] else { panic!() };
     assert_eq!((history.user_prompts, history.session_id.as_deref()), (0, Some("history")));
     assert_eq!(history.first_timestamp.unwrap().to_string(), "2026-01-05T09:00:00.000Z");
@@ -46,20 +46,20 @@ fn what_is_left_of_purged_sessions_is_read_from_the_history() {
     let text: String = history.iter().map(|line| format!("{line}\n")).collect();
     write(dir.path(), "history.jsonl", &(text + "{\"display\":\"torn"));
     write(dir.path(), &format!("projects/-p/{there}.jsonl"), "");
-    let mut found = format::find(&dir.path().join("history.jsonl")).unwrap();
+    let mut found = format::find_sessions(&dir.path().join("history.jsonl")).unwrap();
     let keys: Vec<_> = found.iter().map(|found| found.bundle.key.as_deref()).collect();
     assert_eq!(keys, [None, Some(SESSION)]);
-    let alone = found.remove(0).read().unwrap();
-    assert_eq!((alone.entries.len(), alone.entries[0].kind), (1, Kind::Notice));
-    let session = found.remove(0).read().unwrap();
+    let alone = found.remove(0).read_transcript().unwrap();
+    assert_eq!((alone.entries.len(), alone.entries[0].kind), (1, EntryKind::Notice));
+    let session = found.remove(0).read_transcript().unwrap();
     assert_eq!(session.session.project.as_deref(), Some("/p"));
     let entries: Vec<_> =
         session.entries.iter().map(|entry| (entry.kind, entry.content.lines().next())).collect();
     let expected = [
-        (Kind::Text, Some("See a")),
-        (Kind::Notice, Some("/model")),
-        (Kind::Text, Some("/tmp/x.png is wrong")),
-        (Kind::Notice, Some("!ls")),
+        (EntryKind::Text, Some("See a")),
+        (EntryKind::Notice, Some("/model")),
+        (EntryKind::Text, Some("/tmp/x.png is wrong")),
+        (EntryKind::Notice, Some("!ls")),
     ];
     assert_eq!(entries, expected);
     assert_eq!(session.entries[0].content, "See a\nb.");
@@ -93,8 +93,8 @@ fn project() -> TempDir {
     dir
 }
 
-fn names(bundle: &Bundle) -> Vec<String> {
-    bundle.sources.iter().map(|source| source.name().replace(SESSION, "S")).collect()
+fn names(bundle: &SessionBundle) -> Vec<String> {
+    bundle.files.iter().map(|source| source.name().replace(SESSION, "S")).collect()
 }
 
 #[test]
@@ -126,15 +126,15 @@ fn files_beside_a_session_belong_to_it() {
 fn subagents_speak_as_themselves_and_are_counted_apart() {
     let project = project();
     let bundle = READER.find_at(project.path()).unwrap().remove(0);
-    let found = Found { reader: &READER, bundle };
-    let entries = found.read().unwrap().entries;
+    let found = FoundSession { reader: &READER, bundle };
+    let entries = found.read_transcript().unwrap().entries;
     let sources: Vec<_> = entries.iter().map(|entry| entry.source.as_str()).collect();
     assert_eq!(sources, ["primary", "subagent:a1", "subagent:a2", "subagent:b1"]);
-    let rows = inspect_all(&found).unwrap();
+    let rows = inspect_with_subagents(&found).unwrap();
     let counts: Vec<_> =
         rows.iter().map(|row| (row.user_prompts, row.subagent_files, row.bad_lines)).collect();
     assert_eq!(counts, [(1, 3, 0), (1, 0, 1), (1, 0, 0), (1, 0, 0)]);
-    let whole = inspect(&found).unwrap();
+    let whole = inspect_session(&found).unwrap();
     assert_eq!((whole.subagent_files, whole.bad_lines), (3, 0));
 }
 
@@ -145,8 +145,8 @@ fn a_session_of_one_huge_prompt_is_known_by_its_name() {
     let record = json!({"parentUuid": null, "type": "user", "uuid": "u", "sessionId": SESSION,
         "timestamp": "2026-01-05T09:00:00Z", "message": {"role": "user", "content": [picture]}});
     write(dir.path(), &format!("{SESSION}.jsonl"), &format!("{record}\n"));
-    let found = format::find(dir.path()).unwrap();
-    assert_eq!((found.len(), inspect(&found[0]).unwrap().user_prompts), (1, 1));
+    let found = format::find_sessions(dir.path()).unwrap();
+    assert_eq!((found.len(), inspect_session(&found[0]).unwrap().user_prompts), (1, 1));
 }
 
 #[test]
@@ -163,28 +163,32 @@ fn a_saved_result_is_no_session() {
 fn subagents_without_their_session_are_what_is_known_of_it() {
     let project = project();
     fs::remove_file(project.path().join(format!("{SESSION}.jsonl"))).unwrap();
-    let found = format::find(project.path()).unwrap();
-    let session = found.iter().find(|found| found.bundle.sources.len() > 1).unwrap();
-    let transcript = session.read().unwrap();
+    let found = format::find_sessions(project.path()).unwrap();
+    let session = found.iter().find(|found| found.bundle.files.len() > 1).unwrap();
+    let transcript = session.read_transcript().unwrap();
     assert_eq!(transcript.session.native_id.as_deref(), Some(SESSION));
     assert_eq!((transcript.session.subagent_files, transcript.session.parent), (3, None));
     let sources: Vec<_> = transcript.entries.iter().map(|entry| entry.source.as_str()).collect();
     assert_eq!(sources, ["subagent:a1", "subagent:a2", "subagent:b1"]);
-    assert_eq!(inspect_all(session).unwrap().len(), 3, "no row for a file that is not there");
+    assert_eq!(
+        inspect_with_subagents(session).unwrap().len(),
+        3,
+        "no row for a file that is not there"
+    );
 }
 
 #[test]
 fn a_subagent_given_alone_is_a_session() {
     let project = project();
     let agent = project.path().join(format!("{SESSION}/subagents/agent-a1.jsonl"));
-    let alone = Found { reader: &READER, bundle: READER.find_at(&agent).unwrap().remove(0) };
-    let session = alone.read().unwrap().session;
+    let alone = FoundSession { reader: &READER, bundle: READER.find_at(&agent).unwrap().remove(0) };
+    let session = alone.read_transcript().unwrap().session;
     assert_eq!(session.parent.as_deref(), Some(SESSION));
     assert_eq!(session.native_id.as_deref(), Some("agent-a1"));
     assert_eq!(session.extra["agentType"], "Explore");
-    assert_eq!(inspect(&alone).unwrap().user_prompts, 1);
+    assert_eq!(inspect_session(&alone).unwrap().user_prompts, 1);
     fs::remove_file(agent).unwrap();
-    assert!(alone.read().is_err());
+    assert!(alone.read_transcript().is_err());
 }
 
 #[test]
@@ -192,7 +196,7 @@ fn a_subagent_that_is_gone_is_a_problem_of_its_session() {
     let project = project();
     let bundle = READER.find_at(project.path()).unwrap().remove(0);
     fs::remove_file(project.path().join("agent-b1.jsonl")).unwrap();
-    let transcript = Found { reader: &READER, bundle }.read().unwrap();
+    let transcript = FoundSession { reader: &READER, bundle }.read_transcript().unwrap();
     assert_eq!(transcript.entries.len(), 3);
     assert_eq!(transcript.problems.len(), 2);
 }
@@ -217,7 +221,7 @@ fn an_empty_file_among_chats_is_another_agents() {
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join(&name), "").unwrap();
     }
-    let found = format::find(dir.path()).unwrap();
+    let found = format::find_sessions(dir.path()).unwrap();
     let roots: Vec<_> = found.iter().map(|found| found.bundle.root.clone()).collect();
     assert_eq!(roots, [dir.path().join("projects/-p").join(&name)]);
 }

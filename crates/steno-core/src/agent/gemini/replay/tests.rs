@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use crate::agent::gemini::READER;
-use crate::entry::Kind;
+use crate::entry::EntryKind;
 use crate::format;
-use steno_vault::{Bundle, Source};
+use steno_vault::{SessionBundle, SessionFile};
 
 /// A message: its id, whether a person typed it, and whether it has usage.
 type Message = (u8, bool, bool);
@@ -105,10 +105,10 @@ proptest! {
         let mut chat = Chat::default();
         let mut log = "{\"sessionId\":\"s\",\"projectHash\":\"0\"}\n".to_owned();
         lines.iter().for_each(|line| log += &format!("{}\n", chat.apply(line)));
-        let source = Source::in_memory("chat.jsonl", "chat.jsonl", log.into_bytes());
-        let read = format::read(&READER, &Bundle::new("chat.jsonl", vec![source])).unwrap();
+        let source = SessionFile::in_memory("chat.jsonl", "chat.jsonl", log.into_bytes());
+        let read = format::read_transcript(&READER, &SessionBundle::new("chat.jsonl", vec![source])).unwrap();
         let (seams, messages): (Vec<_>, Vec<_>) =
-            read.entries.into_iter().partition(|entry| entry.kind == Kind::Compaction);
+            read.entries.into_iter().partition(|entry| entry.kind == EntryKind::Compaction);
         prop_assert_eq!(seams.len(), chat.seams.len());
         let numbers: Vec<_> = chat.messages.iter().map(|(_, number)| number.to_string()).collect();
         let told: Vec<_> = messages.into_iter().map(|message| message.content).collect();

@@ -7,77 +7,78 @@ use std::collections::HashSet;
 
 use uuid::Uuid;
 
-use super::{Context, ContextError, read_or_empty, split_lines};
+use super::{ChibiContext, ContextError, read_nonblank_lines, read_or_empty};
 use crate::durable::{FileError, append_lines, write_atomic};
-use crate::entry::{Entry, Kind, Role};
-use crate::format::chibi::convert::{entry_of, line_of};
-use crate::format::chibi::find::{ARCHIVE, CONTEXT, MARKDOWN};
-use crate::format::chibi::line::Line;
-use crate::format::chibi::{lock, markdown, records};
+use crate::entry::{Entry, EntryKind, Role};
+use crate::format::chibi::context_files::{ARCHIVE_FILE, CONTEXT_FILE, MARKDOWN_FILE};
+use crate::format::chibi::context_line::ContextLine;
+use crate::format::chibi::line_conversion::{entry_from_line, line_from_entry};
+use crate::format::chibi::{context_lock, markdown, records};
 
 /// One line of the active conversation, parsed if it is valid.
-struct RawLine {
+struct RawContextLine {
     bytes: Vec<u8>,
-    line: Option<Line>,
+    line: Option<ContextLine>,
 }
 
-impl Context {
+impl ChibiContext {
     /// Moves all but the last `keep` entries to the archive, and puts `summary` in their place.
     ///
     /// A tool call is not separated from its result. Lines that an interrupted compaction has already archived are
     /// removed in any case. Returns how many entries moved; if none, nothing changes.
-    pub fn compact(&self, summary: &str, keep: usize) -> Result<usize, ContextError> {
-        let _held = lock::take(&self.dir, &self.clock)?;
-        let archived = self.archived()?;
-        let mut removed = self.raw_lines()?;
-        let there = leading(&removed, &archived);
-        let kept = removed.split_off(cut(&removed, keep, there));
+    pub fn compact_entries(&self, summary: &str, keep: usize) -> Result<usize, ContextError> {
+        let _held = context_lock::lock_context(&self.dir, &self.clock)?;
+        let archived = self.read_archived_lines()?;
+        let mut removed = self.read_raw_lines()?;
+        let there = count_archived_prefix(&removed, &archived);
+        let kept = removed.split_off(find_cut(&removed, keep, there));
         let count = removed.iter().filter(|raw| raw.line.is_some()).count();
         if count == 0 {
             return Ok(0);
         }
         self.move_to_archive(&removed, &archived)?;
-        let mut bytes = self.marker(summary).print().into_bytes();
+        let mut bytes = self.compaction_line(summary).to_line().into_bytes();
         for raw in &kept {
             bytes.extend_from_slice(&raw.bytes);
             bytes.push(b'\n');
         }
-        write_atomic(&self.file(CONTEXT), &bytes)?;
+        write_atomic(&self.file_path(CONTEXT_FILE), &bytes)?;
         Ok(count)
     }
 
     /// Moves the whole conversation to the archive, and returns how many entries moved.
-    pub fn archive(&self) -> Result<usize, ContextError> {
-        let _held = lock::take(&self.dir, &self.clock)?;
-        let removed = self.raw_lines()?;
+    pub fn archive_all(&self) -> Result<usize, ContextError> {
+        let _held = context_lock::lock_context(&self.dir, &self.clock)?;
+        let removed = self.read_raw_lines()?;
         if !removed.is_empty() {
-            self.move_to_archive(&removed, &self.archived()?)?;
-            write_atomic(&self.file(CONTEXT), b"")?;
+            self.move_to_archive(&removed, &self.read_archived_lines()?)?;
+            write_atomic(&self.file_path(CONTEXT_FILE), b"")?;
         }
         Ok(removed.iter().filter(|raw| raw.line.is_some()).count())
     }
 
-    fn marker(&self, summary: &str) -> Line {
-        let mut entry = Entry::new(Role::System, Kind::Compaction, summary);
+    fn compaction_line(&self, summary: &str) -> ContextLine {
+        let mut entry = Entry::new(Role::System, EntryKind::Compaction, summary);
         entry.entry_id = Uuid::new_v4();
-        entry.created_at = self.whole_second();
-        line_of(&entry, self.name.as_str(), self.second())
+        entry.created_at = self.now_timestamp();
+        line_from_entry(&entry, self.name.as_str(), self.now_seconds())
     }
 
-    fn raw_lines(&self) -> Result<Vec<RawLine>, FileError> {
-        let lines = split_lines(&self.file(CONTEXT))?;
-        let parsed = |bytes: &[u8]| Line::from_object(records::parse(bytes).ok()?).ok();
-        Ok(lines.into_iter().map(|bytes| RawLine { line: parsed(&bytes), bytes }).collect())
+    fn read_raw_lines(&self) -> Result<Vec<RawContextLine>, FileError> {
+        let lines = read_nonblank_lines(&self.file_path(CONTEXT_FILE))?;
+        let parsed =
+            |bytes: &[u8]| ContextLine::from_object(records::parse_record(bytes).ok()?).ok();
+        Ok(lines.into_iter().map(|bytes| RawContextLine { line: parsed(&bytes), bytes }).collect())
     }
 
-    fn archived(&self) -> Result<HashSet<Vec<u8>>, FileError> {
-        Ok(split_lines(&self.file(ARCHIVE))?.into_iter().collect())
+    fn read_archived_lines(&self) -> Result<HashSet<Vec<u8>>, FileError> {
+        Ok(read_nonblank_lines(&self.file_path(ARCHIVE_FILE))?.into_iter().collect())
     }
 
     /// Appends lines to both archives, except those that an interrupted compaction has already appended.
     fn move_to_archive(
         &self,
-        removed: &[RawLine],
+        removed: &[RawContextLine],
         archived: &HashSet<Vec<u8>>,
     ) -> Result<(), FileError> {
         let mut bytes = Vec::new();
@@ -86,18 +87,18 @@ impl Context {
             bytes.push(b'\n');
         }
         if !bytes.is_empty() {
-            append_lines(&self.file(ARCHIVE), &bytes)?;
+            append_lines(&self.file_path(ARCHIVE_FILE), &bytes)?;
         }
-        self.append_markdown(removed, leading(removed, archived))
+        self.append_markdown(removed, count_archived_prefix(removed, archived))
     }
 
     /// Appends messages to `transcript.md`. Its end may already have some of the first `there` lines.
-    fn append_markdown(&self, removed: &[RawLine], there: usize) -> Result<(), FileError> {
-        let path = self.file(MARKDOWN);
-        let text = |raw: &[RawLine]| {
+    fn append_markdown(&self, removed: &[RawContextLine], there: usize) -> Result<(), FileError> {
+        let path = self.file_path(MARKDOWN_FILE);
+        let text = |raw: &[RawContextLine]| {
             let entries: Vec<_> =
-                raw.iter().filter_map(|raw| raw.line.clone()).map(entry_of).collect();
-            markdown::render(&entries)
+                raw.iter().filter_map(|raw| raw.line.clone()).map(entry_from_line).collect();
+            markdown::render_markdown(&entries)
         };
         let existing = if there > 0 { read_or_empty(&path)? } else { Vec::new() };
         let done =
@@ -111,15 +112,15 @@ impl Context {
 }
 
 /// Counts the leading lines that are already in the archive.
-fn leading(lines: &[RawLine], archived: &HashSet<Vec<u8>>) -> usize {
+fn count_archived_prefix(lines: &[RawContextLine], archived: &HashSet<Vec<u8>>) -> usize {
     let there = lines.iter().take_while(|raw| archived.contains(&raw.bytes));
     there.count()
 }
 
 /// Finds the first line to keep: not before `there`, and not between a tool call and its result.
-fn cut(lines: &[RawLine], keep: usize, there: usize) -> usize {
+fn find_cut(lines: &[RawContextLine], keep: usize, there: usize) -> usize {
     let is = |at: usize, entry_type: &str| {
-        let line = lines.get(at).and_then(|raw: &RawLine| raw.line.as_ref());
+        let line = lines.get(at).and_then(|raw: &RawContextLine| raw.line.as_ref());
         line.is_some_and(|line| line.entry_type == entry_type)
     };
     let parts = |cut: usize| {

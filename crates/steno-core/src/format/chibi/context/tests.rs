@@ -3,28 +3,28 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::entry::{Kind, Role};
-use crate::format::chibi::find::{ARCHIVE, MARKDOWN};
-use crate::format::chibi::{READER, read};
+use crate::entry::{EntryKind, Role};
+use crate::format::chibi::context_files::{ARCHIVE_FILE, MARKDOWN_FILE};
+use crate::format::chibi::{READER, read_context};
 use crate::timestamp::Timestamp;
 
 struct Scratch {
     _base: tempfile::TempDir,
-    context: Context,
+    context: ChibiContext,
 }
 
 fn scratch() -> Scratch {
     let base = tempfile::tempdir().unwrap();
     let clock = Clock::fixed(Timestamp::from_unix(1_705_123_500).unwrap());
-    let context = Context::open(&base.path().join("contexts/work"), clock).unwrap();
+    let context = ChibiContext::open(&base.path().join("contexts/work"), clock).unwrap();
     Scratch { _base: base, context }
 }
 
 fn said(role: Role, text: &str) -> Entry {
-    Entry::new(role, Kind::Text, text)
+    Entry::new(role, EntryKind::Text, text)
 }
 
-fn tool(kind: Kind, text: &str) -> Entry {
+fn tool(kind: EntryKind, text: &str) -> Entry {
     let mut entry = Entry::new(Role::Assistant, kind, text);
     entry.tool_name = Some("ls".to_owned());
     entry
@@ -40,34 +40,34 @@ impl Scratch {
     }
 
     fn text(&self, name: &str) -> String {
-        fs::read_to_string(self.context.file(name)).unwrap_or_default()
+        fs::read_to_string(self.context.file_path(name)).unwrap_or_default()
     }
 
     fn active(&self) -> Vec<String> {
-        let (lines, _) = self.context.lines().unwrap();
+        let (lines, _) = self.context.read_lines().unwrap();
         lines.into_iter().map(|line| line.content).collect()
     }
 
     /// The whole session as the reader returns it.
     fn session(&self) -> Vec<String> {
         let bundle = READER.find_at(&self.context.dir).unwrap().remove(0);
-        read(&bundle).unwrap().entries.into_iter().map(|entry| entry.content).collect()
+        read_context(&bundle).unwrap().entries.into_iter().map(|entry| entry.content).collect()
     }
 }
 
 #[test]
 fn a_torn_line_costs_only_itself() {
     let scratch = Scratch::with([said(Role::User, "one")]);
-    let mut torn = scratch.text(CONTEXT);
+    let mut torn = scratch.text(CONTEXT_FILE);
     torn.push_str("{\"id\":\"tor");
-    fs::write(scratch.context.file(CONTEXT), torn).unwrap();
+    fs::write(scratch.context.file_path(CONTEXT_FILE), torn).unwrap();
     scratch.context.append(said(Role::Assistant, "two")).unwrap();
-    let (lines, problems) = scratch.context.lines().unwrap();
+    let (lines, problems) = scratch.context.read_lines().unwrap();
     assert_eq!((lines.len(), problems.len(), problems[0].line), (2, 1, Some(2)));
     assert_eq!((lines[1].from.as_str(), lines[1].to.as_str()), ("work", "user"));
     assert_eq!(lines[1].metadata, None);
-    scratch.context.compact("s", 0).unwrap();
-    assert!(scratch.text(ARCHIVE).contains("\n{\"id\":\"tor\n"));
+    scratch.context.compact_entries("s", 0).unwrap();
+    assert!(scratch.text(ARCHIVE_FILE).contains("\n{\"id\":\"tor\n"));
 }
 
 #[test]
@@ -75,23 +75,23 @@ fn compaction_archives_and_keeps_tools_together() {
     let scratch = Scratch::with([
         said(Role::User, "one"),
         said(Role::Assistant, "two"),
-        tool(Kind::ToolCall, "a"),
-        tool(Kind::ToolCall, "b"),
-        tool(Kind::ToolResult, "A"),
-        tool(Kind::ToolResult, "B"),
+        tool(EntryKind::ToolCall, "a"),
+        tool(EntryKind::ToolCall, "b"),
+        tool(EntryKind::ToolResult, "A"),
+        tool(EntryKind::ToolResult, "B"),
     ]);
-    let before = scratch.text(CONTEXT);
-    assert_eq!(scratch.context.compact("so far", 1).unwrap(), 2);
+    let before = scratch.text(CONTEXT_FILE);
+    assert_eq!(scratch.context.compact_entries("so far", 1).unwrap(), 2);
     assert_eq!(scratch.active(), ["", "a", "b", "A", "B"]);
-    let archive = scratch.text(ARCHIVE);
+    let archive = scratch.text(ARCHIVE_FILE);
     assert!(before.starts_with(&archive) && archive.lines().count() == 2);
-    assert_eq!(scratch.text(MARKDOWN), "[USER]: one\n\n[ASSISTANT]: two\n\n");
+    assert_eq!(scratch.text(MARKDOWN_FILE), "[USER]: one\n\n[ASSISTANT]: two\n\n");
     assert_eq!(scratch.session(), ["one", "two", "so far", "a", "b", "A", "B"]);
-    assert_eq!(scratch.context.compact("again", 9).unwrap(), 0);
+    assert_eq!(scratch.context.compact_entries("again", 9).unwrap(), 0);
     assert_eq!(scratch.active().len(), 5);
-    scratch.context.compact("all", 0).unwrap();
+    scratch.context.compact_entries("all", 0).unwrap();
     assert_eq!(scratch.session(), ["one", "two", "so far", "a", "b", "A", "B", "all"]);
-    assert!(!scratch.context.file(".lock").exists());
+    assert!(!scratch.context.file_path(".lock").exists());
 }
 
 #[test]
@@ -99,67 +99,72 @@ fn an_interrupted_compaction_neither_loses_nor_doubles() {
     // At a power failure each file may or may not be written.
     for markdown_done in [false, true] {
         let scratch = Scratch::with([said(Role::User, "one"), said(Role::Assistant, "two")]);
-        fs::copy(scratch.context.file(CONTEXT), scratch.context.file(ARCHIVE)).unwrap();
+        fs::copy(scratch.context.file_path(CONTEXT_FILE), scratch.context.file_path(ARCHIVE_FILE))
+            .unwrap();
         if markdown_done {
-            fs::write(scratch.context.file(MARKDOWN), "[USER]: one\n\n[ASSISTANT]: two\n\n")
-                .unwrap();
+            fs::write(
+                scratch.context.file_path(MARKDOWN_FILE),
+                "[USER]: one\n\n[ASSISTANT]: two\n\n",
+            )
+            .unwrap();
         }
         assert_eq!(scratch.session(), ["one", "two"]);
         scratch.context.append(said(Role::User, "three")).unwrap();
         assert_eq!(scratch.session(), ["one", "two", "three"]);
-        scratch.context.compact("sum", 0).unwrap();
+        scratch.context.compact_entries("sum", 0).unwrap();
         assert_eq!(scratch.session(), ["one", "two", "three", "sum"]);
-        assert_eq!(scratch.text(ARCHIVE).lines().count(), 3);
+        assert_eq!(scratch.text(ARCHIVE_FILE).lines().count(), 3);
         let markdown = "[USER]: one\n\n[ASSISTANT]: two\n\n[USER]: three\n\n";
-        assert_eq!(scratch.text(MARKDOWN), markdown);
+        assert_eq!(scratch.text(MARKDOWN_FILE), markdown);
     }
 }
 
 #[test]
 fn an_interrupted_compaction_is_finished_first() {
     let scratch = Scratch::with([said(Role::User, "one"), said(Role::Assistant, "two")]);
-    fs::copy(scratch.context.file(CONTEXT), scratch.context.file(ARCHIVE)).unwrap();
+    fs::copy(scratch.context.file_path(CONTEXT_FILE), scratch.context.file_path(ARCHIVE_FILE))
+        .unwrap();
     let markdown = "[USER]: one\n\n[ASSISTANT]: two\n\n";
-    fs::write(scratch.context.file(MARKDOWN), markdown).unwrap();
+    fs::write(scratch.context.file_path(MARKDOWN_FILE), markdown).unwrap();
     scratch.context.append(said(Role::User, "three")).unwrap();
-    assert_eq!(scratch.context.compact("sum", 2).unwrap(), 2);
+    assert_eq!(scratch.context.compact_entries("sum", 2).unwrap(), 2);
     assert_eq!(scratch.active(), ["", "three"]);
-    assert_eq!(scratch.text(MARKDOWN), markdown);
+    assert_eq!(scratch.text(MARKDOWN_FILE), markdown);
     assert_eq!(scratch.session(), ["one", "two", "sum", "three"]);
 }
 
 #[test]
 fn archiving_empties_the_window_only() {
     let scratch = Scratch::with([said(Role::User, "one")]);
-    assert_eq!(scratch.context.archive().unwrap(), 1);
-    assert_eq!(scratch.text(CONTEXT), "");
-    assert_eq!(scratch.context.archive().unwrap(), 0);
+    assert_eq!(scratch.context.archive_all().unwrap(), 1);
+    assert_eq!(scratch.text(CONTEXT_FILE), "");
+    assert_eq!(scratch.context.archive_all().unwrap(), 0);
     assert_eq!(scratch.session(), ["one"]);
-    assert_eq!(scratch.text(MARKDOWN), "[USER]: one\n\n");
+    assert_eq!(scratch.text(MARKDOWN_FILE), "[USER]: one\n\n");
 }
 
 #[test]
 fn the_inbox_is_cleared_only_after_the_prompt_is_kept() {
     let scratch = scratch();
     let context = &scratch.context;
-    context.push("main", "look").unwrap();
-    append_lines(&context.file(INBOX), b"not a message\n").unwrap();
+    context.push_message("main", "look").unwrap();
+    append_lines(&context.file_path(INBOX_FILE), b"not a message\n").unwrap();
     let failed: Result<(), _> = context.take_inbox(|messages| {
         assert_eq!(messages.len(), 1);
         Err(ContextError::Locked("x".into()))
     });
     assert!(failed.is_err());
-    assert_eq!(scratch.text(INBOX).lines().count(), 2);
+    assert_eq!(scratch.text(INBOX_FILE).lines().count(), 2);
     context
         .take_inbox(|_| {
-            context.push("late", "wait").unwrap();
+            context.push_message("late", "wait").unwrap();
             context.append(said(Role::User, "Go"))
         })
         .unwrap();
-    let left = scratch.text(INBOX);
+    let left = scratch.text(INBOX_FILE);
     assert!(left.starts_with("not a message\n{") && left.contains("\"from\":\"late\""));
-    context.prompt(said(Role::User, "On")).unwrap();
-    assert_eq!(scratch.text(INBOX), "not a message\n");
+    context.append_prompt(said(Role::User, "On")).unwrap();
+    assert_eq!(scratch.text(INBOX_FILE), "not a message\n");
     let taken = "--- INBOX MESSAGES ---\n[From: late] wait\n--- END INBOX ---\n\nOn";
     assert_eq!(scratch.active(), ["Go", taken]);
 }
@@ -167,10 +172,10 @@ fn the_inbox_is_cleared_only_after_the_prompt_is_kept() {
 #[test]
 fn a_foreign_lock_is_an_error() {
     let scratch = scratch();
-    fs::write(scratch.context.file(".lock"), "1705123490").unwrap();
+    fs::write(scratch.context.file_path(".lock"), "1705123490").unwrap();
     let error = scratch.context.append(said(Role::User, "x")).unwrap_err().to_string();
     assert!(error.starts_with("context is locked by another process: "), "{error}");
-    assert!(!scratch.context.file(CONTEXT).exists());
+    assert!(!scratch.context.file_path(CONTEXT_FILE).exists());
 }
 
 #[test]
@@ -183,7 +188,7 @@ fn writers_in_parallel_wait_for_each_other() {
                 for count in 0..10 {
                     context.append(said(Role::User, &format!("{writer}-{count}"))).unwrap();
                 }
-                context.compact("sum", 2).unwrap();
+                context.compact_entries("sum", 2).unwrap();
             });
         }
     });
@@ -196,7 +201,7 @@ fn writers_in_parallel_wait_for_each_other() {
 fn names_are_checked() {
     let base = tempfile::tempdir().unwrap();
     for name in ["system", "-x", "a b"] {
-        let opened = Context::open(&base.path().join(name), Clock::system());
+        let opened = ChibiContext::open(&base.path().join(name), Clock::system());
         assert!(matches!(opened, Err(ContextError::Name(_))), "{name}");
     }
     assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);

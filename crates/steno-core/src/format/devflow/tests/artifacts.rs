@@ -8,17 +8,17 @@ use super::clock;
 
 const NOW: &str = "2025-03-01T00:00:00Z";
 
-fn store(dir: &Path) -> (Store, RunId) {
-    let store = Store::open(dir, clock(NOW)).unwrap();
+fn store(dir: &Path) -> (RunStore, RunId) {
+    let store = RunStore::open(dir, clock(NOW)).unwrap();
     let new =
         NewRun { flow: "f".to_owned(), identifier: Some("n".to_owned()), ..NewRun::default() };
-    let id = store.start(&new).unwrap();
-    store.complete(&id).unwrap();
+    let id = store.start_run(&new).unwrap();
+    store.complete_run(&id).unwrap();
     (store, id)
 }
 
-fn stored(store: &Store, id: &RunId, name: &str) -> bool {
-    store.folder(id).join("artifacts").join(name).exists()
+fn stored(store: &RunStore, id: &RunId, name: &str) -> bool {
+    store.run_folder(id).join("artifacts").join(name).exists()
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn large_texts_are_compressed_and_come_back() {
     assert!(stored(&store, &id, "files/api/handler.go"));
     save("data.tar.gz", 3);
     let listed: Vec<_> = store
-        .artifacts(&id)
+        .list_artifacts(&id)
         .unwrap()
         .into_iter()
         .map(|it| (it.name, it.kind, it.compressed))
@@ -63,14 +63,14 @@ fn artifacts_are_removed_in_whichever_form() {
     for size in [5, 50_000] {
         store.save_artifact(&id, "a.txt", &vec![b'x'; size]).unwrap();
         store.delete_artifact(&id, "a.txt").unwrap();
-        assert_eq!(store.artifacts(&id).unwrap(), []);
+        assert_eq!(store.list_artifacts(&id).unwrap(), []);
         let error = store.delete_artifact(&id, "a.txt").unwrap_err().to_string();
         assert_eq!(error, "artifact not found: a.txt of 2025-03-01-f-n");
     }
     let error = store.load_artifact(&id, "a.txt").unwrap_err().to_string();
     assert_eq!(error, "artifact not found: a.txt of 2025-03-01-f-n");
-    fs::create_dir_all(store.folder(&id).join("artifacts")).unwrap();
-    fs::write(store.folder(&id).join("artifacts/a.txt.gz"), b"no gzip").unwrap();
+    fs::create_dir_all(store.run_folder(&id).join("artifacts")).unwrap();
+    fs::write(store.run_folder(&id).join("artifacts/a.txt.gz"), b"no gzip").unwrap();
     let error = store.load_artifact(&id, "a.txt").unwrap_err().to_string();
     assert!(
         error.starts_with("artifact is corrupt: ") && error.contains("corrupt gzip"),
@@ -84,18 +84,18 @@ fn names_stay_in_the_run() {
     let (store, id) = store(dir.path());
     for name in ["", "..", "../x", "/etc/passwd", "a/../../x", "./a", "a/"] {
         let error = store.save_artifact(&id, name, b"x").unwrap_err();
-        assert!(matches!(error, StoreError::Unsafe { .. }), "{name}: {error}");
+        assert!(matches!(error, RunStoreError::Unsafe { .. }), "{name}: {error}");
         assert!(store.load_artifact(&id, name).is_err());
     }
     #[cfg(unix)]
     {
         let out = tempfile::tempdir().unwrap();
-        fs::create_dir_all(store.folder(&id).join("artifacts")).unwrap();
-        let link = store.folder(&id).join("artifacts/link");
+        fs::create_dir_all(store.run_folder(&id).join("artifacts")).unwrap();
+        let link = store.run_folder(&id).join("artifacts/link");
         std::os::unix::fs::symlink(out.path(), &link).unwrap();
         assert!(store.save_artifact(&id, "link/x", b"x").is_err());
         assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0);
-        assert_eq!(store.artifacts(&id).unwrap(), []);
+        assert_eq!(store.list_artifacts(&id).unwrap(), []);
     }
 }
 
@@ -104,13 +104,13 @@ fn one_archive_is_deleted_and_no_other() {
     let dir = tempfile::tempdir().unwrap();
     let (store, first) = store(dir.path());
     let second: RunId = "2025-03-01-g-m".parse().unwrap();
-    store.start_as(&second, &NewRun::default()).unwrap();
-    store.complete(&second).unwrap();
-    store.archive(&first).unwrap();
-    store.archive(&second).unwrap();
-    assert_eq!(store.archives().unwrap(), [first.clone(), second.clone()]);
+    store.start_run_as(&second, &NewRun::default()).unwrap();
+    store.complete_run(&second).unwrap();
+    store.archive_run(&first).unwrap();
+    store.archive_run(&second).unwrap();
+    assert_eq!(store.list_archives().unwrap(), [first.clone(), second.clone()]);
     store.delete_archive(&first).unwrap();
-    assert_eq!(store.archives().unwrap(), [second]);
+    assert_eq!(store.list_archives().unwrap(), [second]);
     let error = store.delete_archive(&first).unwrap_err().to_string();
     assert_eq!(error, "archive not found: 2025-03-01-f-n");
 }
@@ -118,16 +118,16 @@ fn one_archive_is_deleted_and_no_other() {
 #[test]
 fn runs_are_found_by_their_tokens() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(dir.path(), clock(NOW)).unwrap();
+    let store = RunStore::open(dir.path(), clock(NOW)).unwrap();
     for (name, tokens) in [("a", 10), ("b", 20), ("c", 30)] {
         let id: RunId = name.parse().unwrap();
-        store.start_as(&id, &NewRun::default()).unwrap();
-        store.record_turn(&id, Turn::new("user", "x", tokens)).unwrap();
-        store.complete(&id).unwrap();
+        store.start_run_as(&id, &NewRun::default()).unwrap();
+        store.record_turn(&id, RunTurn::new("user", "x", tokens)).unwrap();
+        store.complete_run(&id).unwrap();
     }
     let found = |least, most| {
         let tokens_in = TokenRange { least, most };
-        let runs = store.list(&Filter { tokens_in, ..Filter::default() }).unwrap();
+        let runs = store.list_runs(&RunFilter { tokens_in, ..RunFilter::default() }).unwrap();
         runs.into_iter().map(|run| run.run_id).collect::<Vec<_>>()
     };
     assert_eq!(found(Some(20), None), ["c", "b"]);

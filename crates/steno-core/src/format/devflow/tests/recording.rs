@@ -11,8 +11,8 @@ use crate::timestamp::Clock;
 
 const NOW: &str = "2025-01-15T10:30:00Z";
 
-fn store(dir: &Path) -> Store {
-    Store::open(dir, clock(NOW)).unwrap()
+fn store(dir: &Path) -> RunStore {
+    RunStore::open(dir, clock(NOW)).unwrap()
 }
 
 fn ticket() -> NewRun {
@@ -27,22 +27,22 @@ fn ticket() -> NewRun {
 fn a_run_is_on_disk_from_start_to_end() {
     let dir = tempfile::tempdir().unwrap();
     let store = store(dir.path());
-    let id = store.start(&ticket()).unwrap();
+    let id = store.start_run(&ticket()).unwrap();
     assert_eq!(id.as_str(), "2025-01-15-ticket-to-pr-TK421");
-    let folder = store.folder(&id);
+    let folder = store.run_folder(&id);
     let metadata = fs::read_to_string(folder.join("metadata.json")).unwrap();
     assert!(metadata.contains("\"status\": \"running\"") && !metadata.contains("endedAt"));
-    store.record_turn(&id, Turn::new("user", "Hi", 5)).unwrap();
-    assert_eq!(store.record_turn(&id, Turn::new("assistant", "Ho", 7)).unwrap(), 2);
-    store.record_tool_call(&id, ToolCall::failed("ls", None, "no")).unwrap();
+    store.record_turn(&id, RunTurn::new("user", "Hi", 5)).unwrap();
+    assert_eq!(store.record_turn(&id, RunTurn::new("assistant", "Ho", 7)).unwrap(), 2);
+    store.record_tool_call(&id, TurnToolCall::with_error("ls", None, "no")).unwrap();
     store.set_cost(&id, 0.1).unwrap();
     store.add_cost(&id, 0.02).unwrap();
-    let live = store.load(&id).unwrap().run;
+    let live = store.load_run(&id).unwrap().run;
     assert_eq!(store.load_metadata(&id).unwrap().turn_count, Some(2));
     let elsewhere = self::store(dir.path());
-    assert_eq!(elsewhere.load(&id).unwrap().run.turns, live.turns);
-    store.complete(&id).unwrap();
-    let run = elsewhere.load(&id).unwrap().run;
+    assert_eq!(elsewhere.load_run(&id).unwrap().run.turns, live.turns);
+    store.complete_run(&id).unwrap();
+    let run = elsewhere.load_run(&id).unwrap().run;
     assert_eq!(run.turns, live.turns);
     assert_eq!(run.metadata.status, "completed");
     assert_eq!(run.metadata.ended_at, Some(at(NOW)));
@@ -58,20 +58,20 @@ fn errors_are_those_of_devflow_with_the_run() {
     let dir = tempfile::tempdir().unwrap();
     let store = store(dir.path());
     let id: RunId = "r1".parse().unwrap();
-    let text = |result: Result<(), StoreError>| result.unwrap_err().to_string();
-    assert_eq!(text(store.complete(&id)), "run not started: r1");
-    assert_eq!(text(store.load(&id).map(|_| ())), "run not found: r1");
+    let text = |result: Result<(), RunStoreError>| result.unwrap_err().to_string();
+    assert_eq!(text(store.complete_run(&id)), "run not started: r1");
+    assert_eq!(text(store.load_run(&id).map(|_| ())), "run not found: r1");
     assert_eq!(text(store.load_metadata(&id).map(|_| ())), "run not found: r1");
-    store.start_as(&id, &ticket()).unwrap();
-    assert_eq!(text(store.start_as(&id, &ticket())), "run already exists: r1");
-    let call = ToolCall::answered("ls", None, "x");
+    store.start_run_as(&id, &ticket()).unwrap();
+    assert_eq!(text(store.start_run_as(&id, &ticket())), "run already exists: r1");
+    let call = TurnToolCall::with_output("ls", None, "x");
     assert_eq!(text(store.record_tool_call(&id, call)), "no turns to add tool call to: r1");
     assert_eq!(text(store.add_cost(&id, f64::NAN)), "cost is not a finite number: NaN");
-    store.fail(&id, "boom").unwrap();
+    store.fail_run(&id, "boom").unwrap();
     assert_eq!(text(store.add_cost(&id, 1.0)), "run already ended: r1");
-    assert_eq!(text(store.start_as(&id, &ticket())), "run already exists: r1");
-    assert_eq!(store.load(&id).unwrap().run.metadata.error, "boom");
-    assert!(!store.folder(&id).join("journal.jsonl").exists());
+    assert_eq!(text(store.start_run_as(&id, &ticket())), "run already exists: r1");
+    assert_eq!(store.load_run(&id).unwrap().run.metadata.error, "boom");
+    assert!(!store.run_folder(&id).join("journal.jsonl").exists());
 }
 
 #[test]
@@ -79,21 +79,22 @@ fn a_folder_made_for_artifacts_does_not_hinder_the_start() {
     let dir = tempfile::tempdir().unwrap();
     let store = store(dir.path());
     let id: RunId = "r1".parse().unwrap();
-    fs::create_dir_all(store.folder(&id).join("artifacts")).unwrap();
-    store.start_as(&id, &ticket()).unwrap();
+    fs::create_dir_all(store.run_folder(&id).join("artifacts")).unwrap();
+    store.start_run_as(&id, &ticket()).unwrap();
 }
 
 #[test]
 fn no_name_is_given_twice() {
     let dir = tempfile::tempdir().unwrap();
     let store = store(dir.path());
-    let first = store.start(&ticket()).unwrap();
-    let second = store.start(&ticket()).unwrap();
+    let first = store.start_run(&ticket()).unwrap();
+    let second = store.start_run(&ticket()).unwrap();
     assert_eq!(second.as_str(), format!("{first}-2"));
-    store.complete(&second).unwrap();
-    store.archive(&second).unwrap();
-    assert_eq!(store.start(&ticket()).unwrap().as_str(), format!("{first}-3"));
-    let unnamed = store.start(&NewRun { flow: "manual".to_owned(), ..NewRun::default() }).unwrap();
+    store.complete_run(&second).unwrap();
+    store.archive_run(&second).unwrap();
+    assert_eq!(store.start_run(&ticket()).unwrap().as_str(), format!("{first}-3"));
+    let unnamed =
+        store.start_run(&NewRun { flow: "manual".to_owned(), ..NewRun::default() }).unwrap();
     let identifier = unnamed.as_str().strip_prefix("2025-01-15-manual-").unwrap();
     assert!(identifier.len() == 8 && identifier.chars().all(|c| c.is_ascii_hexdigit()));
 }
@@ -102,17 +103,17 @@ fn no_name_is_given_twice() {
 fn an_abandoned_run_is_ended_as_failed() {
     let dir = tempfile::tempdir().unwrap();
     let first = store(dir.path());
-    let id = first.start(&ticket()).unwrap();
-    let mut turn = Turn::new("user", "Hi", 5);
+    let id = first.start_run(&ticket()).unwrap();
+    let mut turn = RunTurn::new("user", "Hi", 5);
     turn.timestamp = Some(at("2025-01-15T10:31:00Z"));
     first.record_turn(&id, turn).unwrap();
-    let journal = first.folder(&id).join("journal.jsonl");
+    let journal = first.run_folder(&id).join("journal.jsonl");
     let untouched = store(dir.path());
     assert_eq!(untouched.load_metadata(&id).unwrap().status, "running");
     drop(first);
     let mut file = fs::OpenOptions::new().append(true).open(&journal).unwrap();
     file.write_all(b"{\"turn\":{\"role\":\"assis").unwrap();
-    let run = store(dir.path()).load(&id).unwrap().run;
+    let run = store(dir.path()).load_run(&id).unwrap().run;
     assert_eq!(run.turns.len(), 1);
     assert_eq!(run.metadata.status, "failed");
     assert_eq!(run.metadata.error, "the recorder stopped without ending the run");
@@ -124,13 +125,13 @@ fn an_abandoned_run_is_ended_as_failed() {
 fn a_crash_while_finishing_keeps_how_the_run_ended() {
     let dir = tempfile::tempdir().unwrap();
     let first = store(dir.path());
-    let id = first.start(&ticket()).unwrap();
-    let folder = first.folder(&id);
+    let id = first.start_run(&ticket()).unwrap();
+    let folder = first.run_folder(&id);
     drop(first);
     let end = "{\"end\":{\"runId\":\"r\",\"flowId\":\"f\",\"status\":\"canceled\",\"endedAt\":\"2025-01-15T11:00:00Z\"}}\n";
     crate::durable::append_lines(&folder.join("journal.jsonl"), end.as_bytes()).unwrap();
     fs::remove_file(folder.join("metadata.json")).unwrap();
-    let run = store(dir.path()).load(&id).unwrap().run;
+    let run = store(dir.path()).load_run(&id).unwrap().run;
     assert_eq!(run.metadata.status, "canceled");
     assert!(folder.join("metadata.json").exists() && !folder.join("journal.jsonl").exists());
 }
@@ -139,13 +140,13 @@ fn a_crash_while_finishing_keeps_how_the_run_ended() {
 fn a_damaged_journal_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let first = store(dir.path());
-    let id = first.start(&ticket()).unwrap();
-    let folder = first.folder(&id);
+    let id = first.start_run(&ticket()).unwrap();
+    let folder = first.run_folder(&id);
     drop(first);
     let lines = b"noise\n{\"turn\":{\"role\":\"user\",\"content\":\"Hi\"}}\n";
     crate::durable::append_lines(&folder.join("journal.jsonl"), lines).unwrap();
     let recovered = store(dir.path());
-    assert_eq!(recovered.load(&id).unwrap().run.turns[0].content, "Hi");
+    assert_eq!(recovered.load_run(&id).unwrap().run.turns[0].content, "Hi");
     assert_eq!(recovered.problems()[0].line, Some(2));
     assert!(!folder.join("journal.jsonl").exists());
     let kept = fs::read(folder.join("journal-damaged.jsonl")).unwrap();
@@ -159,10 +160,10 @@ fn recorder_to_be_killed() {
     let Ok(dir) = std::env::var("STENO_TEST_RECORDER") else {
         return;
     };
-    let store = Store::open(Path::new(&dir), Clock::fixed(at(NOW))).unwrap();
-    let id = store.start(&ticket()).unwrap();
+    let store = RunStore::open(Path::new(&dir), Clock::fixed(at(NOW))).unwrap();
+    let id = store.start_run(&ticket()).unwrap();
     for number in 0.. {
-        store.record_turn(&id, Turn::new("user", format!("turn {number}"), 1)).unwrap();
+        store.record_turn(&id, RunTurn::new("user", format!("turn {number}"), 1)).unwrap();
         fs::write(Path::new(&dir).join("acknowledged"), number.to_string()).unwrap();
     }
 }
@@ -190,11 +191,11 @@ fn a_killed_recorder_loses_nothing_that_it_acknowledged() {
     let during = store(dir.path());
     assert_eq!(during.load_metadata(&id).unwrap().status, "running");
     assert!(during.is_recording(&id).unwrap());
-    assert!(matches!(during.delete(&id), Err(StoreError::Recording(_))));
+    assert!(matches!(during.delete_run(&id), Err(RunStoreError::Recording(_))));
     child.kill().unwrap();
     child.wait().unwrap();
     let count = acknowledged().unwrap_or(0);
-    let run = store(dir.path()).load(&id).unwrap().run;
+    let run = store(dir.path()).load_run(&id).unwrap().run;
     assert_eq!(run.metadata.status, "failed");
     assert!(run.turns.len() > count, "{} turns, {count} acknowledged", run.turns.len());
     for (number, turn) in run.turns.iter().enumerate() {

@@ -5,12 +5,12 @@ use serde_json::json;
 
 use super::super::*;
 use super::at;
-use crate::entry::{Entry, Kind, Numbering, Role, Usage};
+use crate::entry::{Entry, EntryKind, EntryNumbering, Role, Usage};
 use crate::json::{Object, Value};
-use crate::session::{Session, SessionId, Status};
+use crate::session::{Session, SessionId, SessionStatus};
 
-fn decoded(run: &Run) -> Decoded {
-    read_transcript(Path::new("t"), run.to_json(Shape::Shipped).as_bytes()).unwrap()
+fn decoded(run: &DevflowRun) -> DecodedRun {
+    read_transcript(Path::new("t"), run.to_json(RunFileShape::Shipped).as_bytes()).unwrap()
 }
 
 /// A transcript of another agent with these entries.
@@ -20,21 +20,21 @@ fn foreign(entries: Vec<Entry>) -> Transcript {
     session.project = Some("/home/me/x".to_owned());
     session.stop_reason = Some("end_turn".to_owned());
     session.totals.cost = Some(0.5);
-    let mut numbering = Numbering::new("claude", "s");
+    let mut numbering = EntryNumbering::new("claude", "s");
     let mut transcript = Transcript::new(session);
     for mut entry in entries {
-        numbering.assign(&mut entry);
+        numbering.assign_number(&mut entry);
         transcript.push(entry);
     }
     transcript
 }
 
-fn said(role: Role, kind: Kind, content: &str) -> Entry {
+fn said(role: Role, kind: EntryKind, content: &str) -> Entry {
     Entry::new(role, kind, content)
 }
 
 fn call(id: &str, input: Value) -> Entry {
-    let mut entry = said(Role::Assistant, Kind::ToolCall, &input.to_string());
+    let mut entry = said(Role::Assistant, EntryKind::ToolCall, &input.to_string());
     entry.tool_name = Some("Read".to_owned());
     entry.tool_call_id = Some(id.to_owned());
     entry.tool_input = Some(input);
@@ -42,7 +42,7 @@ fn call(id: &str, input: Value) -> Entry {
 }
 
 fn result(id: &str, content: &str, error: bool) -> Entry {
-    let mut entry = said(Role::Tool, Kind::ToolResult, content);
+    let mut entry = said(Role::Tool, EntryKind::ToolResult, content);
     entry.tool_name = Some("Read".to_owned());
     entry.tool_call_id = Some(id.to_owned());
     if error {
@@ -52,21 +52,21 @@ fn result(id: &str, content: &str, error: bool) -> Entry {
 }
 
 fn there_and_back(transcript: &Transcript) -> Transcript {
-    let read = entries::transcript(decoded(&Run::from(transcript)));
+    let read = entries::transcript_from_run(decoded(&DevflowRun::from(transcript)));
     assert_eq!(read.session.agent, AGENT);
-    assert_eq!(Run::from(&read), Run::from(transcript));
-    give_back(read)
+    assert_eq!(DevflowRun::from(&read), DevflowRun::from(transcript));
+    restore_original(read)
 }
 
 #[test]
 fn nothing_that_was_said_is_lost() {
-    let mut subagent = said(Role::Assistant, Kind::Text, "from below");
+    let mut subagent = said(Role::Assistant, EntryKind::Text, "from below");
     subagent.source = "subagent:a".to_owned();
     let entries = vec![
-        said(Role::System, Kind::Text, "You are"),
-        said(Role::User, Kind::Text, "Fix <it>"),
-        said(Role::Assistant, Kind::Thinking, "hm"),
-        said(Role::Assistant, Kind::Text, "Reading."),
+        said(Role::System, EntryKind::Text, "You are"),
+        said(Role::User, EntryKind::Text, "Fix <it>"),
+        said(Role::Assistant, EntryKind::Thinking, "hm"),
+        said(Role::Assistant, EntryKind::Text, "Reading."),
         call("t1", json!({"path": "x"})),
         result("t1", "content", false),
         call("t2", json!(["not", "an", "object"])),
@@ -74,17 +74,17 @@ fn nothing_that_was_said_is_lost() {
         call("t3", json!({})),
         result("t3", "", false),
         result("nowhere", "orphan", true),
-        said(Role::User, Kind::Compaction, "summary"),
-        said(Role::System, Kind::Notice, "model changed"),
-        said(Role::System, Kind::Error, "overloaded"),
-        said(Role::Other("bash".to_owned()), Kind::Text, "$ ls"),
-        said(Role::System, Kind::Other, "{}"),
+        said(Role::User, EntryKind::Compaction, "summary"),
+        said(Role::System, EntryKind::Notice, "model changed"),
+        said(Role::System, EntryKind::Error, "overloaded"),
+        said(Role::Other("bash".to_owned()), EntryKind::Text, "$ ls"),
+        said(Role::System, EntryKind::Other, "{}"),
         subagent,
     ];
     let given = foreign(entries);
     let back = there_and_back(&given);
     assert_eq!(back, given);
-    let run = Run::from(&given);
+    let run = DevflowRun::from(&given);
     let roles: Vec<_> = run.turns.iter().map(|turn| turn.role.as_str()).collect();
     assert_eq!(
         roles,
@@ -108,7 +108,7 @@ fn nothing_that_was_said_is_lost() {
 
 #[test]
 fn what_is_known_about_a_session_comes_back() {
-    let mut first = said(Role::Assistant, Kind::Text, "Hi");
+    let mut first = said(Role::Assistant, EntryKind::Text, "Hi");
     first.model = Some("opus".to_owned());
     first.created_at = Some(at("2026-01-05T09:15:33.5+08:00"));
     first.usage = Some(Usage {
@@ -121,8 +121,8 @@ fn what_is_known_about_a_session_comes_back() {
         reasoning: 1,
     });
     let mut given = foreign(vec![first]);
-    given.session.status = Status::Running;
-    let run = Run::from(&given);
+    given.session.status = SessionStatus::Running;
+    let run = DevflowRun::from(&given);
     assert_eq!(run.run_id, "2026-01-05-claude-0196f3a152aa");
     assert_eq!((run.metadata.total_tokens_in, run.metadata.total_tokens_out), (10, 20));
     let back = there_and_back(&given);
@@ -131,10 +131,10 @@ fn what_is_known_about_a_session_comes_back() {
     assert_eq!(back.session.models, ["opus"]);
     assert_eq!(back.session.project, given.session.project);
     assert_eq!(back.session.stop_reason, given.session.stop_reason);
-    assert_eq!(back.session.status, Status::Running);
+    assert_eq!(back.session.status, SessionStatus::Running);
     assert_eq!(back.session.totals.cost, Some(0.5));
     assert_eq!(back, given);
-    let strict = run.to_json(Shape::Adr011);
+    let strict = run.to_json(RunFileShape::Adr011);
     for ours in ["opus", "cache_read", "\"session\"", "turnCount"] {
         assert!(!strict.contains(ours), "{ours} in {strict}");
     }
@@ -144,9 +144,9 @@ fn what_is_known_about_a_session_comes_back() {
 fn answers_that_come_late_keep_their_place() {
     let mut late = foreign(vec![
         call("t1", json!({"a": 1})),
-        said(Role::User, Kind::Text, "meanwhile"),
+        said(Role::User, EntryKind::Text, "meanwhile"),
         result("t1", "done", false),
-        said(Role::Assistant, Kind::Text, "so"),
+        said(Role::Assistant, EntryKind::Text, "so"),
     ]);
     assert_eq!(there_and_back(&late), late);
     late.entries[3].sequence = 9;
@@ -155,26 +155,30 @@ fn answers_that_come_late_keep_their_place() {
 
 #[test]
 fn a_turn_that_somebody_edited_reads_as_edited() {
-    let given = foreign(vec![said(Role::Assistant, Kind::Thinking, "hm"), call("t1", json!({}))]);
-    let mut run = Run::from(&given);
+    let given =
+        foreign(vec![said(Role::Assistant, EntryKind::Thinking, "hm"), call("t1", json!({}))]);
+    let mut run = DevflowRun::from(&given);
     run.turns[0].content = "ho".to_owned();
     run.turns[1].tool_calls[0].output = "new".to_owned();
-    let back = entries::transcript(decoded(&run));
+    let back = entries::transcript_from_run(decoded(&run));
     let told: Vec<_> =
         back.entries.iter().map(|entry| (entry.kind, entry.content.as_str())).collect();
-    assert_eq!(told, [(Kind::Thinking, "ho"), (Kind::ToolCall, "{}"), (Kind::ToolResult, "new")]);
+    assert_eq!(
+        told,
+        [(EntryKind::Thinking, "ho"), (EntryKind::ToolCall, "{}"), (EntryKind::ToolResult, "new")]
+    );
 }
 
 #[test]
 fn calls_of_another_message_begin_a_turn_of_their_own() {
-    let mut text = said(Role::Assistant, Kind::Text, "A");
+    let mut text = said(Role::Assistant, EntryKind::Text, "A");
     text.message_id = Some("m1".to_owned());
     let mut same = call("t1", json!({}));
     same.message_id = Some("m1".to_owned());
     let mut other = call("t2", json!({}));
     other.message_id = Some("m2".to_owned());
     // The first result comes late and still belongs to its call.
-    let run = Run::from(&foreign(vec![text, same, other, result("t1", "late", false)]));
+    let run = DevflowRun::from(&foreign(vec![text, same, other, result("t1", "late", false)]));
     let shape: Vec<_> =
         run.turns.iter().map(|turn| (turn.content.as_str(), turn.tool_calls.len())).collect();
     assert_eq!(shape, [("A", 1), ("", 1)]);
@@ -185,10 +189,10 @@ fn calls_of_another_message_begin_a_turn_of_their_own() {
 fn stated_totals_are_kept_beside_what_the_turns_tell() {
     let text = r#"{"runId":"r","metadata":{"flowId":"f","totalTokensIn":5200,"status":"odd"},"turns":[{"id":7,"role":"user","content":"x","tokensIn":9}]}"#;
     let given = read_transcript(Path::new("t"), text.as_bytes()).unwrap();
-    let transcript = entries::transcript(given.clone());
+    let transcript = entries::transcript_from_run(given.clone());
     assert_eq!(transcript.session.totals.usage.input, 5200);
     assert_eq!(transcript.session.native_id.as_deref(), Some("r"));
-    let run = Run::from(&transcript);
+    let run = DevflowRun::from(&transcript);
     assert_eq!(run.metadata.total_tokens_in, 5200);
     assert_eq!(run.metadata.status, "odd");
     assert_eq!(run.turns, given.run.turns);
@@ -198,14 +202,14 @@ fn name() -> impl Strategy<Value = String> {
     prop_oneof![Just(String::new()), "[a-zé<]{1,6}"]
 }
 
-fn some_call() -> impl Strategy<Value = ToolCall> {
+fn some_call() -> impl Strategy<Value = TurnToolCall> {
     let input = prop_oneof![
         Just(None),
         Just(Some(Object::new())),
         name().prop_map(|text| Some(Object::from_iter([("b".to_owned(), text.into())]))),
     ];
     (name(), name(), input, "\\PC{0,5}", "\\PC{0,5}").prop_map(
-        |(id, name, input, output, error)| ToolCall {
+        |(id, name, input, output, error)| TurnToolCall {
             id,
             name,
             input,
@@ -216,7 +220,7 @@ fn some_call() -> impl Strategy<Value = ToolCall> {
     )
 }
 
-fn some_turn() -> impl Strategy<Value = Turn> {
+fn some_turn() -> impl Strategy<Value = RunTurn> {
     let role = prop_oneof![
         Just("system"),
         Just("user"),
@@ -232,7 +236,7 @@ fn some_turn() -> impl Strategy<Value = Turn> {
         Just(Some(at("2025-01-15T10:30:45.5+01:00")))
     ];
     (1..9u64, role, "\\PC{0,8}", 0..3u64, 0..3u64, time, calls, 0..2u64).prop_map(
-        |(id, role, content, tokens_in, tokens_out, timestamp, tool_calls, duration_ms)| Turn {
+        |(id, role, content, tokens_in, tokens_out, timestamp, tool_calls, duration_ms)| RunTurn {
             id,
             role: role.to_owned(),
             content,
@@ -251,13 +255,13 @@ fn some_entries() -> impl Strategy<Value = Vec<Entry>> {
     let roles =
         [Role::System, Role::User, Role::Assistant, Role::Tool, Role::Other("robot".to_owned())];
     let kinds = [
-        Kind::Text,
-        Kind::Text,
-        Kind::Thinking,
-        Kind::Compaction,
-        Kind::Error,
-        Kind::Notice,
-        Kind::Other,
+        EntryKind::Text,
+        EntryKind::Text,
+        EntryKind::Thinking,
+        EntryKind::Compaction,
+        EntryKind::Error,
+        EntryKind::Notice,
+        EntryKind::Other,
     ];
     let inputs =
         [json!({"a": {"b": 1.50}}), json!({}), json!([1]), json!("text"), json!({"value": 1})];
@@ -320,7 +324,7 @@ proptest! {
         let given = foreign(given);
         let back = there_and_back(&given);
         prop_assert_eq!(&back, &given);
-        let run = Run::from(&given);
+        let run = DevflowRun::from(&given);
         for turn in &run.turns {
             prop_assert!(["system", "user", "assistant", "tool_result"].contains(&turn.role.as_str()));
         }
@@ -330,32 +334,32 @@ proptest! {
         let usage = given.session.totals.usage;
         prop_assert_eq!(sums, (usage.input, usage.output));
         prop_assert_eq!(sums, (run.metadata.total_tokens_in, run.metadata.total_tokens_out));
-        prop_assert_eq!(Run::from(&back).to_json(Shape::Shipped), run.to_json(Shape::Shipped));
+        prop_assert_eq!(DevflowRun::from(&back).to_json(RunFileShape::Shipped), run.to_json(RunFileShape::Shipped));
     }
 
     #[test]
     fn a_run_comes_back_byte_for_byte(turns in proptest::collection::vec(some_turn(), 0..6), cost in 0.0..9.0f64) {
-        let mut run = Run { run_id: "r".to_owned(), turns, ..Run::default() };
+        let mut run = DevflowRun { run_id: "r".to_owned(), turns, ..DevflowRun::default() };
         run.metadata.run_id = "r".to_owned();
         run.metadata.flow_id = "f".to_owned();
         run.metadata.total_cost = cost;
-        let json = run.to_json(Shape::Shipped);
-        let transcript = entries::transcript(decoded(&run));
-        prop_assert_eq!(Run::from(&transcript).to_json(Shape::Shipped), json);
+        let json = run.to_json(RunFileShape::Shipped);
+        let transcript = entries::transcript_from_run(decoded(&run));
+        prop_assert_eq!(DevflowRun::from(&transcript).to_json(RunFileShape::Shipped), json);
     }
 
     #[test]
     fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _ = read_transcript(Path::new("t"), &bytes);
         let _ = read_metadata(Path::new("t"), &bytes);
-        let _ = journal::replay(Path::new("t"), &bytes);
+        let _ = journal::replay_journal(Path::new("t"), &bytes);
     }
 
     #[test]
     fn no_cut_makes_the_reader_panic(cut in 0..600usize) {
-        let mut run = Run { run_id: "r".to_owned(), ..Run::default() };
-        run.push(Turn::new("user", "naïve \u{2028} café", 5));
-        let json = run.to_json(Shape::Shipped).into_bytes();
+        let mut run = DevflowRun { run_id: "r".to_owned(), ..DevflowRun::default() };
+        run.push_turn(RunTurn::new("user", "naïve \u{2028} café", 5));
+        let json = run.to_json(RunFileShape::Shipped).into_bytes();
         let _ = read_transcript(Path::new("t"), &json[..cut.min(json.len())]);
     }
 }

@@ -1,23 +1,26 @@
 //! Converts the content blocks of a Claude message, one entry each.
 
 use super::content_text;
-use crate::entry::{Entry, Kind, Role, take_string};
-use crate::json::{Object, Style, Value};
+use crate::entry::{Entry, EntryKind, Role, take_string};
+use crate::json::{JsonStyle, Object, Value};
 
 /// Whether an object is a tool call or tool result block.
-pub(in crate::format::weakincentives) fn is_block(object: &Object) -> bool {
+pub(in crate::format::weakincentives) fn is_tool_block(object: &Object) -> bool {
     matches!(object.get("type").and_then(Value::as_str), Some("tool_use" | "tool_result"))
 }
 
 /// Converts a message's content, which is a text or a list of blocks and texts.
-pub(in crate::format::weakincentives) fn from_content(content: &Value, role: &Role) -> Vec<Entry> {
-    let text_entry = |text: &str| Entry::new(role.clone(), Kind::Text, text);
+pub(in crate::format::weakincentives) fn entries_from_content(
+    content: &Value,
+    role: &Role,
+) -> Vec<Entry> {
+    let text_entry = |text: &str| Entry::new(role.clone(), EntryKind::Text, text);
     match content {
         Value::Null => Vec::new(),
         Value::Array(parts) => parts
             .iter()
             .map(|part| match part {
-                Value::Object(block) => from_block(block.clone(), role),
+                Value::Object(block) => entry_from_block(block.clone(), role),
                 other => text_entry(&content_text(other)),
             })
             .collect(),
@@ -26,18 +29,18 @@ pub(in crate::format::weakincentives) fn from_content(content: &Value, role: &Ro
 }
 
 /// Converts one block. Fields without an equivalent stay in `extra`.
-pub(in crate::format::weakincentives) fn from_block(mut block: Object, role: &Role) -> Entry {
+pub(in crate::format::weakincentives) fn entry_from_block(mut block: Object, role: &Role) -> Entry {
     let name = block.get("type").and_then(Value::as_str).unwrap_or("text");
     let mut entry = match name {
-        "text" => Entry::new(role.clone(), Kind::Text, take_text(&mut block, "text")),
+        "text" => Entry::new(role.clone(), EntryKind::Text, take_text(&mut block, "text")),
         "thinking" => {
             let thought = take_text(&mut block, "thinking");
-            Entry::new(role.clone(), Kind::Thinking, thought)
+            Entry::new(role.clone(), EntryKind::Thinking, thought)
         }
-        "tool_use" => call(&mut block),
-        "tool_result" => result(&mut block),
+        "tool_use" => tool_call_entry(&mut block),
+        "tool_result" => tool_result_entry(&mut block),
         _ => {
-            let mut entry = Entry::new(role.clone(), Kind::Other, "");
+            let mut entry = Entry::new(role.clone(), EntryKind::Other, "");
             entry.extra.insert("block".to_owned(), block.into());
             return entry;
         }
@@ -52,18 +55,19 @@ fn take_text(block: &mut Object, key: &str) -> String {
     text.as_ref().map(content_text).unwrap_or_default()
 }
 
-fn call(block: &mut Object) -> Entry {
+fn tool_call_entry(block: &mut Object) -> Entry {
     let input = block.shift_remove("input").unwrap_or_default();
-    let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, Style::PRETTY.print(&input));
+    let mut entry =
+        Entry::new(Role::Assistant, EntryKind::ToolCall, JsonStyle::PRETTY.print(&input));
     entry.tool_name = take_string(block, "name").ok().flatten();
     entry.tool_call_id = take_string(block, "id").ok().flatten();
     entry.tool_input = Some(input).filter(|input| !input.is_null());
     entry
 }
 
-fn result(block: &mut Object) -> Entry {
+fn tool_result_entry(block: &mut Object) -> Entry {
     let output = take_text(block, "content");
-    let mut entry = Entry::new(Role::Tool, Kind::ToolResult, output);
+    let mut entry = Entry::new(Role::Tool, EntryKind::ToolResult, output);
     entry.tool_call_id = take_string(block, "tool_use_id").ok().flatten();
     entry
 }

@@ -4,40 +4,43 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
-use super::{AGENT, convert};
+use super::{AGENT, entries_from_line};
 use crate::durable::FileError;
-use crate::entry::{Entry, Kind, Numbering, PRIMARY};
-use crate::format::weakincentives::{files::jsonl_files, jsonl};
+use crate::entry::{Entry, EntryKind, EntryNumbering, PRIMARY_SOURCE};
+use crate::format::weakincentives::{files::list_jsonl_files, jsonl};
 use crate::session::{Session, SessionId, Transcript};
 use crate::timestamp::Timestamp;
 use steno_vault::FormatError;
-use steno_vault::{Bundle, Source};
+use steno_vault::{SessionBundle, SessionFile};
 
 /// Finds the sessions of a `.claude` folder: `projects/P/S.jsonl`, or `projects/P/transcripts/S.jsonl`.
 ///
 /// A session's subagents (`projects/P/S/subagents/agent-A.jsonl`) belong to its bundle.
-pub fn find(claude: &Path) -> Result<Vec<Bundle>, FileError> {
+pub fn find_sessions(claude: &Path) -> Result<Vec<SessionBundle>, FileError> {
     let projects = claude.join("projects");
     if !projects.is_dir() {
         return Ok(Vec::new());
     }
-    let files = jsonl_files(&projects)?;
+    let files = list_jsonl_files(&projects)?;
     let (agents, sessions): (Vec<PathBuf>, Vec<PathBuf>) =
-        files.into_iter().partition(|path| agent_of(path).is_some());
-    Ok(sessions.iter().map(|path| bundle(path, &agents)).collect())
+        files.into_iter().partition(|path| subagent_id(path).is_some());
+    Ok(sessions.iter().map(|path| session_bundle(path, &agents)).collect())
 }
 
 /// Reads one session, adds tool names to tool results, and counts the tokens of each message once.
 ///
 /// `now` replaces a missing time. Entries are in file order, with the subagents' last.
-pub fn read(bundle: &Bundle, now: Option<Timestamp>) -> Result<Transcript, FormatError> {
+pub fn read_session(
+    bundle: &SessionBundle,
+    now: Option<Timestamp>,
+) -> Result<Transcript, FormatError> {
     let mut entries = Vec::new();
     let mut problems = Vec::new();
-    for source in &bundle.sources {
-        let agent = agent_of(Path::new(source.name())).map(|id| format!("subagent:{id}"));
+    for source in &bundle.files {
+        let agent = subagent_id(Path::new(source.name())).map(|id| format!("subagent:{id}"));
         let found = jsonl::read_objects(source.open_document()?, source.path(), |object| {
-            for mut entry in convert(object, now) {
-                if let (PRIMARY, Some(agent)) = (entry.source.as_str(), &agent) {
+            for mut entry in entries_from_line(object, now) {
+                if let (PRIMARY_SOURCE, Some(agent)) = (entry.source.as_str(), &agent) {
                     entry.source.clone_from(agent);
                 }
                 entries.push(entry);
@@ -46,39 +49,39 @@ pub fn read(bundle: &Bundle, now: Option<Timestamp>) -> Result<Transcript, Forma
         })?;
         problems.extend(found.into_problems());
     }
-    name_results(&mut entries);
-    count_once(&mut entries);
-    let mut transcript = Transcript::new(session(bundle, &entries));
-    let mut numbering = Numbering::new(AGENT, transcript.session.id.as_str());
+    name_tool_results(&mut entries);
+    keep_last_usage(&mut entries);
+    let mut transcript = Transcript::new(build_session(bundle, &entries));
+    let mut numbering = EntryNumbering::new(AGENT, transcript.session.id.as_str());
     for mut entry in entries {
-        numbering.assign(&mut entry);
+        numbering.assign_number(&mut entry);
         transcript.push(entry);
     }
     transcript.problems = problems;
     Ok(transcript)
 }
 
-fn bundle(session: &Path, agents: &[PathBuf]) -> Bundle {
+fn session_bundle(session: &Path, agents: &[PathBuf]) -> SessionBundle {
     let folder = session.with_extension("").join("subagents");
-    let mut bundle = Bundle::file(session);
+    let mut bundle = SessionBundle::from_file(session);
     for agent in agents.iter().filter(|path| path.starts_with(&folder)) {
-        let root = crate::durable::parent(session);
+        let root = crate::durable::parent_folder(session);
         let below = agent.strip_prefix(root).unwrap_or(agent);
         let name = below.to_string_lossy().replace('\\', "/");
-        bundle.sources.push(Source::on_disk(name, agent));
+        bundle.files.push(SessionFile::on_disk(name, agent));
         bundle.root = root.to_owned();
     }
     bundle
 }
 
 /// The id of the subagent that a file belongs to.
-fn agent_of(path: &Path) -> Option<&str> {
+fn subagent_id(path: &Path) -> Option<&str> {
     let stem = path.file_name()?.to_str()?.strip_suffix(".jsonl")?;
     let folder = path.parent()?.file_name()?;
     stem.strip_prefix("agent-").filter(|_| folder == "subagents")
 }
 
-fn session(bundle: &Bundle, entries: &[Entry]) -> Session {
+fn build_session(bundle: &SessionBundle, entries: &[Entry]) -> Session {
     let text = |object: Option<&crate::json::Object>, key: &str| {
         Some(object?.get(key)?.as_str()?.to_owned())
     };
@@ -94,14 +97,14 @@ fn session(bundle: &Bundle, entries: &[Entry]) -> Session {
     session
 }
 
-fn name_results(entries: &mut [Entry]) {
+fn name_tool_results(entries: &mut [Entry]) {
     let mut names: HashMap<String, Option<String>> = HashMap::new();
     for entry in entries {
         let Some(id) = &entry.tool_call_id else {
             continue;
         };
         match entry.kind {
-            Kind::ToolCall => drop(names.insert(id.clone(), entry.tool_name.clone())),
+            EntryKind::ToolCall => drop(names.insert(id.clone(), entry.tool_name.clone())),
             _ if entry.tool_name.is_none() => {
                 entry.tool_name = names.get(id).cloned().flatten();
             }
@@ -111,7 +114,7 @@ fn name_results(entries: &mut [Entry]) {
 }
 
 /// Keeps only the last usage of each message. Every line of a message repeats the usage with growing counts.
-fn count_once(entries: &mut [Entry]) {
+fn keep_last_usage(entries: &mut [Entry]) {
     let mut counted: HashMap<String, usize> = HashMap::new();
     for index in 0..entries.len() {
         let Some(id) = entries[index].message_id.clone() else {
@@ -135,13 +138,13 @@ mod tests {
     const NESTED: &str =
         include_str!("../../../../tests/fixtures/weakincentives/claude-2.0-nested.jsonl");
 
-    fn in_memory(name: &str, text: &str) -> Bundle {
-        Bundle::new(name, vec![Source::in_memory(name, name, text.into())])
+    fn in_memory(name: &str, text: &str) -> SessionBundle {
+        SessionBundle::new(name, vec![SessionFile::in_memory(name, name, text.into())])
     }
 
     #[test]
     fn nested_lines_give_one_entry_per_block() {
-        let transcript = read(&in_memory("s.jsonl", NESTED), None).unwrap();
+        let transcript = read_session(&in_memory("s.jsonl", NESTED), None).unwrap();
         let told: Vec<_> = transcript
             .entries
             .iter()
@@ -169,7 +172,7 @@ mod tests {
 
     #[test]
     fn ids_names_and_tokens_are_kept_once() {
-        let transcript = read(&in_memory("s.jsonl", NESTED), None).unwrap();
+        let transcript = read_session(&in_memory("s.jsonl", NESTED), None).unwrap();
         let [_, user, thought, text, call, result, ..] = &transcript.entries[..] else {
             panic!("too few entries");
         };
@@ -200,15 +203,15 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, r#"{"type":"user","content":"hi"}"#).unwrap();
         }
-        let bundles = find(claude.path()).unwrap();
+        let bundles = find_sessions(claude.path()).unwrap();
         let names: Vec<Vec<_>> = bundles
             .iter()
-            .map(|bundle| bundle.sources.iter().map(Source::name).collect())
+            .map(|bundle| bundle.files.iter().map(SessionFile::name).collect())
             .collect();
         let new = vec!["new.jsonl", "new/subagents/agent-a1.jsonl"];
         assert_eq!(names, [new, vec!["old.jsonl"]]);
-        let sources: Vec<_> = read(&bundles[0], None).unwrap().entries;
+        let sources: Vec<_> = read_session(&bundles[0], None).unwrap().entries;
         let sources: Vec<_> = sources.iter().map(|entry| entry.source.as_str()).collect();
-        assert_eq!(sources, [PRIMARY, "subagent:a1"]);
+        assert_eq!(sources, [PRIMARY_SOURCE, "subagent:a1"]);
     }
 }

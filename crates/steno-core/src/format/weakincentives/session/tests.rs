@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 
 use super::*;
-use crate::entry::{Entry, Kind, Role};
-use crate::format::weakincentives::FILE_NAME;
+use crate::entry::{Entry, EntryKind, Role};
+use crate::format::weakincentives::TRANSCRIPT_FILE;
 use crate::format::weakincentives::reducers::{replace_latest, replace_latest_by, upsert_by};
 use crate::format::weakincentives::slice::SliceFactory;
 
@@ -45,14 +45,14 @@ fn on_disk(folder: &Path) -> SliceSession {
 }
 
 fn entry(content: &str) -> Entry {
-    let mut entry = Entry::new(Role::User, Kind::Text, content);
+    let mut entry = Entry::new(Role::User, EntryKind::Text, content);
     entry.created_at = Some("2026-01-05T09:15:32+00:00".parse().unwrap());
     entry.entry_id = Uuid::new_v5(&Uuid::NAMESPACE_URL, content.as_bytes());
     entry
 }
 
 fn file(folder: &Path) -> PathBuf {
-    folder.join(FILE_NAME)
+    folder.join(TRANSCRIPT_FILE)
 }
 
 #[test]
@@ -62,9 +62,9 @@ fn events_without_a_reducer_go_to_their_own_slice() {
         session.dispatch(task).unwrap();
     }
     let tasks = session.query::<Task>();
-    assert_eq!(tasks.all().unwrap().len(), 3);
+    assert_eq!(tasks.read_all().unwrap().len(), 3);
     assert_eq!(tasks.latest().unwrap(), Some(Task("read", 3)));
-    assert_eq!(tasks.where_(|task| task.0 == "write").unwrap(), [Task("write", 2)]);
+    assert_eq!(tasks.filter_items(|task| task.0 == "write").unwrap(), [Task("write", 2)]);
 }
 
 #[test]
@@ -75,18 +75,20 @@ fn reducers_keep_what_they_say() {
         for task in [Task("read", 1), Task("write", 2), Task("read", 3)] {
             session.dispatch(task).unwrap();
         }
-        session.query::<Task>().all().unwrap()
+        session.query::<Task>().read_all().unwrap()
     };
     assert_eq!(
-        after(|s| s.register(Policy::State, replace_latest::<Task>).unwrap()),
+        after(|s| s.register_reducer(SlicePolicy::State, replace_latest::<Task>).unwrap()),
         [Task("read", 3)]
     );
     assert_eq!(
-        after(|s| s.register(Policy::State, upsert_by(|t: &Task| t.0)).unwrap()),
+        after(|s| s.register_reducer(SlicePolicy::State, upsert_by(|t: &Task| t.0)).unwrap()),
         [Task("read", 3), Task("write", 2)]
     );
     assert_eq!(
-        after(|s| s.register(Policy::State, replace_latest_by(|t: &Task| t.0)).unwrap()),
+        after(|s| s
+            .register_reducer(SlicePolicy::State, replace_latest_by(|t: &Task| t.0))
+            .unwrap()),
         [Task("write", 2), Task("read", 3)]
     );
 }
@@ -94,30 +96,30 @@ fn reducers_keep_what_they_say() {
 #[test]
 fn one_event_may_change_several_slices() {
     let mut session = memory();
-    session.register(Policy::State, append_all::<Task>).unwrap();
+    session.register_reducer(SlicePolicy::State, append_all::<Task>).unwrap();
     session
-        .register(Policy::Log, |view: &View<'_, Entry>, task: &Task| {
-            let count = view.all()?.len();
-            Ok(Change::Append(vec![entry(&format!("{} {count}", task.0))]))
+        .register_reducer(SlicePolicy::Log, |view: &SliceView<'_, Entry>, task: &Task| {
+            let count = view.read_all()?.len();
+            Ok(SliceChange::Append(vec![entry(&format!("{} {count}", task.0))]))
         })
         .unwrap();
     session.dispatch(Task("test", 1)).unwrap();
     session.dispatch(Task("read", 1)).unwrap();
     let latest = session.query::<Entry>().latest().unwrap().unwrap();
     assert_eq!(latest.content, "read 1");
-    assert_eq!(session.query::<Task>().all().unwrap().len(), 2);
+    assert_eq!(session.query::<Task>().read_all().unwrap().len(), 2);
 }
 
 #[test]
 fn a_policy_holds_from_before_the_slice_exists() {
     let folder = tempfile::tempdir().unwrap();
     let mut session = on_disk(folder.path());
-    session.register(Policy::Log, append_all::<Task>).unwrap();
+    session.register_reducer(SlicePolicy::Log, append_all::<Task>).unwrap();
     session.dispatch(Task("read", 1)).unwrap();
     let lines = fs::read_to_string(folder.path().join("app.tasks.Task.jsonl")).unwrap();
     assert_eq!(lines, "{\"name\":\"read\",\"state\":1}\n");
-    session.set_policy::<Task>(Policy::Log).unwrap();
-    let error = session.set_policy::<Task>(Policy::State).unwrap_err();
+    session.set_policy::<Task>(SlicePolicy::Log).unwrap();
+    let error = session.set_policy::<Task>(SlicePolicy::State).unwrap_err();
     assert_eq!(
         error.to_string(),
         "cannot change the policy of a slice that exists: app.tasks:Task"
@@ -141,10 +143,10 @@ fn a_log_only_grows() {
         refusals,
         ["clear", "replace", "reset"].map(|operation| format!("cannot {operation} {slice}"))
     );
-    assert_eq!(session.query::<Entry>().all().unwrap(), [entry("kept")]);
-    assert_eq!(session.query::<Task>().all().unwrap(), [Task("read", 1)]);
+    assert_eq!(session.query::<Entry>().read_all().unwrap(), [entry("kept")]);
+    assert_eq!(session.query::<Task>().read_all().unwrap(), [Task("read", 1)]);
     session.clear::<Task>().unwrap();
-    assert_eq!(session.query::<Task>().all().unwrap(), []);
+    assert_eq!(session.query::<Task>().read_all().unwrap(), []);
 }
 
 #[test]
@@ -159,7 +161,7 @@ fn reset_empties_state() {
 fn sessions_on_one_folder_see_each_other_and_heal_a_torn_line() {
     let folder = tempfile::tempdir().unwrap();
     let (mut one, mut two) = (on_disk(folder.path()), on_disk(folder.path()));
-    assert_eq!(one.query::<Entry>().all().unwrap(), []);
+    assert_eq!(one.query::<Entry>().read_all().unwrap(), []);
     assert!(!file(folder.path()).exists());
     two.dispatch(entry("a")).unwrap();
     fs::OpenOptions::new()
@@ -168,7 +170,7 @@ fn sessions_on_one_folder_see_each_other_and_heal_a_torn_line() {
         .and_then(|mut file| std::io::Write::write_all(&mut file, b"{\"role\": \"tor"))
         .unwrap();
     two.dispatch(entry("b")).unwrap();
-    let seen = one.query::<Entry>().read().unwrap();
+    let seen = one.query::<Entry>().read_items().unwrap();
     assert_eq!(seen.items, [entry("a"), entry("b")]);
     assert_eq!(seen.problems.len(), 1);
     assert_eq!(seen.problems[0].line, Some(2));
@@ -199,8 +201,8 @@ fn a_restore_rolls_state_back_and_leaves_logs() {
     session.dispatch(Task("write", 2)).unwrap();
     session.dispatch(entry("b")).unwrap();
     session.restore(&snapshot).unwrap();
-    assert_eq!(session.query::<Task>().all().unwrap(), [Task("read", 1)]);
-    assert_eq!(session.query::<Entry>().all().unwrap().len(), 2);
+    assert_eq!(session.query::<Task>().read_all().unwrap(), [Task("read", 1)]);
+    assert_eq!(session.query::<Entry>().read_all().unwrap().len(), 2);
 
     let everything = session.snapshot(true).unwrap();
     let error = memory().restore(&everything).unwrap_err();
@@ -215,12 +217,12 @@ fn every_entry_gets_an_id_of_its_own() {
     session.dispatch(unnamed.clone()).unwrap();
     session.dispatch(unnamed.clone()).unwrap();
     session
-        .register(Policy::Log, move |_: &View<'_, Entry>, _: &Task| {
-            Ok(Change::Append(vec![unnamed.clone(), unnamed.clone()]))
+        .register_reducer(SlicePolicy::Log, move |_: &SliceView<'_, Entry>, _: &Task| {
+            Ok(SliceChange::Append(vec![unnamed.clone(), unnamed.clone()]))
         })
         .unwrap();
     session.dispatch(Task("read", 1)).unwrap();
-    let entries = on_disk(folder.path()).query::<Entry>().all().unwrap();
+    let entries = on_disk(folder.path()).query::<Entry>().read_all().unwrap();
     let ids: std::collections::HashSet<_> = entries.iter().map(|entry| entry.entry_id).collect();
     assert_eq!((entries.len(), ids.len(), ids.contains(&Uuid::nil())), (4, 4, false));
 }
@@ -232,7 +234,7 @@ fn state_slices_are_seeded_counted_and_cleared_in_part() {
     session.seed(&[Task("read", 4), Task("write", 5)]).unwrap();
     assert_eq!(session.query::<Task>().len().unwrap(), 2);
     assert_eq!(session.clear_where::<Task>(|task| task.1 == 4).unwrap(), 1);
-    assert_eq!(session.query::<Task>().all().unwrap(), [Task("write", 5)]);
+    assert_eq!(session.query::<Task>().read_all().unwrap(), [Task("write", 5)]);
     assert_eq!(session.clear_where::<Task>(|_| false).unwrap(), 0);
     session.clear::<Task>().unwrap();
     assert!(session.query::<Task>().is_empty().unwrap());

@@ -25,7 +25,7 @@ impl ChibiContexts<'_> {
     ) -> Result<CommandExit, CommandError> {
         let name = compaction.name;
         let context = self.open_context(&self.existing_folder(name)?)?;
-        let (lines, problems) = context.lines()?;
+        let (lines, problems) = context.read_lines()?;
         ui.report_problems(&problems);
         let messages = lines.iter().filter(|line| line.entry_type == "message").count();
         if messages <= MIN_MESSAGES {
@@ -35,7 +35,8 @@ impl ChibiContexts<'_> {
             return Ok(CommandExit::Done);
         }
         let default = format!("Context compacted. {messages} messages archived to transcript.");
-        let moved = context.compact(compaction.summary.unwrap_or(&default), compaction.keep)?;
+        let moved =
+            context.compact_entries(compaction.summary.unwrap_or(&default), compaction.keep)?;
         if moved == 0 {
             ui.print_note("nothing to compact: all entries stay");
             return Ok(CommandExit::Done);
@@ -54,7 +55,7 @@ impl ChibiContexts<'_> {
         ui: &mut Ui,
         name: &str,
     ) -> Result<CommandExit, CommandError> {
-        self.open_context(&self.existing_folder(name)?)?.archive()?;
+        self.open_context(&self.existing_folder(name)?)?.archive_all()?;
         ui.transcript_text(&format!("Context '{name}' archived (history saved to transcript)\n"))?;
         Ok(CommandExit::Done)
     }

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use steno_core::format::chibi::{self, LockStatus};
-use steno_core::{Kind, Role};
+use steno_core::format::chibi::{self, ContextLockStatus};
+use steno_core::{EntryKind, Role};
 
 use super::{ChibiContexts, ChibiStyle};
 use crate::error::{CommandError, CommandExit};
@@ -24,9 +24,9 @@ impl ChibiContexts<'_> {
         let count =
             count.parse().map_err(|_| CommandError::usage(format!("Invalid number: {count}")))?;
         let dir = self.existing_folder(name)?;
-        let (lines, problems) = chibi::lines(&dir.join("context.jsonl"))?;
+        let (lines, problems) = chibi::read_context_lines(&dir.join("context.jsonl"))?;
         ui.report_problems(&problems);
-        let chosen = chibi::select(&lines, count);
+        let chosen = chibi::select_lines(&lines, count);
         ui.transcript_text(&chibi::render_log(chosen, self.style.log_style(), self.verbose))?;
         Ok(CommandExit::Done)
     }
@@ -95,7 +95,7 @@ impl ChibiContexts<'_> {
 
     /// Counts the messages in the active conversation.
     fn count_messages(&self, ui: &mut Ui, dir: &Path) -> Result<usize, CommandError> {
-        let (lines, problems) = chibi::lines(&dir.join("context.jsonl"))?;
+        let (lines, problems) = chibi::read_context_lines(&dir.join("context.jsonl"))?;
         ui.report_problems(&problems);
         Ok(lines.iter().filter(|line| line.entry_type == "message").count())
     }
@@ -104,18 +104,19 @@ impl ChibiContexts<'_> {
     fn count_prompts(&self, ui: &mut Ui, dir: &Path) -> Result<usize, CommandError> {
         let mut count = 0;
         for bundle in chibi::READER.find_at(dir)?.iter().filter(|bundle| bundle.root == dir) {
-            let transcript = chibi::read(bundle)?;
+            let transcript = chibi::read_context(bundle)?;
             ui.report_problems(&transcript.problems);
             let entries = transcript.entries.iter();
-            count += entries.filter(|it| it.role == Role::User && it.kind == Kind::Text).count();
+            count +=
+                entries.filter(|it| it.role == Role::User && it.kind == EntryKind::Text).count();
         }
         Ok(count)
     }
 
     fn lock_label(&self, dir: &Path) -> &'static str {
-        match chibi::lock_status(dir, &self.env.clock) {
-            Some(LockStatus::Active) => " [active]",
-            Some(LockStatus::Stale) => " [stale]",
+        match chibi::context_lock_status(dir, &self.env.clock) {
+            Some(ContextLockStatus::Active) => " [active]",
+            Some(ContextLockStatus::Stale) => " [stale]",
             None => "",
         }
     }

@@ -1,7 +1,7 @@
 //! Messages between contexts: `send_message` adds them, `-b` and `-B` take them from the inbox.
 
 use serde_json::Value;
-use steno_core::{Entry, Kind, Role};
+use steno_core::{Entry, EntryKind, Role};
 
 use super::ChibiContexts;
 use crate::error::{CommandError, CommandExit};
@@ -37,7 +37,7 @@ impl ChibiContexts<'_> {
     /// Records waiting messages as a prompt of the context and prints it. Returns whether there were any.
     fn take_messages(&self, ui: &mut Ui, name: &str) -> Result<bool, CommandError> {
         let context = self.open_context(&self.existing_folder(name)?)?;
-        let waiting = context.waiting()?.len();
+        let waiting = context.waiting_messages()?.len();
         if waiting == 0 {
             return Ok(false);
         }
@@ -45,7 +45,8 @@ impl ChibiContexts<'_> {
             ui,
             &format!("Processing {waiting} message(s) from inbox for '{name}'"),
         );
-        let prompt = context.prompt(Entry::new(Role::User, Kind::Text, CHECK_PROMPT))?;
+        let prompt =
+            context.append_prompt(Entry::new(Role::User, EntryKind::Text, CHECK_PROMPT))?;
         ui.transcript_text(&(prompt.content + "\n"))?;
         Ok(true)
     }
@@ -70,7 +71,7 @@ impl ChibiContexts<'_> {
         let content = text("content").ok_or_else(|| missing("content"))?;
         let current = self.current_name();
         let context = self.open_context(&self.context_folder(to)?)?;
-        context.push(text("from").unwrap_or(&current), content)?;
+        context.push_message(text("from").unwrap_or(&current), content)?;
         ui.transcript_text(&format!("Message delivered to '{to}' via local inbox\n"))?;
         Ok(CommandExit::Done)
     }

@@ -34,7 +34,7 @@ pub(super) fn run(
 ) -> Result<CommandExit, CommandError> {
     match command {
         ArchiveCommand::List => {
-            let archived = devflow.store.archives()?;
+            let archived = devflow.store.list_archives()?;
             let lines: String = archived.iter().map(|id| format!("{id}\n")).collect();
             ui.transcript_text(&lines)?;
         }

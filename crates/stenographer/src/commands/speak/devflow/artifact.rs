@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use steno_core::durable;
 use steno_core::format::devflow::{ArtifactInfo, RunId};
-use steno_core::json::Style;
+use steno_core::json::JsonStyle;
 
 use super::DevflowStore;
 use crate::error::{CommandError, CommandExit};
@@ -52,7 +52,7 @@ pub(super) fn run(
 ) -> Result<CommandExit, CommandError> {
     match command {
         ArtifactCommand::List { id, json } => {
-            list_artifacts(ui, &devflow.store.artifacts(&devflow.resolve_run(id)?)?, *json)
+            list_artifacts(ui, &devflow.store.list_artifacts(&devflow.resolve_run(id)?)?, *json)
         }
         ArtifactCommand::View { id, name } => {
             let bytes = devflow.store.load_artifact(&devflow.resolve_run(id)?, name)?;
@@ -81,7 +81,7 @@ fn list_artifacts(
 ) -> Result<CommandExit, CommandError> {
     if json {
         for artifact in artifacts {
-            ui.transcript_text(&(Style::COMPACT.print(artifact) + "\n"))?;
+            ui.transcript_text(&(JsonStyle::COMPACT.print(artifact) + "\n"))?;
         }
         return Ok(CommandExit::Done);
     }
@@ -107,7 +107,7 @@ fn export_all(
     id: &RunId,
     folder: &Path,
 ) -> Result<CommandExit, CommandError> {
-    let artifacts = devflow.store.artifacts(id)?;
+    let artifacts = devflow.store.list_artifacts(id)?;
     for artifact in &artifacts {
         let bytes = devflow.store.load_artifact(id, &artifact.name)?;
         write_new_file(devflow, &folder.join(&artifact.name), &bytes)?;
@@ -119,7 +119,7 @@ fn export_all(
 /// Writes a file; fails if it exists.
 fn write_new_file(devflow: &DevflowStore, path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
     let path = devflow.env.cwd.join(path);
-    durable::create_private_dir(durable::parent(&path))?;
+    durable::create_private_dir(durable::parent_folder(&path))?;
     if !durable::create_atomic(&path, bytes)? {
         let message = format!("file exists: {}", path.display());
         return Err(CommandError::user(message).hint("use --output for another path"));

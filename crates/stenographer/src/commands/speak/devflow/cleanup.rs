@@ -1,6 +1,6 @@
 //! `cleanup`: archives old runs; deletes only with `--delete`.
 
-use steno_core::format::devflow::{Cleanup, CleanupOptions, Retention, RunId};
+use steno_core::format::devflow::{CleanupOptions, CleanupReport, RetentionPolicy, RunId};
 
 use super::{DevflowStore, pluralize};
 use crate::error::{CommandError, CommandExit};
@@ -22,9 +22,9 @@ pub(super) fn run(
     devflow: &DevflowStore,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let retention = Retention::configured(devflow.store.base())?;
+    let retention = RetentionPolicy::from_config(devflow.store.base())?;
     let options = CleanupOptions { dry_run: args.dry_run, delete: args.delete };
-    let cleanup = devflow.store.cleanup(&retention, options)?;
+    let cleanup = devflow.store.clean_up(&retention, options)?;
     if !ui.is_quiet() {
         let text = if args.dry_run {
             describe_plan(&cleanup, &retention)
@@ -39,7 +39,7 @@ pub(super) fn run(
     Ok(if cleanup.errors.is_empty() { CommandExit::Done } else { CommandExit::Failed })
 }
 
-fn describe_plan(cleanup: &Cleanup, retention: &Retention) -> String {
+fn describe_plan(cleanup: &CleanupReport, retention: &RetentionPolicy) -> String {
     let days = |days: u32| pluralize(days.into(), "day");
     let mut out = list_runs(
         &format!("archive (older than {})", days(retention.archive_after_days)),
@@ -69,7 +69,7 @@ fn list_runs(what: &str, ids: &[RunId]) -> String {
     format!("Would {what}:\n{lines}\n")
 }
 
-fn describe_result(cleanup: &Cleanup) -> String {
+fn describe_result(cleanup: &CleanupReport) -> String {
     let runs = |ids: &[RunId]| pluralize(ids.len() as u64, "run");
     let mut out =
         format!("Archived {}\nDeleted {}\n", runs(&cleanup.archived), runs(&cleanup.deleted));
@@ -107,15 +107,15 @@ mod tests {
     #[test]
     fn a_dry_run_lists_what_would_be_done() {
         let id = |text: &str| text.parse::<RunId>().unwrap();
-        let cleanup = Cleanup {
+        let cleanup = CleanupReport {
             archived: vec![id("2025-01-08-a"), id("2025-01-07-a")],
             deleted: vec![id("2024-12-15-a")],
             kept: vec![id("2025-01-15-a")],
             space_saved: 2048,
-            ..Cleanup::default()
+            ..CleanupReport::default()
         };
         assert_eq!(
-            describe_plan(&cleanup, &Retention::default()),
+            describe_plan(&cleanup, &RetentionPolicy::default()),
             "Would archive (older than 7 days):\n  2025-01-08-a\n  2025-01-07-a\n\n\
              Would delete (older than 30 days):\n  2024-12-15-a\n\n\
              Would keep: 1 run\nSpace to be freed: 2 KB\n"

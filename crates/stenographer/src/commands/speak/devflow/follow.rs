@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use steno_core::format::devflow::{Look, Run};
+use steno_core::format::devflow::{DevflowRun, RunViewStyle};
 
 use super::DevflowStore;
 use crate::error::{CommandError, CommandExit};
@@ -36,7 +36,7 @@ pub(super) fn run(
     loop {
         // Read before the content, so that the last turns are still printed.
         let recording = devflow.store.load_metadata(&id)?.is_running();
-        let decoded = devflow.store.load(&id)?;
+        let decoded = devflow.store.load_run(&id)?;
         ui.transcript_text(&printed.render_new(&decoded.run))?;
         ui.flush()?;
         if !recording {
@@ -48,7 +48,7 @@ pub(super) fn run(
     }
 }
 
-fn final_status(run: &Run) -> String {
+fn final_status(run: &DevflowRun) -> String {
     let meta = &run.metadata;
     if meta.error.is_empty() {
         meta.status.clone()
@@ -59,16 +59,16 @@ fn final_status(run: &Run) -> String {
 
 impl PrintedTurns {
     /// Renders what was not printed yet.
-    fn render_new(&mut self, run: &Run) -> String {
+    fn render_new(&mut self, run: &DevflowRun) -> String {
         let mut out = String::new();
         if let Some(last) = self.turns.checked_sub(1).and_then(|at| run.turns.get(at)) {
             for call in last.tool_calls.iter().skip(self.calls) {
-                out += &Look::Shipped.tool_call(call);
+                out += &RunViewStyle::Shipped.render_tool_call(call);
             }
             self.calls = last.tool_calls.len();
         }
         for turn in run.turns.iter().skip(self.turns) {
-            out += &Look::Shipped.turn(turn);
+            out += &RunViewStyle::Shipped.render_turn(turn);
             self.turns += 1;
             self.calls = turn.tool_calls.len();
         }
@@ -78,22 +78,22 @@ impl PrintedTurns {
 
 #[cfg(test)]
 mod tests {
-    use steno_core::format::devflow::{ToolCall, Turn};
+    use steno_core::format::devflow::{RunTurn, TurnToolCall};
 
     use super::*;
 
     #[test]
     fn turns_and_calls_are_printed_once() {
-        let mut run = Run::default();
+        let mut run = DevflowRun::default();
         let mut printed = PrintedTurns::default();
         assert_eq!(printed.render_new(&run), "");
-        run.push(Turn::new("user", "Hi", 0));
+        run.push_turn(RunTurn::new("user", "Hi", 0));
         assert!(printed.render_new(&run).contains("[1] USER"));
-        let call = || ToolCall::answered("ls", None, "x");
+        let call = || TurnToolCall::with_output("ls", None, "x");
         run.turns[0].tool_calls.push(call());
         assert_eq!(printed.render_new(&run), "\n  Tool: ls\n     Output: x\n");
         run.turns[0].tool_calls.push(call());
-        run.push(Turn::new("assistant", "Ho", 0));
+        run.push_turn(RunTurn::new("assistant", "Ho", 0));
         let news = printed.render_new(&run);
         assert!(news.starts_with("\n  Tool: ls\n") && news.contains("[2] ASSISTANT"));
         assert_eq!(printed.render_new(&run), "");

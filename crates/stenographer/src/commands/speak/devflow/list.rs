@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use steno_core::format::devflow::{self, Filter, RunMeta, Shape};
-use steno_core::json::Style;
+use steno_core::format::devflow::{self, RunFileShape, RunFilter, RunMetadata};
+use steno_core::json::JsonStyle;
 
 use super::DevflowStore;
 use super::since::SinceDuration;
@@ -36,20 +36,20 @@ pub(super) fn run(
     args: Args,
 ) -> Result<CommandExit, CommandError> {
     let now = devflow.env.clock.now();
-    let filter = Filter {
+    let filter = RunFilter {
         flow: args.flow,
         status: args.status,
         after: args.since.map(|since| since.start_before(now)),
-        ..Filter::default()
+        ..RunFilter::default()
     };
     let runs = devflow.list_runs(ui, &filter)?;
     if args.json {
         for run in &runs {
-            let line = Style::COMPACT.print(&run.to_object(Shape::Shipped));
+            let line = JsonStyle::COMPACT.print(&run.to_object(RunFileShape::Shipped));
             ui.transcript_text(&(line + "\n"))?;
         }
     } else if args.long || runs.is_empty() {
-        ui.transcript_text(&devflow::meta_list(&runs))?;
+        ui.transcript_text(&devflow::render_run_table(&runs))?;
     } else {
         ui.transcript_text(&render_table(&runs))?;
     }
@@ -57,7 +57,7 @@ pub(super) fn run(
 }
 
 /// Renders four columns, two spaces apart.
-fn render_table(runs: &[RunMeta]) -> String {
+fn render_table(runs: &[RunMetadata]) -> String {
     let mut rows = vec![["RUN ID", "STATUS", "STARTED", "COST"].map(str::to_owned)];
     rows.extend(runs.iter().map(|run| {
         let started = run.started_at.map(|at| at.date_and_clock());

@@ -3,8 +3,10 @@
 use std::str::FromStr;
 
 use serde_json::json;
-use steno_core::format::devflow::{Filter, Query, RunMeta, SearchResult, Shape, TokenRange};
-use steno_core::json::Style;
+use steno_core::format::devflow::{
+    RunFileShape, RunFilter, RunMetadata, RunQuery, RunSearchResult, TokenRange,
+};
+use steno_core::json::JsonStyle;
 
 use super::DevflowStore;
 use crate::error::{CommandError, CommandExit};
@@ -64,7 +66,7 @@ pub(super) fn run(
     devflow: &DevflowStore,
     args: Args,
 ) -> Result<CommandExit, CommandError> {
-    let mut runs = Filter::default();
+    let mut runs = RunFilter::default();
     for condition in &args.tokens {
         let range = if condition.is_output { &mut runs.tokens_out } else { &mut runs.tokens_in };
         *range = condition.range;
@@ -76,8 +78,8 @@ pub(super) fn run(
     if text.is_empty() {
         return Err(CommandError::usage("nothing to search for"));
     }
-    let query = Query { text, case_sensitive: args.case_sensitive, limit: args.max, runs };
-    let SearchResult { hits, problems } = devflow.store.search_all(&query)?;
+    let query = RunQuery { text, case_sensitive: args.case_sensitive, limit: args.max, runs };
+    let RunSearchResult { hits, problems } = devflow.store.search_runs_with_problems(&query)?;
     ui.report_problems(&problems);
     for hit in &hits {
         let (run, turn, excerpt) = (&hit.run_id, hit.turn_id, &hit.excerpt);
@@ -94,11 +96,11 @@ pub(super) fn run(
 }
 
 /// Prints one line per run.
-fn list_runs(ui: &mut Ui, found: &[RunMeta], args: &Args) -> Result<CommandExit, CommandError> {
+fn list_runs(ui: &mut Ui, found: &[RunMetadata], args: &Args) -> Result<CommandExit, CommandError> {
     for run in found.iter().take(args.max.unwrap_or(usize::MAX)) {
         let (tokens_in, tokens_out) = (run.total_tokens_in, run.total_tokens_out);
         let line = if args.json {
-            Style::COMPACT.print(&run.to_object(Shape::Shipped))
+            JsonStyle::COMPACT.print(&run.to_object(RunFileShape::Shipped))
         } else {
             format!("{}: {tokens_in} in / {tokens_out} out", run.run_id)
         };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use steno_core::format::devflow::{Filter, RunMeta, Stats, thousands};
+use steno_core::format::devflow::{RunFilter, RunMetadata, RunStats, format_thousands};
 
 use super::since::SinceDuration;
 use super::{DevflowStore, pluralize};
@@ -30,8 +30,8 @@ pub(super) fn print_cost(
     args: &DevflowCostArgs,
 ) -> Result<CommandExit, CommandError> {
     let after = Some(args.since.start_before(devflow.env.clock.now()));
-    let runs = devflow.list_runs(ui, &Filter { after, ..Filter::default() })?;
-    let stats = Stats::of(&runs);
+    let runs = devflow.list_runs(ui, &RunFilter { after, ..RunFilter::default() })?;
+    let stats = RunStats::from_runs(&runs);
     writeln!(
         ui.out(),
         "Last {}: ${:.2} across {}",
@@ -48,28 +48,28 @@ pub(super) fn print_usage(
     devflow: &DevflowStore,
     args: DevflowUsageArgs,
 ) -> Result<CommandExit, CommandError> {
-    let runs = devflow.list_runs(ui, &Filter { flow: args.flow, ..Filter::default() })?;
+    let runs = devflow.list_runs(ui, &RunFilter { flow: args.flow, ..RunFilter::default() })?;
     if runs.is_empty() {
         writeln!(ui.out(), "No runs found.")?;
         return Ok(CommandExit::Failed);
     }
-    let mut flows: BTreeMap<&str, Vec<&RunMeta>> = BTreeMap::new();
+    let mut flows: BTreeMap<&str, Vec<&RunMetadata>> = BTreeMap::new();
     for run in &runs {
         flows.entry(&run.flow_id).or_default().push(run);
     }
     for (flow, runs) in flows {
-        ui.transcript_text(&format_flow_usage(flow, &Stats::of(runs)))?;
+        ui.transcript_text(&format_flow_usage(flow, &RunStats::from_runs(runs)))?;
     }
     Ok(CommandExit::Done)
 }
 
-fn format_flow_usage(flow: &str, stats: &Stats) -> String {
+fn format_flow_usage(flow: &str, stats: &RunStats) -> String {
     format!(
         "{flow} ({}):\n  Input:  {} tokens\n  Output: {} tokens\n  Avg:    {} in / {} out per run\n",
         pluralize(stats.total_runs, "run"),
-        thousands(stats.total_tokens_in),
-        thousands(stats.total_tokens_out),
-        thousands(stats.average_tokens_in()),
-        thousands(stats.average_tokens_out())
+        format_thousands(stats.total_tokens_in),
+        format_thousands(stats.total_tokens_out),
+        format_thousands(stats.average_tokens_in()),
+        format_thousands(stats.average_tokens_out())
     )
 }

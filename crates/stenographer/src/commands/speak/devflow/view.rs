@@ -1,7 +1,7 @@
 //! `view`, `export` and `diff`: print whole runs.
 
 use clap::ValueEnum;
-use steno_core::format::devflow::{self, Look, Shape, View};
+use steno_core::format::devflow::{self, RunFileShape, RunView, RunViewStyle};
 
 use super::DevflowStore;
 use crate::error::{CommandError, CommandExit};
@@ -67,10 +67,10 @@ pub(super) struct DevflowDiffArgs {
 }
 
 impl DevflowStyle {
-    fn to_look(self) -> Look {
+    fn to_look(self) -> RunViewStyle {
         match self {
-            DevflowStyle::Shipped => Look::Shipped,
-            DevflowStyle::Adr013 => Look::Adr013,
+            DevflowStyle::Shipped => RunViewStyle::Shipped,
+            DevflowStyle::Adr013 => RunViewStyle::Adr013,
         }
     }
 }
@@ -83,15 +83,15 @@ pub(super) fn run(
 ) -> Result<CommandExit, CommandError> {
     let run = devflow.load_run(ui, &args.id)?.run;
     let look = args.style.to_look();
-    let view = View { run: &run, now: devflow.env.clock.now(), look };
+    let view = RunView { run: &run, now: devflow.env.clock.now(), style: look };
     let text = match args.turn {
         Some(number) => {
             let turn = run.turns.iter().find(|turn| turn.id == number);
-            look.turn(turn.ok_or_else(|| missing_turn_error(number, run.turns.len()))?)
+            look.render_turn(turn.ok_or_else(|| missing_turn_error(number, run.turns.len()))?)
         }
-        None if args.summary => view.summary(),
-        None if args.assistant_only => view.assistant_only(),
-        None => view.full(),
+        None if args.summary => view.render_summary(),
+        None if args.assistant_only => view.render_assistant_only(),
+        None => view.render_full(),
     };
     ui.transcript_text(&text)?;
     Ok(CommandExit::Done)
@@ -107,9 +107,9 @@ pub(super) fn export_run(
         return Err(CommandError::usage("--strict needs --format json"));
     }
     let run = devflow.load_run(ui, &args.id)?.run;
-    let shape = if args.strict { Shape::Adr011 } else { Shape::Shipped };
+    let shape = if args.strict { RunFileShape::Adr011 } else { RunFileShape::Shipped };
     let text = match args.format {
-        DevflowExportFormat::Md => devflow::markdown(&run, devflow.env.clock.now()),
+        DevflowExportFormat::Md => devflow::render_markdown(&run, devflow.env.clock.now()),
         DevflowExportFormat::Json => run.to_json(shape) + "\n",
     };
     ui.transcript_text(&text)?;
@@ -124,7 +124,7 @@ pub(super) fn diff_runs(
 ) -> Result<CommandExit, CommandError> {
     let a = devflow.load_run(ui, &args.a)?.run;
     let b = devflow.load_run(ui, &args.b)?.run;
-    ui.transcript_text(&devflow::diff(&a, &b, devflow.env.clock.now()))?;
+    ui.transcript_text(&devflow::diff_runs(&a, &b, devflow.env.clock.now()))?;
     Ok(CommandExit::Done)
 }
 

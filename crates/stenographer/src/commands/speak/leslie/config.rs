@@ -36,7 +36,7 @@ pub(super) fn init_env_file(context: &LeslieContext<'_>) -> Result<LeslieRespons
     let lines = CLAUDE_VARIABLES
         .map(|name| if from_env { format_variable(name) } else { format!("# {name}=\n") });
     let text = format!("# Variables that agents are started with\n\n{}", lines.concat());
-    durable::create_private_dir(durable::parent(&path))
+    durable::create_private_dir(durable::parent_folder(&path))
         .and_then(|()| durable::write_atomic(&path, text.as_bytes()))
         .map_err(|error| LeslieFailure::without_code(join_causes(&error)))?;
     Ok(LeslieResponse::new(data))

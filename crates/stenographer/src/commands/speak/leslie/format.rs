@@ -4,7 +4,7 @@ mod table;
 mod yaml;
 
 use serde_json::Value;
-use steno_core::json::Style;
+use steno_core::json::JsonStyle;
 
 /// An output format.
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ impl LeslieFormat {
     /// Prints the response as text that ends with a newline.
     pub(super) fn print(self, envelope: &Value) -> String {
         match self {
-            Self::Json => Style::PRETTY.print(envelope) + "\n",
+            Self::Json => JsonStyle::PRETTY.print(envelope) + "\n",
             Self::Table => table::print_table(envelope),
             // leslie ends YAML with an empty line.
             Self::Yaml => yaml::print_yaml(envelope) + "\n",

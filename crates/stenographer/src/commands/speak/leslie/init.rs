@@ -1,7 +1,7 @@
 //! `init`: creates the stores and the guide in `AGENTS.md`.
 
 use serde_json::json;
-use steno_core::thread::guide::Guide;
+use steno_core::thread::guide::LeslieGuide;
 
 use super::LeslieContext;
 use super::response::{LeslieFailure, LeslieResponse};
@@ -12,7 +12,7 @@ pub(super) fn run(context: &mut LeslieContext<'_>) -> Result<LeslieResponse, Les
     let outcome = project_threads::install_guide(context.ui, context.store.root(), yes)?;
     Ok(LeslieResponse::new(json!({
         "status": outcome.status.as_str(),
-        "previous_version": outcome.previous,
-        "next_version": Guide::ours().version,
+        "previous_version": outcome.previous_version,
+        "next_version": LeslieGuide::built_in().version,
     })))
 }

@@ -19,7 +19,7 @@ pub(super) fn create_objective(
 pub(super) fn list_objectives(
     context: &LeslieContext<'_>,
 ) -> Result<LeslieResponse, LeslieFailure> {
-    Ok(LeslieResponse::new(context.store.objectives()?))
+    Ok(LeslieResponse::new(context.store.list_objectives()?))
 }
 
 pub(super) fn objective_status(

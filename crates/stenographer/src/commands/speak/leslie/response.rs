@@ -4,7 +4,7 @@ use std::error::Error;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use steno_core::thread::{ThreadError, Warning};
+use steno_core::thread::{ThreadError, ThreadWarning};
 
 use crate::error::CommandExit;
 
@@ -15,7 +15,7 @@ const UNKNOWN_ERROR_CODE: &str = "T902";
 pub(super) struct LeslieResponse {
     success: bool,
     data: Value,
-    warnings: Option<Vec<Warning>>,
+    warnings: Option<Vec<ThreadWarning>>,
 }
 
 /// An error response.
@@ -33,7 +33,7 @@ impl LeslieResponse {
     }
 
     /// Adds warnings; the field exists even if the list is empty.
-    pub(super) fn with_warnings(self, warnings: Vec<Warning>) -> Self {
+    pub(super) fn with_warnings(self, warnings: Vec<ThreadWarning>) -> Self {
         Self { warnings: Some(warnings), ..self }
     }
 
@@ -49,7 +49,7 @@ impl LeslieResponse {
     pub(super) fn into_envelope(self) -> Value {
         let mut envelope = json!({ "success": self.success, "data": self.data });
         if let Some(warnings) = self.warnings {
-            let warning = |warning: &Warning| {
+            let warning = |warning: &ThreadWarning| {
                 let (code, context) = (warning.code(), warning.context());
                 json!({ "code": code, "message": warning.to_string(), "context": context })
             };

@@ -1,13 +1,13 @@
 //! `spawn`: creates a thread, and starts an agent unless `--no-run` is given.
 
 use serde_json::json;
-use steno_core::thread::{Executor, Inherit, Operator, Spawn};
+use steno_core::thread::{Executor, Inheritance, Operator, SpawnRequest};
 
 use super::response::{LeslieFailure, LeslieResponse};
 use super::{LeslieContext, worker};
 
 pub(super) fn run(context: &mut LeslieContext<'_>) -> Result<LeslieResponse, LeslieFailure> {
-    let spawned = context.store.spawn(&parse_spawn(context)?)?;
+    let spawned = context.store.spawn_thread(&parse_spawn(context)?)?;
     let thread = &spawned.thread;
     let mut data = json!({
         "thread_id": thread.id,
@@ -20,17 +20,17 @@ pub(super) fn run(context: &mut LeslieContext<'_>) -> Result<LeslieResponse, Les
     Ok(LeslieResponse::new(data).with_warnings(spawned.warnings).with_success(went_well))
 }
 
-fn parse_spawn(context: &LeslieContext<'_>) -> Result<Spawn, LeslieFailure> {
+fn parse_spawn(context: &LeslieContext<'_>) -> Result<SpawnRequest, LeslieFailure> {
     let flags = &context.flags;
     let parent = flags.optional_text("parent")?.filter(|parent| !parent.is_empty());
-    Ok(Spawn {
+    Ok(SpawnRequest {
         parent: parent.map(str::to_owned),
-        inherit: flags.parse_word("inherit")?.unwrap_or(Inherit::None),
+        inherit: flags.parse_word("inherit")?.unwrap_or(Inheritance::None),
         scope: flags.comma_list("scope")?,
         references: flags.comma_list("ref")?,
         tags: Some(flags.comma_list("tags")?),
         executor: flags.parse_word("executor")?.unwrap_or(Executor::Agent),
         operator: Operator::User,
-        ..Spawn::new(flags.required_text("intent")?, flags.required_text("objective")?)
+        ..SpawnRequest::new(flags.required_text("intent")?, flags.required_text("objective")?)
     })
 }

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 use steno_core::durable;
 use steno_core::format::leslie;
-use steno_core::{Entry, Kind, Role, Session, SessionId, Timestamp, Transcript};
+use steno_core::{Entry, EntryKind, Role, Session, SessionId, Timestamp, Transcript};
 
 use super::LeslieContext;
 use super::response::{LeslieFailure, LeslieResponse, join_causes};
@@ -17,11 +17,11 @@ pub(super) fn run(context: &mut LeslieContext<'_>) -> Result<LeslieResponse, Les
     let path =
         written.first().ok_or_else(|| LeslieFailure::without_code("There is nothing to write"))?;
     if fs::read(path).is_ok_and(|text| !text.ends_with(b"\n")) {
-        let full = leslie::full_path(path);
+        let full = leslie::untruncated_path(path);
         let lines = transcript.entries.iter().map(|entry| format!("{}\n", json!(entry)));
         durable::write_atomic(&full, lines.collect::<String>().as_bytes())
             .map_err(|error| LeslieFailure::without_code(join_causes(&error)))?;
-        let (limit, full) = (leslie::FILE_LIMIT, full.display());
+        let (limit, full) = (leslie::MAX_FILE_BYTES, full.display());
         context.ui.warning(format_args!("transcript cut at {limit} bytes; full text in {full}"));
     }
     Ok(LeslieResponse::new(json!({ "transcript_path": path })))
@@ -40,7 +40,7 @@ fn build_transcript(
     session.native_id = Some(chat.to_owned());
     session.thread = Some(thread.to_owned());
     let mode = flags.optional_text("mode")?.unwrap_or("agent");
-    session.extra.insert(leslie::AGENT_MODE.to_owned(), mode.into());
+    session.extra.insert(leslie::AGENT_MODE_KEY.to_owned(), mode.into());
     session.stop_reason =
         Some(flags.optional_text("stop_reason")?.unwrap_or("end_turn").to_owned());
     let mut transcript = Transcript::new(session);
@@ -50,7 +50,7 @@ fn build_transcript(
 }
 
 fn new_entry(role: Role, text: &str, at: Timestamp) -> Entry {
-    Entry { created_at: Some(at), ..Entry::new(role, Kind::Text, text) }
+    Entry { created_at: Some(at), ..Entry::new(role, EntryKind::Text, text) }
 }
 
 /// Parses the time in a flag; without it, returns the local time.

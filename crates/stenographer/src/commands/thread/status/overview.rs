@@ -15,12 +15,12 @@ pub(super) fn print_overview(
     threads: &ProjectThreads,
     json: bool,
 ) -> Result<CommandExit, CommandError> {
-    let all = threads.store.threads(None).map_err(explain_thread_error)?;
+    let all = threads.store.list_threads(None).map_err(explain_thread_error)?;
     if json {
         all.iter().try_for_each(|thread| json_line(ui, thread).map(drop))?;
         return Ok(CommandExit::Done);
     }
-    let objectives = threads.store.objectives().map_err(explain_thread_error)?;
+    let objectives = threads.store.list_objectives().map_err(explain_thread_error)?;
     if objectives.is_empty() && all.is_empty() {
         ui.status("no threads yet; create an objective with `steno objective create TITLE`");
         return Ok(CommandExit::Done);

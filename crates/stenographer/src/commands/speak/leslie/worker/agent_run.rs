@@ -216,7 +216,7 @@ impl<'a, 'b> AgentRun<'a, 'b> {
         }
         let name = format!(".leslie/logs/sdk/{}.ndjson", self.thread.id);
         let path = self.context.store.root().join(name);
-        durable::create_private_dir(durable::parent(&path))
+        durable::create_private_dir(durable::parent_folder(&path))
             .and_then(|()| durable::append_lines(&path, format!("{line}\n").as_bytes()))
             .map_err(to_failure)
     }
@@ -267,7 +267,7 @@ fn append_log(
         event[name] = value.clone();
     }
     let path = log_path(context, thread);
-    durable::create_private_dir(durable::parent(&path))
+    durable::create_private_dir(durable::parent_folder(&path))
         .and_then(|()| durable::append_lines(&path, format!("{event}\n").as_bytes()))
         .map_err(to_failure)
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use steno_core::thread::{
-    Action, Executor, Id, Lifecycle, Objective, ObjectiveStatus, Operator, Spawn, Status, Thread,
+    Executor, LeslieId, LifecycleAction, Objective, ObjectiveStatus, Operator, SpawnRequest,
+    StatusChange, Thread, ThreadStatus,
 };
 
 use super::super::response::{LeslieFailure, LeslieResponse};
@@ -28,7 +29,7 @@ pub(in super::super) fn run(
 ) -> Result<LeslieResponse, LeslieFailure> {
     let title = context.flags.required_text("title")?.to_owned();
     let objective = context.store.create_objective(&title)?;
-    context.store.spawn(&Spawn::new(title, objective.id.as_str()))?;
+    context.store.spawn_thread(&SpawnRequest::new(title, objective.id.as_str()))?;
     let runtime = RuntimeFolder::create(context, &objective)?;
     let mut monitor = ObjectiveMonitor {
         objective,
@@ -52,7 +53,7 @@ struct ObjectiveMonitor {
     /// Workers that this process started.
     workers: HashMap<String, (Thread, Child)>,
     /// Threads with a started agent, each with the children that had ended then.
-    started: HashMap<String, HashSet<Id>>,
+    started: HashMap<String, HashSet<LeslieId>>,
     resumes: ResumeCounts,
     /// Threads of agents that failed.
     failed: Vec<String>,
@@ -64,12 +65,12 @@ impl ObjectiveMonitor {
     /// Starts, resumes and reaps workers. Returns whether any work is left.
     fn poll(&mut self, context: &mut LeslieContext<'_>) -> Result<bool, LeslieFailure> {
         self.reap_workers(context)?;
-        let mut threads = context.store.threads(None)?;
+        let mut threads = context.store.list_threads(None)?;
         threads.retain(|thread| thread.objective == self.objective.id);
         let busy = self.busy_threads(&threads);
         for thread in threads.iter().filter(|thread| !busy.contains(thread.id.as_str())) {
             let id = thread.id.as_str();
-            let is_new = thread.status == Status::Active
+            let is_new = thread.status == ThreadStatus::Active
                 && thread.executor != Executor::Human
                 && !self.started.contains_key(id);
             let over = finished_children(thread, &threads);
@@ -111,7 +112,7 @@ impl ObjectiveMonitor {
         let over = finished_children(thread, threads);
         let children = threads.iter().filter(|child| is_child(child, thread)).count();
         let has_failed = self.failed.iter().any(|failed| failed == thread.id.as_str());
-        thread.status == Status::Suspended
+        thread.status == ThreadStatus::Suspended
             && !has_failed
             && children > 0
             && over.len() == children
@@ -194,7 +195,7 @@ impl ResumeCounts {
 }
 
 /// Returns the children of a thread that have ended.
-fn finished_children(thread: &Thread, threads: &[Thread]) -> HashSet<Id> {
+fn finished_children(thread: &Thread, threads: &[Thread]) -> HashSet<LeslieId> {
     let over = threads.iter().filter(|child| is_child(child, thread) && child.status.is_over());
     over.map(|child| child.id.clone()).collect()
 }
@@ -204,9 +205,9 @@ fn is_child(child: &Thread, parent: &Thread) -> bool {
 }
 
 fn resume_thread(context: &LeslieContext<'_>, thread: &Thread) -> Result<Thread, LeslieFailure> {
-    Ok(context.store.lifecycle(&Lifecycle {
+    Ok(context.store.change_status(&StatusChange {
         thread: thread.id.to_string(),
-        action: Action::Resume,
+        action: LifecycleAction::Resume,
         reason: Some("Children completed".to_owned()),
         operator: Operator::System,
     })?)
