@@ -1,7 +1,7 @@
 //! What the vault costs beside its floors: a plain write with `fdatasync`, and zstd on the same bytes.
 //!
-//! First prints ratios, each measured by taking turns with its floor in the same run, because the machines that run this
-//! are noisy; then the single figures.
+//! First prints ratios, each measured by taking turns with its floor in the same run, because the machines that run
+//! this are noisy; then the single figures.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};

@@ -21,7 +21,7 @@ const BUNDLED_PRICES: &str = include_str!("cost/prices.jsonl");
 /// Prompt lengths above which some vendor charges more. Messages are summed per band.
 pub const PROMPT_BANDS: [u64; 4] = [0, 100_000, 200_000, 272_000];
 
-/// The index in [`BANDS`] for a prompt length.
+/// The index in [`PROMPT_BANDS`] for a prompt length.
 pub(crate) fn prompt_band(prompt: u64) -> usize {
     PROMPT_BANDS.iter().rposition(|above| prompt > *above).unwrap_or(0)
 }
@@ -110,7 +110,7 @@ impl ModelPrice {
         self.cost_at_prompt(usage.prompt_tokens(), usage.numbers().map(|number| number as f64))
     }
 
-    /// The cost of messages with prompts in one of [`BANDS`].
+    /// The cost of messages with prompts in one of [`PROMPT_BANDS`].
     pub(crate) fn band_cost(&self, band: usize, tokens: [i64; 7]) -> Option<f64> {
         let above = PROMPT_BANDS.get(band).copied().unwrap_or(u64::MAX - 1);
         self.cost_at_prompt(above + 1, tokens.map(|number| number as f64))

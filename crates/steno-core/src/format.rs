@@ -1,6 +1,6 @@
 //! Reads and writes the formats of other systems, one module each.
 //!
-//! Each module has a [`Reader`], which detects its sessions by content and reads them item by item, and functions
+//! Each module has a [`FormatReader`], which detects its sessions by content and reads them item by item, and functions
 //! that write a session back. A record that cannot be parsed becomes a [`Problem`] of the transcript; only a session
 //! file that cannot be read at all is an error. Adding a format does not change the vault.
 
@@ -165,7 +165,7 @@ pub fn list_file_paths(path: &Path) -> Result<Vec<PathBuf>, FileError> {
     file_tree::list_file_paths(path)
 }
 
-/// Like [`files`], and returns the folders that could not be listed.
+/// Like [`list_file_paths`], and returns the folders that could not be listed.
 pub fn list_files(path: &Path) -> Result<FileListing, FileError> {
     file_tree::list_files(path)
 }
@@ -187,7 +187,7 @@ pub struct FoundSessions {
     pub failures: Vec<FileError>,
 }
 
-/// Like [`find`], and returns the files and folders that could not be opened.
+/// Like [`find_sessions`], and returns the files and folders that could not be opened.
 pub fn find_sessions_and_failures(path: &Path) -> Result<FoundSessions, FileError> {
     let mut found = Vec::new();
     take_read_failures();

@@ -2,15 +2,15 @@
 //!
 //! # Derived
 //! The index can be rebuilt from the vault at any time. An index that is corrupt, or was built by another version's
-//! rules, is deleted and rebuilt ([`Index::healed`] gives the reason).
+//! rules, is deleted and rebuilt ([`Index::rebuild_reason`] gives the reason).
 //!
 //! # Locking
 //! Many processes share one index. A writer takes SQLite's write lock at once (`BEGIN IMMEDIATE`) and commits after
-//! some dozen megabytes; readers never wait. A [`pending::Marker`] exists for each session while it is being kept. If a
-//! process dies before it has indexed the session, the next process sees the marker.
+//! some dozen megabytes; readers never wait. A [`pending_sessions::PendingMarker`] exists for each session while it is
+//! being kept. If a process dies before it has indexed the session, the next process sees the marker.
 //!
 //! # Read-only
-//! A store that cannot be written is still readable: [`IndexSource`] queries the index as it is, or one in memory.
+//! A store that cannot be written is still readable: [`StoreIndex`] queries the index as it is, or one in memory.
 
 mod activity;
 pub mod attribution;

@@ -48,7 +48,7 @@ pub struct SessionInspection {
     pub tool_results: u64,
     /// Billed tokens.
     pub tokens: Usage,
-    /// The part of `tokens` that [`Total::add`] has already counted in other files.
+    /// The part of `tokens` that [`InspectionTotal::add_inspection`] has already counted in other files.
     pub tokens_repeated: Usage,
     /// The models that answered, sorted.
     pub models: Vec<String>,

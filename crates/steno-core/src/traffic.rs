@@ -1,7 +1,7 @@
 //! Traffic with model APIs, as the gateway records it: requests and responses, and the entries decoded from them.
 //!
-//! A capture only appends [`Piece`]s. The `TrafficDecoder` assembles them into exchanges, finds the conversation that
-//! each request continues, and emits every message once. Nothing here knows sockets.
+//! A capture only appends [`TrafficPiece`]s. The `TrafficDecoder` assembles them into exchanges, finds the conversation
+//! that each request continues, and emits every message once. Nothing here knows sockets.
 
 pub mod agent_session;
 mod assembly;

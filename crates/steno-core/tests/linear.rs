@@ -1,8 +1,8 @@
 //! Every reader takes time in proportion to its input: four times the records may not cost more than eight times the
 //! CPU. A reader whose cost grows with the square of the records would need sixteen times as much.
 //!
-//! The inputs are the samples of each format, grown in every place where records, parts or files can repeat. Only ratios
-//! are compared, of CPU time of one thread.
+//! The inputs are the samples of each format, grown in every place where records, parts or files can repeat. Only
+//! ratios are compared, of CPU time of one thread.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test may panic")]

@@ -134,8 +134,9 @@ fn is_recordable(path: &Path) -> bool {
     matches!(extension, Some("json" | "jsonl" | "traj")) && !is_named
 }
 
-/// Whether a file holds what no agent writes, only whoever made it up: untyped messages amid records of Codex. Recorded, they
-/// are the messages that they look like; the reader of Codex shows them as records that it does not know.
+/// Whether a file holds what no agent writes, only whoever made it up: untyped messages amid records of Codex.
+/// Recorded, they are the messages that they look like; the reader of Codex shows them as records that it does not
+/// know.
 fn is_disputed(file: &Path) -> bool {
     let made_up = [
         "session_branch.jsonl",

@@ -120,7 +120,7 @@ pub enum EntryError {
 }
 
 impl Entry {
-    /// An entry without id and number; [`Numbering::assign`] sets both.
+    /// An entry without id and number; [`EntryNumbering::assign_number`] sets both.
     pub fn new(role: Role, kind: EntryKind, content: impl Into<String>) -> Self {
         Self {
             role,
@@ -337,7 +337,7 @@ impl Serialize for Role {
 }
 
 impl EntryKind {
-    /// The kind with this name, or [`Kind::Other`] if it is unknown.
+    /// The kind with this name, or [`EntryKind::Other`] if it is unknown.
     pub fn from_name(name: &str) -> Self {
         serde_json::from_value(Value::String(name.to_owned())).unwrap_or(EntryKind::Other)
     }

@@ -1,6 +1,6 @@
 //! JSON output that matches the standard libraries of other languages byte for byte.
 //!
-//! `serde_json` does the work; [`Style`] sets separators, indent and escapes.
+//! `serde_json` does the work; [`JsonStyle`] sets separators, indent and escapes.
 
 pub mod scanner;
 pub mod value_limit;

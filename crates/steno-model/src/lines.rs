@@ -20,7 +20,7 @@ pub struct InputLine {
     pub is_continuation: bool,
 }
 
-/// A [`Line`] without its bytes.
+/// A [`InputLine`] without its bytes.
 pub struct LinePiece {
     /// Line number, counted from 1.
     pub number: u64,
@@ -69,7 +69,7 @@ pub struct LineReader<R> {
 }
 
 impl<R: BufRead> LineReader<R> {
-    /// Reads lines of at most [`LINE_LIMIT`] bytes.
+    /// Reads lines of at most [`MAX_LINE_LENGTH`] bytes.
     pub fn new(input: R) -> Self {
         Self::with_limit(input, MAX_LINE_LENGTH)
     }

@@ -1,7 +1,7 @@
 //! The vault: the session files of agents, kept verbatim.
 //!
-//! The crate knows no agent and no format. It prints nothing and reads no environment; paths, the clock and the schemas of
-//! databases come in as arguments.
+//! The crate knows no agent and no format. It prints nothing and reads no environment; paths, the clock and the schemas
+//! of databases come in as arguments.
 
 pub mod attributes;
 pub mod compression;

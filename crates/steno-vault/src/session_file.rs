@@ -140,7 +140,7 @@ impl SessionFile {
         metadata.as_ref().map(FileAttributes::from_metadata).unwrap_or_default()
     }
 
-    /// Whether the bytes come directly from the file at [`Source::path`].
+    /// Whether the bytes come directly from the file at [`SessionFile::path`].
     pub fn is_on_disk(&self) -> bool {
         self.is_on_disk
     }
@@ -164,14 +164,14 @@ impl SessionFile {
         }
     }
 
-    /// Reads a whole document. Fails if it is larger than [`DOCUMENT_LIMIT`].
+    /// Reads a whole document. Fails if it is larger than [`MAX_DOCUMENT_SIZE`].
     pub fn read_bytes(&self) -> Result<Vec<u8>, FileError> {
         let mut bytes = Vec::new();
         self.open_document()?.read_to_end(&mut bytes).on("read", &self.path)?;
         Ok(bytes)
     }
 
-    /// Opens a reader for formats held in memory as a whole. The reader fails after [`DOCUMENT_LIMIT`]
+    /// Opens a reader for formats held in memory as a whole. The reader fails after [`MAX_DOCUMENT_SIZE`]
     /// bytes.
     pub fn open_document(&self) -> Result<Box<dyn BufRead>, FileError> {
         let metadata = std::fs::metadata(&self.path).ok().filter(|_| self.is_on_disk);

@@ -43,7 +43,7 @@ pub struct AgentDatabase {
     path: PathBuf,
     /// Whether all column names are valid UTF-8. In a damaged file they may not be.
     has_utf8_names: bool,
-    /// Whether values of more than [`VALUE_LIMIT`] bytes read as null.
+    /// Whether values of more than [`MAX_VALUE_BYTES`] bytes read as null.
     hides_long_values: Cell<bool>,
     // Dropped after the connection.
     snapshot: Option<Arc<DatabaseSnapshot>>,

@@ -1,7 +1,7 @@
 //! Numbers the entries of one session and emits them at once.
 //!
 //! `SessionEmitter` adds the session and the source. `AgentMessage` collects entries that share fields of their
-//! message. Readers that learn the session id late, or read several sessions at once, use `Numbering` directly.
+//! message. Readers that learn the session id late, or read several sessions at once, use `EntryNumbering` directly.
 
 use crate::entry::{Entry, EntryNumbering};
 use crate::format::{ItemSink, ReaderItem};

@@ -23,7 +23,7 @@ impl FileHead {
         Ok(Self::from_bytes(&bytes))
     }
 
-    /// Like [`Head::of`], but empty if the first byte does not start a JSON object or list.
+    /// Like [`FileHead::read`], but empty if the first byte does not start a JSON object or list.
     pub(crate) fn read_document(source: &SessionFile) -> Result<Self, FileError> {
         let mut input = source.open()?;
         let first = input.fill_buf().on("read", source.path())?;

@@ -1,7 +1,7 @@
 //! devflow: run transcripts in `runs/<run id>/transcript.json`, as ADR-011 defines them.
 //!
-//! [`find`], [`read`] and [`write()`] convert runs to transcripts and back. [`Store`] records and stores runs in a
-//! `.devflow` folder, and [`View`] renders them.
+//! [`find_runs`], [`read_run`] and [`write_run()`] convert runs to transcripts and back. [`RunStore`] records and
+//! stores runs in a `.devflow` folder, and [`RunView`] renders them.
 
 mod archive;
 mod artifact;

@@ -51,7 +51,7 @@ enum ChatMessages {
 use ChatMessages::{Always, Never, Typed};
 use Recogniser::{Head as ByHead, Records as ByRecords, Sessions as BySessions};
 
-/// The formats that have one record a line, in the order of [`super::readers`].
+/// The formats that have one record a line, in the order of [`super::all_readers`].
 const LINE_FORMATS: [FileFormat; 14] = [
     FileFormat::new(&claude_code::READER, ByRecords(claude_code::is_claude_file), Never),
     FileFormat::new(&codex::READER, ByRecords(|source| Ok(codex::recognises(source))), Typed),

@@ -64,7 +64,7 @@ pub struct FileListing {
     pub failures: Vec<FileError>,
 }
 
-/// Like [`files`], and returns the folders that could not be listed.
+/// Like [`list_file_paths`], and returns the folders that could not be listed.
 pub(crate) fn list_files(path: &Path) -> Result<FileListing, FileError> {
     FileTree::open(path).map(|FileTree { files, failures, .. }| FileListing { files, failures })
 }

@@ -1,6 +1,6 @@
 //! Steno's own JSON: a transcript as one document, or its entries as JSON Lines.
 //!
-//! Also reads JSON Lines of any shape that [`Shape`] detects, and documents that list messages of OpenAI's APIs.
+//! Also reads JSON Lines of any shape that [`RecordShape`] detects, and documents that list messages of OpenAI's APIs.
 
 use serde::Serialize;
 use serde_json::Value;

@@ -133,7 +133,7 @@ pub fn render_lines(transcript: &Transcript, with_type: bool) -> String {
     text
 }
 
-/// Writes the transcript to the file `path`, or to [`FILE_NAME`] in the folder `path`. Returns the file's path.
+/// Writes the transcript to the file `path`, or to [`TRANSCRIPT_FILE`] in the folder `path`. Returns the file's path.
 pub fn write_transcript(transcript: &Transcript, path: &Path) -> Result<PathBuf, FileError> {
     let file = if path.is_dir() { path.join(TRANSCRIPT_FILE) } else { path.to_owned() };
     durable::write_atomic(&file, render_lines(transcript, false).as_bytes())?;

@@ -8,7 +8,7 @@ pub fn searchable_text(entry: &Entry) -> String {
     call_text(entry).unwrap_or_else(|| entry.content.clone())
 }
 
-/// As [`of`], but takes the content out of the entry.
+/// As [`searchable_text`], but takes the content out of the entry.
 pub(super) fn take_searchable_text(entry: &mut Entry) -> String {
     call_text(entry).unwrap_or_else(|| std::mem::take(&mut entry.content))
 }

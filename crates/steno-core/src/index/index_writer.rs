@@ -20,7 +20,7 @@ impl Index {
         self.write_all_sessions(sessions).map(|_| ())
     }
 
-    /// As [`Self::put`], and returns whether all are written. A part is not, if an earlier part is missing.
+    /// As [`Self::write_sessions`], and returns whether all are written. A part is not, if an earlier part is missing.
     pub(super) fn write_all_sessions(
         &self,
         sessions: &[PreparedSession],

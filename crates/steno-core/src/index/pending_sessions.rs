@@ -15,7 +15,7 @@ pub struct PendingSessions {
     root: PathBuf,
 }
 
-/// Marks a session that is about to change. If dropped without [`Marker::done`], the session stays pending.
+/// Marks a session that is about to change. If dropped without [`PendingMarker::remove`], the session stays pending.
 #[derive(Debug)]
 pub struct PendingMarker {
     file: File,

@@ -280,11 +280,11 @@ mod tests {
     fn what_makes_no_sense_is_told() {
         let error = |text| SearchQuery::parse(text).unwrap_err().to_string();
         assert_eq!(error(" -> "), "nothing to search for: \" -> \"");
-        assert_eq!(error("-x"), "only words to leave out; at least one to find is needed: -x");
+        assert_eq!(error("-x"), "the query only excludes words; add at least one to find: -x");
         assert_eq!(error("a \"b"), "a phrase without its closing quotation mark: \"b");
         assert_eq!(error("OR a"), "OR needs a word on each side: OR a");
         assert_eq!(error("a OR"), "OR needs a word on each side: a OR");
-        assert_eq!(error("/a(/"), "not a regular expression: unclosed group");
-        assert_eq!(error("/a/ /b/"), "only one /regex/ can be searched for: /a/ /b/");
+        assert_eq!(error("/a(/"), "invalid regular expression: unclosed group");
+        assert_eq!(error("/a/ /b/"), "only one /regex/ is allowed: /a/ /b/");
     }
 }

@@ -1,7 +1,7 @@
 //! Indexes new and changed sessions of the vault without looking at every session.
 //!
-//! Changed sessions have a marker ([`Pending`]). Sessions that came or went without one, as after a restore of the
-//! vault, show in the modification time of their agent's folder.
+//! Changed sessions have a marker ([`PendingSessions`]). Sessions that came or went without one, as after a restore of
+//! the vault, show in the modification time of their agent's folder.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;

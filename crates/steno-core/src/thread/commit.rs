@@ -1,7 +1,7 @@
 //! Changes several files atomically.
 //!
 //! New files are written to a staging folder that has the layout of `.leslie`. Renaming that folder commits the
-//! change; then its files are moved into place. After a crash, [`finish`] moves the rest.
+//! change; then its files are moved into place. After a crash, [`finish_commit`] moves the rest.
 
 use std::fs;
 use std::io::{self, Write};

@@ -138,8 +138,8 @@ impl WorkerState {
 }
 
 impl ThreadWorker {
-    /// The state that an earlier, killed worker left. Finish its work before [`ThreadWorker::note`] overwrites the
-    /// state.
+    /// The state that an earlier, killed worker left. Finish its work before [`ThreadWorker::record_progress`]
+    /// overwrites the state.
     pub fn killed(&self) -> Option<&WorkerState> {
         self.killed.as_ref()
     }

@@ -37,7 +37,7 @@ pub(super) struct AssembledResponse {
     pub(super) unread_events: u64,
 }
 
-/// Assembles a response body, translated into the API of [`Dialect::translated`].
+/// Assembles a response body, translated into the API of [`ApiDialect::translation_target`].
 pub(super) fn assemble_body(dialect: ApiDialect, body: &[u8]) -> AssembledResponse {
     if is_aws_event_stream(body) {
         return assemble_aws_events(dialect, body);

@@ -1,7 +1,7 @@
 //! Translates requests, responses and events of further providers into one of four APIs: Anthropic Messages, OpenAI
 //! chat completions, OpenAI Responses or Gemini.
 //!
-//! The provider's own usage object is kept in the field [`STATED_USAGE`].
+//! The provider's own usage object is kept in the field [`PROVIDER_USAGE_FIELD`].
 
 mod chat;
 mod cohere;
@@ -30,7 +30,7 @@ impl ApiDialect {
     }
 }
 
-/// Translates a request into the API of [`Dialect::translated`].
+/// Translates a request into the API of [`ApiDialect::translation_target`].
 pub(super) fn translate_request(dialect: ApiDialect, request: Object) -> Object {
     match dialect {
         ApiDialect::Chat => chat::translate_request(request),

@@ -53,7 +53,7 @@ impl SessionDir {
         Ok(added)
     }
 
-    /// Like [`SessionDir::keep_all`], but the new bytes count only after `commit` is finished.
+    /// Like [`SessionDir::keep_session`], but the new bytes count only after `commit` is finished.
     ///
     /// Keeps only the session's rows of a database, but the whole of any other shared file.
     pub fn keep_session_in(

@@ -1,7 +1,7 @@
 //! A live log: plain JSON Lines, appended record by record while a session runs.
 //!
 //! # Durability
-//! [`Tail::write`] returns when the bytes are in the file, [`LiveLog::sync`] when they are on disk.
+//! [`LiveLogTail::write`] returns when the bytes are in the file, [`LiveLog::sync`] when they are on disk.
 //!
 //! # Integrity
 //! Each line starts with a hash over the previous line's hash and its own body, so a changed, missing or added line
@@ -256,7 +256,7 @@ impl LiveLogTail<'_> {
         self.lost_bytes
     }
 
-    /// Adds a record to what [`Tail::write`] writes. `body` is the line's JSON object without its opening brace.
+    /// Adds a record to what [`LiveLogTail::write`] writes. `body` is the line's JSON object without its opening brace.
     ///
     /// Returns the hash of the line.
     pub(crate) fn append(&mut self, body: &[u8]) -> LineHash {

@@ -1,8 +1,8 @@
 //! The head file of a live log: how much of the log is known to be on disk.
 //!
 //! A line is appended after each sync of the log. The head file itself is not synced, so it may lag behind the log
-//! but never runs ahead. It is cleared at [`MAX_SIZE`]. Because it is append-only, a write interrupted by a power
-//! failure leaves a torn last line or zeros, which a flipped bit cannot imitate.
+//! but never runs ahead. It is cleared at [`MAX_HEAD_FILE_SIZE`]. Because it is append-only, a write interrupted by a
+//! power failure leaves a torn last line or zeros, which a flipped bit cannot imitate.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};

@@ -268,7 +268,7 @@ impl RecordReader {
         self.read_line(line, true)
     }
 
-    /// As [`Self::line`], for a line whose record is read elsewhere.
+    /// As [`Self::decode_line`], for a line whose record is read elsewhere.
     pub(super) fn line_without_record(&mut self, line: &[u8]) -> Result<Vec<Entry>, RecordError> {
         self.read_line(line, false)
     }

@@ -90,7 +90,8 @@ impl RecordLines {
         Ok(Self { parts })
     }
 
-    /// Reads the next line into `line`, without its end; gives its file and where it begins, or nothing after the last one.
+    /// Reads the next line into `line`, without its end; gives its file and where it begins, or nothing after the last
+    /// one.
     pub(super) fn read_line(
         &mut self,
         line: &mut Vec<u8>,
@@ -98,8 +99,8 @@ impl RecordLines {
         while let Some(part) = self.parts.front_mut() {
             line.clear();
             part.input.read_until(b'\n', line).on("read", &part.path)?;
-            // What has no newline yet is still being written. It, and pages that never reached the disk, will be cut off
-            // by the next recorder.
+            // What has no newline yet is still being written. It, and pages that never reached the disk, will be cut
+            // off by the next recorder.
             if line.pop() == Some(b'\n') && !has_zero_bytes(line) {
                 let position = part.position;
                 part.position += line.len() as u64 + 1;
@@ -158,7 +159,8 @@ impl RecordedFile {
         Self { dir, begin, lines, name, is_one_recording: false, problems }
     }
 
-    /// The records from `begin` on that one recorder wrote; where that is a single one, those of the next recorders too.
+    /// The records from `begin` on that one recorder wrote; where that is a single one, those of the next recorders
+    /// too.
     pub(super) fn recording(log: &RecordedLog, begin: LinePlace) -> Self {
         Self { is_one_recording: true, ..Self::lines(log, begin, u64::MAX) }
     }

@@ -48,7 +48,7 @@ pub struct KeptRecord {
     pub entries: Result<Vec<Entry>, RecordError>,
 }
 
-/// A queued record. It is on disk once [`Pending::wait`] returns or the future completes.
+/// A queued record. It is on disk once [`PendingRecord::wait`] returns or the future completes.
 #[derive(Debug)]
 #[must_use = "a record is written when somebody waits for it, commits or closes"]
 pub struct PendingRecord<'a> {

@@ -42,8 +42,8 @@ impl RunReading {
         Self { runs, end: 0, stated: Vec::new(), is_all: true, last: None }
     }
 
-    /// Goes on to a line of the log, counted from 0. Reads the run that begins there; tells whether the line's record was
-    /// read as part of a run.
+    /// Goes on to a line of the log, counted from 0. Reads the run that begins there; tells whether the line's record
+    /// was read as part of a run.
     pub(super) fn reach(
         &mut self,
         line: u64,

@@ -1,7 +1,7 @@
 //! A session that lives in a database, as JSON Lines: one for each row, and one for all that made the tables.
 //!
-//! A line's `of` names the slot that it fills. The last line of a slot counts, and one that is `gone` empties it: so a log
-//! only ever grows, whatever is changed in the database, and what was there before stays in it.
+//! A line's `of` names the slot that it fills. The last line of a slot counts, and one that is `gone` empties it: so a
+//! log only ever grows, whatever is changed in the database, and what was there before stays in it.
 
 mod claim;
 mod collect;

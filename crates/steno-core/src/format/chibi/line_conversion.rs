@@ -1,9 +1,9 @@
 //! Converts lines to entries and back without loss.
 //!
-//! Data that an entry has no field for (sender, recipient, entry types of a release) is stored under [`NATIVE`] in
+//! Data that an entry has no field for (sender, recipient, entry types of a release) is stored under [`CHIBI_KEY`] in
 //! the entry's extra fields. Data that a line has no field for (model, usage, exact time, ...) is stored under
-//! [`OURS`] in the line's metadata, but only the fields that the plain line does not imply. Thoughts, errors, notices
-//! and unknown records are lines of the types `thinking`, `error`, `notice` and `other`.
+//! [`STENO_KEY`] in the line's metadata, but only the fields that the plain line does not imply. Thoughts, errors,
+//! notices and unknown records are lines of the types `thinking`, `error`, `notice` and `other`.
 
 use uuid::Uuid;
 
@@ -78,7 +78,7 @@ pub(super) fn chibi_fields(entry: &Entry) -> Option<&Object> {
     entry.extra.get(CHIBI_KEY)?.as_object()
 }
 
-/// Like [`native`], for changing.
+/// Like [`chibi_fields`], mutable.
 pub(super) fn chibi_fields_mut(entry: &mut Entry) -> &mut Object {
     let value = entry.extra.entry(CHIBI_KEY).or_insert_with(|| Object::new().into());
     if !value.is_object() {

@@ -29,7 +29,7 @@ impl RunStore {
         Ok(path)
     }
 
-    /// Like [`Store::archive`], but does not update the index.
+    /// Like [`RunStore::archive_run`], but does not update the index.
     pub(super) fn archive_without_index(&self, id: &RunId) -> Result<PathBuf, RunStoreError> {
         let folder = self.run_folder(id);
         if folder::run_bundle(&folder).files.is_empty() {

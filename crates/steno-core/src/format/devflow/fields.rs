@@ -5,7 +5,8 @@ use crate::entry::EntryError;
 use crate::json::{JsonStyle, Object, Value, format_go_float};
 use crate::timestamp::Timestamp;
 
-/// The fields of one object. A field of a wrong type is an error, is read as absent, and stays in [`Fields::rest`].
+/// The fields of one object. A field of a wrong type is an error, is read as absent, and stays in
+/// [`LenientFields::take_rest`].
 pub(super) struct LenientFields {
     values: Object,
     /// Values that do not fit the type of their field.

@@ -68,7 +68,7 @@ impl RunStore {
         Ok(self.search_runs_with_problems(query)?.hits)
     }
 
-    /// Like [`Store::search`], and returns runs that could not be read as problems.
+    /// Like [`RunStore::search_runs`], and returns runs that could not be read as problems.
     pub fn search_runs_with_problems(
         &self,
         query: &RunQuery,

@@ -69,7 +69,7 @@ pub struct RunFilter {
 impl RunStore {
     /// Opens the store in `base`, and ends runs after their recorder died.
     ///
-    /// Nothing is created before the first run. [`Store::problems`] returns the runs that could not be recovered.
+    /// Nothing is created before the first run. [`RunStore::problems`] returns the runs that could not be recovered.
     pub fn open(base: &Path, clock: Clock) -> Result<Self, RunStoreError> {
         let mut store = Self::open_read_only(base, clock);
         store.problems = store.recover_runs()?;
@@ -199,7 +199,7 @@ impl RunStore {
         Ok(())
     }
 
-    /// Like [`Store::delete`], but does not update the index.
+    /// Like [`RunStore::delete_run`], but does not update the index.
     pub(super) fn delete_without_index(&self, id: &RunId) -> Result<(), RunStoreError> {
         self.active().remove(id);
         let folder = self.run_folder(id);

@@ -1,7 +1,7 @@
 //! One transcript file: a header, `---`, and the conversation as plain text.
 //!
 //! Texts are not escaped, so a text that looks like a marker is parsed as one. Printing a parsed file still gives the
-//! same bytes, for every file that [`UnitFile::print`] wrote.
+//! same bytes, for every file that [`UnitFile::to_text`] wrote.
 
 use super::body::UnitBody;
 
@@ -67,7 +67,7 @@ pub enum UnitItem {
 }
 
 impl UnitFile {
-    /// Renders the file; at most [`FILE_LIMIT`] bytes, unless it was parsed from a truncated one.
+    /// Renders the file; at most [`MAX_FILE_BYTES`] bytes, unless it was parsed from a truncated one.
     pub fn to_text(&self) -> String {
         let mut text = self.header.to_text();
         text.push('\n');

@@ -23,7 +23,7 @@ pub(super) fn write_units(dir: &Path, units: &[NamedUnitFile]) -> Result<Vec<Pat
     write_with_existing(dir, units, Vec::new())
 }
 
-/// Like [`write()`], for the units of a run: a unit that is already in `dir` is updated under its name.
+/// Like [`write_units()`], for the units of a run: a unit that is already in `dir` is updated under its name.
 ///
 /// Thread, chat, start second and query identify a unit. So a run that was killed, and the process that finishes it,
 /// write one file.

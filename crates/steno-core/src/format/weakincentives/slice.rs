@@ -213,7 +213,7 @@ impl<'a, T: SliceItem> SliceView<'a, T> {
         Ok(SliceContents { items, problems })
     }
 
-    /// Reads all items, oldest first. [`View::read`] also returns invalid lines.
+    /// Reads all items, oldest first. [`SliceView::read_items`] also returns invalid lines.
     pub fn read_all(&self) -> Result<Vec<T>, SliceError> {
         Ok(self.read_items()?.items)
     }

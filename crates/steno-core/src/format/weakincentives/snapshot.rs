@@ -70,7 +70,7 @@ impl SessionSnapshot {
         JsonStyle::PYTHON.print(&sort_keys(value))
     }
 
-    /// Parses the output of [`Snapshot::to_json`].
+    /// Parses the output of [`SessionSnapshot::to_json`].
     pub fn from_json(text: &str) -> Result<Self, SnapshotError> {
         let snapshot: SessionSnapshot = serde_json::from_str(text)?;
         if snapshot.version != SNAPSHOT_VERSION {

@@ -36,7 +36,7 @@ pub(crate) struct SealedWriter {
 pub(crate) struct WrittenFile {
     /// The final path.
     pub(crate) path: PathBuf,
-    /// Whether it still has the temporary name of [`new_path`].
+    /// Whether it still has the temporary name of [`replacement_path`].
     pub(crate) is_new: bool,
     pub(crate) length: u64,
     pub(crate) size: u64,

@@ -16,7 +16,7 @@ const MAX_RECORD_SIZE: usize = 1 + size_of::<ShortNameHash>() + 7 * 10;
 /// Flag in the first byte of a record: a global name follows.
 const HAS_GLOBAL_NAME: u8 = 0x80;
 
-/// The encoding of [`Everywhere::Unknown`].
+/// The encoding of [`GlobalName::Unknown`].
 const UNKNOWN_NAME: ShortNameHash = 0;
 
 #[derive(Clone, Debug, Default, PartialEq)]

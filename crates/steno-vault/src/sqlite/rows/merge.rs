@@ -50,7 +50,7 @@ impl MergeCounts {
 }
 
 impl RowLogReplay {
-    /// Returns what [`Replay::merge`] would change, without changing it.
+    /// Returns what [`RowLogReplay::merge`] would change, without changing it.
     pub fn compare(&self, target: &Path, claim: RowClaim<'_>) -> Result<MergeCounts, MergeError> {
         let target = open_target(target, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         self.for_each_change(&target, claim, &mut |_, _, _| Ok(()))

@@ -20,7 +20,7 @@ pub enum RowValue {
 }
 
 impl RowValue {
-    /// Parses the output of [`to_json`].
+    /// Parses the output of [`sqlite_to_json`].
     pub fn from_json(value: Value) -> Option<Self> {
         match value {
             Value::Null => Some(Self::Null),

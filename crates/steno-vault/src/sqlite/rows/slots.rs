@@ -120,12 +120,12 @@ impl RowLogSlots {
         }
     }
 
-    /// Whether a filled row slot was never passed to [`Slots::is_news`].
+    /// Whether a filled row slot was never passed to [`RowLogSlots::note_line`].
     pub fn has_unseen_rows(&self) -> bool {
         self.filled.values().any(|filled| !filled.is_seen && filled.text.is_none())
     }
 
-    /// Lines that empty the slots never passed to [`Slots::is_news`], in the order of the lines they replace.
+    /// Lines that empty the slots never passed to [`RowLogSlots::note_line`], in the order of the lines they replace.
     pub fn removal_lines(self) -> Vec<Vec<u8>> {
         let mut gone: Vec<_> = self.filled.into_iter().filter(|(_, f)| !f.is_seen).collect();
         gone.sort_by_key(|(_, filled)| filled.line);
