@@ -273,7 +273,7 @@ fn prompts_of_a_purged_session_are_read_from_the_history() {
     assert!(shown.contains("Fix the nest"), "{shown}");
     assert_eq!(sync(&home, &[]).stdout, "", "nothing new");
     let refused = home.steno(&["restore", "9b4e"]);
-    assert!(refused.stderr.contains("only the agent's history"), "{refused}");
+    assert!(refused.stderr.contains("known only from the agent's history"), "{refused}");
     home.file(HISTORY, history + &history_line(gone, "Go on") + &history_line(live, "prompt 2"));
     let row = sync(&home, &["--json"]).ok();
     assert!(row.contains("\"sessions\":1,\"entries\":3"), "{row}");
