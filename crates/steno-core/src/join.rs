@@ -3,6 +3,22 @@
 //!
 //! The agent's files give the conversation. Recorded messages of the Agent Client Protocol (`acp`) add missing entries
 //! in place. Recorded API traffic (`traffic`) adds them in sources of their own, named `wire`.
+//!
+//! # Example
+//! The agent's file has a prompt and an answer. The gateway recorded the same turn, and a request for a title:
+//!
+//! | agent's file | traffic | joined entry |
+//! |---|---|---|
+//! | | system: "You are an agent." | source `wire` |
+//! | user: "Count the herons." | user: "Count the herons." | the agent's, with metadata of the exchange |
+//! | assistant: "There are three.", 7 tokens | the same text with a line break, 7 tokens | the agent's, 7 tokens |
+//! | | user: "Give this a title." | source `wire` |
+//! | | assistant: "Herons", 2 tokens | source `wire`, 2 tokens |
+//!
+//! The session has 9 tokens: usage of an answer that both sides have counts once. An [`EntryKey`] identifies the same
+//! entry on both sides: the id of a tool call, a call's name and input, a text without whitespace, or a message id.
+//! Each entry of the agent matches at most one entry of the traffic, so a prompt that was sent twice stays twice. If
+//! the agent's files state no usage at all, that of the traffic is used.
 
 mod acp;
 mod entry_key;

@@ -345,8 +345,22 @@ impl SessionImporter {
         Ok(added)
     }
 
-    /// Finds the destination of a session. A session with the same id from another path continues the stored one if
-    /// it starts with the same content; else it gets an id of its own.
+    /// Finds the destination of a session: the folder of its own id, or one apart from it.
+    ///
+    /// A session at the path it was imported from always goes to its own folder. At another path, the session was
+    /// moved, copied, or only has the same id; [`SessionDir::compare_bundle`] decides. For example, `/a/s.jsonl` was
+    /// imported with the lines `1 2 3`. Now `/b/s.jsonl` states the same session id:
+    ///
+    /// | lines in `/b` | `/a` | result | destination |
+    /// |---|---|---|---|
+    /// | `1 2 3 4` | any | [`KeptComparison::More`] | same session; it continues at `/b` |
+    /// | `1 2 3` | gone | [`KeptComparison::Same`] | same session, moved: only its path changes |
+    /// | `1 2 3` | exists | [`KeptComparison::Same`] | a copy: nothing is written |
+    /// | `1 2` | any | [`KeptComparison::Less`] | an older copy: nothing is written |
+    /// | `1 2 9` | any | [`KeptComparison::Other`] | a session of its own, with an id derived from path and id |
+    ///
+    /// A session that was once put apart stays apart: the next import finds its folder and compares nothing. A session
+    /// that could not be parsed at its first import keeps the id derived from its path.
     fn find_destination(
         &mut self,
         agent: &str,

@@ -1,7 +1,23 @@
 //! Indexes new and changed sessions of the vault without looking at every session.
 //!
-//! Changed sessions have a marker ([`PendingSessions`]). Sessions that came or went without one, as after a restore of
-//! the vault, show in the modification time of their agent's folder.
+//! # What the index trusts
+//! The index takes its copy of a session as current unless one of these signs says otherwise:
+//!
+//! - A marker ([`PendingSessions`]), which is created before the first byte is written. Example: `sync` is killed after
+//!   the vault's commit and before the index's.
+//! - A new modification time of the agent's folder in the vault. Example: somebody copies a backup of the vault back,
+//!   or deletes the folder of a session.
+//! - `kept = -1` in the row of the session. Example: a process died between two transactions for one session.
+//! - Another boot of the machine ([`Index::verify_after_boot`]). Example: a power failure took the last commits, which
+//!   SQLite does not sync in this mode.
+//!
+//! A sign only selects sessions to check. A session is read again if the size of its files in the vault differs from
+//! `kept`, its size when it was last indexed completely. The writer then compares a hash over the entries that the
+//! index has, and appends or replaces (`index_writer`). For example, the index has 40 entries of a session and the
+//! vault now 50. If the hash over the first 40 is the same, 10 rows are inserted. If the agent rewrote the file, all
+//! rows are replaced.
+//!
+//! A change that leaves no sign, such as an edit of a kept file by hand, is not noticed here. `Vault::verify` finds it.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;

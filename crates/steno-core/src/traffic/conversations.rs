@@ -3,6 +3,23 @@
 //! A request repeats the whole history. The tracker splits it into comparable parts and hashes every prefix of them;
 //! the longest known prefix identifies the conversation. Instructions are not compared, because agents change them
 //! during a conversation. Nor are thoughts, because clients seldom send them back.
+//!
+//! # Example
+//! `U` is a prompt or tool result, `A` an answer. Requests in this order:
+//!
+//! | request | answer | conversation | new entries |
+//! |---|---|---|---|
+//! | `U1` | `A1` | a new one, in the primary source | `U1` |
+//! | `U1 A1 U2` | fails | the first: its history so far was `U1 A1` | `U2` |
+//! | `U1 A1 U2` | `A2` | the first: a failed answer does not extend the history | none |
+//! | `U1 A1 U2 x U3` | `A3` | the first: `x` replaces `A2`, which this client sends back changed | `U3` |
+//! | `U1 A1 U4` | `A4` | a fork in `subagent:1`: it leaves the first in its middle | `U4` |
+//! | `V1`, while another request is unanswered | `B1` | a new one, in `subagent:2` | `V1` |
+//! | `V1 B1 V2` | `B2` | that of `V1` | `V2` |
+//!
+//! A conversation that begins while none waits for an answer or a tool result is in the primary source. One that would
+//! continue in the primary source while another one there waits gets a subagent source instead: its entries would come
+//! between a prompt and its answer.
 
 use std::collections::{HashMap, HashSet};
 

@@ -2,6 +2,19 @@
 //!
 //! Every byte is kept, including an unfinished last line; its rest is appended later. If the kept prefix of a session
 //! file has changed, the agent rewrote it. A new generation starts, and the old one stays.
+//!
+//! # Example
+//! | `s.jsonl` at each sync | kept in |
+//! |---|---|
+//! | `one`, newline, `tw` | `s.jsonl.zst`: 6 bytes |
+//! | the same and `o`, newline | `s.jsonl.zst`: 2 bytes more, because the file starts with exactly the kept 6 |
+//! | `one`, newline | `s.jsonl@1.zst`: shorter than the kept bytes, so the agent rewrote it |
+//! | deleted, while the session still exists | `s.jsonl@2.zst`: no bytes, its header has `gone` |
+//! | written again | `s.jsonl@3.zst`, whatever the content |
+//!
+//! While the file is gone, readers and `restore` use generation 1, unless another file of the session holds all of its
+//! bytes. A damaged generation is never repaired in place: the next one starts, and the journal marks the damaged one
+//! as replaced if the new one is at least as long.
 
 use std::io::{self, BufRead, Read};
 use std::path::Path;

@@ -3,6 +3,20 @@
 //!
 //! A live log is removed only after the sealed file was synced, read back and compared with it, and after the journal
 //! lists the sealed file instead of the log.
+//!
+//! # Example
+//! The sealed file `record.jsonl.zst` has 1000 bytes of the record. The next recorder writes 600 bytes to
+//! `record.jsonl.live.1000`; the name states the offset at which the log starts. A crash during sealing leaves one of
+//! these states:
+//!
+//! - The sealed file has new frames that the journal does not list. Readers ignore them. The next recorder appends to
+//!   the log; the next sealing cuts the frames off and starts over.
+//! - The journal lists 1600 sealed bytes and still the log. The next recorder appends nothing, compares both, lists the
+//!   log as removed, and removes it.
+//! - The journal lists 1600 sealed bytes and no log, but the file of the log exists. The next recorder compares both
+//!   and removes the log.
+//!
+//! A sealed file that turns out to be damaged is not changed: the log stays beside it, and readers read both.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
