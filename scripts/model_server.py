@@ -468,7 +468,7 @@ def blocks(content):
 
 
 def is_prompt(text):
-    """Whether a user said it: what agents add on their own stands in angle brackets, and so does what tells of a thread."""
+    """Whether a user wrote it: text that agents add is in angle brackets, and so is the description of a thread."""
     return bool(text) and (not text.lstrip().startswith("<") or text.lstrip().startswith("<thread_context "))
 
 

@@ -11,7 +11,7 @@ TOOL = {"name": "bash", "description": "Runs a command.", "parameters": PARAMETE
 
 
 class Report:
-    """Collects what a client was told, one line for each conversation."""
+    """Collects what a client received, one line for each conversation."""
 
     def __init__(self, case):
         self.case, self.said, self.calls, self.tokens = case, [], [], [0, 0]

@@ -16,7 +16,7 @@ def bash(command: str, description: str = "") -> str:
     return OUTPUT
 
 
-def told(case, responses):
+def report_case(case, responses):
     report = Report(case)
     for response in responses:
         said = "".join(part.text for item in response.output if item.type == "message" for part in item.content)
@@ -29,11 +29,11 @@ async def chat(name, kind):
     client = AsyncOpenAI(api_key="sk-real-client-key-1")
     agent = Agent(name="Counter", instructions=SYSTEM, model=kind("scripted-1", client), tools=[bash])
     plain = await Runner.run(agent, PROMPT)
-    told(f"{name}, plain", plain.raw_responses)
+    report_case(f"{name}, plain", plain.raw_responses)
     streamed = Runner.run_streamed(agent, PROMPT)
     async for _ in streamed.stream_events():
         pass
-    told(f"{name}, streamed", streamed.raw_responses)
+    report_case(f"{name}, streamed", streamed.raw_responses)
 
 
 asyncio.run(chat("chat", OpenAIChatCompletionsModel))

@@ -22,7 +22,7 @@ def agent():
     return made
 
 
-def told(case, messages):
+def report_case(case, messages):
     report = Report(case)
     for message in messages:
         if isinstance(message, ModelResponse):
@@ -34,14 +34,14 @@ def told(case, messages):
 
 async def chat():
     plain = await agent().run(PROMPT)
-    told("agent, plain", plain.all_messages())
+    report_case("agent, plain", plain.all_messages())
     async with agent().iter(PROMPT) as run:
         async for node in run:
             if Agent.is_model_request_node(node):
                 async with node.stream(run.ctx) as events:
                     async for _ in events:
                         pass
-    told("agent, streamed", run.result.all_messages())
+    report_case("agent, streamed", run.result.all_messages())
 
 
 asyncio.run(chat())
