@@ -7,7 +7,7 @@ from crash_model import Inode
 CALLS = ("open openat creat read pread64 readv lseek write pwrite64 writev pwritev pwritev2 ftruncate truncate fallocate "
          "fsync fdatasync syncfs sync rename renameat renameat2 unlink unlinkat mkdir mkdirat rmdir link linkat symlink "
          "symlinkat copy_file_range sendfile dup dup2 dup3 fcntl close exit_group").split()
-# Calls whose effect the model cannot know: it refuses a trace that has one on a modelled file.
+# Calls with effects that the model does not know: it refuses a trace with one on a modelled file.
 UNKNOWN = {"pwritev", "pwritev2", "fallocate", "truncate", "symlink", "symlinkat", "sendfile"}
 
 STRING = re.compile(r'"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?')

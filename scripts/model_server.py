@@ -1,5 +1,5 @@
 """A scripted model on loopback that speaks the agents' four protocols (Anthropic Messages, OpenAI Responses and
-chat completions, Gemini), and those of Ollama, Cohere and Bedrock. It answers a prompt by the turn of the script whose word comes last in it, and keeps every
+chat completions, Gemini), and those of Ollama, Cohere and Bedrock. It answers a prompt by the turn of the script with the word that comes last in it, and keeps every
 request. Python's standard library only."""
 
 import base64
@@ -326,7 +326,7 @@ class Handler(BaseHTTPRequestHandler):
         self.stream(events + [{"type": "message-end", "delta": {"finish_reason": reason, "usage": usage}}])
 
     def answer_converse(self, body, number):
-        """Bedrock's Converse, whose streams are binary."""
+        """Bedrock's Converse, with binary streams."""
         prompt, has_output = "", False
         for message in body.get("messages", []):
             for block in message["content"] if message["role"] == "user" else []:
@@ -463,7 +463,7 @@ class WebSocket:
 
 
 def blocks(content):
-    """The blocks of a message, whose content may be plain text."""
+    """The blocks of a message. Its content may be plain text."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else content or []
 
 
