@@ -133,7 +133,7 @@ pub(crate) fn recognise_lines(file: &SessionBundle) -> Result<Option<RecognisedF
     recognise(file, &LINE_FORMATS)
 }
 
-/// Whether a file cannot begin with a record, because it is that of a system whose records stand for themselves.
+/// Whether a record is complete by itself, so that no agent's file can start with it.
 pub(crate) fn stands_alone(record: &[u8]) -> bool {
     let Ok(Value::Object(object)) = json_repair::parse_lenient(record) else { return false };
     match RecordShape::detect(&object) {

@@ -215,8 +215,8 @@ impl RecordReader {
     pub(crate) fn new(id: &SessionId, agent: &str) -> Self {
         let numbering = EntryNumbering::new(agent, id.as_str());
         let session = Session::new(id.clone(), agent);
-        let (is_wire, tally, fold, telling) = (false, None, None, None);
-        Self { session, numbering, chain: SumChain::START, tally, is_wire, fold, decoder: telling }
+        let (is_wire, tally, fold, decoder) = (false, None, None, None);
+        Self { session, numbering, chain: SumChain::START, tally, is_wire, fold, decoder }
     }
 
     /// Also decodes wire lines and API traffic into entries.
@@ -248,8 +248,8 @@ impl RecordReader {
 
     /// Skips exchanges moved to other sessions.
     pub(crate) fn exclude_exchanges(&mut self, moved: HashSet<String>) {
-        if let Some(telling) = &mut self.decoder {
-            telling.skip_exchanges(moved);
+        if let Some(decoder) = &mut self.decoder {
+            decoder.skip_exchanges(moved);
         }
     }
 
@@ -325,9 +325,9 @@ impl RecordReader {
 
     fn entries(&mut self, raw: &[u8], id: Uuid) -> Result<Vec<Entry>, RecordError> {
         match (&mut self.decoder, TrafficPiece::parse(raw)) {
-            (Some(telling), Some(piece)) => {
-                let entries = telling.decode_piece(piece);
-                self.session.totals.cost = telling.total_reported_cost();
+            (Some(decoder), Some(piece)) => {
+                let entries = decoder.decode_piece(piece);
+                self.session.totals.cost = decoder.total_reported_cost();
                 Ok(entries)
             }
             (None, Some(_)) => Ok(Vec::new()),
@@ -338,9 +338,9 @@ impl RecordReader {
     /// Decodes the received part of exchanges that never ended.
     pub(crate) fn finish(&mut self) -> Vec<Entry> {
         let mut entries = Vec::new();
-        if let Some(telling) = &mut self.decoder {
-            entries = telling.finish();
-            self.session.totals.cost = telling.total_reported_cost().or(self.session.totals.cost);
+        if let Some(decoder) = &mut self.decoder {
+            entries = decoder.finish();
+            self.session.totals.cost = decoder.total_reported_cost().or(self.session.totals.cost);
         }
         for entry in &mut entries {
             self.numbering.assign_number(entry);

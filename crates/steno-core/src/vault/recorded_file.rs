@@ -32,7 +32,7 @@ impl LinePlace {
     /// The place before the first line.
     pub(super) const START: Self = Self { position: 0, number: 0, chain: SumChain::START };
 
-    /// Goes on behind a line that begins at `position`; tells whether that is as it was written.
+    /// Advances past a line that starts at `position`. Returns whether its hash is right.
     pub(super) fn pass(&mut self, line: &[u8], position: u64) -> bool {
         self.position = position + line.len() as u64 + 1;
         self.number += 1;
@@ -122,7 +122,7 @@ fn open_sealed(
     if at > 0 && is_whole {
         return Ok(Box::new(sealed.reader_from(at)));
     }
-    // Where frames are damaged, bytes stand nearer to the beginning than they did.
+    // Skipped frames shift the bytes after them, so offsets are counted from the start.
     let mut input = sealed.lenient_reader(Arc::clone(problems));
     io::copy(&mut input.by_ref().take(at), &mut io::sink())?;
     Ok(Box::new(input))
@@ -136,14 +136,14 @@ pub(super) struct RecordedLog {
     pub(super) problems: SharedProblems,
 }
 
-/// Some records of a session that stand one after the other.
+/// Consecutive records of a session.
 #[derive(Clone, Debug)]
 pub(super) struct RecordedFile {
     dir: SessionDir,
     begin: LinePlace,
     /// The numbers of the lines that hold them.
     lines: Range<u64>,
-    /// What it is called: some readers tell documents from lines by that.
+    /// The file name. Some readers use its extension to distinguish documents from lines.
     name: &'static str,
     /// Whether it ends before the next recorder began, if that is not after its first record.
     is_one_recording: bool,

@@ -173,7 +173,7 @@ impl RunScan {
         });
         self.open =
             file.filter(|file| file.format.holds(json)).map(|file| OpenRun { begin: place, file });
-        // A line that is not part of any file may stand before one.
+        // A file may start after a line that is part of none.
         self.may_begin = self.open.is_none() && self.last_format.is_some();
         Ok(())
     }

@@ -42,8 +42,8 @@ impl RunReading {
         Self { runs, end: 0, stated: Vec::new(), is_all: true, last: None }
     }
 
-    /// Goes on to a line of the log, counted from 0. Reads the run that begins there; tells whether the line's record
-    /// was read as part of a run.
+    /// Advances to a line of the log, counted from 0, and reads the run that starts there. Returns whether the line's
+    /// record was read as part of a run.
     pub(super) fn reach(
         &mut self,
         line: u64,
@@ -51,7 +51,7 @@ impl RunReading {
         emit: EmitRecorded<'_>,
     ) -> Result<bool, FileError> {
         if let Some(run) = self.runs.next_if(|run| run.begin == line) {
-            // Records in which their reader sees nothing to tell are shown as they are.
+            // If the reader emits no entries, the records are shown one by one.
             if self.read_run(&run, reader, emit)? > 0 {
                 self.end = run.end;
             }
