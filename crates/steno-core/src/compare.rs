@@ -36,19 +36,19 @@ pub fn compare_entries(a: &[Entry], b: &[Entry]) -> Vec<EntryChange> {
     for (at_a, at_b) in anchors.into_iter().chain([(a.len(), b.len())]) {
         for (in_a, in_b) in pairing::pair_between((a, from_a..at_a), (b, from_b..at_b)) {
             push_unpaired(&mut steps, from_a..in_a, from_b..in_b);
-            steps.push(pair_change(a, b, (in_a, in_b)));
+            steps.push(pair_change(a, b, in_a, in_b));
             (from_a, from_b) = (in_a + 1, in_b + 1);
         }
         push_unpaired(&mut steps, from_a..at_a, from_b..at_b);
         if at_a < a.len() && at_b < b.len() {
-            steps.push(pair_change(a, b, (at_a, at_b)));
+            steps.push(pair_change(a, b, at_a, at_b));
         }
         (from_a, from_b) = (at_a + 1, at_b + 1);
     }
     steps
 }
 
-fn pair_change(a: &[Entry], b: &[Entry], (in_a, in_b): (usize, usize)) -> EntryChange {
+fn pair_change(a: &[Entry], b: &[Entry], in_a: usize, in_b: usize) -> EntryChange {
     let is_same = is_same_entry(&a[in_a], &b[in_b]);
     if is_same { EntryChange::Same(in_a, in_b) } else { EntryChange::Changed(in_a, in_b) }
 }

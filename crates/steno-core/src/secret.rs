@@ -68,9 +68,10 @@ pub(crate) fn find_secrets(text: &[u8], rules: SecretRuleSet) -> Vec<SecretMatch
     }
     // Sorted by start, so that an overlap is found in a neighbour.
     let mut matches: BTreeMap<usize, SecretMatch> = BTreeMap::new();
-    for (rule, pattern) in
-        SECRET_RULES.iter().zip(&compiled.patterns).zip(is_hinted).filter_map(keep_flagged)
-    {
+    for ((rule, pattern), is_hinted) in SECRET_RULES.iter().zip(&compiled.patterns).zip(is_hinted) {
+        if !is_hinted {
+            continue;
+        }
         if rules == SecretRuleSet::FormsOnly && rule.entropy > 0.0 {
             continue;
         }
@@ -85,10 +86,6 @@ pub(crate) fn find_secrets(text: &[u8], rules: SecretRuleSet) -> Vec<SecretMatch
         }
     }
     matches.into_values().collect()
-}
-
-fn keep_flagged<T>((item, is_kept): (T, bool)) -> Option<T> {
-    is_kept.then_some(item)
 }
 
 impl SecretRule {

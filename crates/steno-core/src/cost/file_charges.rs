@@ -69,11 +69,11 @@ impl ChargeCollector {
         let time = |at: Option<Timestamp>| at.or(rest.at);
         for bill in &bills {
             let tokens = signed_counts(bill.usage.numbers());
-            let charge = self.build_charge(account, (time(bill.at), bill.model.as_deref()), tokens);
+            let charge = self.build_charge(account, time(bill.at), bill.model.as_deref(), tokens);
             self.merge_charge(&bill.message_key(&session), charge);
         }
         if rest.tokens != [0; 7] {
-            let charge = self.build_charge(account, (rest.at, rest.model.as_deref()), rest.tokens);
+            let charge = self.build_charge(account, rest.at, rest.model.as_deref(), rest.tokens);
             // A copy of the session has the same remainder.
             let BillRemainder { at, tokens, .. } = &rest;
             let name = format!("rest\n{}\n{}\n{at:?}\n{tokens:?}", session.agent, session.id);
@@ -91,7 +91,8 @@ impl ChargeCollector {
     fn build_charge(
         &mut self,
         account: usize,
-        (at, model): (Option<Timestamp>, Option<&str>),
+        at: Option<Timestamp>,
+        model: Option<&str>,
         tokens: [i64; 7],
     ) -> UsageCharge {
         let at = at.map(|at| at.instant().as_millisecond());

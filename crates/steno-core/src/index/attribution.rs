@@ -5,14 +5,12 @@
 
 use std::collections::HashSet;
 
-use jiff::Timestamp as Instant;
-
 use super::{Index, IndexError};
 use crate::durable::FileError;
 use crate::session::SessionId;
 use crate::timestamp::Clock;
 use crate::traffic::AgentSession;
-use crate::traffic::attribution::{AgentAnswers, EndedExchange};
+use crate::traffic::attribution::{AgentAnswers, EndedExchange, ExchangeSpan};
 use crate::vault::{SessionDir, Vault};
 
 /// How long before its first and after its last entry a session may be active, in milliseconds.
@@ -104,7 +102,7 @@ impl Index {
         let mut exchanges = recording.ended_exchanges()?;
         let Some(span) = exchange_span(&exchanges) else { return Ok(Vec::new()) };
         let milliseconds =
-            MillisecondSpan { from: span.0.as_millisecond(), to: span.1.as_millisecond() };
+            MillisecondSpan { from: span.from.as_millisecond(), to: span.to.as_millisecond() };
         let sql = "SELECT agent, name FROM session WHERE started_at <= ?2 AND ended_at >= ?1";
         let mut owned = Vec::new();
         for owner in self.query_session_dirs(vault, sql, milliseconds)? {
@@ -138,7 +136,7 @@ fn is_only_recorded(dir: &SessionDir) -> Result<bool, FileError> {
 }
 
 /// The span from the first request to the last response.
-fn exchange_span(exchanges: &[EndedExchange]) -> Option<(Instant, Instant)> {
+fn exchange_span(exchanges: &[EndedExchange]) -> Option<ExchangeSpan> {
     let spans = exchanges.iter().filter_map(EndedExchange::span);
-    spans.reduce(|(from, to), (other_from, other_to)| (from.min(other_from), to.max(other_to)))
+    spans.reduce(|a, b| ExchangeSpan { from: a.from.min(b.from), to: a.to.max(b.to) })
 }

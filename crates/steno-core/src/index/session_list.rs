@@ -56,7 +56,7 @@ impl Index {
         agent: Option<&str>,
         limit: Option<usize>,
     ) -> Result<Vec<ListedSession>, IndexError> {
-        self.query_newest(SESSION_COLUMNS, (agent, limit), session_from_row)
+        self.query_newest(SESSION_COLUMNS, agent, limit, session_from_row)
     }
 
     /// Calls `take` with each of these sessions, so that only one is in memory at a time.
@@ -73,7 +73,7 @@ impl Index {
         // Rows come by time, but pages are in insertion order. With a smaller cache, the pages of a hundred thousand
         // sessions would be read again and again.
         self.wrap_error(self.connection.pragma_update(None, "cache_size", -64_000))?;
-        self.query_newest::<()>(SESSION_COLUMNS, (agent, limit), read).map(drop)
+        self.query_newest::<()>(SESSION_COLUMNS, agent, limit, read).map(drop)
     }
 
     /// Calls `take` with each of these sessions' headings.
@@ -88,13 +88,14 @@ impl Index {
             heading_from_row(row)?.into_iter().for_each(&mut *take);
             Ok(None)
         };
-        self.query_newest::<()>(columns, (agent, limit), read).map(drop)
+        self.query_newest::<()>(columns, agent, limit, read).map(drop)
     }
 
     fn query_newest<T>(
         &self,
         columns: &str,
-        (agent, limit): (Option<&str>, Option<usize>),
+        agent: Option<&str>,
+        limit: Option<usize>,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<Option<T>>,
     ) -> Result<Vec<T>, IndexError> {
         let limit = limit.and_then(|limit| i64::try_from(limit).ok()).unwrap_or(-1);

@@ -21,12 +21,19 @@ const MAX_SKEW_AFTER: SignedDuration = SignedDuration::from_secs(30);
 /// Limit for the compared bytes of a response.
 const MAX_COMPARED_BYTES: usize = 4 << 20;
 
+/// From the arrival of a request to the end of its response, or to that of a later one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExchangeSpan {
+    pub(crate) from: Instant,
+    pub(crate) to: Instant,
+}
+
 /// An ended exchange and the keys of its answer.
 #[derive(Debug)]
 pub(crate) struct EndedExchange {
     pub(crate) id: String,
-    /// When the request arrived and when the response ended.
-    span: Option<(Instant, Instant)>,
+    /// `None` if the recording has no times.
+    span: Option<ExchangeSpan>,
     keys: Vec<EntryKey>,
 }
 
@@ -82,8 +89,10 @@ impl EndedExchange {
         let after =
             exchange.end.as_ref().map_or(exchange.last_chunk_micros, |end| end.after_micros);
         let ended = exchange.timestamp_after(after);
-        let span =
-            exchange.started_at.zip(ended).map(|(at, ended)| (at.instant(), ended.instant()));
+        let span = exchange
+            .started_at
+            .zip(ended)
+            .map(|(at, ended)| ExchangeSpan { from: at.instant(), to: ended.instant() });
         let is_read = exchange.dialect() != ApiDialect::Other;
         let entries =
             if is_read { DecodedResponse::from_exchange(exchange).entries } else { Vec::new() };
@@ -91,7 +100,7 @@ impl EndedExchange {
     }
 
     /// When the request arrived and when the response ended.
-    pub(crate) fn span(&self) -> Option<(Instant, Instant)> {
+    pub(crate) fn span(&self) -> Option<ExchangeSpan> {
         self.span
     }
 }
@@ -104,11 +113,11 @@ pub(crate) struct AgentAnswers {
 
 impl AgentAnswers {
     /// Adds an entry of the agent's session file if it may be an answer from this time span.
-    pub(crate) fn add_entry(&mut self, entry: &Entry, (from, to): (Instant, Instant)) {
+    pub(crate) fn add_entry(&mut self, entry: &Entry, span: ExchangeSpan) {
         let at = entry.created_at.map(|at| at.instant());
         let is_near = at.is_none_or(|at| {
-            at.saturating_add(MAX_SKEW_BEFORE).is_ok_and(|at| at >= from)
-                && at.saturating_sub(MAX_SKEW_AFTER).is_ok_and(|at| at <= to)
+            at.saturating_add(MAX_SKEW_BEFORE).is_ok_and(|at| at >= span.from)
+                && at.saturating_sub(MAX_SKEW_AFTER).is_ok_and(|at| at <= span.to)
         });
         if entry.role == Role::Assistant && is_near {
             for key in EntryKey::entry_keys(entry) {
@@ -123,7 +132,7 @@ impl AgentAnswers {
         for key in &exchange.keys {
             let Some(times) = self.by_key.get_mut(key) else { continue };
             let fits = |at: &Option<Instant>| match (at, exchange.span) {
-                (Some(at), Some((from, to))) => {
+                (Some(at), Some(ExchangeSpan { from, to })) => {
                     at.duration_since(from) >= -MAX_SKEW_BEFORE
                         && at.duration_since(to) <= MAX_SKEW_AFTER
                 }

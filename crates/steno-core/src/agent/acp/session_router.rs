@@ -57,7 +57,7 @@ impl SessionRouter {
         };
         let (id, session) = (id.map(str::to_owned), session.as_deref());
         match (method, id) {
-            (Some(method), id) => self.route_request(line, method, (id, session)),
+            (Some(method), id) => self.route_request(line, method, id, session),
             (None, Some(id)) => self.route_response(line, id, session),
             (None, None) => self.route_general(line),
         }
@@ -97,7 +97,8 @@ impl SessionRouter {
         &mut self,
         line: ForwardedLine,
         method: &str,
-        (id, session): (Option<String>, Option<&str>),
+        id: Option<String>,
+        session: Option<&str>,
     ) -> Vec<RoutedLine> {
         let key = id.map(|id| (line.wire.side, id));
         match (method, key) {

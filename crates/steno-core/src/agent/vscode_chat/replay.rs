@@ -106,7 +106,7 @@ impl<'s> ChatLogReplay<'s> {
             (Some(1..=3), [Value::String(field), inner @ ..]) if field == REQUESTS_FIELD => {
                 match inner {
                     [] => return self.change_list(change),
-                    [index, inner @ ..] => self.change_request(change, (index, inner), run),
+                    [..] => self.change_request(change, inner, run),
                 }
             }
             (Some(1..=3), [Value::String(field), ..]) if READ_FIELDS.contains(&field.as_str()) => {
@@ -165,13 +165,15 @@ impl<'s> ChatLogReplay<'s> {
         Ok(Ok(()))
     }
 
+    /// Applies a change to one request. The path starts with its index.
     fn change_request(
         &mut self,
         change: &ChatLogChange,
-        (index, inner): (&Value, &[Value]),
+        path: &[Value],
         run: LineRun,
     ) -> Result<(), &'static str> {
         let ReplayedRequests::List(requests) = &mut self.requests else { return Err(NO_SUCH_PATH) };
+        let [index, inner @ ..] = path else { return Err(NO_SUCH_PATH) };
         let index =
             index.as_u64().and_then(|index| usize::try_from(index).ok()).ok_or(NO_SUCH_PATH)?;
         let count = requests.len();

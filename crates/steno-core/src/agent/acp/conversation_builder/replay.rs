@@ -66,7 +66,7 @@ impl AcpConversationBuilder {
     pub(super) fn learn_message_id(&mut self, at: Option<usize>, id: &str) {
         let Some(at) = at.filter(|at| *at < self.known_entries.count) else { return };
         let Entry { role, kind, .. } = &self.entries[at];
-        self.known_entries.hashes.insert(hash_identity("message", (role, *kind), id));
+        self.known_entries.hashes.insert(hash_identity("message", role, *kind, id));
     }
 
     fn hash_entries_before(&mut self, end: usize) {
@@ -112,17 +112,17 @@ impl AcpConversationBuilder {
 
 /// The hashes that identify an entry: of its tool call id, or of its message id and its text.
 fn identity_hashes(entry: &Entry) -> Vec<Hash> {
-    let speaker = (&entry.role, entry.kind);
+    let (role, kind) = (&entry.role, entry.kind);
     if let Some(id) = &entry.tool_call_id {
         // Kind and id identify a call or result. The role adds nothing.
-        return vec![hash_identity("tool", (&Role::Tool, entry.kind), id)];
+        return vec![hash_identity("tool", &Role::Tool, kind, id)];
     }
-    let message = entry.message_id.as_ref().map(|id| hash_identity("message", speaker, id));
+    let message = entry.message_id.as_ref().map(|id| hash_identity("message", role, kind, id));
     let text = Some(entry.content.trim()).filter(|text| !text.is_empty());
-    message.into_iter().chain(text.map(|text| hash_identity("text", speaker, text))).collect()
+    message.into_iter().chain(text.map(|text| hash_identity("text", role, kind, text))).collect()
 }
 
-fn hash_identity(field: &str, (role, kind): (&Role, EntryKind), value: &str) -> Hash {
+fn hash_identity(field: &str, role: &Role, kind: EntryKind, value: &str) -> Hash {
     let mut hasher = Hasher::new();
     for part in [field, role.as_str(), &kind.to_string(), value] {
         hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
