@@ -25,7 +25,7 @@ use std::time::UNIX_EPOCH;
 
 use rusqlite::{OptionalExtension, params};
 
-use super::pending_sessions::PendingSessions;
+use super::pending_sessions::{PendingMarker, PendingSessions};
 use super::{Index, IndexAccess, IndexError};
 use crate::vault::{SessionDir, Vault};
 
@@ -48,6 +48,15 @@ pub(super) struct FolderChange {
     pub(super) added: Vec<SessionDir>,
     /// Row ids and session ids without a folder.
     pub(super) removed: Vec<(i64, String)>,
+}
+
+/// The marked sessions that this process indexes.
+#[derive(Debug, Default)]
+struct ClaimedSessions {
+    to_index: Vec<SessionDir>,
+    markers: Vec<PendingMarker>,
+    /// Sessions that another process will index.
+    pending_elsewhere: usize,
 }
 
 /// A session that is missing or damaged in the vault.
@@ -73,42 +82,24 @@ impl Index {
     ) -> Result<RefreshSummary, IndexError> {
         let pending = PendingSessions::new(&self.store);
         let marked = pending.marked_sessions(vault)?;
-        let mut refreshed = RefreshSummary::default();
-        let is_shared = self.access != IndexAccess::Memory;
-        let mut claimed = Vec::new();
-        let mut to_index = Vec::new();
-        for dir in &marked {
-            // An index in memory leaves the markers to the store's index.
-            let marker = if is_shared { pending.claim_marker(dir) } else { None };
-            match marker {
-                Some(marker) => claimed.push(marker),
-                // Another process holds the marker. Its recording may take hours and is indexed now; an import is
-                // indexed soon by that process.
-                None if is_shared && dir.is_imported()? => {
-                    refreshed.pending += 1;
-                    continue;
-                }
-                None => {}
-            }
-            to_index.push(dir.clone());
-        }
+        let ClaimedSessions { mut to_index, markers, pending_elsewhere } =
+            self.claim_sessions(&pending, &marked)?;
         let folders = self.changed_folders(vault)?;
         let missing = if folders.is_empty() { Vec::new() } else { vault.missing_sessions()? };
         let is_marked: HashSet<_> = marked.iter().map(SessionDir::path).collect();
         for (agent, _) in &folders {
-            let FolderChange { added: come, removed: mut gone } =
-                self.compare_folder(vault, agent)?;
+            let FolderChange { added, mut removed } = self.compare_folder(vault, agent)?;
             let missing = missing.iter().filter(|dir| dir.agent() == agent);
             let missing: HashSet<_> = missing.map(|dir| dir.id().as_str()).collect();
             // Sessions in the journal stay, and are reported as missing.
-            gone.retain(|(_, id)| !missing.contains(id.as_str()));
-            if !gone.is_empty() {
-                let mut gone = gone.into_iter();
+            removed.retain(|(_, id)| !missing.contains(id.as_str()));
+            if !removed.is_empty() {
+                let mut removed = removed.into_iter();
                 self.run_transaction(|| {
-                    gone.try_for_each(|(session, _)| self.remove_session(session))
+                    removed.try_for_each(|(session, _)| self.remove_session(session))
                 })?;
             }
-            to_index.extend(come.into_iter().filter(|dir| !is_marked.contains(dir.path())));
+            to_index.extend(added.into_iter().filter(|dir| !is_marked.contains(dir.path())));
         }
         self.mark_missing(&missing)?;
         let unfinished = self.unfinished_sessions(vault)?.into_iter();
@@ -118,16 +109,42 @@ impl Index {
         // A marked session may never have been written.
         to_index.retain(|dir| !dir.is_empty().unwrap_or(false));
         to_index.retain(|dir| !self.is_up_to_date(dir).unwrap_or(false));
-        refreshed.indexed = to_index.len();
+        let indexed = to_index.len();
         self.index_sessions(&mut to_index, pass)?;
         if !to_index.is_empty() {
             self.checkpoint_log();
         }
         if self.is_current_file() {
             self.save_folder_times(&folders)?;
-            claimed.into_iter().for_each(super::pending_sessions::PendingMarker::remove);
+            markers.into_iter().for_each(PendingMarker::remove);
         }
-        Ok(refreshed)
+        Ok(RefreshSummary { indexed, pending: pending_elsewhere })
+    }
+
+    /// Claims the markers of these sessions, unless another process holds them.
+    fn claim_sessions(
+        &self,
+        pending: &PendingSessions,
+        marked: &[SessionDir],
+    ) -> Result<ClaimedSessions, IndexError> {
+        let is_shared = self.access != IndexAccess::Memory;
+        let mut claimed = ClaimedSessions::default();
+        for dir in marked {
+            // An index in memory leaves the markers to the store's index.
+            let marker = if is_shared { pending.claim_marker(dir) } else { None };
+            match marker {
+                Some(marker) => claimed.markers.push(marker),
+                // Another process holds the marker. Its recording may take hours and is indexed now; an import is
+                // indexed soon by that process.
+                None if is_shared && dir.is_imported()? => {
+                    claimed.pending_elsewhere += 1;
+                    continue;
+                }
+                None => {}
+            }
+            claimed.to_index.push(dir.clone());
+        }
+        Ok(claimed)
     }
 
     /// Sessions that are incomplete in the index: a process died while it wrote them, or a system error prevented

@@ -46,6 +46,12 @@ impl DecodedResponse {
         Self { entries, ..Self::default() }
     }
 
+    /// Only the usage of a response without a message, and the error.
+    pub(super) fn without_entries(self, error: Option<String>) -> Self {
+        let Self { usage, provider_usage, .. } = self;
+        Self { error, usage, provider_usage, ..Self::default() }
+    }
+
     /// Decodes the response of an exchange.
     pub(super) fn from_exchange(exchange: &ApiExchange) -> Self {
         let assembled = assemble_response(exchange);

@@ -367,38 +367,23 @@ impl TrafficDecoder {
         reply.model = reply.model.or_else(|| open.model.clone());
         if open.expects_no_response && exchange.end.as_ref().is_some_and(|end| end.error.is_none())
         {
-            let (usage, stated_usage) = (reply.usage.take(), reply.provider_usage.take());
-            reply = DecodedResponse {
-                error: find_response_error(exchange),
-                usage,
-                provider_usage: stated_usage,
-                ..DecodedResponse::default()
-            };
+            reply = reply.without_entries(find_response_error(exchange));
             if reply.error.is_none() && reply.usage.is_none() {
                 return Vec::new();
             }
         }
         self.response_items.extend(std::mem::take(&mut reply.response_items));
         let mut entries = std::mem::take(&mut reply.entries);
-        let is_told = exchange.dialect() != ApiDialect::BatchResults;
-        if !is_told && reply.batch_entries.is_empty() {
+        let is_batch = exchange.dialect() == ApiDialect::BatchResults;
+        if is_batch && reply.batch_entries.is_empty() {
             // The file holds no batch results.
             return self.assign_source(omitted.into_iter().collect(), None);
         }
-        if entries.is_empty() && is_told && (reply.usage.is_some() || reply.error.is_none()) {
+        if entries.is_empty() && !is_batch && (reply.usage.is_some() || reply.error.is_none()) {
             entries.push(Entry::new(Role::Assistant, EntryKind::Text, ""));
         }
         let metadata = response_metadata(open, &reply);
-        let is_final = !entries.iter().any(|entry| entry.kind == EntryKind::ToolCall);
-        for entry in &mut entries {
-            entry.message_id.clone_from(&reply.id);
-            entry.model.clone_from(&reply.model);
-            let mut metadata = metadata.clone();
-            if is_final && entry.kind == EntryKind::Text {
-                metadata.insert("has_structured_output".to_owned(), open.is_structured.into());
-            }
-            self.add_metadata(entry, metadata);
-        }
+        self.add_reply_fields(&mut entries, &reply, open.is_structured, &metadata);
         if let Some(last) = entries.last_mut() {
             last.usage = reply.usage;
             let stated = reply.provider_usage.map(|usage| ("usage".to_owned(), usage));
@@ -414,6 +399,26 @@ impl TrafficDecoder {
         let end = end.unwrap_or(exchange.last_chunk_micros);
         entries.iter_mut().for_each(|entry| entry.created_at = exchange.timestamp_after(end));
         self.assign_source(entries, open.conversation_point.map(|(conversation, _)| conversation))
+    }
+
+    /// Adds message id, model and metadata of a response to its entries.
+    fn add_reply_fields(
+        &mut self,
+        entries: &mut [Entry],
+        reply: &DecodedResponse,
+        is_structured: bool,
+        metadata: &Object,
+    ) {
+        let is_final = !entries.iter().any(|entry| entry.kind == EntryKind::ToolCall);
+        for entry in entries {
+            entry.message_id.clone_from(&reply.id);
+            entry.model.clone_from(&reply.model);
+            let mut metadata = metadata.clone();
+            if is_final && entry.kind == EntryKind::Text {
+                metadata.insert("has_structured_output".to_owned(), is_structured.into());
+            }
+            self.add_metadata(entry, metadata);
+        }
     }
 
     /// Records how an attempt ended. A response billed with an earlier attempt counts no tokens.

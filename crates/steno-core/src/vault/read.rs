@@ -284,9 +284,7 @@ impl SessionDir {
                     emit_entries(entries, &mut last, emit);
                 }
                 Err(error) => {
-                    emit(RecordedItem::Item(ReaderItem::Problem(Problem::at_line(
-                        path, number, error,
-                    ))));
+                    emit_problem(Problem::at_line(path, number, error), emit);
                 }
             }
         })?;
@@ -298,13 +296,10 @@ impl SessionDir {
         let folded = reader.take_folded_entries(is_joined);
         emit_entries(join_traffic(folded, traffic_beside_acp), &mut last, emit);
         for problem in problems.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            emit(RecordedItem::Item(ReaderItem::Problem(problem)));
+            emit_problem(problem, emit);
         }
         if is_abandoned {
-            let session = &mut reader.session;
-            session.status = SessionStatus::Failed;
-            session.stop_reason = Some(UNENDED_REASON.to_owned());
-            session.ended = last.or(runs.last);
+            mark_as_unended(&mut reader.session, last.or(runs.last));
         }
         runs.complete(&mut reader.session);
         if reader.session.status != SessionStatus::Running {
@@ -333,6 +328,17 @@ impl SessionDir {
             session.status == SessionStatus::Running && self.recording_lock_path().exists();
         Ok(is_running && !self.is_being_recorded()?)
     }
+}
+
+fn emit_problem(problem: Problem, emit: EmitRecorded<'_>) {
+    emit(RecordedItem::Item(ReaderItem::Problem(problem)));
+}
+
+/// Sets the status of a session with a killed recorder.
+fn mark_as_unended(session: &mut Session, last_entry: Option<Timestamp>) {
+    session.status = SessionStatus::Failed;
+    session.stop_reason = Some(UNENDED_REASON.to_owned());
+    session.ended = last_entry;
 }
 
 fn emit_entries(entries: Vec<Entry>, last: &mut Option<Timestamp>, emit: EmitRecorded<'_>) {
