@@ -9,7 +9,8 @@ mod steps;
 
 use std::time::Duration;
 
-use steno_core::entry::{Entry, EntryNumbering};
+use steno_core::entry::Entry;
+use steno_core::numbering::EntryNumbering;
 use steno_core::{Session, SessionId, Timestamp, Transcript};
 
 pub use self::agent::{ReplaySettings, serve_script};

@@ -15,7 +15,7 @@ use crate::format::{FormatError, FoundSession, ReaderItem};
 use crate::name_hash::CompactNameSet;
 use crate::problem::{Problem, ProblemList};
 use crate::timestamp::Timestamp;
-use crate::usage::{UsageLedger, UsageTally};
+use crate::usage_tally::{UsageLedger, UsageTally};
 use steno_vault::{ReadDetail, SessionFile};
 
 /// The key of the row for subagents.

@@ -20,7 +20,7 @@ pub mod view;
 
 pub use steno_model::{
     backup, durable, entry, json, lines, moment, note, numbering, problem, prompt, session,
-    timestamp, usage,
+    timestamp, usage, usage_tally,
 };
 use steno_model::{name_hash, step, varint};
 

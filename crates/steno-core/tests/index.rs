@@ -12,7 +12,7 @@ use steno_core::index::{
     EntryFilter, Index, IndexError, RebuildReason, SearchHit, SearchOrder, SearchQuery,
     SearchRequest,
 };
-use steno_core::usage::{UsageLedger, UsageTally};
+use steno_core::usage_tally::{UsageLedger, UsageTally};
 use steno_core::vault::{SessionDir, Vault};
 use steno_core::{SessionFile, Usage};
 use tempfile::TempDir;

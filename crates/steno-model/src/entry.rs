@@ -16,7 +16,6 @@ use self::fields::{
 };
 pub use self::fields::{take_object, take_string, take_timestamp, take_u64};
 use crate::json::{Object, Value};
-pub use crate::numbering::EntryNumbering;
 use crate::timestamp::Timestamp;
 pub use crate::usage::Usage;
 

@@ -18,4 +18,5 @@ pub mod session;
 pub mod step;
 pub mod timestamp;
 pub mod usage;
+pub mod usage_tally;
 pub mod varint;

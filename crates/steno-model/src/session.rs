@@ -14,7 +14,8 @@ use crate::note::Note;
 use crate::problem::Problem;
 use crate::prompt::{without_agent_blocks, without_thread_blocks};
 use crate::timestamp::Timestamp;
-use crate::usage::{Usage, UsageTally};
+use crate::usage::Usage;
+use crate::usage_tally::UsageTally;
 
 /// The id of a session: letters, digits, `.`, `_` and `-`, so that it is a valid folder name.
 ///

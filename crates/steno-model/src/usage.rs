@@ -1,10 +1,7 @@
-//! Token usage of messages, and its totals.
-
-mod tally;
+//! Token usage of messages. [`crate::usage_tally`] sums it up.
 
 use serde::{Deserialize, Serialize};
 
-pub use self::tally::{UsageLedger, UsageTally};
 use crate::timestamp::Timestamp;
 
 /// Billed tokens, with the same fields for all vendors.
@@ -45,7 +42,7 @@ impl Usage {
     }
 
     /// Raises each field to the larger value, and returns the difference.
-    fn raise_and_diff(&mut self, other: &Usage) -> Usage {
+    pub(crate) fn raise_and_diff(&mut self, other: &Usage) -> Usage {
         let before = *self;
         self.raise_to(other);
         self.subtract(&before)
@@ -104,7 +101,7 @@ impl Usage {
 }
 
 /// Minimum length of a globally unique message id.
-const MIN_UNIQUE_LENGTH: usize = 16;
+pub(crate) const MIN_UNIQUE_LENGTH: usize = 16;
 
 /// The key of a message across all sessions; `None` if another message may have the same id.
 ///

@@ -3,8 +3,9 @@
 //! `SessionEmitter` adds the session and the source. `AgentMessage` collects entries that share fields of their
 //! message. Readers that learn the session id late, or read several sessions at once, use `EntryNumbering` directly.
 
-use crate::entry::{Entry, EntryNumbering};
+use crate::entry::Entry;
 use crate::format::{ItemSink, ReaderItem};
+use crate::numbering::EntryNumbering;
 use crate::problem::Problem;
 
 /// Numbers the entries of one session and emits them.

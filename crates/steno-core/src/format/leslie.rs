@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use jiff::tz::TimeZone;
 
 use crate::durable::{self, FileError, OnPath};
-use crate::entry::EntryNumbering;
 use crate::format::file_tree::FileTree;
 use crate::format::{FormatError, FormatReader, emit_transcript};
+use crate::numbering::EntryNumbering;
 use crate::problem::Problem;
 use crate::session::{Session, SessionId, SessionStatus, Transcript};
 use crate::timestamp::Clock;

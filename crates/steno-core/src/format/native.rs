@@ -13,13 +13,12 @@ use crate::agent::json_walker::{JsonWalker, malformed_error};
 use crate::agent::record_list::RecordList;
 use crate::agent::{claude_code, json_repair};
 use crate::durable::{FileError, OnPath};
-use crate::entry::{
-    Entry, EntryError, EntryKind, EntryNumbering, take_object, take_string, take_timestamp,
-};
+use crate::entry::{Entry, EntryError, EntryKind, take_object, take_string, take_timestamp};
 use crate::format::file_tree::FileTree;
 use crate::json::{JsonStyle, Object, value_limit};
 use crate::lines::{InputLine, LineReader};
 use crate::name_hash::CompactNameSet;
+use crate::numbering::EntryNumbering;
 use crate::problem::Problem;
 use crate::session::{Session, SessionId, SessionStatus, Transcript};
 use crate::vault::notes::Note;

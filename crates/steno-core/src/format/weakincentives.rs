@@ -31,9 +31,10 @@ pub use view::format_transcript;
 use uuid::Uuid;
 
 use crate::durable::{self, FileError};
-use crate::entry::{Entry, EntryError, EntryNumbering};
+use crate::entry::{Entry, EntryError};
 use crate::format::{self, FormatError, FormatReader, ItemSink, ReaderItem};
 use crate::json::Object;
+use crate::numbering::EntryNumbering;
 use crate::problem::ProblemList;
 use crate::session::{Session, SessionId, Transcript};
 use crate::timestamp::Timestamp;

@@ -9,7 +9,7 @@ use super::text_blocks::{TextHash, hash_text};
 use crate::cost::bill::{BillOrigin, MessageBill, SessionBills};
 use crate::entry::{Entry, EntryKind, Role, Usage};
 use crate::session::{Session, SessionId};
-use crate::usage::UsageTally;
+use crate::usage_tally::UsageTally;
 
 /// Size limit of a draft. A larger session is written in parts.
 pub(super) const MAX_DRAFT_BYTES: usize = 32 << 20;

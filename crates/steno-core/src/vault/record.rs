@@ -19,13 +19,14 @@ use super::read::UNENDED_REASON;
 use crate::agent::acp::wire::WireLine;
 use crate::agent::acp::{self, AcpConversationBuilder, BrokenTurn};
 use crate::agent::json_repair;
-use crate::entry::{Entry, EntryError, EntryNumbering};
+use crate::entry::{Entry, EntryError};
 use crate::format::{file_format, record_shape};
+use crate::numbering::EntryNumbering;
 use crate::problem::json_error_reason;
 use crate::session::{Session, SessionId, SessionStatus};
 use crate::timestamp::Timestamp;
 use crate::traffic::{TrafficDecoder, TrafficPiece};
-use crate::usage::UsageTally;
+use crate::usage_tally::UsageTally;
 
 /// Session fields that a recorder writes when it starts or continues.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

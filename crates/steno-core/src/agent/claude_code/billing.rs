@@ -4,7 +4,7 @@
 //! lines are too low. So the last entry is held back until the next message begins.
 
 use crate::entry::{Entry, Usage};
-use crate::usage::UsageTally;
+use crate::usage_tally::UsageTally;
 
 /// How many entries may queue behind the held one. Beyond that, the message is closed early.
 const MAX_WAITING_ENTRIES: usize = 256;

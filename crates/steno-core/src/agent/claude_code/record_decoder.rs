@@ -11,9 +11,10 @@ use super::links::ClaudeRecordLinks;
 use super::prompt;
 use super::record::{self, ClaudeMessage, ClaudeRecord};
 use super::usage::parse_usage;
-use crate::entry::{Entry, EntryKind, EntryNumbering, Role};
+use crate::entry::{Entry, EntryKind, Role};
 use crate::json::Object;
 use crate::name_hash::CompactNameSet;
+use crate::numbering::EntryNumbering;
 use crate::timestamp::Timestamp;
 
 /// The model of messages that Claude Code itself writes in the model's name.

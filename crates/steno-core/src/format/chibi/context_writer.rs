@@ -17,8 +17,9 @@ use super::line_conversion::{chibi_fields, line_from_entry, line_id, response_li
 use super::merge::ARCHIVED_KEY;
 use super::{AGENT, READER, markdown, read_context};
 use crate::durable::{FileError, create_private_dir, write_atomic};
-use crate::entry::{Entry, EntryKind, EntryNumbering};
+use crate::entry::{Entry, EntryKind};
 use crate::json::{JsonStyle, Object};
+use crate::numbering::EntryNumbering;
 use crate::session::Transcript;
 use steno_vault::FormatError;
 

@@ -13,9 +13,10 @@ use super::entry_patch::{
 };
 use super::run::{DevflowRun, RunTurn, TurnToolCall};
 use super::turns::{DURATION_KEY, METADATA_KEY, SESSION_KEY, TOOL_CALL_KEY, TURN_ID_KEY};
-use crate::entry::{Entry, EntryKind, EntryNumbering, Role, Usage};
+use crate::entry::{Entry, EntryKind, Role, Usage};
 use crate::format::native;
 use crate::json::{JsonStyle, Object, Value};
+use crate::numbering::EntryNumbering;
 use crate::session::{Session, SessionId, Transcript};
 
 /// Converts a run to a transcript.

@@ -16,7 +16,8 @@ use super::run_id::RunId;
 use crate::entry::{Entry, EntryKind, Role};
 use crate::json::{Object, Value};
 use crate::session::{Session, SessionStatus, Transcript};
-use crate::usage::{Usage, UsageTally};
+use crate::usage::Usage;
+use crate::usage_tally::UsageTally;
 
 /// Extra field of a session: the metadata of the run that it was read from.
 pub(super) const METADATA_KEY: &str = "metadata";

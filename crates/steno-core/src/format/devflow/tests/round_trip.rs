@@ -5,8 +5,9 @@ use serde_json::json;
 
 use super::super::*;
 use super::at;
-use crate::entry::{Entry, EntryKind, EntryNumbering, Role, Usage};
+use crate::entry::{Entry, EntryKind, Role, Usage};
 use crate::json::{Object, Value};
+use crate::numbering::EntryNumbering;
 use crate::session::{Session, SessionId, SessionStatus};
 
 fn decoded(run: &DevflowRun) -> DecodedRun {

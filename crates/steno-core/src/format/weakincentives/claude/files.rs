@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::{AGENT, entries_from_line};
 use crate::durable::FileError;
-use crate::entry::{Entry, EntryKind, EntryNumbering, PRIMARY_SOURCE};
+use crate::entry::{Entry, EntryKind, PRIMARY_SOURCE};
 use crate::format::weakincentives::{files::list_jsonl_files, jsonl};
+use crate::numbering::EntryNumbering;
 use crate::session::{Session, SessionId, Transcript};
 use crate::timestamp::Timestamp;
 use steno_vault::FormatError;

@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use super::{MIN_UNIQUE_LENGTH, Usage};
 use crate::entry::Entry;
 use crate::name_hash::{CompactNameMap, NameHasher, ShortNameHash};
 use crate::timestamp::Timestamp;
+use crate::usage::{MIN_UNIQUE_LENGTH, Usage};
 
 mod chunks;
 
