@@ -32,14 +32,11 @@ pub(crate) mod json_fields;
 mod json_records;
 pub(crate) mod json_repair;
 pub(crate) mod json_walker;
-#[cfg(test)]
-pub(crate) mod kept;
 pub mod kimi;
 #[cfg(test)]
 pub(crate) mod large;
 pub mod litellm;
 mod message_ids;
-pub mod nearby_sessions;
 pub mod opencode;
 pub mod otel;
 pub mod pi;
@@ -60,7 +57,7 @@ pub mod vscode_chat;
 pub mod zed;
 pub(crate) mod zip_archive;
 
-use crate::format::FormatReader;
+use crate::reader::FormatReader;
 use steno_vault::DatabaseSchema;
 
 /// The readers of all agents except Claude Code, which is tried first.

@@ -46,11 +46,12 @@ pub use self::query::SearchQuery;
 use self::read_only::IndexAccess;
 pub use self::read_only::WriteObstacle;
 pub use self::refresh::{DamagedSession, MAX_BATCH_BYTES, RefreshProgress, RefreshSummary};
-pub use self::search::{EntryFilter, SearchHit, SearchOrder, SearchRequest};
+pub use self::search::{SearchHit, SearchOrder, SearchRequest};
 pub use self::session_draft::{PreparedSession, SessionDraft};
 pub use self::session_list::{ListedSession, SessionHeading};
 pub use self::store_index::{IndexCondition, IndexQueryResult, StoreIndex};
 use crate::durable::{self, FileError, OnPath};
+pub use crate::entry_filter::EntryFilter;
 use steno_vault::FormatError;
 
 /// The first SQLite without the bug that lets two connections corrupt the write-ahead log.

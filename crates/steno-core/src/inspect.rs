@@ -11,9 +11,9 @@ use serde::{Serialize, Serializer};
 
 use crate::agent::copilot;
 use crate::entry::{Entry, EntryKind, PRIMARY_SOURCE, Role, Usage};
-use crate::format::{FormatError, FoundSession, ReaderItem};
 use crate::name_hash::CompactNameSet;
 use crate::problem::{Problem, ProblemList};
+use crate::reader::{FormatError, FoundSession, ReaderItem};
 use crate::timestamp::Timestamp;
 use crate::usage_tally::{UsageLedger, UsageTally};
 use steno_vault::{ReadDetail, SessionFile};

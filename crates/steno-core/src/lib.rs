@@ -6,9 +6,12 @@
 pub mod agent;
 pub mod compare;
 pub mod cost;
+pub mod entry_filter;
 pub mod index;
 pub mod inspect;
 pub mod join;
+mod line_hash;
+pub mod reader;
 pub mod repository;
 mod secret;
 

@@ -10,9 +10,7 @@ mod aws_event_stream;
 pub mod body_decoder;
 pub mod body_format;
 pub mod body_meter;
-pub mod capture;
 mod conversations;
-pub mod debug_lines;
 mod decoded_body;
 mod decoded_request;
 mod decoded_response;
@@ -39,6 +37,7 @@ mod tests;
 pub const API_PROTOCOL: &str = "api";
 
 pub use agent_session::AgentSession;
+pub(crate) use decoded_response::ResponseSummary;
 pub use dialect::ApiDialect;
 pub use exchange::ApiExchange;
 pub use piece::TrafficPiece;

@@ -21,6 +21,7 @@ pub(crate) mod live_log;
 pub(crate) mod log_head;
 mod log_scan;
 mod manifest;
+pub mod model_call_capture;
 mod moved_traffic;
 pub mod notes;
 pub mod original_file;
@@ -38,6 +39,8 @@ mod rows;
 pub(crate) mod run_reading;
 pub mod sealed;
 mod sealing;
+#[cfg(test)]
+pub(crate) mod temporary_vault;
 pub mod verify;
 pub mod wire_lines;
 

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use steno_core::agent::nearby_sessions::find_sessions_near;
+use steno_core::format::nearby_sessions::find_sessions_near;
 use steno_core::format::{FoundSession, find_sessions};
 
 /// What makes two sessions that were found the same.

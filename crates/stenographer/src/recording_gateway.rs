@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use steno_core::durable;
+use steno_core::format::chibi::{ChibiDebugFile, DebugLineEncoder};
 use steno_core::index::attribution::MillisecondSpan;
 use steno_core::index::pending_sessions::{PendingMarker, PendingSessions};
-use steno_core::traffic::debug_lines::{ChibiDebugFile, DebugLineEncoder};
 use steno_core::traffic::{API_PROTOCOL, AgentSession, TrafficPiece};
 use steno_core::vault::record::{RecordingClosing, RecordingOpening};
 use steno_core::vault::resumable::{RecordedSession, ResumableRecorder, UnclosedRecordingError};

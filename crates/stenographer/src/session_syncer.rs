@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::builder::PossibleValuesParser;
 use jiff::{SignedDuration, Timestamp as Instant};
 use serde::Serialize;
-use steno_core::agent::nearby_sessions;
 use steno_core::agent::session_locations::{SessionLocation, project_locations, session_locations};
 use steno_core::durable::{self, FileError};
+use steno_core::format::nearby_sessions;
 use steno_core::format::{self, FileListing, FoundSession};
 use steno_core::{ProblemList, SessionBundle, SessionFile, SessionId};
 

@@ -74,7 +74,7 @@ fn is_model_answer(entry: &Entry) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{ItemSink, ReaderItem};
+    use crate::reader::{ItemSink, ReaderItem};
 
     fn answered(message: AgentMessage) -> Vec<Entry> {
         let mut entries = Vec::new();

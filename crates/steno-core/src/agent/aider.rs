@@ -18,10 +18,10 @@ use crate::agent::document;
 use crate::agent::entry_emitter::EntryEmitter;
 use crate::durable::{FileError, OnPath};
 use crate::entry::{Entry, EntryKind, Role};
-use crate::format::file_tree::FileTree;
-use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::lines::{LineReader, MAX_LINE_LENGTH};
 use crate::problem::Problem;
+use crate::reader::file_tree::FileTree;
+use crate::reader::{FormatError, FormatReader, ItemSink};
 use crate::session::{Session, SessionId};
 use steno_vault::{SessionBundle, SessionFile};
 

@@ -15,9 +15,9 @@ use super::json_fields::{as_count, list_items, owned_text};
 use super::record_list::RecordList;
 use crate::durable::FileError;
 use crate::entry::{PRIMARY_SOURCE, Usage};
-use crate::format::file_tree::FileTree;
-use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::json::Value;
+use crate::reader::file_tree::FileTree;
+use crate::reader::{FormatError, FormatReader, ItemSink};
 use crate::session::{Session, SessionId};
 use steno_vault::SessionBundle;
 

@@ -34,10 +34,10 @@ use self::record_decoder::ClaudeRecordDecoder;
 use self::session_facts::ClaudeSessionFacts;
 use crate::agent::json_lines::JsonLines;
 use crate::entry::PRIMARY_SOURCE;
-use crate::format::{FormatError, FormatReader, ItemSink, ReaderItem, entry_sink};
 use crate::json::Object;
 use crate::numbering::EntryNumbering;
 use crate::problem::{Problem, json_error_reason};
+use crate::reader::{FormatError, FormatReader, ItemSink, ReaderItem, entry_sink};
 use crate::session::{Session, SessionId};
 use steno_vault::{ReadDetail, SessionBundle, SessionFile};
 

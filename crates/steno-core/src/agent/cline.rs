@@ -5,7 +5,7 @@
 //! rewrites as a whole. Newer versions have another format, which `sdk` reads.
 
 mod api;
-pub(super) mod sdk;
+pub(crate) mod sdk;
 mod tools;
 mod ui;
 
@@ -18,10 +18,10 @@ use super::json_fields::{list_items, owned_text};
 use super::record_list::RecordList;
 use crate::durable::FileError;
 use crate::entry::EntryError;
-use crate::format::file_tree::FileTree;
-use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
+use crate::reader::file_tree::FileTree;
+use crate::reader::{FormatError, FormatReader, ItemSink};
 use crate::session::{Session, SessionId};
 use steno_vault::{SessionBundle, SessionFile};
 

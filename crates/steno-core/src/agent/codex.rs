@@ -17,7 +17,7 @@ mod token_counter;
 
 use crate::agent::document;
 use crate::agent::json_lines::JsonLines;
-use crate::format::{FormatError, FormatReader, ItemSink};
+use crate::reader::{FormatError, FormatReader, ItemSink};
 use crate::session::Session;
 use steno_vault::SessionBundle;
 

@@ -12,10 +12,10 @@ use std::io::BufRead;
 use crate::agent::document;
 use crate::agent::json_lines::JsonLines;
 use crate::durable::FileError;
-use crate::format::file_tree::FileTree;
-use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::json::{Object, Value, value_limit};
 use crate::lines::LineReader;
+use crate::reader::file_tree::FileTree;
+use crate::reader::{FormatError, FormatReader, ItemSink};
 use crate::session::Session;
 use steno_vault::{SessionBundle, SessionFile};
 

@@ -17,9 +17,9 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use crate::durable::FileError;
-use crate::format::file_tree::FileTree;
-use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::json::Value;
+use crate::reader::file_tree::FileTree;
+use crate::reader::{FormatError, FormatReader, ItemSink};
 use crate::session::Session;
 use steno_vault::DatabaseSchema;
 use steno_vault::sqlite::{self, AgentDatabase};

@@ -4,9 +4,9 @@
 use super::file_head::FileHead;
 use super::json_repair;
 use crate::durable::FileError;
-use crate::format::file_tree::FileTree;
 use crate::json::Value;
 use crate::problem::Problem;
+use crate::reader::file_tree::FileTree;
 use steno_vault::FormatError;
 use steno_vault::{SessionBundle, SessionFile};
 

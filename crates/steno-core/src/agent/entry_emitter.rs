@@ -4,9 +4,9 @@
 //! message. Readers that learn the session id late, or read several sessions at once, use `EntryNumbering` directly.
 
 use crate::entry::Entry;
-use crate::format::{ItemSink, ReaderItem};
 use crate::numbering::EntryNumbering;
 use crate::problem::Problem;
+use crate::reader::{ItemSink, ReaderItem};
 
 /// Numbers the entries of one session and emits them.
 pub(crate) struct EntryEmitter<'a> {

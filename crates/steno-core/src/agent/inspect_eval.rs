@@ -15,9 +15,9 @@ use super::entry_emitter::EntryEmitter;
 use super::json_fields::{as_count, owned_text};
 use crate::durable::FileError;
 use crate::entry::Usage;
-use crate::format::file_tree::FileTree;
-use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::json::Value;
+use crate::reader::file_tree::FileTree;
+use crate::reader::{FormatError, FormatReader, ItemSink};
 use crate::session::{Session, SessionId, SessionStatus};
 use steno_vault::SessionBundle;
 

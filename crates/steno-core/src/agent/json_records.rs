@@ -8,9 +8,9 @@ use crate::agent::file_head::FileHead;
 use crate::agent::json_fields::{self, text_field};
 use crate::agent::{attachment, json_lines};
 use crate::durable::FileError;
-use crate::format::file_tree::FileTree;
 use crate::json::{Object, Value};
 use crate::problem::Problem;
+use crate::reader::file_tree::FileTree;
 use steno_vault::{SessionBundle, SessionFile};
 
 /// Parses a whole file as one object. The inner error says why it is not one.

@@ -19,10 +19,10 @@ use super::json_records;
 use super::session_emitter::SessionEmitter;
 use crate::durable::FileError;
 use crate::entry::PRIMARY_SOURCE;
-use crate::format::file_tree::FileTree;
-use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::json::Object;
 use crate::problem::Problem;
+use crate::reader::file_tree::FileTree;
+use crate::reader::{FormatError, FormatReader, ItemSink};
 use crate::session::Session;
 use steno_vault::{SessionBundle, SessionFile};
 

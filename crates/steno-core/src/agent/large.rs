@@ -3,7 +3,7 @@
 use std::io::{self, BufReader, Cursor, Read};
 
 use crate::entry::EntryKind;
-use crate::format::{FormatReader, ReaderItem};
+use crate::reader::{FormatReader, ReaderItem};
 use crate::session::Session;
 use steno_vault::{SessionBundle, SessionFile};
 

@@ -14,8 +14,8 @@ use std::collections::HashSet;
 
 use self::side_files::OpenCodeSideFiles;
 use crate::durable::FileError;
-use crate::format::file_tree::FileTree;
-use crate::format::{FormatError, FormatReader, ItemSink};
+use crate::reader::file_tree::FileTree;
+use crate::reader::{FormatError, FormatReader, ItemSink};
 use crate::session::Session;
 use steno_vault::DatabaseSchema;
 use steno_vault::sqlite;

@@ -18,9 +18,9 @@ use super::document;
 use super::entry_emitter::EntryEmitter;
 use super::file_head::FileHead;
 use crate::durable::FileError;
-use crate::format::file_tree::FileTree;
-use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::problem::Problem;
+use crate::reader::file_tree::FileTree;
+use crate::reader::{FormatError, FormatReader, ItemSink};
 use crate::session::{Session, SessionId};
 use steno_vault::SessionBundle;
 

@@ -15,10 +15,10 @@ use super::session_emitter::SessionEmitter;
 use crate::agent::json_lines::for_each_object;
 use crate::durable::FileError;
 use crate::entry::{Entry, EntryKind, Role};
-use crate::format::file_tree::FileTree;
-use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::json::Object;
 use crate::problem::Problem;
+use crate::reader::file_tree::FileTree;
+use crate::reader::{FormatError, FormatReader, ItemSink};
 use crate::session::Session;
 use steno_vault::SessionBundle;
 

@@ -2,8 +2,8 @@
 
 use crate::agent::entry_emitter::EntryEmitter;
 use crate::entry::{Entry, PRIMARY_SOURCE};
-use crate::format::ItemSink;
 use crate::problem::Problem;
+use crate::reader::ItemSink;
 use crate::session::{Session, SessionId};
 use crate::timestamp::Timestamp;
 

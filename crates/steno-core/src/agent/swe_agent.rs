@@ -14,10 +14,10 @@ use super::json_fields::{as_count, owned_text, unpack_json};
 use super::record_list::RecordList;
 use crate::durable::FileError;
 use crate::entry::Usage;
-use crate::format::file_tree::FileTree;
-use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::json::Value;
 use crate::problem::Problem;
+use crate::reader::file_tree::FileTree;
+use crate::reader::{FormatError, FormatReader, ItemSink};
 use crate::session::{Session, SessionId, SessionStatus};
 use steno_vault::{SessionBundle, SessionFile};
 

@@ -1,6 +1,6 @@
 //! Test helpers for readers of single JSON Lines files.
 
-use crate::format::{self, FormatReader};
+use crate::reader::{self, FormatReader};
 use crate::session::Transcript;
 use steno_vault::{SessionBundle, SessionFile};
 
@@ -14,7 +14,7 @@ pub(crate) fn one_file_bundle(bytes: &[u8]) -> SessionBundle {
 
 /// Reads such a session.
 pub(crate) fn read_one_file(reader: &FormatReader, bytes: &[u8]) -> Transcript {
-    format::read_transcript(reader, &one_file_bundle(bytes)).unwrap()
+    reader::read_transcript(reader, &one_file_bundle(bytes)).unwrap()
 }
 
 /// Reads every prefix of a session.

@@ -9,11 +9,11 @@ use crate::agent::file_head::FileHead;
 use crate::agent::json_fields::text_field;
 use crate::agent::record_list::RecordList;
 use crate::durable::FileError;
-use crate::format::file_tree::FileTree;
-use crate::format::{FormatError, FormatReader, ItemSink, ReaderItem};
 use crate::json::{Object, Value};
 use crate::numbering::EntryNumbering;
 use crate::problem::Problem;
+use crate::reader::file_tree::FileTree;
+use crate::reader::{FormatError, FormatReader, ItemSink, ReaderItem};
 use crate::session::{Session, SessionId};
 use steno_vault::{SessionBundle, SessionFile};
 

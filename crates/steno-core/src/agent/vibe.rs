@@ -17,10 +17,10 @@ use super::record_list::RecordList;
 use super::session_emitter::SessionEmitter;
 use crate::durable::FileError;
 use crate::entry::{Entry, EntryKind, Role, Usage};
-use crate::format::file_tree::FileTree;
-use crate::format::{FormatError, FormatReader, ItemSink};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
+use crate::reader::file_tree::FileTree;
+use crate::reader::{FormatError, FormatReader, ItemSink};
 use crate::session::Session;
 use steno_vault::{SessionBundle, SessionFile};
 

@@ -6,21 +6,15 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use crate::entry::Entry;
-use crate::session::{Session, SessionId};
+use crate::session::Session;
 use crate::timestamp::Timestamp;
 use crate::usage::{Usage, message_key};
-
-/// The session in which an agent has billed messages, whoever recorded them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BillOrigin {
-    pub(crate) agent: String,
-    pub(crate) id: SessionId,
-}
+use crate::vault::run_reading::RecordOrigin;
 
 /// Entries of a recording that are those of another session.
 #[derive(Debug)]
 struct OriginSpan {
-    origin: BillOrigin,
+    origin: RecordOrigin,
     /// The number of its first entry in the recording.
     first: usize,
 }
@@ -58,7 +52,7 @@ pub(crate) struct SessionBills {
 
 impl SessionBills {
     /// From entry `first` on, messages were billed in the session `origin`; without one, in the session itself.
-    pub(crate) fn begin_origin(&mut self, origin: Option<BillOrigin>, first: usize) {
+    pub(crate) fn begin_origin(&mut self, origin: Option<RecordOrigin>, first: usize) {
         self.span = origin.map(|origin| Arc::new(OriginSpan { origin, first }));
     }
 

@@ -5,7 +5,7 @@
 
 use super::charge::ChargeTable;
 use super::report::ChargeSum;
-use crate::index::EntryFilter;
+use crate::entry_filter::EntryFilter;
 
 /// Milliseconds per hour.
 const HOUR_MS: i64 = 3_600_000;

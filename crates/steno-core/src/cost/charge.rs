@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::PriceTable;
 use crate::agent::claude_code;
-use crate::index::EntryFilter;
+use crate::entry_filter::EntryFilter;
 
 /// Milliseconds per quarter of an hour. No quarter spans two days in any time zone.
 pub(crate) const QUARTER_HOUR_MS: i64 = 900_000;
@@ -226,14 +226,6 @@ impl EntryFilter {
             && matches(&self.thread, account.thread.as_deref())
             && self.session.as_ref().is_none_or(|session| session.as_str() == account.session)
             && self.project.as_deref().is_none_or(|expected| is_within_folder(project, expected))
-    }
-
-    /// Whether a time in milliseconds since 1970 is selected.
-    pub fn matches_time(&self, at: Option<i64>) -> bool {
-        let moment = |at: crate::Timestamp| at.instant().as_millisecond();
-        let after = |since| at.is_some_and(|at| at >= moment(since));
-        let before = |until| at.is_some_and(|at| at < moment(until));
-        self.since.is_none_or(after) && self.until.is_none_or(before)
     }
 
     /// The quarters of an hour that the filter cuts.

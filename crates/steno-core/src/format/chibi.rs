@@ -19,6 +19,7 @@ mod merge;
 mod partition;
 mod records;
 mod responses;
+mod traffic_lines;
 mod unix_second;
 
 pub use context::{ChibiContext, ContextError, read_context_lines};
@@ -33,10 +34,11 @@ pub use inbox::{InboxMessage, prepend_messages};
 pub use line_conversion::{entry_from_line, line_from_entry};
 pub use log::{ChibiLogStyle, render_log, select_lines};
 pub use markdown::render_markdown;
+pub use traffic_lines::DebugLineEncoder;
 
 use crate::entry::{Entry, EntryError};
-use crate::format::{FormatReader, emit_transcript};
 use crate::json::{Object, Value};
+use crate::reader::{FormatReader, emit_transcript};
 
 /// The agent's name.
 pub const AGENT: &str = "chibi";

@@ -54,9 +54,9 @@ pub use store_base::find_store_base;
 use self::fields::LenientFields;
 use crate::durable::{self, FileError};
 use crate::entry::{Entry, EntryError};
-use crate::format::file_tree::FileTree;
-use crate::format::{FormatError, FormatReader, emit_transcript};
 use crate::json::{Object, Value};
+use crate::reader::file_tree::FileTree;
+use crate::reader::{FormatError, FormatReader, emit_transcript};
 use crate::session::Transcript;
 use steno_vault::{SessionBundle, SessionFile};
 

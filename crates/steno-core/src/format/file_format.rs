@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use super::FormatReader;
 use super::record_shape::{self, RecordShape};
 use crate::agent::file_head::FileHead;
 use crate::agent::{
@@ -12,6 +11,7 @@ use crate::agent::{
 };
 use crate::durable::FileError;
 use crate::json::{Object, Value};
+use crate::reader::FormatReader;
 use steno_vault::{SessionBundle, SessionFile};
 
 /// The most sessions that one file may hold to be read: it is read once for each.

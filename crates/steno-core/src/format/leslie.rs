@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use jiff::tz::TimeZone;
 
 use crate::durable::{self, FileError, OnPath};
-use crate::format::file_tree::FileTree;
-use crate::format::{FormatError, FormatReader, emit_transcript};
 use crate::numbering::EntryNumbering;
 use crate::problem::Problem;
+use crate::reader::file_tree::FileTree;
+use crate::reader::{FormatError, FormatReader, emit_transcript};
 use crate::session::{Session, SessionId, SessionStatus, Transcript};
 use crate::timestamp::Clock;
 use steno_vault::{SessionBundle, SessionFile};

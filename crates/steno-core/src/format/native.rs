@@ -5,23 +5,24 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::openai;
 use super::record_shape::{self, RecordShape};
 use super::weakincentives::claude;
-use super::{FormatError, FormatReader, ItemSink, ReaderItem, emit_transcript, openai};
 use crate::agent::file_head::FileHead;
 use crate::agent::json_walker::{JsonWalker, malformed_error};
 use crate::agent::record_list::RecordList;
 use crate::agent::{claude_code, json_repair};
 use crate::durable::{FileError, OnPath};
 use crate::entry::{Entry, EntryError, EntryKind, take_object, take_string, take_timestamp};
-use crate::format::file_tree::FileTree;
 use crate::json::{JsonStyle, Object, value_limit};
 use crate::lines::{InputLine, LineReader};
 use crate::name_hash::CompactNameSet;
+use crate::note::Note;
 use crate::numbering::EntryNumbering;
 use crate::problem::Problem;
+use crate::reader::file_tree::FileTree;
+use crate::reader::{FormatError, FormatReader, ItemSink, ReaderItem, emit_transcript};
 use crate::session::{Session, SessionId, SessionStatus, Transcript};
-use crate::vault::notes::Note;
 use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent name for files that do not state one.

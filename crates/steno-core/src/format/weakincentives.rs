@@ -32,10 +32,11 @@ use uuid::Uuid;
 
 use crate::durable::{self, FileError};
 use crate::entry::{Entry, EntryError};
-use crate::format::{self, FormatError, FormatReader, ItemSink, ReaderItem};
+use crate::format;
 use crate::json::Object;
 use crate::numbering::EntryNumbering;
 use crate::problem::ProblemList;
+use crate::reader::{FormatError, FormatReader, ItemSink, ReaderItem};
 use crate::session::{Session, SessionId, Transcript};
 use crate::timestamp::Timestamp;
 use steno_vault::SessionBundle;

@@ -10,6 +10,7 @@ use super::query::SearchQuery;
 use super::ranking::{QueryRanking, RELEVANCE_SQL};
 use super::{Index, IndexError, text_blocks};
 use crate::entry::EntryKind;
+use crate::entry_filter::EntryFilter;
 use crate::session::SessionId;
 use crate::timestamp::Timestamp;
 
@@ -32,31 +33,6 @@ pub struct SearchRequest<'a> {
     pub limit: usize,
     /// The current time.
     pub now: Timestamp,
-}
-
-/// Selects entries. A field that is `None` matches all.
-#[derive(Clone, Debug, Default)]
-pub struct EntryFilter {
-    /// The agent.
-    pub agent: Option<String>,
-    /// The project folder, or a folder above it. The last component of its name is enough.
-    pub project: Option<String>,
-    /// The role.
-    pub role: Option<String>,
-    /// The tool of calls and results.
-    pub tool: Option<String>,
-    /// A substring of the model's name.
-    pub model: Option<String>,
-    /// At this time or later.
-    pub since: Option<Timestamp>,
-    /// Before this time.
-    pub until: Option<Timestamp>,
-    /// The session.
-    pub session: Option<SessionId>,
-    /// The session's thread.
-    pub thread: Option<String>,
-    /// Only errors and failed tools.
-    pub only_errors: bool,
 }
 
 /// The order of the hits.

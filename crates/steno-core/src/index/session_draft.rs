@@ -6,10 +6,11 @@ use foldhash::fast::RandomState;
 
 use super::entry_text;
 use super::text_blocks::{TextHash, hash_text};
-use crate::cost::bill::{BillOrigin, MessageBill, SessionBills};
+use crate::cost::bill::{MessageBill, SessionBills};
 use crate::entry::{Entry, EntryKind, Role, Usage};
 use crate::session::{Session, SessionId};
 use crate::usage_tally::UsageTally;
+use crate::vault::run_reading::RecordOrigin;
 
 /// Size limit of a draft. A larger session is written in parts.
 pub(super) const MAX_DRAFT_BYTES: usize = 32 << 20;
@@ -34,7 +35,7 @@ pub struct SessionDraft {
     entry_facts: Session,
     text_bytes: usize,
     /// The session that states the total of tokens, where that is another.
-    total_origin: Option<BillOrigin>,
+    total_origin: Option<RecordOrigin>,
 }
 
 /// An entry as a row of the index.
@@ -71,7 +72,7 @@ pub struct PreparedSession {
     /// Sum of the usage of all messages.
     pub(super) billed_usage: Usage,
     /// The session that states the total of tokens, where that is another.
-    pub(super) total_origin: Option<BillOrigin>,
+    pub(super) total_origin: Option<RecordOrigin>,
     pub(super) problem: Option<String>,
     /// The session's size in the vault, if exactly that was read.
     pub(super) vault_bytes: Option<u64>,
@@ -110,13 +111,13 @@ impl SessionDraft {
     }
 
     /// The messages that follow were billed in the session `origin`; without one, in the session itself.
-    pub(super) fn begin_origin(&mut self, origin: Option<BillOrigin>) {
+    pub(super) fn begin_origin(&mut self, origin: Option<RecordOrigin>) {
         let first = self.len();
         self.bills.begin_origin(origin, first);
     }
 
     /// The session's total of tokens is that of the session `origin`.
-    pub(super) fn set_total_origin(&mut self, origin: Option<BillOrigin>) {
+    pub(super) fn set_total_origin(&mut self, origin: Option<RecordOrigin>) {
         self.total_origin = origin;
     }
 

@@ -6,8 +6,8 @@
 use super::session_draft::{PreparedSession, SessionDraft};
 use super::{Index, IndexError};
 use crate::entry::Entry;
-use crate::format::{FormatError, ReaderItem};
 use crate::problem::Problem;
+use crate::reader::{FormatError, ReaderItem};
 use crate::session::Session;
 use crate::vault::SessionDir;
 use crate::vault::record::RecordReader;

@@ -39,6 +39,24 @@ pub(super) struct DecodedResponse {
     pub(super) batch_entries: Vec<Entry>,
 }
 
+/// The fields of a response that identify and bill it.
+#[derive(Debug)]
+pub(crate) struct ResponseSummary {
+    /// The provider's id for the response.
+    pub(crate) id: Option<String>,
+    pub(crate) model: Option<String>,
+    /// The provider's own usage object.
+    pub(crate) provider_usage: Option<Value>,
+}
+
+impl ResponseSummary {
+    pub(crate) fn from_exchange(exchange: &ApiExchange) -> Self {
+        let DecodedResponse { id, model, provider_usage, .. } =
+            DecodedResponse::from_exchange(exchange);
+        Self { id, model, provider_usage }
+    }
+}
+
 impl DecodedResponse {
     /// A response that is one text.
     pub(super) fn from_text(content: String) -> Self {

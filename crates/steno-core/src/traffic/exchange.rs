@@ -146,7 +146,7 @@ impl ApiExchange {
 
     /// Adds a later piece, and buffers at most `room` bytes of a chunk. All chunks are joined into one. Returns how
     /// many bytes were added.
-    pub(super) fn push_piece_limited(&mut self, piece: TrafficPiece<'_>, room: usize) -> usize {
+    pub(crate) fn push_piece_limited(&mut self, piece: TrafficPiece<'_>, room: usize) -> usize {
         if piece.traffic != TrafficPieceKind::Chunk {
             self.push_piece(piece);
             return 0;

@@ -5,10 +5,10 @@ use super::traffic_decoder::TrafficDecoder;
 use crate::agent::document;
 use crate::agent::json_lines::JsonLines;
 use crate::durable::FileError;
-use crate::format::file_tree::FileTree;
-use crate::format::{FormatError, FormatReader, ItemSink, ReaderItem};
 use crate::numbering::EntryNumbering;
 use crate::problem::Problem;
+use crate::reader::file_tree::FileTree;
+use crate::reader::{FormatError, FormatReader, ItemSink, ReaderItem};
 use crate::session::{Session, SessionId};
 use steno_vault::SessionBundle;
 

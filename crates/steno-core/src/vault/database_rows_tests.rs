@@ -7,9 +7,9 @@ use rusqlite::Connection;
 use rusqlite::types::{Value as Cell, ValueRef};
 
 use super::SessionDir;
-use crate::agent::kept::TemporaryVault;
 use crate::json::Value;
 use crate::problem::Problem;
+use crate::vault::temporary_vault::TemporaryVault;
 use steno_vault::sqlite::rows::*;
 use steno_vault::sqlite::{AgentDatabase, sessions_in_file};
 use steno_vault::{DatabaseSchema, RowSelection, SessionBundle};

@@ -26,10 +26,11 @@ use serde::{Deserialize, Serialize};
 use self::state::JournalCache;
 pub(crate) use self::state::{JournalState, ListedFiles};
 use super::frame::HexHash;
-use super::live_log::{FIRST_LINE_HASH, LineHash, LiveLog, LiveLogPaths, open_lock_file};
+use super::live_log::{LiveLog, LiveLogPaths, open_lock_file};
 use super::log_head::{LogHead, LogHeadFile};
 use super::log_scan::{LogScan, scan_log};
 use crate::durable::{self, FileError, OnPath};
+use crate::line_hash::{FIRST_LINE_HASH, LineHash};
 
 /// The journal's file name in the vault.
 pub(crate) const JOURNAL_FILE: &str = "journal.jsonl";

@@ -11,9 +11,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::frame::damage_error;
-use super::live_log::LineHash;
 use super::log_scan::has_zero_bytes;
 use crate::durable::{self, FileError, OnPath};
+use crate::line_hash::LineHash;
 
 /// The size at which the file is cleared. Clearing costs one sync per about five hundred lines.
 const MAX_HEAD_FILE_SIZE: u64 = 64 << 10;
@@ -132,8 +132,8 @@ fn is_torn_line(bytes: &[u8]) -> bool {
 mod tests {
     use std::fs;
 
-    use super::super::live_log::FIRST_LINE_HASH;
     use super::*;
+    use crate::line_hash::FIRST_LINE_HASH;
 
     fn file_of(heads: u64) -> (tempfile::TempDir, std::path::PathBuf) {
         let dir = tempfile::tempdir().unwrap();

@@ -6,8 +6,8 @@
 
 use std::io::{self, BufRead};
 
-use super::live_log::LineHash;
 use super::log_head::LogHead;
+use crate::line_hash::LineHash;
 
 /// A complete line of a log, without its newline.
 pub(crate) struct LogLine<'a> {
@@ -73,8 +73,8 @@ pub(super) fn has_zero_bytes(line: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::live_log::FIRST_LINE_HASH;
     use super::*;
+    use crate::line_hash::FIRST_LINE_HASH;
 
     fn log_of(count: usize) -> Vec<u8> {
         let (mut log, mut hash) = (Vec::new(), FIRST_LINE_HASH);

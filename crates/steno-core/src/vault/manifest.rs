@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::SessionDir;
 use super::frame::damage_error;
-use super::live_log::FIRST_LINE_HASH;
 use crate::durable::{FileError, OnPath};
+use crate::line_hash::FIRST_LINE_HASH;
 
 /// The manifest's file name.
 pub(super) const MANIFEST_FILE: &str = "files.json";

@@ -13,9 +13,10 @@ use uuid::Uuid;
 
 use super::SessionDir;
 use super::journal::{FileState, JournalLine};
-use super::live_log::{FIRST_LINE_HASH, LineHash, LiveLog, LiveLogPaths};
+use super::live_log::{LiveLog, LiveLogPaths};
 use super::log_scan::has_zero_bytes;
 use crate::durable::{FileError, OnPath};
+use crate::line_hash::{FIRST_LINE_HASH, LineHash};
 pub use crate::note::Note;
 use crate::problem::{Problem, json_error_reason};
 use crate::timestamp::{Clock, Timestamp};

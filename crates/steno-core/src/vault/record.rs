@@ -14,13 +14,13 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::gap::RecordingGap;
-use super::live_log::{FIRST_LINE_HASH, LineHash};
 use super::read::UNENDED_REASON;
 use crate::agent::acp::wire::WireLine;
 use crate::agent::acp::{self, AcpConversationBuilder, BrokenTurn};
 use crate::agent::json_repair;
 use crate::entry::{Entry, EntryError};
 use crate::format::{file_format, record_shape};
+use crate::line_hash::{FIRST_LINE_HASH, LineHash};
 use crate::numbering::EntryNumbering;
 use crate::problem::json_error_reason;
 use crate::session::{Session, SessionId, SessionStatus};

@@ -2,14 +2,20 @@
 
 use super::record::RecordReader;
 use super::recorded_runs::RecordedRun;
-use crate::cost::bill::BillOrigin;
 use crate::durable::FileError;
 use crate::format::file_format::RecognisedFile;
-use crate::format::{FormatError, FormatReader, ItemSink, ReaderItem};
 use crate::problem::Problem;
-use crate::session::Session;
+use crate::reader::{FormatError, FormatReader, ItemSink, ReaderItem};
+use crate::session::{Session, SessionId};
 use crate::timestamp::Timestamp;
 use steno_vault::SessionBundle;
+
+/// The session in which an agent made the recorded messages, whoever recorded them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RecordOrigin {
+    pub(crate) agent: String,
+    pub(crate) id: SessionId,
+}
 
 /// What is found in a recorded session.
 #[derive(Debug)]
@@ -17,7 +23,7 @@ pub(crate) enum RecordedItem {
     /// An entry or a problem.
     Item(ReaderItem),
     /// Whose messages follow: those of a session that its agent may have kept in files too, or the recording's own.
-    Origin(Option<BillOrigin>),
+    Origin(Option<RecordOrigin>),
 }
 
 /// Takes what is found in a recorded session, in order.
@@ -76,7 +82,7 @@ impl RunReading {
         for (session, head) in sessions.iter().zip(&run.head.sessions) {
             let stated = read_session(format.reader, head, &mut |_| {});
             let stated = stated.or_else(|_| read_session(format.reader, session, &mut |_| {}));
-            let origin = stated.ok().map(|Session { agent, id, .. }| BillOrigin { agent, id });
+            let origin = stated.ok().map(|Session { agent, id, .. }| RecordOrigin { agent, id });
             emit(RecordedItem::Origin(origin));
             let last = &mut self.last;
             let stated = read_session(format.reader, session, &mut |item| {

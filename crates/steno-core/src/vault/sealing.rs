@@ -26,12 +26,12 @@ use super::SessionDir;
 use super::commit::VaultCommit;
 use super::frame;
 use super::journal::{FileState, JournalLine};
-use super::live_log::FIRST_LINE_HASH;
 use super::log_head::{LogHead, LogHeadFile};
 use super::log_scan::scan_log;
 use super::recorder::RECORD_FILE;
 use super::sealed::SealedWriter;
 use crate::durable::{self, FileError, OnPath};
+use crate::line_hash::FIRST_LINE_HASH;
 
 /// Size of the read buffer for live logs.
 const READ_BUFFER_SIZE: usize = 256 << 10;

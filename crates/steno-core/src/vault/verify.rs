@@ -18,13 +18,14 @@ use super::faults::{MISSING_FILE, UNLISTED_FILE};
 use super::journal::{
     FileState, JOURNAL_FILE, JOURNAL_HEAD_FILE, JOURNAL_LOCK_FILE, ListedFile, ListedFiles,
 };
-use super::live_log::{FIRST_LINE_HASH, LineHash, open_lock_file};
+use super::live_log::open_lock_file;
 use super::manifest::MANIFEST_FILE;
 use super::notes::NOTES_FILE;
 use super::recorder::RECORD_FILE;
 use super::sealed::{REPLACEMENT_SUFFIX, SealedFile, SealedFileRef};
 use super::{SessionDir, Vault, frame, list_names, parse_sealed_name};
 use crate::durable::{self, FileError, OnPath};
+use crate::line_hash::{FIRST_LINE_HASH, LineHash};
 use crate::session::SessionId;
 
 /// The result of a verification.

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::TimedWireLine;
+use crate::line_hash::LineHash;
 use crate::timestamp::Timestamp;
-use crate::vault::live_log::LineHash;
 
 /// The sender of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

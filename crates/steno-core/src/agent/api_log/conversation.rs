@@ -7,10 +7,10 @@ use crate::agent::json_fields::text_field;
 use crate::agent::responses::{self, content_text};
 use crate::agent::{entries, usage};
 use crate::entry::{Entry, EntryKind, Role, Usage};
-use crate::format::{ItemSink, ReaderItem};
 use crate::json::{JsonStyle, Object, Value};
 use crate::name_hash::CompactNameSet;
 use crate::numbering::EntryNumbering;
+use crate::reader::{ItemSink, ReaderItem};
 use crate::session::{Session, SessionId};
 use crate::timestamp::Timestamp;
 

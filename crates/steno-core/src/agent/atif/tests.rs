@@ -3,8 +3,9 @@ use serde_json::json;
 
 use super::*;
 use crate::entry::{EntryKind, Role};
-use crate::format::{self, FoundSession};
+use crate::format;
 use crate::inspect::inspect_session;
+use crate::reader::FoundSession;
 use steno_vault::SessionFile;
 
 fn bundle(bytes: &[u8]) -> SessionBundle {

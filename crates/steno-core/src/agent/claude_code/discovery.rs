@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::probe::{ClaudeFileKind, probe_file};
 use super::purged_sessions;
 use crate::durable::{self, FileError};
-use crate::format::file_tree::{self, FileTree};
+use crate::reader::file_tree::{self, FileTree};
 use steno_vault::{SessionBundle, SessionFile};
 
 /// The subfolders of a session's folder with files of the session.

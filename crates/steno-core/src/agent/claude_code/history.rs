@@ -13,8 +13,8 @@ use crate::agent::entry_emitter::EntryEmitter;
 use crate::agent::json_fields::timestamp_from_millis;
 use crate::agent::json_lines::JsonLines;
 use crate::entry::{Entry, EntryKind, Role};
-use crate::format::{FormatError, ItemSink};
 use crate::problem::{Problem, json_error_reason};
+use crate::reader::{FormatError, ItemSink};
 use crate::session::{Session, SessionId};
 use steno_vault::SessionFile;
 

@@ -7,8 +7,9 @@ use serde_json::json;
 
 use super::*;
 use crate::entry::{Entry, EntryKind, Role, Usage};
-use crate::format::{self, FoundSession};
+use crate::format;
 use crate::inspect::{SessionInspection, inspect_session, inspect_with_subagents};
+use crate::reader::FoundSession;
 use crate::session::Transcript;
 
 const SESSION: &str = "11111111-0000-4000-8000-000000000001";

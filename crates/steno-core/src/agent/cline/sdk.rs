@@ -13,10 +13,10 @@ use crate::agent::session_emitter::SessionEmitter;
 use crate::agent::usage;
 use crate::durable::FileError;
 use crate::entry::{Entry, EntryKind, PRIMARY_SOURCE, Role};
-use crate::format::file_tree;
-use crate::format::{FormatError, ItemSink};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
+use crate::reader::file_tree;
+use crate::reader::{FormatError, ItemSink};
 use crate::session::Session;
 use steno_vault::{SessionBundle, SessionFile};
 

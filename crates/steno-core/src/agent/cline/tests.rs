@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::entry::{EntryKind, Role};
-use crate::format::{self, FoundSession};
+use crate::format;
 use crate::inspect::inspect_session;
+use crate::reader::FoundSession;
 use crate::session::Transcript;
 
 fn bundle(files: &[(&str, Vec<u8>)]) -> SessionBundle {

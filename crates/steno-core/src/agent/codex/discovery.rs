@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use super::record::CodexRolloutLine;
 use super::{history, thread_title};
 use crate::durable::{FileError, OnPath};
-use crate::format::file_tree::FileTree;
 use crate::lines::LineReader;
+use crate::reader::file_tree::FileTree;
 use steno_vault::{self, SessionBundle, SessionFile};
 
 /// How many lines of a file are parsed to recognize it.

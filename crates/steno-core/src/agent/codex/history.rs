@@ -15,9 +15,9 @@ use crate::agent::json_lines::JsonLines;
 use crate::agent::shared_log::{SharedLog, lines_by_session};
 use crate::durable::{FileError, OnPath};
 use crate::entry::{Entry, EntryKind, Role};
-use crate::format::{FormatError, ItemSink};
 use crate::lines::LineReader;
 use crate::problem::{Problem, json_error_reason};
+use crate::reader::{FormatError, ItemSink};
 use crate::session::{Session, SessionId};
 use steno_vault::{SessionBundle, SessionFile};
 

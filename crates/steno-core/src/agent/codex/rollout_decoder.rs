@@ -16,11 +16,11 @@ use super::{AGENT, event};
 use crate::agent::message_ids::UniqueMessageIds;
 use crate::agent::{entries, json_fields, json_repair, responses};
 use crate::entry::{Entry, EntryKind, Role};
-use crate::format::{ItemSink, ReaderItem, entry_sink};
 use crate::json::{Object, Value};
 use crate::lines::InputLine;
 use crate::numbering::EntryNumbering;
 use crate::problem::{Problem, json_error_reason};
+use crate::reader::{ItemSink, ReaderItem, entry_sink};
 use crate::session::{Session, SessionId};
 use crate::timestamp::Timestamp;
 

@@ -11,11 +11,11 @@ use crate::agent::json_repair;
 use crate::agent::responses::parse_arguments;
 use crate::agent::shared_texts::SharedTexts;
 use crate::entry::{Entry, EntryKind, PRIMARY_SOURCE, Role};
-use crate::format::{ItemSink, ReaderItem};
 use crate::json::{JsonStyle, Object, Value};
 use crate::lines::InputLine;
 use crate::numbering::EntryNumbering;
 use crate::problem::Problem;
+use crate::reader::{ItemSink, ReaderItem};
 use crate::session::{Session, SessionId, SessionStatus};
 use crate::timestamp::Timestamp;
 

@@ -7,9 +7,9 @@ use crate::agent::json_records;
 use crate::agent::record_list::RecordList;
 use crate::agent::session_emitter::SessionEmitter;
 use crate::entry::{Entry, EntryKind, Role};
-use crate::format::{FormatError, ItemSink};
 use crate::json::Value;
 use crate::problem::Problem;
+use crate::reader::{FormatError, ItemSink};
 use crate::session::Session;
 use steno_vault::SessionFile;
 

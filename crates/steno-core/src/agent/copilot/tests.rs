@@ -2,8 +2,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::entry::EntryKind;
-use crate::format::{self, FoundSession};
+use crate::format;
 use crate::inspect::inspect_session;
+use crate::reader::FoundSession;
 use crate::session::Transcript;
 use steno_vault::SessionFile;
 

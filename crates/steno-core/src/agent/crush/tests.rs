@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 
 use super::*;
-use crate::agent::kept;
 use crate::format;
 use crate::session::Transcript;
+use crate::vault::temporary_vault;
 
 const TABLES: &str = "
     CREATE TABLE sessions (id TEXT PRIMARY KEY, parent_session_id TEXT, title TEXT NOT NULL,
@@ -113,7 +113,7 @@ fn kept_rows_read_as_the_database_did() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("crush.db");
     made(&file);
-    assert_eq!(kept::check_kept_sessions(&READER, &file), 2);
+    assert_eq!(temporary_vault::check_kept_sessions(&READER, &file), 2);
 }
 
 proptest! {

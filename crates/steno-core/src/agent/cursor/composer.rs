@@ -4,8 +4,8 @@
 use crate::agent::entry_emitter::EntryEmitter;
 use crate::agent::json_fields::{list_items, nonempty_text, parse_time};
 use crate::agent::json_repair::parse_lenient;
-use crate::format::{FormatError, ItemSink};
 use crate::json::Value;
+use crate::reader::{FormatError, ItemSink};
 use crate::session::{Session, SessionId};
 use steno_vault::sqlite::AgentDatabase;
 use steno_vault::{DatabaseSchema, RowSelection};

@@ -6,10 +6,10 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use super::*;
-use crate::agent::kept;
 use crate::entry::{Entry, EntryKind};
 use crate::format;
 use crate::session::Transcript;
+use crate::vault::temporary_vault;
 
 const TRANSCRIPT: &str = r#"{"role":"user","message":{"content":[{"type":"text","text":"<user_info>\nOS\n</user_info>\n<user_query>\nrun ls\n</user_query>"}]}}
 {"role":"assistant","message":{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"ok"},{"type":"tool_use","name":"Shell","input":{"command":"ls"}},{"type":"novelty"}]}}
@@ -273,16 +273,19 @@ fn headers_of_2026_name_a_composer_and_its_folder() {
     assert!(transcript.session.models.is_empty());
     let texts: Vec<_> = transcript.entries.iter().map(|entry| entry.content.as_str()).collect();
     assert_eq!(texts, ["first", "second"]);
-    assert_eq!(kept::check_kept_sessions(&READER, &file), 4);
+    assert_eq!(temporary_vault::check_kept_sessions(&READER, &file), 4);
 }
 
 #[test]
 fn kept_rows_read_as_the_databases_did() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(kept::check_kept_sessions(&READER, &store(folder.path())), 1);
-    assert_eq!(kept::check_kept_sessions(&READER, &editor(folder.path())), 3);
+    assert_eq!(temporary_vault::check_kept_sessions(&READER, &store(folder.path())), 1);
+    assert_eq!(temporary_vault::check_kept_sessions(&READER, &editor(folder.path())), 3);
     let workspace = tempfile::tempdir().unwrap();
-    assert_eq!(kept::check_kept_sessions(&READER, &workspace_of_2024(workspace.path())), 3);
+    assert_eq!(
+        temporary_vault::check_kept_sessions(&READER, &workspace_of_2024(workspace.path())),
+        3
+    );
 }
 
 proptest! {

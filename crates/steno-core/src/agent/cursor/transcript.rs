@@ -15,10 +15,10 @@ use crate::agent::entry_emitter::EntryEmitter;
 use crate::agent::json_fields::nonempty_text;
 use crate::agent::json_lines::for_each_object;
 use crate::entry::{Entry, EntryKind, PRIMARY_SOURCE, Role};
-use crate::format::{FormatError, ItemSink, ReaderItem};
 use crate::json::Value;
 use crate::lines::{InputLine, LineReader};
 use crate::problem::Problem;
+use crate::reader::{FormatError, ItemSink, ReaderItem};
 use crate::session::{Session, SessionId};
 use steno_vault::{SessionBundle, SessionFile};
 

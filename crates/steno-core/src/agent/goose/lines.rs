@@ -4,9 +4,9 @@ use crate::agent::entry_emitter::EntryEmitter;
 use crate::agent::json_fields::{as_count, nonempty_text, timestamp_from_seconds};
 use crate::agent::json_lines::for_each_object;
 use crate::entry::Usage;
-use crate::format::{FormatError, ItemSink};
 use crate::json::{Object, Value};
 use crate::lines::{InputLine, LineReader};
+use crate::reader::{FormatError, ItemSink};
 use crate::session::{Session, SessionId};
 use steno_vault::SessionFile;
 

@@ -3,10 +3,10 @@ use rusqlite::Connection;
 use std::path::Path;
 
 use super::*;
-use crate::agent::kept;
 use crate::entry::EntryKind;
 use crate::format;
 use crate::session::Transcript;
+use crate::vault::temporary_vault;
 use steno_vault::SessionFile;
 
 const HEAD: &str = r#"{"working_dir":"/p","description":"Count","message_count":2,"accumulated_input_tokens":7,"accumulated_output_tokens":3}"#;
@@ -142,7 +142,7 @@ fn kept_rows_read_as_the_database_did() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("sessions.db");
     database(&file);
-    assert_eq!(kept::check_kept_sessions(&READER, &file), 1);
+    assert_eq!(temporary_vault::check_kept_sessions(&READER, &file), 1);
 }
 
 proptest! {

@@ -8,10 +8,12 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::*;
-use crate::agent::{kept, large};
+use crate::agent::large;
 use crate::entry::Entry;
-use crate::format::{self, FoundSession, ReaderItem};
+use crate::format;
 use crate::inspect::inspect_session;
+use crate::reader::{FoundSession, ReaderItem};
+use crate::vault::temporary_vault;
 use steno_vault::SessionFile;
 
 fn sample() -> Value {
@@ -199,9 +201,9 @@ fn a_kept_log_gives_its_samples() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.eval");
     archive(&file, CompressionMethod::Deflated);
-    assert_eq!(kept::check_kept_sessions(&READER, &file), 1);
+    assert_eq!(temporary_vault::check_kept_sessions(&READER, &file), 1);
     fs::write(&file, log().to_string()).unwrap();
-    assert_eq!(kept::check_kept_sessions(&READER, &file), 2);
+    assert_eq!(temporary_vault::check_kept_sessions(&READER, &file), 2);
 }
 
 proptest! {

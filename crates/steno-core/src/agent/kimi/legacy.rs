@@ -15,8 +15,8 @@ use crate::agent::json_records;
 use crate::agent::session_emitter::SessionEmitter;
 use crate::durable::FileError;
 use crate::entry::{Entry, EntryKind, PRIMARY_SOURCE, Role, Usage};
-use crate::format::{FormatError, ItemSink};
 use crate::json::{Object, Value};
+use crate::reader::{FormatError, ItemSink};
 use crate::session::Session;
 use steno_vault::{SessionBundle, SessionFile};
 

@@ -5,8 +5,8 @@ use serde_json::json;
 use crate::agent::api_log::ApiConversation;
 use crate::agent::json_fields::{text_field, timestamp_from_millis};
 use crate::entry::{Entry, EntryKind, Role};
-use crate::format::ItemSink;
 use crate::json::{Object, Value};
+use crate::reader::ItemSink;
 use crate::timestamp::Timestamp;
 
 /// A logged call.

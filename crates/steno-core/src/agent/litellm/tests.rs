@@ -2,10 +2,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::agent::kept;
 use crate::entry::EntryKind;
 use crate::format;
 use crate::session::Transcript;
+use crate::vault::temporary_vault;
 
 fn call(id: &str, trace: &str, messages: Value, response: Value) -> Value {
     json!({"id": id, "trace_id": trace, "call_type": "acompletion", "response_cost": 0.25, "status": "success",
@@ -88,7 +88,7 @@ fn a_file_cut_anywhere_is_read() {
 #[test]
 fn a_kept_file_gives_each_conversation() {
     let (folder, _) = write(&text(&sample()));
-    assert_eq!(kept::check_kept_sessions(&READER, &folder.path().join("log.jsonl")), 2);
+    assert_eq!(temporary_vault::check_kept_sessions(&READER, &folder.path().join("log.jsonl")), 2);
 }
 
 proptest! {

@@ -5,9 +5,9 @@ use crate::agent::entry_emitter::EntryEmitter;
 use crate::agent::json_fields::{as_count, nonempty_text, parse_time};
 use crate::agent::message_ids::UniqueMessageIds;
 use crate::entry::{Entry, EntryKind, Role, Usage};
-use crate::format::ItemSink;
 use crate::json::{Object, Value};
 use crate::problem::Problem;
+use crate::reader::ItemSink;
 use crate::session::{Session, SessionId};
 use crate::timestamp::Timestamp;
 

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::agent::json_repair::parse_lenient;
-use crate::format::{FormatError, ItemSink};
 use crate::json::Value;
+use crate::reader::{FormatError, ItemSink};
 use crate::session::Session;
 use steno_vault::SessionBundle;
 use steno_vault::sqlite::{self, AgentDatabase, DatabaseRow};

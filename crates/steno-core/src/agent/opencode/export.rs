@@ -6,9 +6,9 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::agent::json_walker::{JsonWalker, malformed_error};
-use crate::format::{FormatError, ItemSink, ReaderItem};
 use crate::json::Value;
 use crate::problem::Problem;
+use crate::reader::{FormatError, ItemSink, ReaderItem};
 use crate::session::Session;
 use steno_vault::{SessionBundle, SessionFile};
 

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use crate::agent::json_fields::nonempty_text;
 use crate::agent::json_repair::parse_lenient;
-use crate::format::{FormatError, ItemSink};
 use crate::json::Value;
 use crate::problem::Problem;
+use crate::reader::{FormatError, ItemSink};
 use crate::session::Session;
 use steno_vault::{SessionBundle, SessionFile};
 

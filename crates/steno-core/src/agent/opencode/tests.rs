@@ -6,11 +6,12 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::agent::kept;
 use crate::entry::{Entry, EntryKind, Role};
-use crate::format::{self, FoundSession};
+use crate::format;
 use crate::inspect::inspect_session;
+use crate::reader::FoundSession;
 use crate::session::Transcript;
+use crate::vault::temporary_vault;
 use steno_vault::SessionFile;
 
 fn session() -> Value {
@@ -216,7 +217,7 @@ fn parts_in_one_folder_are_those_of_the_message_that_they_name() {
 #[test]
 fn a_message_that_the_user_took_back_is_not_told() {
     let folder = tempfile::tempdir().unwrap();
-    let (root, kept) = (folder.path(), kept::TemporaryVault::new());
+    let (root, kept) = (folder.path(), temporary_vault::TemporaryVault::new());
     storage(root);
     let keep = || {
         let bundle = READER.find_at(root).unwrap().remove(0);
@@ -332,7 +333,7 @@ fn kept_rows_read_as_the_database_did() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("opencode.db");
     database(&file);
-    assert_eq!(kept::check_kept_sessions(&READER, &file), 1);
+    assert_eq!(temporary_vault::check_kept_sessions(&READER, &file), 1);
 }
 
 proptest! {

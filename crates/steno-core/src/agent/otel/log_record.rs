@@ -7,9 +7,9 @@ use super::span::{attribute_fields, parse_unix_nanos};
 use crate::agent::json_fields::{owned_text, plain_text};
 use crate::agent::json_walker::{JsonLineWalker, JsonWalker, starts_with_whole_line};
 use crate::durable::FileError;
-use crate::format::{ItemSink, ReaderItem};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
+use crate::reader::{ItemSink, ReaderItem};
 use crate::timestamp::Timestamp;
 use steno_vault::SessionFile;
 

@@ -11,9 +11,9 @@ use crate::agent::entry_emitter::EntryEmitter;
 use crate::agent::json_fields::{list_items, owned_text, plain_text, unpack_json};
 use crate::durable::FileError;
 use crate::entry::{Entry, EntryKind, Role, Usage};
-use crate::format::{FormatError, ItemSink};
 use crate::json::Value;
 use crate::problem::Problem;
+use crate::reader::{FormatError, ItemSink};
 use crate::session::{Session, SessionId};
 use steno_vault::{SessionBundle, SessionFile};
 

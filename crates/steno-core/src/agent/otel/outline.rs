@@ -14,10 +14,10 @@ use crate::agent::json_walker::{
     JsonLineWalker, JsonWalker, RangeReader, malformed_error, starts_with_whole_line,
 };
 use crate::durable::{FileError, OnPath};
-use crate::format::{ItemSink, ReaderItem};
 use crate::json::Value;
 use crate::name_hash::{CompactNameSet, NameHasher, ShortNameHash};
 use crate::problem::Problem;
+use crate::reader::{ItemSink, ReaderItem};
 use crate::timestamp::Timestamp;
 use steno_vault::SessionFile;
 

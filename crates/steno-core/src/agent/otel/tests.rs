@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::agent::large;
 use crate::entry::EntryKind;
-use crate::format::{self, FoundSession};
+use crate::format;
 use crate::inspect::{SessionInspection, inspect_session};
+use crate::reader::FoundSession;
 use crate::session::Transcript;
 use steno_vault::SessionFile;
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::durable::FileError;
-use crate::format::file_tree;
+use crate::reader::file_tree;
 use steno_vault::{SessionBundle, SessionFile};
 
 const SUBAGENTS_FOLDER: &str = "subagents";

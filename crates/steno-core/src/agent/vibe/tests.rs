@@ -1,8 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::agent::kept::TemporaryVault;
-use crate::format::{self, FoundSession};
+use crate::format;
+use crate::reader::FoundSession;
+use crate::vault::temporary_vault::TemporaryVault;
 
 const LOG: &str = r##"{"role": "user", "content": "Read the README", "message_id": "m1"}
 {"role": "assistant", "content": "", "reasoning_content": "hm", "message_id": "m2", "tool_calls": [{"id": "c1", "index": 0, "function": {"name": "read_file", "arguments": "{\"path\":\"README.md\"}"}}, {"id": "c2", "function": {"name": "ls", "arguments": {"path": "."}}}]}

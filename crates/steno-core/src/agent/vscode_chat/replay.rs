@@ -17,10 +17,10 @@ use crate::agent::json_walker::{
 };
 use crate::durable::FileError;
 use crate::entry::EntryError;
-use crate::format::{ItemSink, ReaderItem};
 use crate::json::{Object, Value};
 use crate::lines::MAX_LINE_LENGTH;
 use crate::problem::Problem;
+use crate::reader::{ItemSink, ReaderItem};
 use steno_vault::SessionFile;
 
 /// The chat after all changes.

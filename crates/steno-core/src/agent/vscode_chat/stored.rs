@@ -8,8 +8,8 @@ use super::{AGENT, REQUESTS_FIELD, WORKSPACE_FILE, describe_chat, request, void_
 use crate::agent::json_fields;
 use crate::agent::json_repair::parse_lenient;
 use crate::agent::session_emitter::SessionEmitter;
-use crate::format::{FormatError, ItemSink};
 use crate::json::{Object, Value};
+use crate::reader::{FormatError, ItemSink};
 use crate::session::Session;
 use steno_vault::sqlite::{self, AgentDatabase};
 use steno_vault::{DatabaseSchema, RowSelection};

@@ -5,10 +5,10 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use super::*;
-use crate::agent::kept;
 use crate::entry::EntryKind;
 use crate::format;
 use crate::session::Transcript;
+use crate::vault::temporary_vault;
 
 fn thread() -> Value {
     json!({
@@ -132,7 +132,10 @@ fn a_bad_thread_is_a_problem() {
 fn kept_rows_read_as_the_database_did() {
     let folder = tempfile::tempdir().unwrap();
     let packed = zstd::encode_all(thread().to_string().as_bytes(), 3).unwrap();
-    assert_eq!(kept::check_kept_sessions(&READER, &database(folder.path(), "zstd", &packed)), 1);
+    assert_eq!(
+        temporary_vault::check_kept_sessions(&READER, &database(folder.path(), "zstd", &packed)),
+        1
+    );
 }
 
 proptest! {

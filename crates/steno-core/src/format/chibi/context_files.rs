@@ -6,9 +6,9 @@ use std::path::Path;
 
 use super::{inbox, is_chibi_record, markdown, records};
 use crate::durable::FileError;
-use crate::format::file_tree::FileTree;
 use crate::json::{Value, value_limit};
 use crate::lines::LineReader;
+use crate::reader::file_tree::FileTree;
 use steno_vault::{SessionBundle, SessionFile};
 
 pub(super) const CONTEXT_FILE: &str = "context.jsonl";

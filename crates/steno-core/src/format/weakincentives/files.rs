@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::{TRANSCRIPT_FILE, debug_bundle, is_weakincentives_record, jsonl};
 use crate::durable::FileError;
-use crate::format::file_tree::FileTree;
 use crate::lines::{InputLine, LineReader};
+use crate::reader::file_tree::FileTree;
 use steno_vault::SessionBundle;
 
 /// Names of the transcript file, which differ between versions and platforms.

@@ -7,8 +7,8 @@ use crate::format::weakincentives::SliceSession;
 use crate::format::weakincentives::slice::SliceFactoryConfig;
 use crate::session::Transcript;
 use crate::timestamp::Clock;
-use crate::traffic::capture::{CaptureSettings, ModelCallCapture, capture_traffic};
 use crate::vault::Vault;
+use crate::vault::model_call_capture::{CaptureSettings, ModelCallCapture, capture_traffic};
 use crate::vault::record::RecordingOpening;
 use crate::vault::recorder::Recorder;
 

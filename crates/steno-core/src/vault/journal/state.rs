@@ -10,7 +10,7 @@ use super::{
     scan_journal,
 };
 use crate::durable::FileError;
-use crate::vault::live_log::FIRST_LINE_HASH;
+use crate::line_hash::FIRST_LINE_HASH;
 use crate::vault::log_head::LogHead;
 
 /// The listed files of a session, sorted by name.

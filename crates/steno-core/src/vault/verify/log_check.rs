@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::VerifyReport;
 use crate::durable::{FileError, OnPath};
+use crate::line_hash::{FIRST_LINE_HASH, LineHash};
 use crate::vault::journal::ListedFile;
-use crate::vault::live_log::{FIRST_LINE_HASH, LineHash};
 use crate::vault::log_head::{LogHead, LogHeadFile};
 use crate::vault::log_scan::scan_log;
 

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use super::DamagedFile;
 use crate::durable::{FileError, OnPath};
+use crate::line_hash::{FIRST_LINE_HASH, LineHash};
 use crate::vault::frame::{
     self, ContentForm, FrameHeader, NextFrame, SealedFileHeader, SealedTrailer,
 };
-use crate::vault::live_log::{FIRST_LINE_HASH, LineHash};
 use crate::vault::recorder::RECORD_FILE;
 use crate::vault::sealed::SealedFileRef;
 use crate::vault::{SessionDir, encode_file_name, parse_sealed_name};

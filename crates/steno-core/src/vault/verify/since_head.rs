@@ -7,9 +7,9 @@ use std::str::FromStr;
 
 use super::{DamagedFile, VerifyReport};
 use crate::durable::{FileError, OnPath};
+use crate::line_hash::{FIRST_LINE_HASH, LineHash};
 use crate::vault::frame::{self, HexHash, NextFrame, SealedFileHeader};
 use crate::vault::journal::{FileState, JournalState, ListedFile};
-use crate::vault::live_log::{FIRST_LINE_HASH, LineHash};
 use crate::vault::log_head::LogHead;
 use crate::vault::{SessionDir, Vault};
 

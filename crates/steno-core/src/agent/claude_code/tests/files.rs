@@ -9,8 +9,9 @@ use tempfile::TempDir;
 use super::{SESSION, count, lines, user};
 use crate::agent::claude_code::READER;
 use crate::entry::EntryKind;
-use crate::format::{self, FoundSession};
+use crate::format;
 use crate::inspect::{inspect_session, inspect_with_subagents};
+use crate::reader::FoundSession;
 use steno_vault::SessionBundle;
 
 #[test]

@@ -2,13 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::decoded_response::DecodedResponse;
-use super::dialect::ApiDialect;
-use super::exchange::ApiExchange;
-use super::piece::{TrafficPiece, TrafficPieceKind};
-use super::socket_exchanges::SocketExchanges;
-pub use crate::format::chibi::ChibiDebugFile;
+use super::debug_file::ChibiDebugFile;
 use crate::json::{Object, Value};
+use crate::traffic::piece::{TrafficPiece, TrafficPieceKind};
+use crate::traffic::{ApiDialect, ApiExchange, ResponseSummary, SocketExchanges};
 
 /// Encodes pieces as debug lines.
 #[derive(Debug, Default)]
@@ -60,7 +57,7 @@ impl DebugLineEncoder {
 }
 
 fn response_line(exchange: &ApiExchange) -> (ChibiDebugFile, String) {
-    let reply = DecodedResponse::from_exchange(exchange);
+    let reply = ResponseSummary::from_exchange(exchange);
     let fields = [
         ("id", reply.id.map(Value::from)),
         ("model", reply.model.map(Value::from)),

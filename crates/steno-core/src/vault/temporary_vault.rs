@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::format::{self, FormatReader, FoundSession};
+use super::{SessionDir, Vault};
+use crate::reader::{self, FormatReader, FoundSession};
 use crate::session::Transcript;
-use crate::vault::{SessionDir, Vault};
 
 /// A vault, removed on drop.
 pub(crate) struct TemporaryVault {
@@ -48,7 +48,7 @@ pub(crate) fn check_kept_sessions(reader: &'static FormatReader, path: &Path) ->
             let (dir, added) = vault.keep_session(found);
             assert!(added > 0);
             assert_eq!(vault.keep_session(found).1, 0, "kept again");
-            (dir, format::read_transcript(reader, &found.bundle).unwrap())
+            (dir, reader::read_transcript(reader, &found.bundle).unwrap())
         })
         .collect();
     fs::remove_file(path).unwrap();

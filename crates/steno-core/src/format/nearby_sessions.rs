@@ -7,11 +7,12 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::cline::sdk::main_file_name;
-use super::file_head::FileHead;
-use super::json_fields::text_field;
+use super::{FoundSessions, find_sessions_and_failures};
+use crate::agent::cline::sdk::main_file_name;
+use crate::agent::file_head::FileHead;
+use crate::agent::json_fields::text_field;
 use crate::durable::FileError;
-use crate::format::{FoundSession, FoundSessions, find_sessions_and_failures};
+use crate::reader::FoundSession;
 use steno_vault::SessionBundle;
 
 /// Files that mark the folder of a whole session.

@@ -5,7 +5,7 @@
 
 use uuid::Uuid;
 
-use super::piece::{TrafficPiece, TrafficPieceKind};
+use super::recorder::Recorder;
 use crate::durable::FileError;
 use crate::entry::{Entry, PRIMARY_SOURCE};
 use crate::format::weakincentives::SliceSession;
@@ -13,7 +13,7 @@ pub use crate::format::weakincentives::capture::{CaptureError, CaptureSettings};
 use crate::format::weakincentives::slice::SlicePolicy;
 use crate::session::Transcript;
 use crate::timestamp::{Clock, Timestamp};
-use crate::vault::recorder::Recorder;
+use crate::traffic::piece::{TrafficPiece, TrafficPieceKind};
 
 /// Records a program's model calls into a session.
 #[derive(Debug)]
