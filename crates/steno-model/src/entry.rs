@@ -119,7 +119,7 @@ pub enum EntryError {
 }
 
 impl Entry {
-    /// An entry without id and number; [`EntryNumbering::assign_number`] sets both.
+    /// An entry without id and number; [`EntryNumbering::assign_number`](crate::numbering::EntryNumbering::assign_number) sets both.
     pub fn new(role: Role, kind: EntryKind, content: impl Into<String>) -> Self {
         Self {
             role,

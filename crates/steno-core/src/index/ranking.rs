@@ -26,35 +26,33 @@ const MAX_WEIGHED_TEXTS: usize = 5_000;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum QueryRanking {
     /// All words. SQLite weighs texts as it finds them.
-    AllWords,
+    ByAll,
     /// Some words, as an FTS5 expression.
-    SomeWords(String),
+    BySome(String),
     /// No words.
-    NoWords,
+    Unranked,
 }
 
 impl Index {
     /// Chooses the words that rank a query's results.
     pub(super) fn choose_ranking(&self, query: &SearchQuery) -> Result<QueryRanking, IndexError> {
-        let telling = || -> rusqlite::Result<Vec<String>> {
+        let ranking_words = || -> rusqlite::Result<Vec<String>> {
             let newest = self.newest_text()?;
-            let mut telling = Vec::new();
+            let mut ranking_words = Vec::new();
             for group in &query.groups {
                 let mut is_telling = true;
                 for word in group {
                     is_telling = is_telling && self.is_selective(word, newest)?;
                 }
-                telling.extend(is_telling.then(|| format!("({})", group.join(" OR "))));
+                ranking_words.extend(is_telling.then(|| format!("({})", group.join(" OR "))));
             }
-            Ok(telling)
+            Ok(ranking_words)
         };
-        let telling = self.wrap_error(telling())?;
-        Ok(match telling.len() {
-            0 => QueryRanking::NoWords,
-            count if count == query.groups.len() && !query.excludes_prefix => {
-                QueryRanking::AllWords
-            }
-            _ => QueryRanking::SomeWords(telling.join(" AND ")),
+        let ranking_words = self.wrap_error(ranking_words())?;
+        Ok(match ranking_words.len() {
+            0 => QueryRanking::Unranked,
+            count if count == query.groups.len() && !query.excludes_prefix => QueryRanking::ByAll,
+            _ => QueryRanking::BySome(ranking_words.join(" AND ")),
         })
     }
 

@@ -111,8 +111,8 @@ impl Index {
         let (conditions, mut values) = search.filter.sql_conditions();
         let ranked = search.order == SearchOrder::Relevance;
         let ranking =
-            if ranked { self.choose_ranking(search.query)? } else { QueryRanking::NoWords };
-        let relevance = if ranking == QueryRanking::AllWords { RELEVANCE_SQL } else { "0.0" };
+            if ranked { self.choose_ranking(search.query)? } else { QueryRanking::Unranked };
+        let relevance = if ranking == QueryRanking::ByAll { RELEVANCE_SQL } else { "0.0" };
         let order = if ranked { "words.rowid DESC" } else { "time DESC" };
         let limit = search.limit.saturating_mul(4);
         let limit = if ranked { limit.max(MAX_RANKED) } else { limit };
@@ -138,7 +138,7 @@ impl Index {
             Ok(())
         };
         self.wrap_error(collect())?;
-        if let (QueryRanking::SomeWords(words), Some(oldest)) = (ranking, texts.keys().min()) {
+        if let (QueryRanking::BySome(words), Some(oldest)) = (ranking, texts.keys().min()) {
             let relevance = self.weigh_texts(&words, *oldest)?;
             for (text, candidate) in &mut texts {
                 candidate.score *= 1.0 + relevance.get(text).copied().unwrap_or_default();

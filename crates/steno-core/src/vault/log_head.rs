@@ -58,7 +58,7 @@ impl LogHead {
         if file.metadata()?.len() >= MAX_HEAD_FILE_SIZE {
             Self::clear_file(file)?;
         }
-        file.write_all(self.to_line().as_bytes())
+        file.write_all(self.format_line().as_bytes())
     }
 
     /// Clears and syncs the file. Without the sync, a later line could mix with an old one.
@@ -67,7 +67,7 @@ impl LogHead {
         file.sync_data()
     }
 
-    fn to_line(&self) -> String {
+    fn format_line(&self) -> String {
         let (sum, length) = (self.line_hash.as_str(), self.length);
         let check = self.line_hash.next_hash(&length.to_le_bytes());
         format!("{{\"check\":\"{}\",\"sum\":\"{sum}\",\"length\":{length:>20}}}\n", check.as_str())
@@ -76,7 +76,7 @@ impl LogHead {
     fn parse_line(line: &[u8]) -> Option<Self> {
         let wire: HeadLine = serde_json::from_slice(line).ok()?;
         let head = LogHead { length: wire.length, line_hash: LineHash::parse(&wire.sum)? };
-        (head.to_line().as_bytes() == line).then_some(head)
+        (head.format_line().as_bytes() == line).then_some(head)
     }
 }
 
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn the_last_line_counts_and_the_file_stays_small() {
         assert_eq!(
-            LogHead { length: u64::MAX, line_hash: FIRST_LINE_HASH }.to_line().len(),
+            LogHead { length: u64::MAX, line_hash: FIRST_LINE_HASH }.format_line().len(),
             HEAD_LINE_SIZE
         );
         for heads in [1, 2, 30, 36, 37, 38, 200] {
