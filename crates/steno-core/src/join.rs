@@ -15,7 +15,7 @@
 //! | | user: "Give this a title." | source `wire` |
 //! | | assistant: "Herons", 2 tokens | source `wire`, 2 tokens |
 //!
-//! The session has 9 tokens: usage of an answer that both sides have counts once. An [`EntryKey`] identifies the same
+//! The session has 9 tokens: usage of an answer that both sides have counts once. An `EntryKey` identifies the same
 //! entry on both sides: the id of a tool call, a call's name and input, a text without whitespace, or a message id.
 //! Each entry of the agent matches at most one entry of the traffic, so a prompt that was sent twice stays twice. If
 //! the agent's files state no usage at all, that of the traffic is used.
