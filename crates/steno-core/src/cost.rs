@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_known_with_what_stands_around_them() {
+    fn finds_model_names_with_prefix_and_suffix() {
         let plain = price("claude-sonnet-4-5").unwrap();
         for name in [
             "claude-sonnet-4-5-20250929",
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_has_no_price() {
+    fn unknown_models_have_no_price() {
         for name in [
             "",
             "claude",
@@ -241,14 +241,14 @@ mod tests {
     }
 
     #[test]
-    fn a_model_can_cost_what_another_does() {
+    fn a_model_can_have_the_price_of_another() {
         let mut prices = PriceTable::bundled();
         prices.add_alias("our-proxy", "claude-opus-4-5");
         assert_eq!(prices.find_price("our-proxy"), prices.find_price("claude-opus-4-5-20251101"));
     }
 
     #[test]
-    fn what_a_user_says_comes_first() {
+    fn prices_of_the_user_come_first() {
         let own = r#"{"model":"claude-opus-4-5","rates":[{"input":1,"output":2}]}"#;
         let mut prices = PriceTable::bundled();
         prices.override_with([serde_json::from_str(own).unwrap()]);

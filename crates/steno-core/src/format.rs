@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn logs_without_messages_are_told_from_other_files() {
+    fn distinguishes_empty_logs_from_other_files() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("log");
         assert!(!holds_only_empty_logs(folder.path()));

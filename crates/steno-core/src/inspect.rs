@@ -78,9 +78,9 @@ pub struct SessionInspection {
 impl SessionInspection {
     /// Whether nothing was counted.
     fn has_no_messages(&self) -> bool {
-        let said =
+        let messages =
             self.user_prompts + self.assistant_messages + self.tool_calls + self.tool_results;
-        said == 0 && self.tokens.is_empty()
+        messages == 0 && self.tokens.is_empty()
     }
 }
 

@@ -203,7 +203,7 @@ fn a_part_that_another_process_took_back_is_put_in_again() {
 }
 
 #[test]
-fn what_is_gone_from_the_vault_is_gone_from_the_index() {
+fn sessions_removed_from_the_vault_leave_the_index() {
     let store = Store::new();
     let shared = answer("s1", "msg_0000000000000001", 5);
     store.keep("s1", &[prompt("s1", "only here"), shared.clone()]);
@@ -320,7 +320,7 @@ fn a_damaged_or_older_index_is_built_anew() {
 }
 
 #[test]
-fn what_a_lost_mark_hides_is_found_after_the_next_start() {
+fn indexes_sessions_with_a_lost_marker_after_a_restart() {
     let store = Store::new();
     let index = store.index();
     index.verify_after_boot(&store.vault(), "boot 1").unwrap();
@@ -507,7 +507,7 @@ fn parts(word: &str) -> Vec<String> {
 }
 
 #[test]
-fn sessions_are_told_apart_by_the_beginnings_of_their_ids() {
+fn finds_sessions_by_id_prefix() {
     let store = Store::new();
     for (agent, name) in
         [("claude-code", "abcd"), ("claude-code", "abcx"), ("codex", "abcd-2"), ("codex", "b")]

@@ -9,7 +9,7 @@ use steno_core::format::nearby_sessions::find_sessions_near;
 use steno_core::format::{FoundSession, find_sessions};
 
 /// What makes two sessions that were found the same.
-fn told(found: &FoundSession) -> (&str, &Path, Option<&str>, Vec<&Path>) {
+fn summarize(found: &FoundSession) -> (&str, &Path, Option<&str>, Vec<&Path>) {
     let bundle = &found.bundle;
     let mut files: Vec<_> = bundle.main_files().iter().map(|source| source.path()).collect();
     files.sort();
@@ -30,8 +30,8 @@ fn compare(root: &Path) -> usize {
         let holds =
             |found: &&FoundSession| found.bundle.main_files().iter().any(|s| s.path() == file);
         let near = find_sessions_near(file, root).unwrap();
-        let mut near: Vec<_> = near.iter().map(told).collect();
-        let mut whole: Vec<_> = all.iter().filter(holds).map(told).collect();
+        let mut near: Vec<_> = near.iter().map(summarize).collect();
+        let mut whole: Vec<_> = all.iter().filter(holds).map(summarize).collect();
         near.sort();
         whole.sort();
         if near != whole {

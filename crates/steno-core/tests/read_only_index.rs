@@ -134,7 +134,7 @@ fn an_index_is_read_whichever_of_its_files_are_there() {
 }
 
 #[test]
-fn a_reader_sees_what_a_writer_commits_meanwhile() {
+fn a_reader_sees_concurrent_commits() {
     let store = TestStore::new();
     store.keep("s1", &["hello world"]);
     let writer = store.refresh();
@@ -147,7 +147,7 @@ fn a_reader_sees_what_a_writer_commits_meanwhile() {
 }
 
 #[test]
-fn what_an_index_lacks_is_counted() {
+fn counts_sessions_missing_in_the_index() {
     let store = TestStore::new();
     store.keep("s1", &["first one"]);
     store.keep("s2", &["first two"]);

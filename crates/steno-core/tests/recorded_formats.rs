@@ -261,7 +261,7 @@ fn a_recording_and_the_agents_own_file_count_once() {
 }
 
 #[test]
-fn the_index_has_what_a_recording_is_read_as() {
+fn the_index_has_the_entries_of_a_recording() {
     for (name, records) in line_samples() {
         let store = tempfile::tempdir().unwrap();
         let vault = Vault::new(store.path().join("vault"));

@@ -25,15 +25,15 @@ fn a_turn_goes_on_when_a_gateway_begins_to_record() {
         "params": {"sessionId": "s", "prompt": [{"type": "text", "text": "Count"}]}});
     wire.append_line(&line("client", &prompt)).unwrap();
     let traffic = Recorder::open(dir.clone(), &opening(API_PROTOCOL), Clock::system()).unwrap();
-    let said = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s",
+    let message = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s",
         "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Three."}}}});
     let end = json!({"jsonrpc": "2.0", "id": 1, "result": {"stopReason": "end_turn"}});
-    wire.append_line(&line("agent", &said)).unwrap();
+    wire.append_line(&line("agent", &message)).unwrap();
     wire.append_line(&line("agent", &end)).unwrap();
     let closing = RecordingClosing { status: SessionStatus::Completed, reason: None };
     wire.close(&closing).unwrap();
     traffic.close(&closing).unwrap();
-    let told: Vec<_> =
+    let actual: Vec<_> =
         dir.read_transcript().unwrap().entries.into_iter().map(|entry| entry.content).collect();
-    assert_eq!(told, ["Count", "Three."]);
+    assert_eq!(actual, ["Count", "Three."]);
 }

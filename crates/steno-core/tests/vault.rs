@@ -56,7 +56,7 @@ fn long_log(root: &Path) -> (Vec<u8>, Vec<String>) {
 }
 
 #[test]
-fn what_was_handed_in_is_kept_in_order_waited_for_or_not() {
+fn keeps_records_in_order_waited_for_or_not() {
     let scratch = scratch();
     let dir = session(scratch.path(), "handed-in");
     let recorder = recorder(&dir);
@@ -301,7 +301,7 @@ fn a_damaged_file_starts_a_new_generation() {
 }
 
 #[test]
-fn what_follows_damage_is_not_cut_off_by_the_next_writer() {
+fn the_next_writer_keeps_lines_after_damage() {
     let scratch = scratch();
     let dir = session(scratch.path(), "s");
     let path = scratch.path().join("a.jsonl");
@@ -347,7 +347,7 @@ fn a_damaged_record_is_left_as_it_is_and_recording_goes_on() {
 }
 
 #[test]
-fn heads_without_their_log_are_told_apart() {
+fn distinguishes_heads_without_a_log() {
     let scratch = scratch();
     let (_, _) = long_log(scratch.path());
     let dir = session(scratch.path(), "whole");

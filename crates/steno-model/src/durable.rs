@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_killed_left_is_removed_and_what_others_write_is_not() {
+    fn removes_files_of_killed_processes_only() {
         let dir = tempfile::tempdir().unwrap();
         let left = dir.path().join(".steno-left.tmp");
         fs::write(&left, "half").unwrap();

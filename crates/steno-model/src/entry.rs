@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn kind_is_told_from_role_and_tool() {
+    fn derives_the_kind_from_role_and_tool() {
         let call = json!({"role": "assistant", "tool_name": "Read", "tool_input": {"path": "x"}});
         assert_eq!(Entry::from_object(object(call)).unwrap().kind, EntryKind::ToolCall);
         let result = json!({"role": "tool", "content": "x"});

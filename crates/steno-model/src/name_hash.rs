@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_is_found_and_can_be_changed() {
+    fn packed_values_are_found_and_can_be_changed() {
         let (sums, mut map) = (NameHasher::default(), CompactNameMap::default());
         for number in 0..50_000_u32 {
             assert_eq!(map.get_mut_or_insert(sums.hash_short(number), number), None);

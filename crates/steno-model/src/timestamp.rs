@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused() {
+    fn rejects_invalid_timestamps() {
         for text in [
             "",
             "yesterday",

@@ -30,7 +30,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(numbers: Vec<u64>) {
+        fn written_values_are_read_back(numbers: Vec<u64>) {
             let mut bytes = Vec::new();
             let numbers = numbers.into_iter().map(|number| number >> (number % 64));
             let numbers: Vec<_> = numbers.inspect(|number| write_varint(&mut bytes, *number)).collect();

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn usage_stands_on_one_entry() {
+    fn usage_is_on_one_entry() {
         let usage = Usage { output: 5, ..Usage::default() };
         let mut message =
             AgentMessage { id: Some("m".into()), usage: Some(usage), ..AgentMessage::default() };

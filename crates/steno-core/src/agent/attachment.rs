@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn other_urls_stand_for_themselves() {
+    fn keeps_other_urls() {
         assert_eq!(describe_url("text/plain", "file:///a"), "[text/plain, file:///a]");
         assert_eq!(describe_url("x/y", "data:"), "[x/y, data:]");
     }

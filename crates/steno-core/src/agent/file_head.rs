@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_told_from_a_document_that_has_lines_too() {
+    fn distinguishes_lines_from_a_document_with_lines() {
         assert_eq!(head("{\"a\":1}\n\n{\"b\":2}\n").has_lines(), Some(true));
         assert_eq!(head("{\"a\":\n{\"b\":2}\n").has_lines(), Some(true));
         assert_eq!(head("{\n \"a\": []\n}").has_lines(), Some(false));

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_too_many_values_is_told() {
+    fn reports_a_line_of_too_many_values() {
         let bytes = format!("{{\"a\":[{}1]}}\n{{}}\n", "1,".repeat(3 << 20)).into_bytes();
         let seen: Vec<_> =
             JsonLines::open(&SessionFile::in_memory("x", "x", bytes)).unwrap().collect();
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_error_is_told_once_and_ends_it() {
+    fn reports_a_read_error_once_and_stops() {
         struct Broken;
         impl Read for Broken {
             fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_is_told_once() {
+    fn reports_an_endless_line_once() {
         let lines = LineReader::with_limit(
             Box::new(Cursor::new(b"{\"a\":1}{\"b\":2}\n{}\n")) as Box<dyn BufRead>,
             5,

@@ -88,8 +88,8 @@ mod tests {
     fn binary_is_named_not_shown() {
         let block =
             json!([{"type": "image", "mimeType": "image/png", "data": "AAAA"}, {"text": "b"}]);
-        let said = value_text(&block);
-        assert!(said.starts_with("[image/png, 3 bytes, blake3 "), "{said}");
-        assert!(said.ends_with("\nb"));
+        let text = value_text(&block);
+        assert!(text.starts_with("[image/png, 3 bytes, blake3 "), "{text}");
+        assert!(text.ends_with("\nb"));
     }
 }

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_else_is_wrong_is_said() {
+    fn reports_other_syntax_errors() {
         assert!(parse_lenient::<Value>(b"[").unwrap_err().starts_with("not JSON"));
     }
 

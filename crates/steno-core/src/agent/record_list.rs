@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_repaired_or_told() {
+    fn repairs_or_reports_invalid_json() {
         for after in [",NaN]}", ",\"\u{0}\"]}"] {
             let mut bytes = large("{\"list\":[", after);
             let at = bytes.iter().position(|byte| *byte == 0);

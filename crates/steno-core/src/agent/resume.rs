@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn gemini_says_by_a_file_whose_a_folder_is() {
+    fn gemini_names_the_owner_of_a_folder_in_a_file() {
         let temp = tempfile::tempdir().unwrap();
         let file = temp.path().join("app/chats/session-1.jsonl");
         let gemini = ResumeCommand::for_agent("gemini").unwrap();

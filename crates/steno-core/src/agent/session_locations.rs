@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_that_aider_was_told_of_stands_in_each_project() {
+    fn a_configured_aider_history_is_in_each_project() {
         let variable =
             |name: &str| (name == "AIDER_CHAT_HISTORY_FILE").then(|| OsString::from("chat.md"));
         let found = project_locations(&["/p".into()], Path::new("/u"), &variable);

@@ -6,7 +6,7 @@ use super::text_diff::{self, LinePair};
 use super::*;
 use crate::entry::{EntryKind, Role};
 
-fn said(text: &str) -> Entry {
+fn answer(text: &str) -> Entry {
     Entry::new(Role::Assistant, EntryKind::Text, text)
 }
 
@@ -15,13 +15,13 @@ fn asked(text: &str) -> Entry {
 }
 
 #[test]
-fn entries_are_aligned_by_what_they_say() {
-    let a = [asked("fix it"), said("looking at the login code"), said("done, all tests pass")];
+fn aligns_entries_by_content() {
+    let a = [asked("fix it"), answer("looking at the login code"), answer("done, all tests pass")];
     let b = [
         asked("fix  it\n"),
-        said("first a plan"),
-        said("looking at the logout code"),
-        said("done, all tests pass"),
+        answer("first a plan"),
+        answer("looking at the logout code"),
+        answer("done, all tests pass"),
     ];
     assert_eq!(
         compare_entries(&a, &b),
@@ -40,7 +40,7 @@ fn entries_are_aligned_by_what_they_say() {
 }
 
 #[test]
-fn speakers_and_tools_do_not_stand_for_each_other() {
+fn never_pairs_different_speakers_or_tools() {
     let mut call = Entry::new(Role::Assistant, EntryKind::ToolCall, "");
     call.tool_name = Some("Read".to_owned());
     call.tool_input = Some(serde_json::json!({"path": "a.rs"}));
@@ -51,7 +51,7 @@ fn speakers_and_tools_do_not_stand_for_each_other() {
         [EntryChange::Removed(0), EntryChange::Added(0)]
     );
     assert_eq!(
-        compare_entries(&[said("hi")], &[asked("hi")]),
+        compare_entries(&[answer("hi")], &[asked("hi")]),
         [EntryChange::Removed(0), EntryChange::Added(0)]
     );
     let mut again = call.clone();
@@ -62,7 +62,7 @@ fn speakers_and_tools_do_not_stand_for_each_other() {
 }
 
 #[test]
-fn a_call_whose_structure_changed_has_changed() {
+fn a_call_with_another_structure_has_changed() {
     let call = |input: serde_json::Value| {
         let mut call = Entry::new(Role::Assistant, EntryKind::ToolCall, "");
         call.tool_input = Some(input);
@@ -76,8 +76,8 @@ fn a_call_whose_structure_changed_has_changed() {
 fn long_and_repetitive_sessions_are_compared() {
     // Shuffled, repeated and changed: the worst case for a comparison.
     let entry = |number: usize, salt: usize| match number % 3 {
-        0 => said(&format!("word{} and more", (number * 7919 + salt) % 50)),
-        1 => said(&format!("{number} {salt} something else every time")),
+        0 => answer(&format!("word{} and more", (number * 7919 + salt) % 50)),
+        1 => answer(&format!("{number} {salt} something else every time")),
         _ => asked("ok"),
     };
     let a: Vec<Entry> = (0..10_000).map(|number| entry(number, 0)).collect();
@@ -87,7 +87,7 @@ fn long_and_repetitive_sessions_are_compared() {
 }
 
 #[test]
-fn lines_stand_beside_each_other() {
+fn shows_lines_side_by_side() {
     let row = |a, b| LinePair { a, b };
     assert_eq!(
         text_diff::pair_lines("one\ntwo\nthree", "one\n2\n2.5\nthree"),
@@ -126,7 +126,7 @@ proptest! {
         a in prop::collection::vec("[ab] [cd]{0,3}", 0..30),
         b in prop::collection::vec("[ab] [cd]{0,3}", 0..30),
     ) {
-        let entries = |texts: &[String]| texts.iter().map(|text| said(text)).collect::<Vec<_>>();
+        let entries = |texts: &[String]| texts.iter().map(|text| answer(text)).collect::<Vec<_>>();
         let (a, b) = (entries(&a), entries(&b));
         let (mut in_a, mut in_b) = (Vec::new(), Vec::new());
         for step in compare_entries(&a, &b) {

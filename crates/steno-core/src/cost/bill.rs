@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_an_api_is_the_same_whoever_recorded_it() {
+    fn a_message_of_an_api_has_one_key_for_all_recorders() {
         let id = "msg_01AbCdEfGhIjKlMnOpQr";
         assert_eq!(name("claude-code", id), name("claude", id));
         assert_ne!(name("claude-code", id), name("claude-code", "msg_01AbCdEfGhIjKlMnOpQs"));

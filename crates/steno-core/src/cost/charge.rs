@@ -285,7 +285,7 @@ mod tests {
     const HAIKU: &str = "claude-haiku-4-5";
 
     #[test]
-    fn what_is_stated_for_a_session_is_spread_over_it() {
+    fn spreads_a_reported_cost_over_the_session() {
         let known = charges("opencode", Some(12.0), &[(OPUS, 1_000_000), (HAIKU, 1_000_000)]);
         assert_eq!(costs(&known, CostMode::Auto), [Some(10.0), Some(2.0)]);
         assert_eq!(costs(&known, CostMode::Reported), [Some(10.0), Some(2.0)]);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_stated_is_calculated_or_unknown() {
+    fn unreported_costs_are_calculated_or_unknown() {
         let silent = charges("opencode", None, &[(OPUS, 1_000_000), ("x", 1)]);
         assert_eq!(costs(&silent, CostMode::Auto), [Some(25.0), None]);
         assert_eq!(costs(&silent, CostMode::Reported), [None, None]);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stated_of_copied_messages_is_left_out() {
+    fn leaves_out_reported_costs_of_copied_messages() {
         let mut forked = charges("opencode", Some(12.0), &[(OPUS, 1_000_000)]);
         forked.accounts[0].reported_tokens = 4_000_000;
         assert_eq!(costs(&forked, CostMode::Auto), [Some(3.0)]);

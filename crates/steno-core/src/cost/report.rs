@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_price_costs_an_unknown_sum() {
+    fn charges_without_a_price_have_an_unknown_cost() {
         let mut charges = charges(&["2026-01-04T18:00:00Z"]);
         charges.charges[0].model = charges.model_index("x");
         let costs = charges.charge_costs(&PriceTable::bundled(), CostMode::Auto);

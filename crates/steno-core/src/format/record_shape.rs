@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn every_system_is_told_from_a_line() {
+    fn recognises_every_system_by_a_line() {
         let chibi =
             r#"{"id":"a","timestamp":1,"from":"u","to":"c","content":"x","entry_type":"message"}"#;
         let turn = r#"{"id":1,"role":"user","content":"x","timestamp":"2026-01-05T09:15:32Z"}"#;

@@ -16,8 +16,8 @@ pub(super) fn take_searchable_text(entry: &mut Entry) -> String {
 fn call_text(entry: &Entry) -> Option<String> {
     let input = entry.tool_input.as_ref().filter(|_| entry.kind == EntryKind::ToolCall)?;
     let mut text = String::new();
-    if let Some(said) = entry.text_beside_call() {
-        text.push_str(said);
+    if let Some(spoken) = entry.text_beside_call() {
+        text.push_str(spoken);
         text.push('\n');
     }
     push_arguments(input, &mut text);

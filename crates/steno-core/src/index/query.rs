@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn words_phrases_and_what_is_left_out() {
+    fn parses_words_phrases_and_exclusions() {
         assert_eq!(words("one two"), r#"("one") AND ("two")"#);
         assert_eq!(
             words(r#"one OR "two three" four"#),
@@ -256,20 +256,23 @@ mod tests {
     }
 
     #[test]
-    fn words_that_may_go_on_and_single_ones_are_told() {
-        let told = |text, is: fn(&str) -> bool| {
+    fn recognises_prefixes_and_single_words() {
+        let test_words = |text, is: fn(&str) -> bool| {
             let words = SearchQuery::parse(text).unwrap().groups.concat();
             words.iter().map(|word| is(word)).collect::<Vec<_>>()
         };
-        assert_eq!(told("one pre* -not*", is_prefix_expression), [false, true]);
-        assert_eq!(told("parseLi* 日", is_prefix_expression), [true, true]);
-        assert_eq!(told("one \"two *three\" 日本", is_prefix_expression), [false; 3]);
+        assert_eq!(test_words("one pre* -not*", is_prefix_expression), [false, true]);
+        assert_eq!(test_words("parseLi* 日", is_prefix_expression), [true, true]);
+        assert_eq!(test_words("one \"two *three\" 日本", is_prefix_expression), [false; 3]);
         let words = "one pre* \"two\" \"two three\" snake_case parseLine 日本";
-        assert_eq!(told(words, is_single_word), [true, true, true, false, false, false, false]);
+        assert_eq!(
+            test_words(words, is_single_word),
+            [true, true, true, false, false, false, false]
+        );
     }
 
     #[test]
-    fn regular_expressions_stand_between_slashes() {
+    fn parses_regular_expressions_between_slashes() {
         let query = SearchQuery::parse(r"/a b\/c/i word").unwrap();
         assert!(query.regex.unwrap().is_match("A B/C"));
         assert_eq!(query.match_expression.unwrap(), r#"("word")"#);
@@ -277,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_told() {
+    fn rejects_invalid_queries() {
         let error = |text| SearchQuery::parse(text).unwrap_err().to_string();
         assert_eq!(error(" -> "), "nothing to search for: \" -> \"");
         assert_eq!(error("-x"), "the query only excludes words; add at least one to find: -x");

@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_words_stand_beside_them() {
+    fn indexes_words_with_their_parts() {
         let folded = fold_text("let parseJSONLine = HTTPServer::new(); plain GitHub parseJSONLine");
         assert_eq!(
             folded.text,

@@ -83,7 +83,7 @@ mod tests {
     use crate::entry::Role;
     use crate::usage::Usage;
 
-    fn said(role: Role, text: &str) -> Entry {
+    fn new_entry(role: Role, text: &str) -> Entry {
         Entry { source: PRIMARY_SOURCE.to_owned(), ..Entry::new(role, EntryKind::Text, text) }
     }
 
@@ -96,15 +96,15 @@ mod tests {
     #[test]
     fn each_message_counts_once_and_calls_for_titles_have_a_source_of_their_own() {
         let own = vec![
-            said(Role::User, "Count the herons."),
-            billed(said(Role::Assistant, "There are\nthree."), "own-1", 7),
+            new_entry(Role::User, "Count the herons."),
+            billed(new_entry(Role::Assistant, "There are\nthree."), "own-1", 7),
         ];
         let traffic = vec![
-            said(Role::System, "You are an agent."),
-            said(Role::User, "Count the herons."),
-            billed(said(Role::Assistant, "There are three."), "resp_1", 7),
-            said(Role::User, "Give this a title."),
-            billed(said(Role::Assistant, "Herons"), "resp_2", 2),
+            new_entry(Role::System, "You are an agent."),
+            new_entry(Role::User, "Count the herons."),
+            billed(new_entry(Role::Assistant, "There are three."), "resp_1", 7),
+            new_entry(Role::User, "Give this a title."),
+            billed(new_entry(Role::Assistant, "Herons"), "resp_2", 2),
         ];
         let joined = join_traffic(own, traffic);
         let sources: Vec<_> = joined.iter().map(|entry| entry.source.as_str()).collect();
@@ -115,8 +115,9 @@ mod tests {
 
     #[test]
     fn tokens_that_an_agent_does_not_write_down_come_from_the_traffic() {
-        let own = vec![said(Role::Assistant, "Three.")];
-        let joined = join_traffic(own, vec![billed(said(Role::Assistant, "Three."), "resp_1", 7)]);
+        let own = vec![new_entry(Role::Assistant, "Three.")];
+        let joined =
+            join_traffic(own, vec![billed(new_entry(Role::Assistant, "Three."), "resp_1", 7)]);
         assert_eq!(joined.len(), 1);
         assert_eq!(joined[0].usage.map(|usage| usage.output), Some(7));
     }

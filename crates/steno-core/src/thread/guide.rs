@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unreadable_version_is_told() {
+    fn reports_an_unreadable_version() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("AGENTS.md");
         for version in ["two", "1.2", "1.2.3.4", "1.2.x"] {
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_without_an_end_never_swallows_what_follows() {
+    fn a_block_without_an_end_keeps_the_following_text() {
         let before = "<leslie_system_guide version=\"1.0.0\">\nmine\n";
         let (status, once) = put(before, "1.0.0", None);
         assert_eq!(
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn every_asset_says_how_it_is_used_and_who_writes_it() {
+    fn every_asset_states_its_use_and_writer() {
         let block = LeslieGuide::built_in().block;
         for kind in ["plan", "progress", "design", "learnings", "discuss", "transcript"] {
             let part = block.split(&format!("\n#### {kind}\n")).nth(1).unwrap();

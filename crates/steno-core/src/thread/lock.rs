@@ -145,7 +145,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_a_killed_one_of_us_held_is_free_at_once() {
+    fn a_lock_of_a_killed_process_is_free_at_once() {
         let dir = tempfile::tempdir().unwrap();
         let mut held = lock_stores(dir.path(), &later(0)).unwrap();
         let folders = std::mem::take(&mut held.folders);

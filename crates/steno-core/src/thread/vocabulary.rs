@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_word_is_told_with_the_known_ones() {
+    fn an_unknown_word_is_an_error_with_the_known_ones() {
         let error = "sideways".parse::<TransferDirection>().unwrap_err();
         let expected = "not one of request_approval, delegate, handoff: sideways";
         assert_eq!(error.to_string(), expected);

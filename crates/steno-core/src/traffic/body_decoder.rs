@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_of_a_cut_body_is_given_at_once() {
+    fn decodes_a_truncated_body_up_to_the_cut() {
         let body = b"data: one\n\n".repeat(2000);
         let bytes = compressed("gzip", &body);
         let mut decoder = BodyDecoder::new("gzip").unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_and_what_is_not_compressed_are_errors() {
+    fn bombs_and_uncompressed_bytes_are_errors() {
         let bomb = compressed("gzip", &vec![0; MAX_DECODED_BYTES + (1 << 20)]);
         assert_eq!(
             BodyDecoder::new("gzip").unwrap().push(&bomb).unwrap_err().kind(),

@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_tell_the_api() {
+    fn paths_select_the_api() {
         let cases = [
             ("/v1/chat/completions", ApiDialect::Chat),
             ("/openai/deployments/gpt/chat/completions?api-version=1", ApiDialect::Chat),
@@ -265,15 +265,15 @@ mod tests {
     }
 
     #[test]
-    fn a_body_tells_the_api_of_a_model_that_is_invoked() {
-        let said = |content: Value| json!([{"role": "user", "content": content}]);
+    fn a_body_selects_the_api_of_an_invoked_model() {
+        let messages = |content: Value| json!([{"role": "user", "content": content}]);
         let cases = [
             (
-                json!({"anthropic_version": "bedrock-2023-05-31", "messages": said(json!("x"))}),
+                json!({"anthropic_version": "bedrock-2023-05-31", "messages": messages(json!("x"))}),
                 ApiDialect::Messages,
             ),
-            (json!({"messages": said(json!([{"text": "x"}]))}), ApiDialect::Converse),
-            (json!({"messages": said(json!("x"))}), ApiDialect::Chat),
+            (json!({"messages": messages(json!([{"text": "x"}]))}), ApiDialect::Converse),
+            (json!({"messages": messages(json!("x"))}), ApiDialect::Chat),
             (json!({"message": "x", "chat_history": []}), ApiDialect::Cohere),
             (json!({"prompt": "x"}), ApiDialect::Completions),
             (json!({"inputText": "x"}), ApiDialect::Completions),

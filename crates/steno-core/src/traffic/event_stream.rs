@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_as_a_stream_is_one() {
+    fn recognises_a_stream_by_its_beginning() {
         for stream in ["data: x", "\u{feff}data: x", "\r\n\r\nevent:x", ":", "data\n\n", "id: 1\r"]
         {
             assert!(is_event_stream(stream.as_bytes()), "{stream:?}");

@@ -32,7 +32,7 @@ fn read_recording(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session,
         JsonLines::open(source)?.flatten().next().map(|line| line.bytes).unwrap_or_default();
     let name = blake3::hash(&first).to_hex()[..32].to_owned();
     let mut numbering = EntryNumbering::new(AGENT, &name);
-    let mut telling = TrafficDecoder::default();
+    let mut decoder = TrafficDecoder::default();
     for line in JsonLines::open(source)? {
         let entries = match line {
             Err(problem) => {
@@ -40,7 +40,7 @@ fn read_recording(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session,
                 continue;
             }
             Ok(line) => match TrafficPiece::parse(&line.bytes) {
-                Some(piece) => telling.decode_piece(piece),
+                Some(piece) => decoder.decode_piece(piece),
                 None => {
                     let problem =
                         Problem::at_line(source.path(), line.number, "not a traffic record");
@@ -54,11 +54,11 @@ fn read_recording(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session,
             emit(ReaderItem::Entry(Box::new(entry)));
         }
     }
-    for mut entry in telling.finish() {
+    for mut entry in decoder.finish() {
         numbering.assign_number(&mut entry);
         emit(ReaderItem::Entry(Box::new(entry)));
     }
     let mut session = Session::new(SessionId::for_native(AGENT, &name), AGENT);
-    session.totals.cost = telling.total_reported_cost();
+    session.totals.cost = decoder.total_reported_cost();
     Ok(session)
 }

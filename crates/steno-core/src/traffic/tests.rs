@@ -17,7 +17,7 @@ mod streams;
 /// Builds a recording.
 #[derive(Default)]
 struct Tape {
-    telling: TrafficDecoder,
+    decoder: TrafficDecoder,
     entries: Vec<Entry>,
     exchanges: u64,
 }
@@ -70,19 +70,19 @@ impl Tape {
     /// Encodes and parses each piece, as the vault does.
     fn take(&mut self, piece: &TrafficPiece<'_>) {
         let piece = TrafficPiece::parse(&piece.to_line()).unwrap();
-        let told = self.telling.decode_piece(piece);
-        self.entries.extend(told);
+        let entries = self.decoder.decode_piece(piece);
+        self.entries.extend(entries);
     }
 
     /// The decoded entries: source, role, kind and the first words.
-    fn told(&self) -> Vec<String> {
+    fn lines_with_source(&self) -> Vec<String> {
         self.entries.iter().map(line).collect()
     }
 
     /// The decoded entries, without their sources.
-    fn said(&self) -> Vec<String> {
-        let told = self.told();
-        told.iter().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect()
+    fn lines(&self) -> Vec<String> {
+        let lines = self.lines_with_source();
+        lines.iter().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect()
     }
 
     fn usage(&self) -> Usage {

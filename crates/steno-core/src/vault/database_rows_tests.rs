@@ -100,7 +100,7 @@ fn count(connection: &Connection, table: &str) -> i64 {
 const ODD: &str = "odd \"name";
 
 #[test]
-fn a_session_is_its_rows_and_what_they_need() {
+fn a_session_has_its_rows_and_those_they_refer_to() {
     let folder = tempfile::tempdir().unwrap();
     let (file, _connection) = made(folder.path());
     let bundles = sessions_in_file(&file, &SCHEMA);
@@ -128,7 +128,7 @@ fn a_session_is_its_rows_and_what_they_need() {
 }
 
 #[test]
-fn a_log_grows_by_what_is_new() {
+fn a_log_grows_by_new_rows() {
     let folder = tempfile::tempdir().unwrap();
     let (file, connection) = made(folder.path());
     let kept = TemporaryVault::new();

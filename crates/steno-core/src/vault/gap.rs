@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_notice_says_when_why_and_how_much() {
+    fn the_notice_has_time_reason_and_size() {
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
         let gap = |lost| RecordingGap {
             since: at("2026-01-05T09:00:00Z"),

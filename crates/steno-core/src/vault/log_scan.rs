@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_and_half_lines_after_what_is_durable_are_interrupted_writes() {
+    fn zeros_and_half_lines_after_the_durable_end_are_interrupted_writes() {
         let log = log_of(8);
         let line = log.len() / 8;
         for (begin, end) in

@@ -181,7 +181,7 @@ mod tests {
             .unwrap();
     }
 
-    fn said(dir: &SessionDir) -> Vec<(Role, String)> {
+    fn entry_texts(dir: &SessionDir) -> Vec<(Role, String)> {
         let entries = dir.read_transcript().unwrap().entries;
         entries.into_iter().map(|entry| (entry.role, entry.content)).collect()
     }
@@ -197,21 +197,21 @@ mod tests {
             record(&recording, &[&pieces("x")[..], &pieces("y")[..]].concat());
             // An interrupted move copied this many pieces.
             record(&owner, &pieces("x")[..copied]);
-            let before = said(&recording);
+            let before = entry_texts(&recording);
             assert_eq!(before.len(), 4, "{before:?}");
             recording
                 .move_exchanges(&HashSet::from(["x".to_owned()]), &owner, &Clock::system())
                 .unwrap();
             let hello =
                 [(Role::User, "Hello".to_owned()), (Role::Assistant, "Hello too".to_owned())];
-            assert_eq!(said(&owner), hello, "after {copied} pieces");
-            assert_eq!(said(&recording), hello);
+            assert_eq!(entry_texts(&owner), hello, "after {copied} pieces");
+            assert_eq!(entry_texts(&recording), hello);
             assert_eq!(recording.read_exchanges().unwrap().len(), 2, "nothing is removed");
             assert_eq!(recording.traffic_owner().unwrap(), None);
             recording
                 .move_exchanges(&HashSet::from(["y".to_owned()]), &owner, &Clock::system())
                 .unwrap();
-            assert!(said(&recording).is_empty());
+            assert!(entry_texts(&recording).is_empty());
             assert_eq!(recording.traffic_owner().unwrap().as_ref(), Some(owner.id()));
             assert_eq!(
                 recording.read_transcript().unwrap().session.status,
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_recorded_is_more_than_any_number_of_files() {
+    fn a_recording_makes_a_session_larger_than_its_files() {
         let home = tempfile::tempdir().unwrap();
         let vault = Vault::new(home.path().join("vault"));
         let dir = vault.session_dir(&"a".parse().unwrap(), &"s".parse().unwrap());

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_and_curves_show_what_is_small() {
+    fn bars_and_curves_show_small_values() {
         assert_eq!(
             [0.0, 0.001, 0.5, 1.0].map(|share| render_bar(share, 4)),
             ["", "▏", "██", "████"]

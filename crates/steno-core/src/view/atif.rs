@@ -99,13 +99,13 @@ fn step_object(number: usize, entries: &[&Entry]) -> Value {
         _ => "system",
     };
     add("source", json!(source));
-    let said = entries.iter().filter(|entry| {
+    let texts = entries.iter().filter(|entry| {
         !matches!(entry.kind, EntryKind::Thinking | EntryKind::ToolCall | EntryKind::ToolResult)
     });
-    let said = said
+    let texts = texts
         .map(|entry| entry.content.as_str())
         .chain(of_kind(EntryKind::ToolCall).filter_map(|call| call.text_beside_call()));
-    add("message", json!(said.collect::<Vec<_>>().join("\n")));
+    add("message", json!(texts.collect::<Vec<_>>().join("\n")));
     if is_agent {
         step.extend(agent_fields(entries));
     }
@@ -198,23 +198,24 @@ mod tests {
             SessionFile::in_memory("trajectory.json", path, render_atif(&written).into_bytes());
         let read =
             format::read_transcript(&READER, &SessionBundle::new(path, vec![source])).unwrap();
-        let told = |transcript: &Transcript| -> Vec<_> {
-            let told = transcript.entries.iter().map(|entry| {
+        let summarize = |transcript: &Transcript| -> Vec<_> {
+            let lines = transcript.entries.iter().map(|entry| {
                 let Entry { role, kind, content, source, tool_input, usage, .. } = entry;
                 format!("{role} {kind} {content} {source} {tool_input:?} {usage:?}")
             });
-            let mut told: Vec<_> = told.collect();
-            told.sort();
-            told
+            let mut lines: Vec<_> = lines.collect();
+            lines.sort();
+            lines
         };
         assert_eq!(read.session.native_id.as_deref(), Some("first"));
         assert_eq!(read.session.totals.usage, written.session.totals.usage);
         // A step's usage is on its first entry.
-        let plain = |told: Vec<String>| -> Vec<String> {
-            told.iter()
+        let plain = |lines: Vec<String>| -> Vec<String> {
+            lines
+                .iter()
                 .map(|line| line.split(" Some(Usage").next().unwrap().replace(" None", ""))
                 .collect()
         };
-        assert_eq!(plain(told(&read)), plain(told(&written)));
+        assert_eq!(plain(summarize(&read)), plain(summarize(&written)));
     }
 }

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_is_compared_with_what_is() {
+    fn compares_old_and_new_text_of_edits() {
         let input =
             json!({"file_path": "a.rs", "old_string": "one\ntwo\n", "new_string": "one\n2\n"});
         let entry = call("Edit", input);

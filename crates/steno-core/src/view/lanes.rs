@@ -162,14 +162,14 @@ mod tests {
     use super::*;
     use crate::entry::Role;
 
-    fn said(source: &str, text: &str) -> Entry {
+    fn new_entry(source: &str, text: &str) -> Entry {
         let mut entry = Entry::new(Role::User, EntryKind::Text, text);
         entry.source = source.to_owned();
         entry
     }
 
     fn call(source: &str, id: &str, prompt: &str) -> Entry {
-        let mut entry = said(source, "");
+        let mut entry = new_entry(source, "");
         entry.kind = EntryKind::ToolCall;
         entry.tool_call_id = Some(id.to_owned());
         entry.tool_input = Some(json!({"prompt": prompt}));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     fn result(source: &str, id: &str, agent: &str) -> Entry {
-        let mut entry = said(source, "done");
+        let mut entry = new_entry(source, "done");
         entry.kind = EntryKind::ToolResult;
         entry.tool_call_id = Some(id.to_owned());
         entry.extra.insert("agentId".to_owned(), json!(agent));
@@ -191,17 +191,17 @@ mod tests {
     }
 
     #[test]
-    fn subagents_stand_below_the_call_that_began_them() {
+    fn puts_subagents_below_their_call() {
         let entries = [
-            said(PRIMARY_SOURCE, "go"),
+            new_entry(PRIMARY_SOURCE, "go"),
             call(PRIMARY_SOURCE, "t1", "look"),
             result(PRIMARY_SOURCE, "t1", "a"),
-            said(PRIMARY_SOURCE, "thanks"),
-            said("subagent:a", "look"),
+            new_entry(PRIMARY_SOURCE, "thanks"),
+            new_entry("subagent:a", "look"),
             call("subagent:a", "t2", "look closer"),
-            said("subagent:a", "seen"),
-            said("subagent:b", "look closer"),
-            said("subagent:t1", "by the call's id"),
+            new_entry("subagent:a", "seen"),
+            new_entry("subagent:b", "look closer"),
+            new_entry("subagent:t1", "by the call's id"),
         ];
         let expected = [(0, 0), (1, 0), (4, 1), (5, 1), (7, 2), (6, 1), (8, 1), (2, 0), (3, 0)];
         assert_eq!(laid(&entries), expected);
@@ -211,32 +211,35 @@ mod tests {
     }
 
     #[test]
-    fn one_that_nobody_called_stands_where_its_time_is() {
+    fn places_a_subagent_without_a_call_by_time() {
         let at = |mut entry: Entry, time: &str| {
             entry.created_at = format!("2026-01-05T{time}:00Z").parse().ok();
             entry
         };
         let entries = [
-            at(said(PRIMARY_SOURCE, "a"), "09:00"),
-            at(said(PRIMARY_SOURCE, "b"), "11:00"),
-            at(said("subagent:x", "c"), "10:00"),
-            at(said("subagent:y", "d"), "08:00"),
+            at(new_entry(PRIMARY_SOURCE, "a"), "09:00"),
+            at(new_entry(PRIMARY_SOURCE, "b"), "11:00"),
+            at(new_entry("subagent:x", "c"), "10:00"),
+            at(new_entry("subagent:y", "d"), "08:00"),
         ];
         assert_eq!(laid(&entries), [(3, 1), (0, 0), (2, 1), (1, 0)]);
-        let inline =
-            [said(PRIMARY_SOURCE, "a"), said("subagent:x", "b"), said(PRIMARY_SOURCE, "c")];
+        let inline = [
+            new_entry(PRIMARY_SOURCE, "a"),
+            new_entry("subagent:x", "b"),
+            new_entry(PRIMARY_SOURCE, "c"),
+        ];
         assert_eq!(laid(&inline), [(0, 0), (1, 1), (2, 0)]);
         assert_eq!(SubagentLanes::from_entries(&inline).consecutive_runs(), []);
         assert_eq!(SubagentLanes::from_entries(&entries[..2]), SubagentLanes::default());
     }
 
     #[test]
-    fn every_entry_has_one_place_whatever_is_said() {
+    fn every_entry_has_one_lane_whatever_its_content() {
         let entries = [
             call("subagent:a", "b", ""),
             call("subagent:b", "a", ""),
             result("subagent:c", "x", "c"),
-            said(PRIMARY_SOURCE, "main"),
+            new_entry(PRIMARY_SOURCE, "main"),
         ];
         let mut numbers: Vec<_> = laid(&entries).into_iter().map(|(number, _)| number).collect();
         numbers.sort_unstable();

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_around_a_secret_stays() {
+    fn keeps_the_text_around_a_secret() {
         let (text, count) = redacted("git clone https://me:hunter2hunter2@example.org/x and more");
         assert_eq!(text, "git clone https://me:[redacted password]@example.org/x and more");
         assert_eq!(count, 1);
@@ -130,8 +130,8 @@ mod tests {
         transcript.push(call);
         let mut redactor = SecretRedactor::default();
         redactor.redact_transcript(&mut transcript);
-        let told = format!("{transcript:?}");
-        assert!(!told.contains(&key), "{told}");
+        let printed = format!("{transcript:?}");
+        assert!(!printed.contains(&key), "{printed}");
         assert_eq!(redactor.count(), 3);
     }
 }

@@ -88,8 +88,8 @@ pub(crate) fn inputs() -> Vec<GrowingInput> {
         ("loads", |n| {
             let load =
                 json!({"id": n + 100, "method": "session/load", "params": {"sessionId": "s"}});
-            let said = json!({"sessionUpdate": "agent_message_chunk", "messageId": n.to_string(), "content": text("a")});
-            client(load) + &update(said)
+            let message = json!({"sessionUpdate": "agent_message_chunk", "messageId": n.to_string(), "content": text("a")});
+            client(load) + &update(message)
         }),
         ("calls that show one terminal", |n| {
             let data = json!({"sessionUpdate": "terminal_output_chunk", "terminalId": "t", "data": "YWFhYWFhYWFhYWFh"});

@@ -89,8 +89,8 @@ fn recorded_traffic() {
         piece.text = Some(body.into());
         piece.to_line()
     };
-    let asked = |said: String| {
-        json!({"model": "m", "messages": [{"role": "user", "content": said}]}).to_string()
+    let asked = |content: String| {
+        json!({"model": "m", "messages": [{"role": "user", "content": content}]}).to_string()
     };
     check_record("requests without an answer", |n| request(n, asked("a".to_owned())));
     check_record("conversations", |n| request(n, asked(n.to_string())));
@@ -144,9 +144,9 @@ fn traffic_of_one_exchange() {
     };
     let short = |_: usize| json!({"messages": [{"role": "user", "content": "a"}]}).to_string();
     let texts = |count: usize| {
-        let said: Vec<_> =
+        let actual_texts: Vec<_> =
             (0..count).map(|n| json!({"role": "assistant", "content": n.to_string()})).collect();
-        json!({"messages": said}).to_string()
+        json!({"messages": actual_texts}).to_string()
     };
     let delta = |n: usize| {
         json!({"id": "r", "choices": [{"index": 0, "delta": {"content": n.to_string()}}]})

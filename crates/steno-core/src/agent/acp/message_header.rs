@@ -162,13 +162,13 @@ mod tests {
     use super::*;
 
     fn address(line: &str) -> Option<(Option<String>, Option<String>, Option<String>)> {
-        let told = AcpMessageHeader::parse(line.as_bytes())?;
+        let header = AcpMessageHeader::parse(line.as_bytes())?;
         let text = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
-        Some((text(told.method), told.id.map(str::to_owned), text(told.session)))
+        Some((text(header.method), header.id.map(str::to_owned), text(header.session)))
     }
 
     #[test]
-    fn messages_tell_where_they_belong() {
+    fn parses_session_and_id_of_messages() {
         let some = |text: &str| Some(text.to_owned());
         let update = r#"{"method":"session/update","params":{"a":[1.50,{}],"sessionId":"s"}}"#;
         assert_eq!(address(update), Some((some("session/update"), None, some("s"))));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_has_no_address() {
+    fn other_lines_have_no_header() {
         let lines =
             ["", "x", "[{}]", "{\"a\":1", "{\"method\":\"a\",\"method\":\"b\"}", "{}x", "{'a':1}"];
         for line in lines {

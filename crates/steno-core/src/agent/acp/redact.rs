@@ -251,21 +251,23 @@ mod tests {
 "#;
         let error =
             r#"{"id":1,"error":{"message":"bad key ghp_abcdefghijkl, abcdef0123456789, plain"}}"#;
-        let said = redact(&[new, error]);
+        let redacted = redact(&[new, error]);
         for secret in ["sk-01", "t0ken-", "ghp_", "plain\"", "me:pw", "=abc", "abcdef"] {
-            assert!(!said[0].contains(secret), "{secret}: {}", said[0]);
+            assert!(!redacted[0].contains(secret), "{secret}: {}", redacted[0]);
         }
         assert!(
-            said[0].contains(r#""cwd":"/w""#) && said[0].contains("x=1") && said[0].ends_with('\n')
+            redacted[0].contains(r#""cwd":"/w""#)
+                && redacted[0].contains("x=1")
+                && redacted[0].ends_with('\n')
         );
         assert_eq!(
-            said[1],
+            redacted[1],
             r#"{"id":1,"error":{"message":"bad key [redacted], [redacted], plain"}}"#
         );
     }
 
     #[test]
-    fn what_is_said_is_not_touched() {
+    fn does_not_redact_prompts() {
         let prompt = r#"{"method":"session/prompt","params":{"prompt":[{"type":"text","text":"\"env\" and \"apiKey\""}],"env":[{"name":"A","value":"b"}]}}"#;
         let plain = r#"{ "method":"initialize", "params":{"protocolVersion":1.0}}"#;
         assert_eq!(redact(&[prompt, plain]), [prompt, plain]);

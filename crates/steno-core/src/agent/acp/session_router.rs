@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_session_is_not_lost() {
+    fn keeps_lines_without_a_session() {
         let mut router = SessionRouter::default();
         let lines = [r#"{"id":1,"method":"session/new"}"#, "x", "[1]"];
         for text in lines {

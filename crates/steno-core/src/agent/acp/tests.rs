@@ -63,12 +63,12 @@ impl Talk {
         std::mem::take(&mut self.fold).finish()
     }
 
-    fn told(&mut self) -> Vec<(EntryKind, String)> {
+    fn entry_texts(&mut self) -> Vec<(EntryKind, String)> {
         self.finish().1.into_iter().map(|entry| (entry.kind, entry.content)).collect()
     }
 }
 
-fn told(entries: &[(EntryKind, &str)]) -> Vec<(EntryKind, String)> {
+fn owned_texts(entries: &[(EntryKind, &str)]) -> Vec<(EntryKind, String)> {
     entries.iter().map(|(kind, text)| (*kind, (*text).to_owned())).collect()
 }
 
@@ -82,7 +82,7 @@ fn a_thought_and_an_answer_may_share_an_id() {
     talk.update("usage_update", json!({ "used": 5, "size": 9 }));
     talk.chunk(MESSAGE, Some("m"), "c").stop(1);
     let expected = [(EntryKind::Text, "hi"), (EntryKind::Thinking, "a"), (EntryKind::Text, "bc")];
-    assert_eq!(talk.told(), told(&expected));
+    assert_eq!(talk.entry_texts(), owned_texts(&expected));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_named_message_goes_on_after_a_tool() {
     talk.chunk(MESSAGE, Some("m"), "a").update("tool_call", json!({ "toolCallId": "t" }));
     talk.chunk(MESSAGE, Some("m"), "b").chunk(MESSAGE, Some("n"), "c");
     let expected = [(EntryKind::Text, "ab"), (EntryKind::ToolCall, ""), (EntryKind::Text, "c")];
-    assert_eq!(talk.told(), told(&expected));
+    assert_eq!(talk.entry_texts(), owned_texts(&expected));
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn without_ids_turns_and_tools_part_messages() {
     talk.prompt(2, "q").chunk(MESSAGE, None, "b");
     talk.update("tool_call", json!({ "toolCallId": "t" })).chunk(MESSAGE, None, "c");
     talk.chunk(MESSAGE, None, "").stop(2).chunk(MESSAGE, None, "d");
-    let texts: Vec<String> = talk.told().into_iter().map(|(_, text)| text).collect();
+    let texts: Vec<String> = talk.entry_texts().into_iter().map(|(_, text)| text).collect();
     assert_eq!(texts, ["p", "a", "q", "b", "", "c", "d"]);
 }
 
@@ -129,7 +129,7 @@ fn a_tool_is_called_by_its_name_and_only_without_one_by_its_kind() {
 }
 
 #[test]
-fn every_turn_tells_how_it_ended_and_its_prompt_the_mode() {
+fn every_turn_has_its_end_and_every_prompt_its_mode() {
     let mut talk = Talk::default();
     let mode = json!({ "sessionId": "s", "modeId": "plan" });
     talk.client(json!({ "id": 9, "method": "session/set_mode", "params": mode }));
@@ -188,7 +188,7 @@ fn a_tool_may_be_known_by_its_permission_alone() {
 }
 
 #[test]
-fn what_is_told_of_a_tool_is_one_call_and_one_result() {
+fn updates_of_a_tool_become_one_call_and_one_result() {
     let mut talk = Talk::default();
     let meta = |name: &str| json!({ "claudeCode": { "toolName": name, "toolResponse": 1 } });
     let first = json!({ "toolCallId": "t", "title": "x", "rawInput": {}, "_meta": meta("Bash") });
@@ -213,7 +213,7 @@ fn tools_that_never_ended_answer_in_the_order_of_their_calls() {
         let content = json!([{ "type": "content", "content": { "type": "text", "text": name } }]);
         talk.update("tool_call", json!({ "toolCallId": name, "content": content }));
     }
-    let results = talk.told().into_iter().filter(|(kind, _)| *kind == EntryKind::ToolResult);
+    let results = talk.entry_texts().into_iter().filter(|(kind, _)| *kind == EntryKind::ToolResult);
     assert_eq!(results.map(|(_, text)| text).collect::<Vec<_>>(), names);
 }
 
@@ -233,7 +233,7 @@ fn output_is_found_wherever_an_agent_puts_it() {
     let shown = json!([{ "type": "terminal", "terminalId": "y" }]);
     talk.update("tool_call", json!({ "toolCallId": "v", "status": "completed", "content": shown }));
     let results: Vec<String> = talk
-        .told()
+        .entry_texts()
         .into_iter()
         .filter(|(kind, _)| *kind == EntryKind::ToolResult)
         .map(|(_, text)| text)
@@ -307,10 +307,10 @@ fn talk_in_version_2() -> Talk {
         json!({ "toolCallId": "u", "rawOutput": "old", "content": content }),
     );
     talk.update("tool_call_update", json!({ "toolCallId": "u", "status": "completed" }));
-    let said = json!([{ "type": "content", "content": { "type": "text", "text": "gone" } }]);
+    let message = json!([{ "type": "content", "content": { "type": "text", "text": "gone" } }]);
     talk.update(
         "tool_call_update",
-        json!({ "toolCallId": "v", "rawOutput": "raw", "content": said }),
+        json!({ "toolCallId": "v", "rawOutput": "raw", "content": message }),
     );
     let emptied = json!({ "toolCallId": "v", "status": "completed", "content": null });
     talk.update("tool_call_update", emptied);
@@ -354,7 +354,7 @@ fn version_2_has_terminals_plans_and_changes_of_its_own() {
 }
 
 #[test]
-fn a_replay_stands_once() {
+fn emits_a_replay_once() {
     let mut talk = Talk::default();
     talk.prompt(1, "hi").chunk(THOUGHT, Some("m"), "\n\nhm").chunk(MESSAGE, None, "yes");
     talk.update("tool_call", json!({ "toolCallId": "t", "status": "completed", "rawOutput": "o" }));
@@ -376,7 +376,7 @@ fn a_replay_stands_once() {
 }
 
 #[test]
-fn a_turn_tells_its_tokens_model_and_end() {
+fn a_turn_has_tokens_model_and_end() {
     let mut talk = Talk::default();
     let quota = json!({ "token_count": { "input_tokens": 7, "output_tokens": 3 },
         "model_usage": [{ "model": "gemini-x" }] });
@@ -413,7 +413,7 @@ fn a_turn_tells_its_tokens_model_and_end() {
 }
 
 #[test]
-fn what_is_not_known_survives() {
+fn unknown_updates_survive() {
     let mut talk = Talk::default();
     talk.line(AcpSide::Agent, "Warning: old node\r\n").line(AcpSide::Agent, "\n");
     talk.update("from_the_future", json!({ "deep": [1] }));
@@ -431,7 +431,7 @@ fn what_is_not_known_survives() {
 }
 
 #[test]
-fn pictures_are_told_by_their_sum() {
+fn shows_pictures_by_their_hash() {
     let mut talk = Talk::default();
     let prompt = json!([{ "type": "text", "text": "see" },
         { "type": "image", "mimeType": "image/png", "data": "aGVsbG8=" },
@@ -487,14 +487,14 @@ fn both_accounts_of_a_session_are_one() {
 #[test]
 fn a_prompt_was_given_when_the_wire_had_it() {
     let at = |text: &str| text.parse().ok();
-    let said = |role: Role, time: &str| {
+    let message = |role: Role, time: &str| {
         let mut entry = Entry::new(role, EntryKind::Text, "same");
         entry.created_at = at(time);
         entry
     };
     let (own, wire) = ("2026-01-05T09:00:01.500Z", "2026-01-05T09:00:01.250Z");
     for (role, expected) in [(Role::User, wire), (Role::Assistant, own)] {
-        let joined = join_recorded(vec![said(role.clone(), own)], vec![said(role, wire)]);
+        let joined = join_recorded(vec![message(role.clone(), own)], vec![message(role, wire)]);
         assert_eq!(joined.len(), 1);
         assert_eq!(joined[0].created_at, at(expected));
     }

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn json_stands_verbatim() {
+    fn keeps_json_verbatim() {
         let line = b"{\"id\": 12345678901234567890123,\"a\":\"\\u00e9\",\"a\":1.50}\n";
         let record = returned(line);
         assert!(memchr::memmem::find(&record, &line[..line.len() - 1]).is_some());

@@ -62,7 +62,7 @@ fn blocks_become_entries() {
 }
 
 #[test]
-fn a_command_and_what_follows_it_is_no_prompt() {
+fn commands_and_their_output_are_no_prompts() {
     let transcript = transcript("# aider chat started at 2025-01-01 00:00:00\n\n#### /add x  \n");
     assert_eq!(prompts(&transcript), [""; 0]);
     assert_eq!(transcript.entries[1].content, "/add x");
@@ -88,7 +88,7 @@ fn windows_line_ends_are_none_of_the_text() {
 }
 
 #[test]
-fn histories_are_told_by_content() {
+fn recognises_histories_by_content() {
     let recognised = |name: &str, text: &str| {
         is_history(&SessionFile::in_memory(name, name, text.as_bytes().to_vec())).unwrap()
     };

@@ -28,9 +28,9 @@ fn transcript() -> Transcript {
 #[test]
 fn blocks_become_entries() {
     let transcript = transcript();
-    let told: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
+    let actual: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
     assert_eq!(
-        told,
+        actual,
         [
             ("user", EntryKind::Text),
             ("user", EntryKind::Text),
@@ -47,7 +47,7 @@ fn blocks_become_entries() {
 }
 
 #[test]
-fn the_ledger_fills_in_what_answers_lack() {
+fn the_ledger_completes_answers() {
     let transcript = transcript();
     let last = transcript.entries.last().unwrap();
     assert_eq!(last.usage.unwrap().output, 20);

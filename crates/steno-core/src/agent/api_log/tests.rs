@@ -11,7 +11,7 @@ fn read_bytes(bytes: &[u8]) -> Transcript {
     format::read_transcript(&READER, &SessionBundle::new("/nowhere/a.json", vec![source])).unwrap()
 }
 
-fn said(transcript: &Transcript) -> Vec<(&str, EntryKind, &str)> {
+fn summarize(transcript: &Transcript) -> Vec<(&str, EntryKind, &str)> {
     let entries = transcript.entries.iter();
     entries.map(|entry| (entry.role.as_str(), entry.kind, entry.content.as_str())).collect()
 }
@@ -56,7 +56,7 @@ fn anthropic_stream() -> Vec<Value> {
 fn a_stream_becomes_one_message() {
     let transcript = lines(&anthropic_stream());
     assert_eq!(
-        said(&transcript),
+        summarize(&transcript),
         [("assistant", EntryKind::Text, "Hello"), ("assistant", EntryKind::ToolCall, "")]
     );
     assert_eq!(transcript.entries[1].tool_input, Some(json!({"a": 1})));
@@ -84,7 +84,7 @@ fn a_message_spliced_into_another_ends_it() {
     events.push(block(0, json!({"type": "text", "text": "Again"})));
     let transcript = lines(&events);
     assert_eq!(
-        said(&transcript),
+        summarize(&transcript),
         [
             ("assistant", EntryKind::Text, "Hello"),
             ("assistant", EntryKind::Error, "call of ls broke off"),
@@ -111,7 +111,7 @@ fn chunks_become_a_completion() {
             "completion_tokens_details": {"reasoning_tokens": 2}}}),
     ]);
     assert_eq!(
-        said(&transcript),
+        summarize(&transcript),
         [("assistant", EntryKind::Text, "Hello"), ("assistant", EntryKind::ToolCall, "")]
     );
     assert_eq!(transcript.entries[1].tool_input, Some(json!({"a": 1})));
@@ -121,20 +121,20 @@ fn chunks_become_a_completion() {
 }
 
 #[test]
-fn the_last_event_of_a_response_tells_all() {
+fn the_last_event_of_a_response_is_complete() {
     let item = json!({"type": "message", "id": "i", "role": "assistant",
         "content": [{"type": "output_text", "text": "Hi"}]});
     let done = json!({"type": "response.output_item.done", "output_index": 0, "item": item});
     let completed = json!({"type": "response.completed", "response": {"id": "r", "object": "response",
         "created_at": 1764180467, "model": "gpt", "output": [item], "usage": {"input_tokens": 5, "output_tokens": 2}}});
     let whole = lines(&[done.clone(), completed]);
-    assert_eq!(said(&whole), [("assistant", EntryKind::Text, "Hi")]);
+    assert_eq!(summarize(&whole), [("assistant", EntryKind::Text, "Hi")]);
     assert_eq!(whole.session.totals.usage.input, 5);
-    assert_eq!(said(&lines(&[done])), [("assistant", EntryKind::Text, "Hi")]);
+    assert_eq!(summarize(&lines(&[done])), [("assistant", EntryKind::Text, "Hi")]);
 }
 
 #[test]
-fn requests_repeat_what_was_said() {
+fn skips_messages_that_requests_repeat() {
     let message = |role: &str, content: Value| json!({"role": role, "content": content});
     let answer = json!({"id": "m1", "type": "message", "role": "assistant", "model": "claude",
         "content": [{"type": "text", "text": "Yes"}], "usage": {"input_tokens": 3, "output_tokens": 1}});
@@ -151,7 +151,7 @@ fn requests_repeat_what_was_said() {
         second,
     ]);
     assert_eq!(
-        said(&transcript),
+        summarize(&transcript),
         [
             ("system", EntryKind::Text, "Be brief"),
             ("user", EntryKind::Text, "Go"),
@@ -178,7 +178,7 @@ fn compactions_are_seams_and_are_billed() {
 }
 
 #[test]
-fn logs_are_told_by_their_content() {
+fn recognises_logs_by_content() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, value: &Value, pretty: bool| {
         let text =

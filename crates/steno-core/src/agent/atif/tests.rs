@@ -78,7 +78,7 @@ fn without_tokens_of_steps_the_total_counts() {
 }
 
 #[test]
-fn trajectories_are_told_by_their_version() {
+fn recognises_trajectories_by_version() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("x.json"), trajectory().to_string()).unwrap();
     std::fs::write(dir.path().join("y.json"), r#"{"schema_version":"1"}"#).unwrap();

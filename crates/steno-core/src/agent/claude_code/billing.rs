@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded() {
+    fn waiting_entries_are_bounded() {
         let mut records = vec![("a", bill("m1", 3))];
         records.extend((0..MAX_WAITING_ENTRIES * 2).map(|_| ("x", None)));
         records.push(("b", bill("m1", 8)));

@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn every_type_is_taken() {
-        let told = |json: &str| match serde_json::from_str::<LenientScalar<'_>>(json).unwrap() {
+        let parse = |json: &str| match serde_json::from_str::<LenientScalar<'_>>(json).unwrap() {
             LenientValue::Absent => "absent".to_owned(),
             LenientValue::Flag(flag) => flag.to_string(),
             LenientValue::Text(Cow::Borrowed(text)) => format!("borrowed {text}"),
@@ -134,6 +134,6 @@ mod tests {
         };
         let given = ["null", "true", r#""a""#, r#""\n""#, "[1, [], {}]", "{}", "1e400"];
         let wanted = ["absent", "true", "borrowed a", "owned \n", "3 items", "object", "object"];
-        assert_eq!(given.map(told), wanted);
+        assert_eq!(given.map(parse), wanted);
     }
 }

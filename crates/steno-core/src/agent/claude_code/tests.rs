@@ -64,7 +64,7 @@ fn counted(text: &str) -> SessionInspection {
     count(bundle(&format!("{SESSION}.jsonl"), text))
 }
 
-fn told(transcript: &Transcript) -> Vec<String> {
+fn summarize(transcript: &Transcript) -> Vec<String> {
     let one = |entry: &Entry| format!("{} {}: {}", entry.role, entry.kind, entry.content);
     transcript.entries.iter().map(one).collect()
 }
@@ -85,7 +85,7 @@ fn a_message_of_several_lines_is_one_answer_with_the_last_count() {
     ]);
     let transcript = transcript(&session);
     assert_eq!(
-        told(&transcript),
+        summarize(&transcript),
         [
             "user text: Read it",
             "assistant thinking: Hm",
@@ -128,7 +128,7 @@ fn an_answer_in_which_only_a_servers_tool_is_called_counts() {
 }
 
 #[test]
-fn only_what_a_person_wrote_is_a_prompt() {
+fn only_texts_of_the_user_are_prompts() {
     let with = |mut record: serde_json::Value, name: &str, value: serde_json::Value| {
         record[name] = value;
         record
@@ -164,7 +164,7 @@ fn only_what_a_person_wrote_is_a_prompt() {
     for record in &others {
         assert_eq!(counted(&lines(std::slice::from_ref(record))).user_prompts, 0, "{record}");
     }
-    let shown = told(&transcript(&lines(&prompts[2..3])));
+    let shown = summarize(&transcript(&lines(&prompts[2..3])));
     let hash = blake3::hash(&[0, 1, 2]).to_hex();
     assert_eq!(shown, [format!("user text: [image/png, 3 bytes, blake3 {hash}]")]);
 }
@@ -183,7 +183,7 @@ fn queued_prompts_count_where_they_are_the_only_trace() {
         json!({"type": "attachment", "attachment": {"type": "task_reminder", "content": "todo"}}),
     ]);
     assert_eq!(
-        told(&transcript(&session)),
+        summarize(&transcript(&session)),
         [
             "user text: and this",
             "user notice: and this",
@@ -210,7 +210,7 @@ fn a_queued_prompt_without_an_origin_counts_once() {
 }
 
 #[test]
-fn a_prompt_that_stands_twice_counts_twice_however_many_blocks_it_has() {
+fn a_repeated_prompt_counts_twice_whatever_its_blocks() {
     let twice = |content: serde_json::Value| {
         let mut record = user(content);
         record["uuid"] = json!("00000000-0000-4000-8000-00000000cafe");
@@ -226,7 +226,7 @@ fn a_prompt_that_stands_twice_counts_twice_however_many_blocks_it_has() {
 }
 
 #[test]
-fn what_claude_code_tells_is_not_the_models() {
+fn notices_of_claude_code_are_not_the_models() {
     let mut error = answer("x", text("API Error: 529"), 5);
     error["message"]["model"] = json!("<synthetic>");
     error["isApiErrorMessage"] = json!(true);
@@ -243,7 +243,7 @@ fn what_claude_code_tells_is_not_the_models() {
     ]);
     let transcript = transcript(&session);
     assert_eq!(
-        told(&transcript),
+        summarize(&transcript),
         [
             "assistant error: API Error: 529",
             "system compaction: Compacted",
@@ -272,9 +272,9 @@ fn titles_have_an_order_and_foreign_summaries_are_ignored() {
     let title = |records: &[serde_json::Value]| counted(&lines(records)).title;
     let prompt = user(json!("Hello"));
     assert_eq!(title(&[prompt.clone(), summary("elsewhere", "other")]), None);
-    let told = [prompt, summary(own, "mine"), custom, ai];
-    assert_eq!(title(&told[..2]).as_deref(), Some("mine"));
-    assert_eq!(title(&told).as_deref(), Some("by hand"));
+    let records = [prompt, summary(own, "mine"), custom, ai];
+    assert_eq!(title(&records[..2]).as_deref(), Some("mine"));
+    assert_eq!(title(&records).as_deref(), Some("by hand"));
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn bad_lines_cost_only_themselves() {
     let session = format!("{good}\n[1]\n42\n{glued}\n{surrogate}\n{deep}\n\0\0\n{{\"type\":\"us");
     let transcript = transcript(&session);
     assert_eq!(
-        told(&transcript),
+        summarize(&transcript),
         ["user text: one", "user text: one", "user text: one", "user text: \u{fffd}"]
     );
     let bad: Vec<_> = transcript.problems.iter().map(|problem| problem.line.unwrap()).collect();
@@ -364,13 +364,13 @@ fn a_file_of_a_sidechain_alone_has_a_row_for_it() {
     std::fs::write(&file, lines(&[asked.clone(), answered.clone()])).unwrap();
     let found = format::find_sessions(&file).unwrap();
     let rows = inspect_with_subagents(&found[0]).unwrap();
-    let told: Vec<_> = rows
+    let actual: Vec<_> = rows
         .iter()
         .map(|row| {
             (row.key.as_deref(), row.user_prompts, row.assistant_messages, row.tokens.output)
         })
         .collect();
-    assert_eq!(told, [(None, 0, 0, 0), (Some("subagents"), 1, 1, 5)]);
+    assert_eq!(actual, [(None, 0, 0, 0), (Some("subagents"), 1, 1, 5)]);
     let listed = found[0].read_transcript().unwrap().session.totals.usage;
     let mut counted = rows[0].tokens;
     counted.add(&rows[1].tokens);
@@ -410,7 +410,7 @@ proptest! {
 }
 
 #[test]
-fn roles_of_notices_tell_who_they_are_for() {
+fn notices_have_the_role_of_their_record() {
     let entries = transcript(&sample()).entries;
     let roles: Vec<_> = entries.iter().map(|entry| entry.role.clone()).collect();
     assert_eq!(

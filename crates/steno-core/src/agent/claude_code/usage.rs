@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_nothing() {
+    fn ignores_values_that_are_no_numbers() {
         for odd in ["null", "5", r#"{"input_tokens":"many"}"#, r#"{"output_tokens":-1}"#] {
             assert!(read(odd).is_empty(), "{odd}");
         }

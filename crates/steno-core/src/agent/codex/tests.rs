@@ -65,7 +65,7 @@ fn read_lines(lines: &[String]) -> Transcript {
     read_bytes(lines.join("\n").as_bytes())
 }
 
-fn said(transcript: &Transcript) -> Vec<(&str, EntryKind, &str)> {
+fn summarize(transcript: &Transcript) -> Vec<(&str, EntryKind, &str)> {
     let entries = transcript.entries.iter();
     entries.map(|entry| (entry.role.as_str(), entry.kind, entry.content.as_str())).collect()
 }
@@ -95,7 +95,7 @@ fn sample() -> Vec<String> {
 fn a_prompt_and_its_twin_are_one() {
     let transcript = read_lines(&sample());
     assert_eq!(
-        said(&transcript),
+        summarize(&transcript),
         [
             ("user", EntryKind::Notice, "<environment_context>x"),
             ("user", EntryKind::Text, "List"),
@@ -114,20 +114,20 @@ fn a_prompt_and_its_twin_are_one() {
 }
 
 #[test]
-fn every_message_item_is_one_of_its_own_whatever_its_id_says() {
-    let said = |role: &str, text: &str| {
+fn every_message_item_is_separate_despite_equal_ids() {
+    let message = |role: &str, text: &str| {
         let payload = serde_json::json!({"type": "message", "id": "REDACTED", "role": role,
             "content": [{"type": "output_text", "text": text}]});
         item(3, &payload.to_string())
     };
     let lines = [
         META.to_owned(),
-        said("user", "One"),
+        message("user", "One"),
         prompt("One"),
-        said("assistant", "1"),
-        said("user", "Two"),
+        message("assistant", "1"),
+        message("user", "Two"),
         prompt("Two"),
-        said("assistant", "2"),
+        message("assistant", "2"),
     ];
     let temp = tempfile::tempdir().unwrap();
     let file = temp.path().join("rollout.jsonl");
@@ -141,13 +141,13 @@ fn the_event_may_come_before_its_twin() {
     let transcript =
         read_lines(&[META.to_owned(), prompt("Go"), CONTEXT.to_owned(), user("Go"), user("Step")]);
     assert_eq!(
-        said(&transcript),
+        summarize(&transcript),
         [("user", EntryKind::Text, "Go"), ("user", EntryKind::Notice, "Step")]
     );
 }
 
 #[test]
-fn paginated_history_tells_prompts_by_items() {
+fn paginated_history_has_prompts_as_items() {
     let completed = event(
         2,
         r#"{"type":"item_completed","item":{"type":"UserMessage","id":"i","content":[{"type":"text","text":"Go"}]}}"#,
@@ -155,13 +155,13 @@ fn paginated_history_tells_prompts_by_items() {
     let transcript =
         read_lines(&[META.to_owned(), user("# AGENTS.md instructions"), user("Go"), completed]);
     assert_eq!(
-        said(&transcript),
+        summarize(&transcript),
         [("user", EntryKind::Notice, "# AGENTS.md instructions"), ("user", EntryKind::Text, "Go")]
     );
 }
 
 #[test]
-fn without_events_messages_tell_prompts() {
+fn without_events_messages_are_prompts() {
     let bare = concat!(
         r#"{"id":"s","timestamp":"2025-08-01T00:00:00Z","instructions":null,"git":{}}"#,
         "\n",
@@ -177,7 +177,7 @@ fn without_events_messages_tell_prompts() {
     let transcript = read_bytes(bare.as_bytes());
     assert_eq!(transcript.session.native_id.as_deref(), Some("s"));
     assert_eq!(
-        said(&transcript),
+        summarize(&transcript),
         [
             ("user", EntryKind::Notice, "<environment_context>"),
             ("user", EntryKind::Text, "Go"),
@@ -188,7 +188,7 @@ fn without_events_messages_tell_prompts() {
 }
 
 #[test]
-fn what_a_fork_copied_is_not_its_own() {
+fn skips_entries_copied_by_a_fork() {
     let meta = META
         .replace(r#""cwd""#, r#""forked_from_id":"019f0000-0000-7000-8000-000000000000","cwd""#);
     let other = META.replace("019f05f8-7f53", "019f0000-0000");
@@ -202,7 +202,7 @@ fn what_a_fork_copied_is_not_its_own() {
         count(12, 1210, 60),
     ]);
     let transcript = read_lines(&lines);
-    assert_eq!(said(&transcript), [("user", EntryKind::Text, "New")]);
+    assert_eq!(summarize(&transcript), [("user", EntryKind::Text, "New")]);
     assert_eq!(
         transcript.session.native_id.as_deref(),
         Some("019f05f8-7f53-7492-a941-83098e16765c")
@@ -218,7 +218,7 @@ fn a_fork_without_turn_ids_copies_within_a_second() {
     let other = META.replace("019f05f8", "019f0000");
     let old = answer("Old").replace("09:00:03", "09:00:00");
     let transcript = read_lines(&[meta.clone(), other, old.clone(), answer("New")]);
-    assert_eq!(said(&transcript), [("assistant", EntryKind::Text, "New")]);
+    assert_eq!(summarize(&transcript), [("assistant", EntryKind::Text, "New")]);
     let alone = read_lines(&[meta, old, answer("New")]);
     assert_eq!(alone.entries.len(), 2);
 }
@@ -233,7 +233,7 @@ fn an_old_fork_does_not_name_its_origin() {
     lines.extend(copied.clone());
     lines.extend([user("New"), prompt("New")]);
     let transcript = read_lines(&lines);
-    assert_eq!(said(&transcript), [("user", EntryKind::Text, "New")]);
+    assert_eq!(summarize(&transcript), [("user", EntryKind::Text, "New")]);
     let parent = "019f0000-7f53-7492-a941-83098e16765c";
     assert_eq!(transcript.session.parent.as_deref(), Some(parent));
     lines[1] = meta;
@@ -284,7 +284,7 @@ fn the_first_meta_wins_and_replacements_do_not_count() {
     ]);
     assert_eq!(transcript.session.project.as_deref(), Some("/w"));
     assert_eq!(
-        said(&transcript),
+        summarize(&transcript),
         [("system", EntryKind::Compaction, ""), ("user", EntryKind::Notice, "So far")]
     );
 }
@@ -313,7 +313,7 @@ fn half_a_surrogate_pair_is_replaced() {
     assert_eq!(transcript.problems, []);
     let expected =
         [("user", EntryKind::Text, "Go \u{fffd}"), ("assistant", EntryKind::Text, "\u{fffd}")];
-    assert_eq!(said(&transcript), expected);
+    assert_eq!(summarize(&transcript), expected);
 }
 
 #[test]
@@ -356,7 +356,7 @@ fn the_plain_and_active_file_is_taken_and_titled() {
 }
 
 #[test]
-fn a_torn_archive_gives_what_is_there() {
+fn reads_a_torn_archive_up_to_the_tear() {
     let packed = zstd::encode_all(sample().join("\n").as_bytes(), 1).unwrap();
     let transcript = read_bytes(&packed[..packed.len() - 4]);
     assert!(!transcript.problems.is_empty());
@@ -404,7 +404,7 @@ fn each_answer_has_the_tokens_that_were_counted_after_it() {
 }
 
 #[test]
-fn the_history_tells_of_sessions_whose_rollouts_are_gone() {
+fn reads_sessions_without_rollouts_from_the_history() {
     let home = tempfile::tempdir().unwrap();
     let there = "019f05f8-7f53-7492-a941-83098e16765c";
     let folder = home.path().join("sessions/2026/01/05");
@@ -429,7 +429,7 @@ fn the_history_tells_of_sessions_whose_rollouts_are_gone() {
     assert!(found.iter().all(|found| found.reader.agent == AGENT));
     let gone = found[1].read_transcript().unwrap();
     assert_eq!(
-        said(&gone),
+        summarize(&gone),
         [
             ("user", EntryKind::Text, "First"),
             ("user", EntryKind::Notice, "/status"),

@@ -48,7 +48,7 @@ fn sample() -> Vec<String> {
 }
 
 #[test]
-fn what_subagents_do_counts_as_their_tokens_do() {
+fn entries_of_subagents_count_like_their_tokens() {
     let mut lines = sample();
     let inside = r#"{"toolCallId":"c2","toolName":"ls","success":true,"parentToolCallId":"c1"}"#;
     lines.push(event("tool.execution_start", inside));
@@ -98,11 +98,11 @@ fn a_message_that_shows_nothing_is_a_message() {
 }
 
 #[test]
-fn messages_calls_and_results_are_told_once() {
+fn emits_messages_calls_and_results_once() {
     let transcript = read_lines(&sample());
-    let said: Vec<_> = transcript.entries.iter().map(|e| (e.kind, e.content.as_str())).collect();
+    let texts: Vec<_> = transcript.entries.iter().map(|e| (e.kind, e.content.as_str())).collect();
     assert_eq!(
-        said,
+        texts,
         [
             (EntryKind::Text, "List"),
             (EntryKind::Notice, "skill text"),
@@ -157,7 +157,7 @@ fn a_compaction_is_a_seam_and_a_summary() {
 }
 
 #[test]
-fn logs_are_told_by_their_events() {
+fn recognises_logs_by_their_events() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("events.jsonl"), sample().join("\n")).unwrap();
     std::fs::write(folder.path().join("other.jsonl"), "{\"type\":\"user\",\"data\":{}}\n").unwrap();

@@ -25,15 +25,15 @@ fn bundle(text: &[u8]) -> SessionBundle {
     SessionBundle::new("d.jsonl", vec![SessionFile::in_memory("d.jsonl", "d.jsonl", text.to_vec())])
 }
 
-fn told(transcript: &Transcript) -> Vec<(&str, EntryKind)> {
+fn summarize(transcript: &Transcript) -> Vec<(&str, EntryKind)> {
     transcript.entries.iter().map(|entry| (entry.role.as_str(), entry.kind)).collect()
 }
 
 #[test]
-fn a_stored_session_is_told() {
+fn reads_a_stored_session() {
     let transcript = format::read_transcript(&READER, &bundle(STORE.as_bytes())).unwrap();
     assert_eq!(
-        told(&transcript),
+        summarize(&transcript),
         [
             ("user", EntryKind::Notice),
             ("user", EntryKind::Text),
@@ -52,10 +52,10 @@ fn a_stored_session_is_told() {
 }
 
 #[test]
-fn a_printed_session_is_told() {
+fn reads_a_printed_session() {
     let transcript = format::read_transcript(&READER, &bundle(STREAM.as_bytes())).unwrap();
     assert_eq!(
-        told(&transcript),
+        summarize(&transcript),
         [
             ("system", EntryKind::Other),
             ("user", EntryKind::Text),
@@ -70,7 +70,7 @@ fn a_printed_session_is_told() {
 }
 
 #[test]
-fn tokens_stand_in_the_settings() {
+fn reads_tokens_from_the_settings() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("d.jsonl");
     std::fs::write(&path, STORE).unwrap();

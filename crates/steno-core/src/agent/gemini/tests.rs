@@ -43,7 +43,7 @@ const DOCUMENT: &str = r#"{
 }"#;
 
 #[test]
-fn the_content_tells_a_log_from_a_document_and_not_the_name() {
+fn content_decides_between_log_and_document_not_the_name() {
     for name in ["full.jsonl", "chat.txt", "chat.json"] {
         let document = read(name, DOCUMENT);
         assert_eq!(
@@ -82,7 +82,7 @@ fn a_log_is_replayed() {
 }
 
 #[test]
-fn a_document_tells_the_same_as_its_log() {
+fn a_document_reads_like_its_log() {
     let messages =
         LOG.lines().filter(|line| line.starts_with("{\"id\"") && !line.contains("\"w\""));
     let messages: Vec<_> = messages
@@ -117,7 +117,7 @@ fn replacing_messages_is_a_compaction_when_some_are_lost() {
 }
 
 #[test]
-fn a_resumed_chat_keeps_what_was_counted() {
+fn a_resumed_chat_keeps_its_counts() {
     let log = format!(
         "{HEADER}\n{}\n{}\n{}\n{HEADER}\n{}\n{}\n{}\n",
         r#"{"$set":{"messages":[{"id":"c","type":"user","content":"<session_context>one"}]}}"#,
@@ -128,8 +128,8 @@ fn a_resumed_chat_keeps_what_was_counted() {
         r#"{"id":"d","type":"gemini","content":"More","tokens":{"input":40,"output":6}}"#,
     );
     let transcript = read("chat.jsonl", &log);
-    let said: Vec<_> = transcript.entries.iter().map(|entry| entry.content.as_str()).collect();
-    assert_eq!(said, ["<session_context>two", "Fix it", "Done", "More"]);
+    let texts: Vec<_> = transcript.entries.iter().map(|entry| entry.content.as_str()).collect();
+    assert_eq!(texts, ["<session_context>two", "Fix it", "Done", "More"]);
     let usage = transcript.session.totals.usage;
     assert_eq!((usage.input, usage.output), (70, 11));
     assert_eq!(transcript.session.models, ["gemini-3"]);
@@ -146,10 +146,16 @@ fn rewinding_to_an_unknown_message_clears_all() {
 
 #[test]
 fn a_message_that_was_rewound_may_come_again() {
-    let said =
+    let actual_texts =
         |id: &str, text: &str| format!(r#"{{"id":"{id}","type":"user","content":"{text}"}}"#);
     let rewind = r#"{"$rewindTo":"b"}"#.to_owned();
-    let lines = [said("a", "one"), said("b", "two"), said("c", "three"), rewind, said("c", "four")];
+    let lines = [
+        actual_texts("a", "one"),
+        actual_texts("b", "two"),
+        actual_texts("c", "three"),
+        rewind,
+        actual_texts("c", "four"),
+    ];
     let transcript = read("chat.jsonl", &format!("{HEADER}\n{}", lines.join("\n")));
     let texts: Vec<_> = transcript.entries.iter().map(|entry| entry.content.as_str()).collect();
     assert_eq!(texts, ["one", "four"]);
@@ -199,7 +205,7 @@ fn a_chat_that_began_a_second_log_has_all_of_both() {
 }
 
 #[test]
-fn the_file_beside_the_chats_tells_their_folder() {
+fn the_file_beside_the_chats_names_their_folder() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("chats")).unwrap();
     std::fs::write(dir.path().join("chats/session-1.jsonl"), LOG).unwrap();

@@ -92,7 +92,7 @@ fn content_becomes_entries() {
 }
 
 #[test]
-fn the_database_says_what_the_file_says() {
+fn the_database_reads_like_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sessions.db");
     database(&path);

@@ -115,9 +115,9 @@ fn a_sample_larger_than_may_be_held_is_read() {
         key: Some("1_epoch_1".to_owned()),
         ..SessionBundle::new("a.json", vec![log])
     };
-    let mut told = Vec::new();
+    let mut actual = Vec::new();
     let session = (READER.read)(&kept, &mut |item| match item {
-        ReaderItem::Entry(entry) => told.push((entry.kind, entry.content.len().min(1000))),
+        ReaderItem::Entry(entry) => actual.push((entry.kind, entry.content.len().min(1000))),
         ReaderItem::Problem(_) => {}
     });
     assert_eq!(session.unwrap().thread.as_deref(), Some("sums"));
@@ -127,7 +127,7 @@ fn a_sample_larger_than_may_be_held_is_read() {
         .filter(|(_, length)| *length == 1)
         .skip(2)
         .for_each(|(_, length)| *length = 1000);
-    assert_eq!(told, expected);
+    assert_eq!(actual, expected);
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn parts_are_found_however_the_bytes_come() {
 }
 
 #[test]
-fn what_is_broken_is_told_with_its_place() {
+fn reports_invalid_json_with_its_offset() {
     let whole = r#"{"a":[1,{"b":"c"}],"d":2}"#;
     for end in 0..whole.len() {
         let error = values(&whole.as_bytes()[..end], 4).unwrap_err();
@@ -79,7 +79,7 @@ fn a_value_that_is_too_long_is_not_held() {
 fn a_bad_line_costs_only_itself() {
     let text = b"{\"a\":[1,2]}\n\n{\"a\":[3\n[4]{}\n {\"a\":[\"x\",5]}";
     let source = SessionFile::in_memory("x", "x", text.to_vec());
-    let mut told = Vec::new();
+    let mut actual = Vec::new();
     fn take(walk: &mut JsonWalker<&mut SingleLineReader>) -> io::Result<Vec<Range<u64>>> {
         let mut places = Vec::new();
         walk.for_each_field(&mut |walk, _| {
@@ -89,7 +89,7 @@ fn a_bad_line_costs_only_itself() {
     }
     let mut lines = JsonLineWalker::open(&source).unwrap();
     while let Some(places) = lines.walk_next(take).unwrap() {
-        told.push((lines.number, places));
+        actual.push((lines.number, places));
     }
     let bad = |line, reason: &str| (line, Err(Problem::at_line(Path::new("x"), line, reason)));
     let expected = [
@@ -98,7 +98,7 @@ fn a_bad_line_costs_only_itself() {
         bad(4, "not JSON: unexpected character at byte 24"),
         (5, Ok(vec![34..37, 38..39])),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(actual, expected);
     let mut parts = RangeReader::new(&source);
     for (range, bytes) in [(34..37, "\"x\""), (6..7, "1"), (8..9, "2"), (36..99, "\",5]}")] {
         assert_eq!(parts.read(&range).unwrap(), bytes.as_bytes());

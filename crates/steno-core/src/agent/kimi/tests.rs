@@ -24,11 +24,11 @@ const LOG: &str = r#"{"type":"metadata","protocol_version":"1.4","created_at":17
 "#;
 
 #[test]
-fn a_log_is_told() {
+fn reads_a_log() {
     let transcript = trial::read_one_file(&READER, LOG.as_bytes());
-    let told: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
+    let actual: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
     assert_eq!(
-        told,
+        actual,
         [
             ("system", EntryKind::Text),
             ("user", EntryKind::Text),
@@ -98,7 +98,7 @@ fn a_silent_step_is_an_empty_answer() {
 }
 
 #[test]
-fn of_many_prompts_the_last_are_told_once() {
+fn emits_the_last_of_many_prompts_once() {
     let prompt =
         |n| format!(r#"{{"type":"turn.prompt","input":[{{"type":"text","text":"p{n}"}}]}}"#);
     let message = r#"{"type":"context.append_message","message":{"role":"user","content":[{"type":"text","text":"p149"}]}}"#;
@@ -151,7 +151,7 @@ fn a_session_of_the_older_cli_is_its_folder() {
     assert_eq!(transcript.session.native_id.as_deref(), Some("5f7c"));
     assert_eq!(transcript.session.project.as_deref(), Some("/w"));
     assert_eq!(transcript.session.title.as_deref(), Some("Mine"));
-    let told = |source: &str| -> Vec<_> {
+    let summarize = |source: &str| -> Vec<_> {
         let entries = transcript.entries.iter().filter(|entry| entry.source == source);
         entries.map(|it| (it.role.as_str(), it.kind, it.content.as_str())).collect()
     };
@@ -164,8 +164,8 @@ fn a_session_of_the_older_cli_is_its_folder() {
         ("assistant", EntryKind::Text, "Done."),
         ("system", EntryKind::Other, ""),
     ];
-    assert_eq!(told(PRIMARY_SOURCE), primary);
-    assert_eq!(told("subagent:c1"), [("assistant", EntryKind::Text, "sub")]);
+    assert_eq!(summarize(PRIMARY_SOURCE), primary);
+    assert_eq!(summarize("subagent:c1"), [("assistant", EntryKind::Text, "sub")]);
     let call = transcript.entries.iter().find(|entry| entry.kind == EntryKind::ToolCall).unwrap();
     assert_eq!(call.tool_input.as_ref().unwrap()["command"], "ls");
     let usage = transcript.session.totals.usage;

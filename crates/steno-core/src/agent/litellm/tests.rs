@@ -48,9 +48,9 @@ fn a_trace_is_a_conversation() {
     let keys: Vec<_> = found.iter().map(|bundle| bundle.key.as_deref()).collect();
     assert_eq!(keys, [Some("t1"), Some("t2")]);
     let first = format::read_transcript(&READER, &found[0]).unwrap();
-    let said: Vec<_> = first.entries.iter().map(|e| (e.kind, e.content.as_str())).collect();
+    let texts: Vec<_> = first.entries.iter().map(|e| (e.kind, e.content.as_str())).collect();
     assert_eq!(
-        said,
+        texts,
         [(EntryKind::Text, "Go"), (EntryKind::Text, "Yes"), (EntryKind::Error, "quota")]
     );
     assert_eq!(first.session.totals.cost, Some(0.5));
@@ -70,7 +70,7 @@ fn lists_are_read_too() {
 }
 
 #[test]
-fn what_is_no_call_is_left_alone() {
+fn ignores_lines_without_a_call() {
     let (_folder, found) = write("{\"call_type\":\"x\"}\n");
     assert!(found.is_empty());
     let calls = text(&sample()[..1]) + "{torn";

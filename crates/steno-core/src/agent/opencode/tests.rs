@@ -166,7 +166,7 @@ fn messages_count_each_although_their_ids_were_blotted_out() {
 }
 
 #[test]
-fn the_session_states_what_its_records_state() {
+fn the_session_has_the_fields_of_its_records() {
     let session = from_bytes(export().as_bytes()).unwrap().session;
     assert_eq!(session.native_id.as_deref(), Some("ses_1"));
     assert_eq!(session.parent.as_deref(), Some("ses_0"));
@@ -177,7 +177,7 @@ fn the_session_states_what_its_records_state() {
 }
 
 #[test]
-fn database_and_tree_say_what_the_export_says() {
+fn database_and_tree_read_like_the_export() {
     let folder = tempfile::tempdir().unwrap();
     let exported = from_bytes(export().as_bytes()).unwrap();
     database(&folder.path().join("opencode.db"));
@@ -194,7 +194,7 @@ fn parts_in_one_folder_are_those_of_the_message_that_they_name() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     storage(root);
-    let told = only(root);
+    let nested = only(root);
     for message in fs::read_dir(root.join("part")).unwrap().map(|item| item.unwrap().path()) {
         for part in fs::read_dir(&message).unwrap().map(|item| item.unwrap().path()) {
             let mut record: Value = serde_json::from_slice(&fs::read(&part).unwrap()).unwrap();
@@ -206,16 +206,16 @@ fn parts_in_one_folder_are_those_of_the_message_that_they_name() {
         fs::remove_dir_all(message).unwrap();
     }
     fs::write(root.join("part/prt_other.json"), r#"{"sessionID":"ses_9"}"#).unwrap();
-    let said = |transcript: &Transcript| -> Vec<_> {
+    let summarize = |transcript: &Transcript| -> Vec<_> {
         let entries = transcript.entries.iter();
         entries.map(|entry| (entry.kind, entry.content.clone(), entry.message_id.clone())).collect()
     };
-    assert_eq!(said(&only(root)), said(&told));
+    assert_eq!(summarize(&only(root)), summarize(&nested));
 }
 
 /// OpenCode deletes the files of an undone message, but not the session file.
 #[test]
-fn a_message_that_the_user_took_back_is_not_told() {
+fn skips_a_reverted_message() {
     let folder = tempfile::tempdir().unwrap();
     let (root, kept) = (folder.path(), temporary_vault::TemporaryVault::new());
     storage(root);
@@ -233,7 +233,7 @@ fn a_message_that_the_user_took_back_is_not_told() {
 }
 
 #[test]
-fn what_sessions_share_belongs_to_the_first_that_there_was() {
+fn shared_rows_belong_to_the_first_session() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     storage(root);
@@ -278,7 +278,7 @@ fn one_bad_row_costs_only_itself() {
 }
 
 #[test]
-fn an_export_that_breaks_off_keeps_what_it_has() {
+fn reads_a_truncated_export_up_to_its_end() {
     let whole = export();
     for length in 0..whole.len() {
         if let Ok(transcript) = from_bytes(&whole.as_bytes()[..length]) {

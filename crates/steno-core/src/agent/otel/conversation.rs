@@ -38,7 +38,7 @@ pub(super) struct SpanConversation<'a, 'b> {
 impl<'a, 'b> SpanConversation<'a, 'b> {
     /// The conversation of all spans in `outline`.
     pub(super) fn new(outline: &'a SpanOutline<'a>, output: &'a mut EntryEmitter<'b>) -> Self {
-        let (mut by_id, agents, told) = (Vec::new(), HashMap::new(), HashMap::new());
+        let (mut by_id, agents, known_messages) = (Vec::new(), HashMap::new(), HashMap::new());
         let (calls, results) = (CompactNameSet::default(), CompactNameSet::default());
         // Only an agent below another agent is a subagent.
         let invokes = |index: &&u32| outline.marks.at(**index).invokes;
@@ -47,7 +47,7 @@ impl<'a, 'b> SpanConversation<'a, 'b> {
             by_id.sort_by_key(|index| outline.marks.at(*index).id);
         }
         let models = IndexSet::new();
-        Self { output, outline, by_id, agents, known_messages: told, calls, results, models }
+        Self { output, outline, by_id, agents, known_messages, calls, results, models }
     }
 
     /// Adds the next span.

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_chunks_is_in_order() {
+    fn remaining_chunks_are_in_order() {
         for left in [
             0,
             1,

@@ -27,7 +27,7 @@ fn document(spans: &[Value]) -> Value {
     json!({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
 }
 
-fn said(role: &str, text: &str) -> Value {
+fn new_message(role: &str, text: &str) -> Value {
     json!({"role": role, "parts": [{"type": "text", "content": text}]})
 }
 
@@ -44,8 +44,8 @@ fn spans() -> Vec<Value> {
             4,
             &json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m",
             "gen_ai.usage.input_tokens": 30, "gen_ai.usage.output_tokens": 3,
-            "gen_ai.input.messages": [said("user", "Weather?"), call, response],
-            "gen_ai.output.messages": [said("assistant", "Rain.")]}),
+            "gen_ai.input.messages": [new_message("user", "Weather?"), call, response],
+            "gen_ai.output.messages": [new_message("assistant", "Rain.")]}),
         ),
         span(
             "1",
@@ -61,7 +61,7 @@ fn spans() -> Vec<Value> {
             &json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m",
             "gen_ai.response.id": "r1", "gen_ai.usage.input_tokens": 10,
             "gen_ai.usage.cache_read.input_tokens": 4, "gen_ai.usage.output_tokens": 2,
-            "gen_ai.input.messages": [said("user", "Weather?")], "gen_ai.output.messages": [call]}),
+            "gen_ai.input.messages": [new_message("user", "Weather?")], "gen_ai.output.messages": [call]}),
         ),
         span(
             "3",
@@ -90,7 +90,7 @@ fn counted(spans: &[Value]) -> SessionInspection {
 }
 
 #[test]
-fn a_conversation_is_told_once() {
+fn emits_a_conversation_once() {
     let counted = counted(&spans());
     assert_eq!((counted.user_prompts, counted.assistant_messages), (1, 2));
     assert_eq!((counted.tool_calls, counted.tool_results), (1, 1));
@@ -130,22 +130,22 @@ fn spans_larger_than_may_be_held_are_read_in_their_order() {
 }
 
 #[test]
-fn the_same_words_said_again_are_new() {
+fn repeated_messages_are_new_entries() {
     let chat = |id: &str, start: u64, input: Vec<Value>| {
         span(
             id,
             "",
             start,
             &json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": input,
-            "gen_ai.output.messages": [said("assistant", "ok")]}),
+            "gen_ai.output.messages": [new_message("assistant", "ok")]}),
         )
     };
-    let (yes, ok) = (said("user", "yes"), said("assistant", "ok"));
+    let (yes, ok) = (new_message("user", "yes"), new_message("assistant", "ok"));
     let two = [
         chat("1", 0, vec![yes.clone()]),
         chat("2", 1, vec![yes.clone(), ok.clone(), yes.clone()]),
         // Shortened: only the question is new.
-        chat("3", 2, vec![ok, said("user", "more")]),
+        chat("3", 2, vec![ok, new_message("user", "more")]),
     ];
     assert_eq!(counted(&two).user_prompts, 3);
 }
@@ -209,7 +209,7 @@ fn an_invoked_agents_agent_is_a_subagent() {
 }
 
 #[test]
-fn failures_are_told() {
+fn emits_failures() {
     let mut chat = span("1", "", 0, &json!({"gen_ai.operation.name": "chat"}));
     chat["status"] = json!({"code": 2, "message": "overloaded"});
     let transcript = transcript(&[chat]);
@@ -235,7 +235,7 @@ fn lines_are_read_one_by_one() {
 }
 
 #[test]
-fn what_is_no_span_is_not_noted() {
+fn ignores_records_that_are_no_spans() {
     let mut all = spans();
     all.extend([json!(1), json!("x"), json!({})]);
     let bundle = bundle(document(&all).to_string().as_bytes());
@@ -317,9 +317,10 @@ fn logs_of_gemini_cli_are_read() {
     assert_eq!(counted.models, ["gemini-3"]);
     assert_eq!(counted.session_id.as_deref(), Some("s1"));
     let transcript = format::read_transcript(&READER, &bundle(text.as_bytes())).unwrap();
-    let said: Vec<_> = transcript.entries.iter().map(|it| (it.kind, it.content.as_str())).collect();
-    assert_eq!(said[1], (EntryKind::Text, "run it"));
-    assert!(said.contains(&(EntryKind::Text, "I will look.")));
+    let texts: Vec<_> =
+        transcript.entries.iter().map(|it| (it.kind, it.content.as_str())).collect();
+    assert_eq!(texts[1], (EntryKind::Text, "run it"));
+    assert!(texts.contains(&(EntryKind::Text, "I will look.")));
 }
 
 #[test]

@@ -16,11 +16,11 @@ const LOG: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-07
 "#;
 
 #[test]
-fn each_kind_of_entry_is_told() {
+fn decodes_each_kind_of_entry() {
     let transcript = trial::read_one_file(&READER, LOG.as_bytes());
-    let told: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
+    let actual: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
     assert_eq!(
-        told,
+        actual,
         [
             ("system", EntryKind::Notice),
             ("system", EntryKind::Notice),

@@ -15,11 +15,11 @@ const LOG: &str = r#"{"uuid":"1","parentUuid":null,"sessionId":"s","timestamp":"
 "#;
 
 #[test]
-fn each_kind_of_record_is_told() {
+fn decodes_each_kind_of_record() {
     let transcript = trial::read_one_file(&READER, LOG.as_bytes());
-    let told: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
+    let actual: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
     assert_eq!(
-        told,
+        actual,
         [
             ("user", EntryKind::Text),
             ("user", EntryKind::Notice),
@@ -66,7 +66,7 @@ fn subagents_belong_to_the_session_that_began_them() {
 }
 
 #[test]
-fn what_the_program_says_as_the_user_is_no_prompt() {
+fn messages_of_the_program_in_the_users_role_are_no_prompts() {
     let record = r#"{"uuid":"1","sessionId":"s","type":"user","provenance":"system","message":{"parts":[{"text":"x"}]}}"#;
     assert_eq!(trial::read_one_file(&READER, record.as_bytes()).entries[0].kind, EntryKind::Notice);
     let real = record.replace("\"system\"", "\"real_user\"");
@@ -85,7 +85,7 @@ fn glued_records_are_a_bad_line_of_a_known_file() {
 }
 
 #[test]
-fn a_first_record_longer_than_what_is_looked_at_is_known() {
+fn recognises_a_first_record_longer_than_the_head() {
     let long =
         LOG.replacen("\"text\":\"Look\"", &format!("\"text\":\"{}\"", "x".repeat(100_000)), 1);
     let dir = tempfile::tempdir().unwrap();

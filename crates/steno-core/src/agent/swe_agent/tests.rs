@@ -146,7 +146,7 @@ fn a_run_larger_than_may_be_held_is_read() {
 }
 
 #[test]
-fn runs_are_told_by_content() {
+fn recognises_runs_by_content() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("a.json"), old_run().to_string()).unwrap();
     std::fs::write(dir.path().join("b.traj"), r#"{"trajectory": "x"}"#).unwrap();

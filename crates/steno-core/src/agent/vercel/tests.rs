@@ -96,7 +96,7 @@ fn older_messages_have_invocations() {
 }
 
 #[test]
-fn chats_are_told_by_their_messages() {
+fn recognises_chats_by_their_messages() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, value: Value| {
         std::fs::write(folder.path().join(name), value.to_string()).unwrap();

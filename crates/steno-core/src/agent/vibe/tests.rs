@@ -26,9 +26,9 @@ fn session(folder: &Path, log: &str) -> FoundSession {
 fn messages_and_calls_become_entries() {
     let folder = tempfile::tempdir().unwrap();
     let transcript = session(folder.path(), LOG).read_transcript().unwrap();
-    let told: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
+    let actual: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
     assert_eq!(
-        told,
+        actual,
         [
             ("user", EntryKind::Text),
             ("assistant", EntryKind::Thinking),

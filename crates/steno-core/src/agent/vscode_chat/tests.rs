@@ -29,11 +29,11 @@ fn log() -> String {
     format!("{{\"kind\":0,\"v\":{first}}}\n{}\n", changes.join("\n"))
 }
 
-fn told(transcript: &Transcript) -> Vec<(&str, EntryKind)> {
+fn summarize(transcript: &Transcript) -> Vec<(&str, EntryKind)> {
     transcript.entries.iter().map(|entry| (entry.role.as_str(), entry.kind)).collect()
 }
 
-const TOLD: [(&str, EntryKind); 7] = [
+const EXPECTED_ENTRIES: [(&str, EntryKind); 7] = [
     ("user", EntryKind::Text),
     ("assistant", EntryKind::Thinking),
     ("assistant", EntryKind::ToolCall),
@@ -44,10 +44,10 @@ const TOLD: [(&str, EntryKind); 7] = [
 ];
 
 #[test]
-fn a_document_is_told() {
+fn reads_a_document() {
     let transcript =
         format::read_transcript(&READER, &bundle("s.json", DOCUMENT.as_bytes())).unwrap();
-    assert_eq!(told(&transcript), TOLD);
+    assert_eq!(summarize(&transcript), EXPECTED_ENTRIES);
     assert_eq!(transcript.entries[2].tool_input.as_ref().unwrap()["filePath"], "main.rs");
     assert_eq!(transcript.entries[3].content, "fn main(){}");
     assert_eq!(transcript.entries[4].content, "See `main.rs`.");
@@ -56,11 +56,11 @@ fn a_document_is_told() {
 }
 
 #[test]
-fn the_content_tells_a_log_from_a_document_and_not_the_name() {
+fn content_decides_between_log_and_document_not_the_name() {
     for name in ["full.jsonl", "chat.txt", "chat.json"] {
         let document =
             format::read_transcript(&READER, &bundle(name, DOCUMENT.as_bytes())).unwrap();
-        assert_eq!(told(&document), TOLD, "{name}");
+        assert_eq!(summarize(&document), EXPECTED_ENTRIES, "{name}");
         let replayed = format::read_transcript(&READER, &bundle(name, log().as_bytes())).unwrap();
         assert_eq!(replayed.entries.len(), 9, "{name}");
     }
@@ -70,7 +70,7 @@ fn the_content_tells_a_log_from_a_document_and_not_the_name() {
 fn a_log_of_changes_is_replayed() {
     let transcript =
         format::read_transcript(&READER, &bundle("s.jsonl", log().as_bytes())).unwrap();
-    assert_eq!(told(&transcript)[..7], TOLD);
+    assert_eq!(summarize(&transcript)[..7], EXPECTED_ENTRIES);
     assert_eq!(transcript.entries[8].content, "Added.");
     assert_eq!(transcript.entries.len(), 9);
     assert_eq!(transcript.session.title.as_deref(), Some("Rust"));
@@ -97,7 +97,7 @@ fn a_log_larger_than_may_be_held_is_read() {
 }
 
 #[test]
-fn a_request_that_grows_without_end_is_told_as_it_was() {
+fn reads_an_endlessly_growing_request_as_it_was() {
     let mut text = log();
     for _ in 0..60 {
         let more = json!({"kind": 2, "k": ["requests", 1, "response"], "v": [{"value": "~"}]});
@@ -109,7 +109,7 @@ fn a_request_that_grows_without_end_is_told_as_it_was() {
 }
 
 #[test]
-fn shown_calls_count_where_no_round_tells_of_them() {
+fn shown_calls_count_without_a_round() {
     let shown = DOCUMENT.replace("toolCallRounds", "other");
     let transcript = format::read_transcript(&READER, &bundle("s.json", shown.as_bytes())).unwrap();
     assert_eq!(transcript.entries[2].tool_call_id.as_deref(), Some("shown-1"));
@@ -187,10 +187,10 @@ fn chats_in_the_database_read_as_in_files() {
     assert_eq!(stored.session.title, moved.session.title);
     assert_eq!(stored.session.project.as_deref(), Some("/p"));
     assert_eq!(stored.session.started, moved.session.started);
-    let said = |transcript: &Transcript| -> Vec<_> {
+    let summarize = |transcript: &Transcript| -> Vec<_> {
         transcript.entries.iter().map(|entry| (entry.kind, entry.content.clone())).collect()
     };
-    assert_eq!(said(&stored), said(&moved));
+    assert_eq!(summarize(&stored), summarize(&moved));
     assert_eq!(crate::vault::temporary_vault::check_kept_sessions(&READER, &file), 1);
 }
 
@@ -213,9 +213,9 @@ fn threads_of_void_are_read() {
     let found = format::find_sessions(&file).unwrap();
     assert_eq!((found.len(), found[0].reader.agent), (1, AGENT));
     let transcript = found[0].read_transcript().unwrap();
-    let told: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
+    let actual: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
     assert_eq!(
-        told,
+        actual,
         [
             ("user", EntryKind::Text),
             ("assistant", EntryKind::Thinking),

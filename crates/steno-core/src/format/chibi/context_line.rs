@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_chibi_calls_malformed_is_refused() {
+    fn rejects_lines_that_chibi_rejects() {
         let error = |text: &str| line(text).unwrap_err().to_string();
         assert_eq!(error(r#"{"id":"a"}"#), "missing field: from");
         let rest = r#""id":"a","from":"b","to":"c","content":"","entry_type":"message""#;

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_stand_before_the_prompt() {
+    fn puts_messages_before_the_prompt() {
         let message = |from: &str, content: &str| InboxMessage {
             id: "i".to_owned(),
             timestamp: 1.into(),

@@ -65,10 +65,10 @@ mod tests {
         ];
         let text = render_markdown(&given);
         assert_eq!(text, "[USER]: one\n\ntwo\n\n\n[ASSISTANT]: \n\n[USER]: [USER]: quoted\n\n");
-        let told: Vec<_> =
+        let actual: Vec<_> =
             parse_markdown(&text).into_iter().map(|entry| (entry.role, entry.content)).collect();
         assert_eq!(
-            told,
+            actual,
             [
                 (Role::User, "one\n\ntwo\n".to_owned()),
                 (Role::Assistant, String::new()),

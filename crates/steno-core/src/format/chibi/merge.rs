@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_left_the_window_is_marked() {
+    fn marks_entries_outside_the_window() {
         let merged = merge_window(entries("abc"), entries("cd"));
         let marked = |entry: &Entry| entry.extra.get("chibi").is_some();
         assert_eq!(merged.iter().map(marked).collect::<Vec<_>>(), [true, true, false, false]);

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use crate::timestamp::Timestamp;
 
-    fn said(role: Role, second: i64) -> Entry {
+    fn new_entry(role: Role, second: i64) -> Entry {
         let mut entry = Entry::new(role, EntryKind::Text, second.to_string());
         entry.created_at = Timestamp::from_unix(second);
         entry
@@ -93,10 +93,10 @@ mod tests {
     #[test]
     fn responses_go_to_the_answers_that_followed_at_once() {
         let mut entries = vec![
-            said(Role::User, 10),
-            said(Role::Assistant, 12),
-            said(Role::Assistant, 12),
-            said(Role::User, 20),
+            new_entry(Role::User, 10),
+            new_entry(Role::Assistant, 12),
+            new_entry(Role::Assistant, 12),
+            new_entry(Role::User, 20),
         ];
         let request =
             json!({"timestamp": 10, "request": {"model": "q"}}).as_object().unwrap().clone();

@@ -60,7 +60,7 @@ fn the_first_releases_kept_one_object() {
 }
 
 #[test]
-fn the_readable_archive_stands_in_where_it_is_all_there_is() {
+fn reads_the_readable_archive_if_there_is_no_other() {
     let markdown = "[USER]: old\n\n[ASSISTANT]: answer\n\n[USER]: one\n\n".to_owned();
     let read = context(&[
         ("context.jsonl", line(1, 10, "one") + &line(2, 11, "two")),
@@ -98,7 +98,7 @@ fn ids_are_unique_even_where_chibi_repeated_them() {
 }
 
 #[test]
-fn the_debug_files_tell_models_tokens_and_cost() {
+fn the_debug_files_have_models_tokens_and_cost() {
     let answer = line(2, 12, "answer").replace("\"to\":\"work\"", "\"to\":\"user\"");
     let response = r#"{"response":{"id":"r1","model":"m","usage":{"prompt_tokens":3,"completion_tokens":4,"cost":0.5}},"timestamp":12}"#;
     let read = context(&[

@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_cut_off_gives_what_stands_before() {
+    fn reads_a_truncated_file_up_to_the_cut() {
         let whole = read(
             r#"{"runId":"r","metadata":{"flowId":"f"},"turns":[{"id":1,"content":"a"},{"id":2,"content":"b"}]}"#,
         );
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_text_are_replaced_and_told() {
+    fn replaces_and_reports_invalid_utf8() {
         let decoded =
             read_transcript(Path::new("t"), b"{\"runId\":\"a\xff\",\"turns\":[]}").unwrap();
         assert_eq!(decoded.run.run_id, "a\u{fffd}");

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn costs_that_json_cannot_say_are_zero() {
+    fn costs_that_json_cannot_hold_are_zero() {
         assert_eq!(float_value(f64::NAN).to_string(), "0");
         assert_eq!(float_value(1e-7).to_string(), "1e-7");
         assert_eq!(float_value(12.0).to_string(), "12");

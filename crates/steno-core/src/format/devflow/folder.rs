@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_corrupt_gzip_falls_back_and_is_told() {
+    fn a_corrupt_gzip_falls_back_with_a_problem() {
         let dir = tempfile::tempdir().unwrap();
         save_run(dir.path(), &run_of(102_401), RunFileShape::Shipped).unwrap();
         let gz = dir.path().join(COMPRESSED_FILE);
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_unpacks_without_end_is_refused() {
+    fn rejects_a_decompression_bomb() {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
         io::copy(&mut io::repeat(b' ').take(MAX_DOCUMENT_SIZE + 1), &mut encoder).unwrap();
         let error = decompress_bytes(Path::new("t.gz"), encoder.finish().unwrap()).unwrap_err();

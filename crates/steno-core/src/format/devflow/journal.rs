@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_recorded_is_replayed() {
+    fn replays_a_recording() {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = RunJournal::create(dir.path(), &meta()).unwrap().unwrap();
         let records = [

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn matches_are_shown_with_what_stands_around() {
+    fn shows_matches_with_context() {
         assert_eq!(
             excerpt("AUTH", &format!("{}\nauthentication {}", "a".repeat(40), "b".repeat(40))),
             Some(format!("...{} authentication {}...", "a".repeat(29), "b".repeat(19)))

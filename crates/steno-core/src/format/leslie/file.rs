@@ -342,7 +342,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_printed_prints_again(items in prop::collection::vec(item(), 0..6), long in 0usize..3) {
+        fn a_printed_file_prints_alike(items in prop::collection::vec(item(), 0..6), long in 0usize..3) {
             let mut given = file(items);
             if long > 0 {
                 given.items.push(UnitItem::Assistant("語".repeat(MAX_FILE_BYTES / 3 - 60 * long)));

@@ -60,7 +60,7 @@ fn equal_names_are_numbered_and_writing_twice_changes_nothing() {
 }
 
 #[test]
-fn a_folder_holds_fifty_and_never_loses_what_was_just_written() {
+fn a_folder_keeps_fifty_files_and_always_the_newest() {
     let dir = tempfile::tempdir().unwrap();
     let many: Vec<_> = (0..60)
         .map(|at| question(&format!("q{at}"), &format!("2026-01-01T10:{at:02}:00Z")))
@@ -78,7 +78,7 @@ fn a_folder_holds_fifty_and_never_loses_what_was_just_written() {
 }
 
 #[test]
-fn sessions_are_told_by_chat_thread_and_folder() {
+fn separates_sessions_by_chat_thread_and_folder() {
     let dir = tempfile::tempdir().unwrap();
     let inner = dir.path().join(".leslie/threads/thread-1/.meta/transcripts");
     let mut other = transcript(vec![question("b", "2026-01-01T10:00:00Z")]);
@@ -158,7 +158,7 @@ proptest! {
     }
 
     #[test]
-    fn what_the_format_can_hold_comes_back(texts in prop::collection::vec("[a-z ]{1,20}", 1..6)) {
+    fn supported_fields_survive_a_round_trip(texts in prop::collection::vec("[a-z ]{1,20}", 1..6)) {
         let roles = [Role::User, Role::Assistant];
         let entries = texts.iter().enumerate().map(|(at, text)| {
             let mut entry = Entry::new(roles[at % 2].clone(), EntryKind::Text, text);
@@ -169,11 +169,11 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         write_units(&given, dir.path(), &clock()).unwrap();
         let back = read_session(&READER.find_at(dir.path()).unwrap()[0]).unwrap();
-        let told = |transcript: &Transcript| -> Vec<_> {
+        let summarize = |transcript: &Transcript| -> Vec<_> {
             let tell = |entry: &Entry| (entry.role.clone(), entry.content.clone(), entry.created_at);
             transcript.entries.iter().map(tell).collect()
         };
-        prop_assert_eq!(told(&back), told(&given));
+        prop_assert_eq!(summarize(&back), summarize(&given));
         prop_assert_eq!(back.session.started, given.session.started);
     }
 }
@@ -218,7 +218,7 @@ fn a_unit_of_a_run_is_brought_up_to_date_under_its_name() {
 }
 
 #[test]
-fn a_unit_of_a_run_says_what_the_user_wrote_and_why_it_ended() {
+fn a_unit_of_a_run_has_prompt_and_stop_reason() {
     let context = "<thread_context thread=\"t\">\n\n</thread_context>\n\n";
     let mut prompt = question(&format!("{context}Go"), "2026-02-08T14:30:10+08:00");
     prompt.metadata = serde_json::json!({ "mode": "plan" }).as_object().cloned();

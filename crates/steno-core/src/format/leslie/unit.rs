@@ -320,7 +320,7 @@ mod tests {
         transcript
     }
 
-    fn said(role: Role, text: &str, at: &str) -> Entry {
+    fn new_entry(role: Role, text: &str, at: &str) -> Entry {
         let mut entry = Entry::new(role, EntryKind::Text, text);
         entry.created_at = at.parse().ok();
         entry
@@ -328,20 +328,20 @@ mod tests {
 
     #[test]
     fn each_question_opens_a_unit() {
-        let mut block = said(Role::User, "and this", "");
+        let mut block = new_entry(Role::User, "and this", "");
         block.message_id = Some("m".to_owned());
-        let mut first = said(Role::User, "one", "2026-01-01T10:00:00+02:00");
+        let mut first = new_entry(Role::User, "one", "2026-01-01T10:00:00+02:00");
         first.message_id = Some("m".to_owned());
-        let mut subagent = said(Role::User, "go", "");
+        let mut subagent = new_entry(Role::User, "go", "");
         subagent.source = "subagent:a".to_owned();
         let given = transcript(vec![
-            said(Role::Assistant, "welcome", "2026-01-01T09:59:00+02:00"),
+            new_entry(Role::Assistant, "welcome", "2026-01-01T09:59:00+02:00"),
             first,
             block,
             subagent,
-            said(Role::User, "two", "2026-01-01T10:05:00+02:00"),
-            said(Role::System, "hidden", ""),
-            said(Role::Assistant, "done", "2026-01-01T10:06:00+02:00"),
+            new_entry(Role::User, "two", "2026-01-01T10:05:00+02:00"),
+            new_entry(Role::System, "hidden", ""),
+            new_entry(Role::Assistant, "done", "2026-01-01T10:06:00+02:00"),
         ]);
         let units = units_from_transcript(&given, None);
         let stems: Vec<_> = units.iter().map(|unit| unit.stem.as_str()).collect();

@@ -37,7 +37,7 @@ fn items() -> Vec<Value> {
     ]
 }
 
-fn told(entries: &[Entry]) -> Vec<String> {
+fn summarize(entries: &[Entry]) -> Vec<String> {
     let words = entries.iter().map(|entry| {
         let input = entry.tool_input.as_ref().map(|input| JsonStyle::COMPACT.print(input));
         format!("{}: {}{}", entry.heading(), entry.content, input.unwrap_or_default())
@@ -63,7 +63,7 @@ fn picture() -> String {
 }
 
 #[test]
-fn messages_are_read_wherever_they_stand() {
+fn finds_messages_at_any_depth() {
     let expected = [
         "system: be brief".to_owned(),
         format!("user: what is this\n{}\n{{\"type\":\"map\",\"at\":[1,2]}}", picture()),
@@ -89,7 +89,7 @@ fn messages_are_read_wherever_they_stand() {
     ];
     for (name, text) in files {
         let transcript = read(name, &text);
-        assert_eq!(told(&transcript.entries), expected, "{name}");
+        assert_eq!(summarize(&transcript.entries), expected, "{name}");
         let reports: Vec<_> = transcript.problems.iter().map(|it| &it.reason).collect();
         assert_eq!(reports, [&unknown_field_reason("mood")], "{name}");
         assert!(transcript.problems[0].is_notice);
@@ -97,7 +97,7 @@ fn messages_are_read_wherever_they_stand() {
 }
 
 #[test]
-fn items_are_read_wherever_they_stand() {
+fn finds_items_at_any_depth() {
     let expected = [
         format!("user: hi\n{}", picture()),
         "assistant thinking: hm".to_owned(),
@@ -114,7 +114,7 @@ fn items_are_read_wherever_they_stand() {
         ("list.json", list.to_string()),
         ("object.json", object.to_string()),
     ] {
-        assert_eq!(told(&read(name, &text).entries), expected, "{name}");
+        assert_eq!(summarize(&read(name, &text).entries), expected, "{name}");
     }
 }
 
@@ -141,7 +141,7 @@ fn each_line_of_training_data_is_a_conversation_of_its_own() {
 fn an_answer_with_nothing_in_it_is_one() {
     let record = json!({"role": "assistant", "content": null, "usage": {"prompt_tokens": 3, "completion_tokens": 2}});
     let entries = record_shape::decode_record(record, &1).unwrap();
-    assert_eq!(told(&entries), ["assistant: "]);
+    assert_eq!(summarize(&entries), ["assistant: "]);
     let usage = entries[0].usage.unwrap();
     assert_eq!((usage.input, usage.output), (3, 2));
 }
@@ -160,6 +160,6 @@ fn our_own_entries_are_no_messages() {
     let odd =
         json!({"role": "assistant", "content": "", "tool_name": "ls", "tool_input": {}, "odd": 1});
     let entries = record_shape::decode_record(odd, &1).unwrap();
-    assert_eq!(told(&entries), ["tool call ls: {}", "system other: {\"odd\":1}"]);
+    assert_eq!(summarize(&entries), ["tool call ls: {}", "system other: {\"odd\":1}"]);
     assert_eq!(unknown_fields(&entries).collect::<Vec<_>>(), ["odd"]);
 }

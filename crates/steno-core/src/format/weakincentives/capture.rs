@@ -170,10 +170,11 @@ mod tests {
         }
     }
 
-    fn told(session: &mut SliceSession) -> Vec<String> {
+    fn summarize_slice(session: &mut SliceSession) -> Vec<String> {
         let entries = session.query::<Entry>().read_all().unwrap();
-        let told = |e: &Entry| format!("{} {} {}: {:.14}", e.sequence, e.role, e.kind, e.content);
-        entries.iter().map(told).collect()
+        let summarize =
+            |e: &Entry| format!("{} {} {}: {:.14}", e.sequence, e.role, e.kind, e.content);
+        entries.iter().map(summarize).collect()
     }
 
     #[test]
@@ -201,7 +202,7 @@ mod tests {
         };
         session.dispatch(executed.clone()).unwrap();
         assert_eq!(
-            told(&mut session),
+            summarize_slice(&mut session),
             [
                 "0 system text: Be kind",
                 "1 user text: ",
@@ -242,7 +243,7 @@ mod tests {
         session.dispatch(rendered().to_entries().remove(0)).unwrap();
         capture_events(&mut session, ON).unwrap();
         session.dispatch(rendered()).unwrap();
-        let numbers = told(&mut session).join("; ");
+        let numbers = summarize_slice(&mut session).join("; ");
         assert_eq!(numbers, "0 system text: Be kind; 1 system text: Be kind; 2 user text: ");
     }
 

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_wrong_is_named() {
+    fn names_missing_and_invalid_fields() {
         let error = |value| read(value).unwrap_err().to_string();
         let text = "role: expected one of ['system', 'user', 'assistant', 'tool']";
         let time = "2026-01-05T09:15:32";

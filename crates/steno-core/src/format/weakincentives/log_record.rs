@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn records_become_entries_with_their_own_numbers() {
         let transcript = read_text(RECORDS);
-        let told: Vec<_> = transcript
+        let actual: Vec<_> = transcript
             .entries
             .iter()
             .map(|entry| {
@@ -210,7 +210,7 @@ mod tests {
             .collect();
         let call = "primary 3 assistant tool_call Read: {\n  \"path\": \"a.py\"\n}";
         assert_eq!(
-            told[..7],
+            actual[..7],
             [
                 "primary 0 system notice -: transcript start",
                 "primary 1 user text -: Grüße, review it",
@@ -221,7 +221,7 @@ mod tests {
                 "subagent:a7 1 assistant text -: Done.",
             ]
         );
-        assert!(told[7].starts_with("primary 5 system compaction -: {"));
+        assert!(actual[7].starts_with("primary 5 system compaction -: {"));
         assert_eq!(
             transcript.problems[0].to_string(),
             "transcript.jsonl:7: missing field: sequence_number"
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_record_says_survives_as_lines() {
+    fn a_record_survives_as_lines() {
         let transcript = read_text(RECORDS);
         let again = read_text(&render_lines(&transcript, false));
         assert_eq!(again.entries.len(), transcript.entries.len());
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_told_and_other_records_passed_over() {
+    fn emits_failures_and_skips_other_records() {
         let failure = r#"{"timestamp": "2026-02-10T10:00:00Z", "event": "transcript.error", "message": "no file", "context": {"prompt_name": "x"}}"#;
         let other = r#"{"event": "session.start", "context": {}}"#;
         let transcript = read_text(&format!("{failure}\n{other}\n"));

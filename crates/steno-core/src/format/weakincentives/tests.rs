@@ -276,7 +276,7 @@ proptest! {
     }
 
     #[test]
-    fn what_ten_fields_hold_is_written_as_upstream_writes_it(mut entry in any_entry()) {
+    fn writes_ten_fields_as_upstream_does(mut entry in any_entry()) {
         entry.role = Role::Assistant;
         entry.created_at = Some("2026-01-05T09:15:32+00:00".parse().unwrap());
         entry.tool_input = entry.tool_input.filter(Value::is_object);
@@ -349,10 +349,10 @@ fn debug_bundles_are_read() {
     let transcript = found[0].read_transcript().unwrap();
     let lines = SessionFile::in_memory("transcript.jsonl", "transcript.jsonl", records.into());
     let alone = read_session(&SessionBundle::new("transcript.jsonl", vec![lines])).unwrap();
-    let told = |transcript: &Transcript| -> Vec<_> {
+    let summarize = |transcript: &Transcript| -> Vec<_> {
         transcript.entries.iter().map(|entry| (entry.kind, entry.content.clone())).collect()
     };
-    assert_eq!(told(&transcript), told(&alone));
+    assert_eq!(summarize(&transcript), summarize(&alone));
     let session = &transcript.session;
     assert_eq!((session.id.as_str(), session.stop_reason.as_deref()), ("3b1c", Some("no luck")));
     assert_eq!(session.ended.unwrap().to_string(), "2026-02-10T10:01:00+00:00");

@@ -50,7 +50,7 @@ mod tests {
     use crate::entry::EntryKind;
 
     #[test]
-    fn what_is_not_known_has_a_stand_in() {
+    fn unknown_fields_have_a_placeholder() {
         let tool = Entry::new(Role::Tool, EntryKind::ToolResult, "out\n");
         let mut other = Entry::new(Role::from("critic"), EntryKind::Text, "no");
         other.created_at = Some("2026-01-05T17:15:38+08:00".parse().unwrap());

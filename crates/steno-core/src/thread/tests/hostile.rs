@@ -44,7 +44,7 @@ fn nothing_outside_of_a_thread_is_copied() {
 }
 
 #[test]
-fn a_thread_whose_folder_is_a_link_is_refused() {
+fn rejects_a_thread_folder_that_is_a_link() {
     let project = Project::new();
     let objective = project.objective();
     let (a, b) = (project.spawn(&objective, "a"), project.spawn(&objective, "b"));

@@ -35,7 +35,7 @@ fn fields_that_nobody_knows_are_kept_in_their_place() {
 }
 
 #[test]
-fn what_was_pending_is_active() {
+fn a_pending_thread_is_active() {
     let mut value = relations();
     value["threads"]["t"]["status"] = json!("pending");
     let read = ThreadRelations::from_value(value).unwrap();
@@ -50,8 +50,8 @@ fn an_empty_parent_is_none() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
-    for (pointer, bad, told) in [
+fn reports_errors_with_their_location() {
+    for (pointer, bad, expected) in [
         ("/version", json!(1), "version is not a text"),
         ("/metadata/thread_count", json!(-1), "metadata.thread_count is not a whole number"),
         ("/threads", json!([]), "threads is not an object"),
@@ -77,7 +77,7 @@ fn what_is_wrong_is_told_with_its_place() {
     ] {
         let mut value = relations();
         *value.pointer_mut(pointer).unwrap() = bad;
-        assert_eq!(ThreadRelations::from_value(value).unwrap_err().to_string(), told);
+        assert_eq!(ThreadRelations::from_value(value).unwrap_err().to_string(), expected);
     }
     let mut value = relations();
     value["threads"]["../../x"] = value["threads"]["t"].clone();
@@ -150,7 +150,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn what_was_written_is_read_and_written_alike(
+    fn json_survives_a_round_trip(
         threads in prop::collection::vec(thread(), 0..4),
         operations in prop::collection::vec(operation(), 0..4),
         links in prop::collection::vec((id(), links()), 0..4),

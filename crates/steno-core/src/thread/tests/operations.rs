@@ -44,7 +44,7 @@ fn an_objective_has_a_log() {
 }
 
 #[test]
-fn what_does_not_exist_is_told_and_nothing_changes() {
+fn missing_threads_are_errors_and_change_nothing() {
     let project = Project::new();
     let objective = project.objective();
     let thread = project.spawn(&objective, "t");
@@ -89,7 +89,7 @@ fn references_cannot_go_in_circles() {
 }
 
 #[test]
-fn a_frozen_copy_holds_what_is_the_targets_own_and_does_not_grow() {
+fn a_frozen_copy_has_only_own_files_and_does_not_grow() {
     let project = Project::new();
     let objective = project.objective();
     let (a, b) = (project.spawn(&objective, "a"), project.spawn(&objective, "b"));
@@ -110,7 +110,7 @@ fn a_frozen_copy_holds_what_is_the_targets_own_and_does_not_grow() {
 }
 
 #[test]
-fn merging_takes_the_last_and_tells_conflicts() {
+fn merging_takes_the_last_and_reports_conflicts() {
     let project = Project::new();
     let objective = project.objective();
     let threads = ["a", "b", "target"].map(|name| project.spawn(&objective, name));
@@ -139,7 +139,7 @@ fn merging_takes_the_last_and_tells_conflicts() {
 }
 
 #[test]
-fn what_a_thread_is_told_takes_one_line() {
+fn a_message_to_a_thread_takes_one_line() {
     let project = Project::new();
     let thread = project.spawn(&project.objective(), "t");
     let content = "Must\nsupport \"TypeScript\"";
@@ -185,7 +185,7 @@ fn a_transfer_changes_status_and_executor() {
 }
 
 #[test]
-fn the_context_lists_paths_of_the_thread_and_of_what_it_refers_to() {
+fn the_context_lists_paths_of_the_thread_and_its_references() {
     let project = Project::new();
     let objective = project.objective();
     let (a, b) = (project.spawn(&objective, "a"), project.spawn(&objective, "b"));
@@ -210,7 +210,7 @@ fn the_context_lists_paths_of_the_thread_and_of_what_it_refers_to() {
 }
 
 #[test]
-fn the_context_escapes_names_and_tells_missing_threads() {
+fn the_context_escapes_names_and_reports_missing_threads() {
     let project = Project::new();
     let thread = project.spawn(&project.objective(), "t");
     let path = project.path(".leslie/thread_relations.json");

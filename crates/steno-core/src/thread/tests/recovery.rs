@@ -14,8 +14,8 @@ fn a_damaged_store_costs_nothing_and_its_backup_stays() {
         fs::write(project.path(MAIN), damage).unwrap();
         assert_eq!(project.store.thread(first.id.as_str()).unwrap(), first);
         assert_eq!(project.text(MAIN), damage, "reading writes nothing");
-        let told = project.store.problems().unwrap();
-        assert_eq!((told.len(), &told[0].path), (1, &project.path(MAIN)));
+        let problems = project.store.problems().unwrap();
+        assert_eq!((problems.len(), &problems[0].path), (1, &project.path(MAIN)));
         for _ in 0..2 {
             let unknown =
                 project.store.spawn_thread(&SpawnRequest::new("x", "obj-none")).unwrap_err();
@@ -41,14 +41,14 @@ fn a_store_that_is_gone_comes_from_its_backup() {
         fs::remove_file(project.path(".leslie").join(name)).unwrap();
     }
     assert_eq!(project.store.list_objectives().unwrap().len(), 1);
-    let told = project.store.problems().unwrap().into_iter().map(|problem| problem.reason);
-    assert_eq!(told.collect::<Vec<_>>(), ["the file is missing; its backup is used"; 2]);
+    let reasons = project.store.problems().unwrap().into_iter().map(|problem| problem.reason);
+    assert_eq!(reasons.collect::<Vec<_>>(), ["the file is missing; its backup is used"; 2]);
     project.store.init().unwrap();
     assert_eq!(project.store.list_threads(None).unwrap(), [thread]);
 }
 
 #[test]
-fn what_nobody_can_read_is_told_and_left_alone() {
+fn reports_and_keeps_unreadable_files() {
     let project = Project::new();
     let backup = format!("{MAIN}.bak");
     fs::write(project.path(MAIN), "{").unwrap();
@@ -88,7 +88,7 @@ fn repeated_init_writes_nothing() {
 }
 
 #[test]
-fn links_that_are_lost_come_back_from_what_was_done() {
+fn restores_lost_links_from_the_history() {
     let project = Project::new();
     let objective = project.objective();
     let parent = project.spawn(&objective, "parent");

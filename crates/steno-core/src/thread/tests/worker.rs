@@ -29,7 +29,7 @@ fn one_works_at_a_time_and_the_next_knows_of_a_kill() {
 }
 
 #[test]
-fn a_torn_note_tells_of_a_kill_all_the_same() {
+fn a_torn_note_still_shows_a_kill() {
     let project = Project::new();
     let thread = project.spawn(&project.objective(), "a");
     let mut worker = project.store.begin_work(&thread.id, 11, false).unwrap();

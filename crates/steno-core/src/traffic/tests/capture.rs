@@ -41,9 +41,9 @@ fn captured(settings: CaptureSettings) -> Transcript {
 fn calls_are_captured_only_if_asked_for() {
     assert!(captured(CaptureSettings::default()).entries.is_empty());
     let transcript = captured(ALL);
-    let told: Vec<_> = transcript.entries.iter().map(line).collect();
+    let actual: Vec<_> = transcript.entries.iter().map(line).collect();
     assert_eq!(
-        told,
+        actual,
         [
             "primary user text: One",
             "subagent:1 user text: Two",
@@ -57,7 +57,7 @@ fn calls_are_captured_only_if_asked_for() {
 }
 
 #[test]
-fn what_was_captured_stands_in_the_slice_once() {
+fn the_slice_has_captured_entries_once() {
     let mut session =
         SliceSession::new(Uuid::from_u128(7), Clock::system(), SliceFactoryConfig::default());
     let transcript = captured(ALL);

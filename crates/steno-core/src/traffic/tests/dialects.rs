@@ -7,7 +7,7 @@ use super::*;
 use crate::traffic::aws_event_stream::encode_event;
 
 /// The entries of every provider's conversation.
-const SAID: [&str; 7] = [
+const EXPECTED_LINES: [&str; 7] = [
     "system text: Be brief",
     "user text: What is in a.txt?",
     "assistant thinking: Hm",
@@ -18,7 +18,7 @@ const SAID: [&str; 7] = [
 ];
 
 fn check(tape: &Tape, adapter: &str) {
-    assert_eq!(tape.said(), SAID);
+    assert_eq!(tape.lines(), EXPECTED_LINES);
     assert!(tape.entries.iter().all(|entry| entry.source == "primary"));
     assert!(tape.entries.iter().all(|entry| about(entry, "adapter") == adapter));
     let [.., call, _, answer] = tape.entries.as_slice() else { panic!() };
@@ -42,7 +42,7 @@ fn record(tape: &mut Tape, path: &str, request: &Value, answer: &[u8]) {
 fn check_cuts(path: &str, request: &Value, answer: &[u8]) {
     let mut whole = Tape::default();
     record(&mut whole, path, request, answer);
-    let whole = whole.said();
+    let whole = whole.lines();
     for cut in 0..answer.len() {
         let mut tape = Tape::default();
         let exchange = tape.ask(path, request);
@@ -50,7 +50,7 @@ fn check_cuts(path: &str, request: &Value, answer: &[u8]) {
         let parts = [&answer[..cut / 2], &answer[cut / 2..cut]];
         parts.iter().for_each(|part| tape.take(&TrafficPiece::new_chunk(&exchange, 1, part)));
         tape.end(&exchange, Some("cut"));
-        for line in tape.said().iter().filter(|line| line.starts_with("assistant text")) {
+        for line in tape.lines().iter().filter(|line| line.starts_with("assistant text")) {
             let is_part = whole.iter().any(|whole| whole.starts_with(line.as_str()));
             assert!(is_part, "{line} at {cut}");
         }
@@ -60,7 +60,7 @@ fn check_cuts(path: &str, request: &Value, answer: &[u8]) {
         let parts = [&answer[..cut], &answer[cut..]];
         parts.iter().for_each(|part| tape.take(&TrafficPiece::new_chunk(&exchange, 1, part)));
         tape.end(&exchange, None);
-        assert_eq!(tape.said(), whole, "cut at {cut}");
+        assert_eq!(tape.lines(), whole, "cut at {cut}");
     }
 }
 
@@ -122,16 +122,16 @@ fn ollama_generate() {
     ]);
     let mut tape = Tape::default();
     record(&mut tape, "/api/generate", &request, &stream);
-    let said = tape.said();
+    let texts = tape.lines();
     assert_eq!(
-        (said[0].as_str(), said[2].as_str()),
+        (texts[0].as_str(), texts[2].as_str()),
         ("system text: Be brief", "assistant text: Hi")
     );
-    assert!(said[1].starts_with("user text: Say hi\n[image, 5 bytes, blake3 "), "{said:?}");
+    assert!(texts[1].starts_with("user text: Say hi\n[image, 5 bytes, blake3 "), "{texts:?}");
     assert_eq!((tape.usage().input, tape.usage().output), (3, 2));
     let mut failed = Tape::default();
     failed.exchange("/api/generate", &request, &json!({"error": "model 'm' not found"}));
-    assert_eq!(failed.said().last().unwrap(), "system error: model 'm' not found");
+    assert_eq!(failed.lines().last().unwrap(), "system error: model 'm' not found");
 }
 
 fn converse_request(more: &[Value]) -> Value {
@@ -153,11 +153,11 @@ fn bedrock_converse() {
     let (plain_path, stream_path) = ("/model/m-1/converse", "/model/m-1/converse-stream");
     let call = json!({"toolUse": {"toolUseId": "t1", "name": "read", "input": {"path": "a.txt"}}});
     let thought = json!({"reasoningContent": {"reasoningText": {"text": "Hm", "signature": "s"}}});
-    let said = json!([thought, {"text": "I look."}, call]);
+    let message = json!([thought, {"text": "I look."}, call]);
     let result = json!({"toolResult": {"toolUseId": "t1", "content": [{"text": "hello"}], "status": "success"}});
     let first = converse_request(&[]);
     let second = converse_request(&[
-        json!({"role": "assistant", "content": said}),
+        json!({"role": "assistant", "content": message}),
         json!({"role": "user", "content": [result]}),
     ]);
     let usage = |counts: [u64; 2]| json!({"inputTokens": counts[0], "outputTokens": counts[1], "totalTokens": 0});
@@ -166,7 +166,7 @@ fn bedrock_converse() {
             "usage": usage(counts), "metrics": {"latencyMs": 1}})
     };
     let mut plain = Tape::default();
-    plain.exchange(plain_path, &first, &whole(said, "tool_use", [10, 5]));
+    plain.exchange(plain_path, &first, &whole(message, "tool_use", [10, 5]));
     plain.exchange(
         plain_path,
         &second,
@@ -215,7 +215,7 @@ fn an_exception_in_a_stream_of_bedrock_is_an_error() {
     let failed = encode_event(&headers, b"{\"message\":\"slow down\"}");
     let mut tape = Tape::default();
     record(&mut tape, "/model/m-1/converse-stream", &converse_request(&[]), &failed);
-    assert_eq!(tape.said().last().unwrap(), "system error: throttlingException: slow down");
+    assert_eq!(tape.lines().last().unwrap(), "system error: throttlingException: slow down");
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn models_that_are_invoked_speak_their_own_words() {
     let mut tape = Tape::default();
     let path = "/model/anthropic.claude-3-5-sonnet%3A0/invoke-with-response-stream";
     record(&mut tape, path, &request, &aws(&chunks));
-    assert_eq!(tape.said(), ["user text: Hello", "assistant text: Hi"]);
+    assert_eq!(tape.lines(), ["user text: Hello", "assistant text: Hi"]);
     assert_eq!(tape.entries[1].model.as_deref(), Some("anthropic.claude-3-5-sonnet:0"));
     assert_eq!((tape.usage().input, tape.usage().output), (3, 2));
     check_cuts(path, &request, &aws(&chunks));
@@ -246,7 +246,7 @@ fn models_that_are_invoked_speak_their_own_words() {
     let mut vertex = Tape::default();
     let path = "/v1/projects/p/locations/l/publishers/anthropic/models/claude:streamRawPredict";
     vertex.stream(path, &request, &events);
-    assert_eq!(vertex.said(), tape.said());
+    assert_eq!(vertex.lines(), tape.lines());
     // Llama reports usage in headers, and its prompt is text.
     let mut llama = Tape::default();
     let exchange = llama.ask("/model/meta.llama3/invoke", &json!({"prompt": "Hello"}));
@@ -263,7 +263,7 @@ fn models_that_are_invoked_speak_their_own_words() {
         br#"{"generation":"Hi","stop_reason":"stop"}"#,
     ));
     llama.end(&exchange, None);
-    assert_eq!(llama.said(), ["user text: Hello", "assistant text: Hi"]);
+    assert_eq!(llama.lines(), ["user text: Hello", "assistant text: Hi"]);
     assert_eq!((llama.usage().input, llama.usage().output), (4, 6));
 }
 
@@ -320,7 +320,7 @@ fn cohere_chat_of_the_first_version() {
         "chat_history": [{"role": "USER", "message": "Hello"}, {"role": "CHATBOT", "message": "Hi"}]});
     let answer = json!({"text": "Now.", "generation_id": "g", "finish_reason": "COMPLETE",
         "meta": {"billed_units": {"input_tokens": 3, "output_tokens": 2}}});
-    let said = [
+    let expected = [
         "system text: Be brief",
         "user text: Hello",
         "assistant text: Hi",
@@ -329,7 +329,7 @@ fn cohere_chat_of_the_first_version() {
     ];
     let mut plain = Tape::default();
     plain.exchange("/v1/chat", &request, &answer);
-    assert_eq!(plain.said(), said);
+    assert_eq!(plain.lines(), expected);
     let stream = lines(&[
         json!({"event_type": "stream-start", "is_finished": false}),
         json!({"event_type": "text-generation", "text": "No"}),
@@ -338,7 +338,7 @@ fn cohere_chat_of_the_first_version() {
     ]);
     let mut streamed = Tape::default();
     record(&mut streamed, "/v1/chat", &request, &stream);
-    assert_eq!(streamed.said(), said);
+    assert_eq!(streamed.lines(), expected);
     for tape in [plain, streamed] {
         assert_eq!((tape.usage().input, tape.usage().output), (3, 2));
     }
@@ -368,7 +368,7 @@ fn older_completions() {
         &[chunk(" up", json!(null)), chunk("on", json!("stop")), billed],
     );
     for tape in [plain, streamed] {
-        assert_eq!(tape.said(), ["user text: Once", "assistant text:  upon"]);
+        assert_eq!(tape.lines(), ["user text: Once", "assistant text:  upon"]);
         assert_eq!((tape.usage().input, tape.usage().output), (1, 2));
         assert_eq!(tape.entries[1].model.as_deref(), Some("m-1"));
     }
@@ -391,12 +391,12 @@ fn thoughts_of_mistral_and_of_openrouter() {
             end.clone(),
         ],
     ];
-    let said = ["user text: Hello", "assistant thinking: Hm", "assistant text: Hi"];
+    let expected = ["user text: Hello", "assistant thinking: Hm", "assistant text: Hi"];
     for events in streams {
         let mut tape = Tape::default();
         tape.stream(path, &request, &events);
-        assert_eq!(tape.said(), said);
-        assert_eq!(tape.telling.total_reported_cost(), Some(0.25));
+        assert_eq!(tape.lines(), expected);
+        assert_eq!(tape.decoder.total_reported_cost(), Some(0.25));
     }
     let content = json!([thinking, {"type": "text", "text": "Hi"}]);
     for message in [
@@ -410,8 +410,8 @@ fn thoughts_of_mistral_and_of_openrouter() {
             &json!({"id": "c", "choices": [{"index": 0, "message": message}],
             "usage": {"prompt_tokens": 1, "completion_tokens": 1}}),
         );
-        assert_eq!(tape.said(), said);
-        assert_eq!(tape.telling.total_reported_cost(), None, "its tokens have no price yet");
+        assert_eq!(tape.lines(), expected);
+        assert_eq!(tape.decoder.total_reported_cost(), None, "its tokens have no price yet");
     }
 }
 
@@ -429,7 +429,7 @@ fn costs_and_cache_writes_of_openrouter_are_taken_as_stated() {
     );
     let Usage { input, cache_read, cache_write, .. } = tape.usage();
     assert_eq!((input, cache_read, cache_write), (44, 50, 100));
-    assert_eq!(tape.telling.total_reported_cost(), Some(0.75));
+    assert_eq!(tape.decoder.total_reported_cost(), Some(0.75));
 }
 
 #[test]
@@ -440,7 +440,7 @@ fn chunks_without_ids_are_one_answer() {
     let exchange = tape.ask("/v1/chat/completions", &request);
     tape.say(&exchange, 200, &[&sse(&[chunk("Hel"), chunk("lo")]), "data: [DONE]\n\n"]);
     tape.end(&exchange, None);
-    assert_eq!(tape.said(), ["user text: Hello", "assistant text: Hello"]);
+    assert_eq!(tape.lines(), ["user text: Hello", "assistant text: Hello"]);
 }
 
 #[test]
@@ -478,10 +478,10 @@ fn embeddings_pictures_and_speech_are_calls_with_their_tokens() {
             ["user text: [batch of 1 requests]", "assistant text: [batch msgbatch_1: in_progress]"],
         ),
     ];
-    for (path, request, answer, said) in cases {
+    for (path, request, answer, expected) in cases {
         let mut tape = Tape::default();
         tape.exchange(path, &request, &answer);
-        assert_eq!(tape.said(), said, "{path}");
+        assert_eq!(tape.lines(), expected, "{path}");
         let expected = if path.ends_with("batches") { 0 } else { 8 };
         assert_eq!(tape.usage().input, expected, "{path}");
     }
@@ -493,7 +493,7 @@ fn embeddings_pictures_and_speech_are_calls_with_their_tokens() {
     tape.end(&exchange, None);
     let spoken =
         format!("assistant text: [data, 3 bytes, blake3 {}]", blake3::hash(b"\xff\xfb\x90"));
-    assert_eq!(tape.said(), ["user text: Hello", &spoken]);
+    assert_eq!(tape.lines(), ["user text: Hello", &spoken]);
     assert_eq!(tape.entries[1].model.as_deref(), Some("tts"));
 }
 
@@ -508,8 +508,8 @@ fn the_results_of_a_batch_are_billed_once_each() {
         json!({"custom_id": "c", "result": {"type": "errored", "error": {"message": "no"}}});
     let tape =
         downloaded("/v1/messages/batches/b/results", &[result("a", 2), result("b", 3), failed]);
-    assert_eq!(tape.said()[..2], ["assistant text: a", "assistant text: b"]);
-    assert!(tape.said()[2].starts_with("system error: "));
+    assert_eq!(tape.lines()[..2], ["assistant text: a", "assistant text: b"]);
+    assert!(tape.lines()[2].starts_with("system error: "));
     assert_eq!((tape.usage().input, tape.usage().output), (2, 5));
     assert_eq!(tape.entries[1].message_id.as_deref(), Some("msg_b"));
     assert_eq!(about(&tape.entries[1], "custom_id"), json!("b"));
@@ -535,7 +535,7 @@ fn the_results_of_a_batch_may_be_a_file() {
     let response = json!({"status_code": 200, "body": completion});
     let path = "/v1/files/file-1/content";
     let tape = downloaded(path, &[json!({"custom_id": "a", "response": response, "error": null})]);
-    assert_eq!(tape.said(), ["assistant text: Hi"]);
+    assert_eq!(tape.lines(), ["assistant text: Hi"]);
     assert_eq!((tape.usage().input, tape.usage().output), (3, 2));
     assert_eq!(downloaded(path, &[json!({"prompt": "x"})]).entries, []);
 }

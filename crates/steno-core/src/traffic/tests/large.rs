@@ -40,14 +40,14 @@ fn answered(coding: Option<&str>, chunks: &[&[u8]]) -> Tape {
 fn of_a_compressed_answer_only_so_much_is_unpacked() {
     let error = format!("system error: the response is larger than 16 {TOO_LARGE}");
     let tape = answered(Some("gzip"), &[&gzip(padded("{\"choices\":[]"))]);
-    assert_eq!(tape.said(), ["user text: Hello", &error]);
+    assert_eq!(tape.lines(), ["user text: Hello", &error]);
     let zstd = zstd::encode_all(padded("{\"choices\":[]"), 1).unwrap();
-    assert_eq!(answered(Some("zstd"), &[&zstd]).said(), ["user text: Hello", &error]);
+    assert_eq!(answered(Some("zstd"), &[&zstd]).lines(), ["user text: Hello", &error]);
     // The events of a stream before the limit are decoded.
     let event = json!({"id": "c1", "object": "chat.completion.chunk", "model": "m-1",
         "choices": [{"index": 0, "delta": {"content": "Hi"}}]});
     let tape = answered(Some("gzip"), &[&gzip(padded(&format!("data: {event}\n\n:")))]);
-    assert_eq!(tape.said(), ["user text: Hello", "assistant text: Hi", &error]);
+    assert_eq!(tape.lines(), ["user text: Hello", "assistant text: Hi", &error]);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_window_that_http_does_not_allow_is_not_made() {
     encoder.write_all(b"{\"choices\":[]}").unwrap();
     // A frame without a content size has a window size.
     let tape = answered(Some("zstd"), &[&encoder.finish().unwrap()]);
-    assert_eq!(tape.said(), ["user text: Hello", "assistant text: "]);
+    assert_eq!(tape.lines(), ["user text: Hello", "assistant text: "]);
 }
 
 #[test]
@@ -71,16 +71,16 @@ fn of_all_answers_that_have_not_ended_only_so_much_is_held() {
         for _ in 0..40 {
             tape.take(&TrafficPiece::new_chunk(exchange, 1, &block));
         }
-        assert!(tape.telling.held_bytes() <= 2 * MAX_RESPONSE_BYTES + 2);
+        assert!(tape.decoder.held_bytes() <= 2 * MAX_RESPONSE_BYTES + 2);
     }
     exchanges.iter().for_each(|exchange| tape.end(exchange, None));
-    assert_eq!(tape.telling.held_bytes(), 0);
-    let errors = tape.said().iter().filter(|line| line.ends_with(TOO_LARGE)).count();
+    assert_eq!(tape.decoder.held_bytes(), 0);
+    let errors = tape.lines().iter().filter(|line| line.ends_with(TOO_LARGE)).count();
     assert_eq!(errors, 4);
 }
 
 #[test]
-fn a_request_that_is_too_large_is_told_of() {
+fn reports_a_request_that_is_too_large() {
     let mut tape = Tape::default();
     let mut piece = TrafficPiece::new(TrafficPieceKind::Request, "x");
     piece.path = Some(CHAT.into());
@@ -88,7 +88,7 @@ fn a_request_that_is_too_large_is_told_of() {
     let body = gzip(padded("{\"model\":\"m\",\"messages\":[]"));
     tape.take(&piece.with_bytes(&body));
     assert_eq!(
-        tape.told(),
+        tape.lines_with_source(),
         [format!("primary system error: the request is larger than 32 {TOO_LARGE}")]
     );
 }
@@ -103,7 +103,7 @@ fn uploaded(tape: &mut Tape, path: &str, content_type: &str, parts: &[&[u8]]) {
 }
 
 #[test]
-fn a_request_that_comes_in_pieces_is_told_when_it_is_whole() {
+fn decodes_a_request_in_pieces_when_complete() {
     let request = json!({"model": "m", "messages": [{"role": "user", "content": "Hello"}]});
     let request = request.to_string();
     for cut in 0..=request.len() {
@@ -112,7 +112,7 @@ fn a_request_that_comes_in_pieces_is_told_when_it_is_whole() {
         uploaded(&mut tape, CHAT, "application/json", &[first, second]);
         assert!(tape.entries.is_empty());
         tape.take(&TrafficPiece::new(TrafficPieceKind::UploadEnd, "x"));
-        assert_eq!(tape.said(), ["user text: Hello"], "{cut}");
+        assert_eq!(tape.lines(), ["user text: Hello"], "{cut}");
     }
     // An upload error becomes an entry.
     let mut tape = Tape::default();
@@ -120,12 +120,12 @@ fn a_request_that_comes_in_pieces_is_told_when_it_is_whole() {
     let mut end = TrafficPiece::new(TrafficPieceKind::UploadEnd, "x");
     end.error = Some("recording paused".into());
     tape.take(&end);
-    assert_eq!(tape.said(), ["user text: Hello", "system error: recording paused"]);
+    assert_eq!(tape.lines(), ["user text: Hello", "system error: recording paused"]);
     // A request body without an end is decoded at the end of the exchange.
     let mut tape = Tape::default();
     uploaded(&mut tape, CHAT, "application/json", &[request.as_bytes()]);
     tape.end("x", Some("cut"));
-    assert_eq!(tape.said(), ["user text: Hello", "system error: cut"]);
+    assert_eq!(tape.lines(), ["user text: Hello", "system error: cut"]);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_transcription_names_its_file() {
     tape.say("x", 200, &[&answer.to_string()]);
     tape.end("x", None);
     let file = format!("user text: [a.wav, data, 2 bytes, blake3 {}]", blake3::hash(b"\xff\x00"));
-    assert_eq!(tape.said(), [file.as_str(), "assistant text: Hello"]);
+    assert_eq!(tape.lines(), [file.as_str(), "assistant text: Hello"]);
     assert_eq!(tape.entries[1].model.as_deref(), Some("whisper-1"));
     assert_eq!((tape.usage().input, tape.usage().output), (7, 2));
 }

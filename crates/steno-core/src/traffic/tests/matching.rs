@@ -42,7 +42,7 @@ fn parallel_conversations_have_sources_of_their_own() {
     tape.exchange(CHAT, &request(&[user("Two"), assistant("two"), user("More")]), &completion("2"));
     tape.exchange(CHAT, &request(&[user("One"), assistant("one"), user("More")]), &completion("1"));
     assert_eq!(
-        tape.told(),
+        tape.lines_with_source(),
         [
             "primary user text: One",
             "subagent:1 user text: Two",
@@ -67,7 +67,7 @@ fn a_subagent_works_while_the_call_that_began_it_waits() {
     let result = json!({"role": "tool", "tool_call_id": "call_1", "content": "Seen"});
     tape.exchange(CHAT, &request(&[user("Do it"), call, result]), &completion("Done"));
     assert_eq!(
-        tape.told(),
+        tape.lines_with_source(),
         [
             "primary user text: Do it",
             "primary assistant tool_call: task({})",
@@ -80,7 +80,7 @@ fn a_subagent_works_while_the_call_that_began_it_waits() {
 }
 
 #[test]
-fn conversations_one_after_the_other_stand_in_the_first_source() {
+fn successive_conversations_share_the_primary_source() {
     let mut tape = Tape::default();
     tape.exchange(CHAT, &request(&[user("One")]), &completion("one"));
     tape.exchange(CHAT, &request(&[user("Two")]), &completion("two"));
@@ -89,18 +89,18 @@ fn conversations_one_after_the_other_stand_in_the_first_source() {
     tape.exchange(CHAT, &request(&[user("One"), assistant("one"), user("More")]), &completion("1"));
     let sources: Vec<_> = tape.entries.iter().map(|entry| entry.source.as_str()).collect();
     assert_eq!(sources, ["primary"; 8]);
-    assert_eq!(tape.said()[4..6], ["user text: One", "assistant text: one"]);
+    assert_eq!(tape.lines()[4..6], ["user text: One", "assistant text: one"]);
 }
 
 #[test]
-fn a_fork_tells_only_what_is_new() {
+fn a_fork_emits_only_new_messages() {
     let mut tape = Tape::default();
     let opening = [user("One"), assistant("one")];
     tape.exchange(CHAT, &request(&opening[..1]), &completion("one"));
     tape.exchange(CHAT, &request(&[&opening[..], &[user("Two")]].concat()), &completion("two"));
     tape.exchange(CHAT, &request(&[&opening[..], &[user("Three")]].concat()), &completion("three"));
     assert_eq!(
-        tape.told()[2..],
+        tape.lines_with_source()[2..],
         [
             "primary user text: Two",
             "primary assistant text: two",
@@ -119,11 +119,11 @@ fn instructions_may_change_and_answers_come_back_in_other_words() {
     };
     tape.exchange(CHAT, &with("It is noon", &[user("Hi")]), &completion("Hello  you \n"));
     for echo in ["Hello you", "Hello"] {
-        let mut again = Tape { telling: tape.telling.clone(), exchanges: 5, ..Tape::default() };
+        let mut again = Tape { decoder: tape.decoder.clone(), exchanges: 5, ..Tape::default() };
         let messages = [user("Hi"), assistant(echo), user("Bye")];
         again.exchange(CHAT, &with("It is one", &messages), &completion("Bye"));
         assert_eq!(
-            again.told(),
+            again.lines_with_source(),
             [
                 "primary system text: It is one",
                 "primary user text: Bye",
@@ -134,12 +134,12 @@ fn instructions_may_change_and_answers_come_back_in_other_words() {
 }
 
 #[test]
-fn a_history_that_nobody_recorded_is_told_whole() {
+fn emits_an_unrecorded_history_completely() {
     let mut tape = Tape::default();
     let messages = [user("Hi"), assistant("Hello"), user("Bye")];
     tape.exchange(CHAT, &request(&messages), &completion("Bye"));
     let texts = ["user text: Hi", "assistant text: Hello", "user text: Bye", "assistant text: Bye"];
-    assert_eq!(tape.said(), texts);
+    assert_eq!(tape.lines(), texts);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn settings_may_put_all_into_one_source() {
     assert!(tape.entries.iter().all(|entry| entry.source == "primary"));
     // Entries of another exchange follow the answer, so a prompt and its answer stay together.
     assert_eq!(
-        tape.said(),
+        tape.lines(),
         ["user text: One", "assistant text: one", "user text: Two", "assistant text: two"]
     );
 }
@@ -172,7 +172,7 @@ fn a_retry_in_one_source_repeats_its_prompt_if_others_have_come_since() {
     tape.exchange(CHAT, &request(&[user("Two")]), &completion("two"));
     tape.exchange(CHAT, &request(&[user("One")]), &completion("one"));
     assert_eq!(
-        tape.said(),
+        tape.lines(),
         [
             "user text: One",
             "system error: HTTP 503",
@@ -187,17 +187,17 @@ fn a_retry_in_one_source_repeats_its_prompt_if_others_have_come_since() {
     tape.take(&TrafficPiece::new_settings(false));
     failing(&mut tape);
     tape.exchange(CHAT, &request(&[user("One")]), &completion("one"));
-    assert_eq!(tape.said(), ["user text: One", "system error: HTTP 503", "assistant text: one"]);
+    assert_eq!(tape.lines(), ["user text: One", "system error: HTTP 503", "assistant text: one"]);
 }
 
 #[test]
-fn exchanges_in_one_source_that_never_end_are_told_in_their_order() {
+fn emits_unended_exchanges_of_one_source_in_order() {
     let mut tape = Tape::default();
     tape.take(&TrafficPiece::new_settings(false));
     tape.ask(CHAT, &request(&[user("One")]));
     tape.exchange(CHAT, &request(&[user("Two")]), &completion("two"));
-    assert_eq!(tape.said(), ["user text: One"]);
-    let rest: Vec<_> = tape.telling.finish().iter().map(line).collect();
+    assert_eq!(tape.lines(), ["user text: One"]);
+    let rest: Vec<_> = tape.decoder.finish().iter().map(line).collect();
     let cut = "primary system error: the recording ended in the middle of it";
     assert_eq!(rest, [cut, "primary user text: Two", "primary assistant text: two"]);
 }
@@ -213,7 +213,7 @@ fn a_conversation_that_goes_on_while_another_waits_gets_a_source_of_its_own() {
     let history = [user("One"), assistant("one"), user("More"), assistant("1"), user("Last")];
     tape.exchange(CHAT, &request(&history), &completion("!"));
     assert_eq!(
-        tape.told(),
+        tape.lines_with_source(),
         [
             "primary user text: One",
             "primary assistant text: one",
@@ -239,9 +239,9 @@ fn a_prompt_and_its_answer_name_the_same_exchange() {
     }
     for (n, exchange) in exchanges.iter().enumerate() {
         let own = tape.entries.iter().filter(|entry| about(entry, "exchange") == exchange.as_str());
-        let (said, sources): (Vec<_>, Vec<_>) =
+        let (texts, sources): (Vec<_>, Vec<_>) =
             own.map(|entry| (entry.content.as_str(), entry.source.as_str())).unzip();
-        assert_eq!(said, [format!("ask {n}"), format!("answer {n}")]);
+        assert_eq!(texts, [format!("ask {n}"), format!("answer {n}")]);
         assert_eq!(sources[0], sources[1]);
     }
 }
@@ -252,21 +252,24 @@ fn odd_arguments_of_calls_are_kept() {
         json!({"id": "c", "object": "chat.completion", "model": "m", "choices": [{"index": 0, "message":
             {"role": "assistant", "tool_calls": [{"id": "t", "function": {"arguments": arguments}}]}}]})
     };
-    let told = |arguments: &str| {
+    let decode_call = |arguments: &str| {
         let mut tape = Tape::default();
         tape.exchange(CHAT, &request(&[user("x")]), &call(arguments));
         let entry = tape.entries.remove(1);
         (entry.tool_name, entry.tool_input, entry.content)
     };
     let unknown = Some("unknown".to_owned());
-    assert_eq!(told("no {"), (unknown.clone(), Some(json!({"raw": "no {"})), "no {".to_owned()));
-    assert_eq!(told("[1]"), (unknown.clone(), None, "[\n  1\n]".to_owned()));
-    assert_eq!(told(""), (unknown, Some(json!({})), "{}".to_owned()));
+    assert_eq!(
+        decode_call("no {"),
+        (unknown.clone(), Some(json!({"raw": "no {"})), "no {".to_owned())
+    );
+    assert_eq!(decode_call("[1]"), (unknown.clone(), None, "[\n  1\n]".to_owned()));
+    assert_eq!(decode_call(""), (unknown, Some(json!({})), "{}".to_owned()));
 }
 
 #[test]
 fn an_item_may_be_sent_back_as_a_reference() {
-    let said = json!({"type": "message", "id": "msg_1", "role": "assistant",
+    let message = json!({"type": "message", "id": "msg_1", "role": "assistant",
         "content": [{"type": "output_text", "text": "I look."}]});
     let call = json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "read",
         "arguments": "{}"});
@@ -278,17 +281,17 @@ fn an_item_may_be_sent_back_as_a_reference() {
     tape.exchange(
         "/v1/responses",
         &json!({"model": "m", "input": "Go"}),
-        &response("r1", json!([thought, said, call])),
+        &response("r1", json!([thought, message, call])),
     );
     let input = json!([user("Go"), reference("rs_1"), reference("msg_1"), reference("fc_1"),
         {"type": "function_call_output", "call_id": "call_1", "output": "ok"}]);
     tape.exchange(
         "/v1/responses",
         &json!({"model": "m", "input": input}),
-        &response("r2", json!([said])),
+        &response("r2", json!([message])),
     );
     assert_eq!(
-        tape.told(),
+        tape.lines_with_source(),
         [
             "primary user text: Go",
             "primary assistant text: I look.",
@@ -314,7 +317,7 @@ fn gemini_calls_may_get_ids_and_other_names_from_the_client() {
         {"role": "user", "parts": [result]}]);
     tape.exchange(path, &json!({"contents": contents}), &part(json!({"text": "Done"})));
     assert_eq!(
-        tape.told()[3..],
+        tape.lines_with_source()[3..],
         [
             "primary tool tool_result: read: ok",
             "primary assistant text: I look.",

@@ -14,7 +14,7 @@ const POINTS: [&str; 6] = [
 
 /// Each entry is emitted when its capture point is reached, with the facts known then.
 fn check(tape: &Tape, adapter: &str) {
-    assert_eq!(tape.said(), POINTS);
+    assert_eq!(tape.lines(), POINTS);
     assert!(tape.entries.iter().all(|entry| entry.source == "primary"));
     assert!(tape.entries.iter().all(|entry| about(entry, "adapter") == adapter));
     let times: Vec<_> =
@@ -22,7 +22,7 @@ fn check(tape: &Tape, adapter: &str) {
     let (asked, answered) = ("2026-01-05T09:15:01.000000Z", "2026-01-05T09:15:01.500000Z");
     let (again, last) = ("2026-01-05T09:15:02.000000Z", "2026-01-05T09:15:02.500000Z");
     assert_eq!(times, [asked, asked, answered, answered, again, last]);
-    let [_, _, said, call, result, answer] = tape.entries.as_slice() else { panic!() };
+    let [_, _, text, call, result, answer] = tape.entries.as_slice() else { panic!() };
     assert_eq!(call.content, "{\n  \"path\": \"a.txt\"\n}");
     assert_eq!(
         (about(call, "latency_ms"), about(call, "first_byte_ms")),
@@ -30,7 +30,7 @@ fn check(tape: &Tape, adapter: &str) {
     );
     assert_eq!(about(result, "success"), json!(true));
     assert_eq!(about(answer, "has_structured_output"), json!(false));
-    for entry in [said, call, answer] {
+    for entry in [text, call, answer] {
         assert_eq!(entry.model.as_deref(), Some("m-1"));
         assert_eq!(about(entry, "model"), json!("m-1"));
         assert!(about(entry, "finish_reason").is_string());
@@ -167,7 +167,7 @@ fn messages() {
 #[test]
 fn responses() {
     let path = "/v1/responses";
-    let said = json!({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+    let message = json!({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
         "content": [{"type": "output_text", "text": "I look.", "annotations": []}]});
     let call = json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "read",
         "arguments": "{\"path\":\"a.txt\"}", "status": "completed"});
@@ -182,12 +182,12 @@ fn responses() {
     let listed = json!({"model": "m", "instructions": "Be brief",
         "input": [{"role": "user", "content": "What is in a.txt?"}]});
     let stateless = json!({"model": "m", "instructions": "Be brief",
-        "input": [{"role": "user", "content": "What is in a.txt?"}, said, call, output]});
+        "input": [{"role": "user", "content": "What is in a.txt?"}, message, call, output]});
     let following = json!({"model": "m", "instructions": "Be brief", "previous_response_id": "resp_1",
         "input": [output]});
     for (first, second) in [(&first, &following), (&listed, &stateless)] {
         let mut plain = Tape::default();
-        plain.exchange(path, first, &response("resp_1", json!([said, call]), [10, 5]));
+        plain.exchange(path, first, &response("resp_1", json!([message, call]), [10, 5]));
         plain.exchange(path, second, &response("resp_2", json!([last]), [20, 7]));
         check(&plain, "openai");
         let event = |kind: &str, field: &str, value: Value| json!({"type": kind, "output_index": 0, field: value});
@@ -197,12 +197,12 @@ fn responses() {
             first,
             &[
                 event("response.created", "response", response("resp_1", json!([]), [0, 0])),
-                event("response.output_item.added", "item", said.clone()),
-                event("response.output_item.done", "item", said.clone()),
+                event("response.output_item.added", "item", message.clone()),
+                event("response.output_item.done", "item", message.clone()),
                 event(
                     "response.completed",
                     "response",
-                    response("resp_1", json!([said, call]), [10, 5]),
+                    response("resp_1", json!([message, call]), [10, 5]),
                 ),
             ],
         );

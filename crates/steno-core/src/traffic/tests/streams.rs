@@ -26,7 +26,7 @@ fn chunk(text: &str) -> String {
 }
 
 #[test]
-fn a_cut_stream_keeps_what_came_and_why_it_ended() {
+fn a_cut_stream_keeps_its_text_and_error() {
     let response = json!({"id": "r", "object": "response", "model": "m-1", "output": []});
     let item = json!({"type": "message", "role": "assistant", "content": []});
     let start =
@@ -61,7 +61,7 @@ fn a_cut_stream_keeps_what_came_and_why_it_ended() {
         ),
     ];
     for (path, request, body) in events {
-        for (error, told) in [
+        for (error, reason) in [
             (Some("connection reset"), "connection reset"),
             (None, "the stream ended before its last event"),
         ] {
@@ -70,28 +70,28 @@ fn a_cut_stream_keeps_what_came_and_why_it_ended() {
             tape.say(&exchange, 200, &[&body]);
             tape.end(&exchange, error);
             let expected =
-                ["user text: Hello", "assistant text: Hello y", &format!("system error: {told}")];
-            assert_eq!(tape.said(), expected, "{path}");
+                ["user text: Hello", "assistant text: Hello y", &format!("system error: {reason}")];
+            assert_eq!(tape.lines(), expected, "{path}");
             assert_eq!(tape.entries[1].model.as_deref(), Some("m-1"), "{path}");
         }
     }
 }
 
 #[test]
-fn an_exchange_without_an_end_is_told_when_the_recording_is_over() {
+fn emits_an_unended_exchange_at_the_end_of_the_recording() {
     let mut tape = Tape::default();
     let exchange = tape.ask(CHAT, &hello());
     tape.say(&exchange, 200, &[&chunk("Hel"), &chunk("lo")]);
-    assert_eq!(tape.said(), ["user text: Hello"]);
-    let rest = tape.telling.finish();
+    assert_eq!(tape.lines(), ["user text: Hello"]);
+    let rest = tape.decoder.finish();
     let rest: Vec<_> = rest.iter().map(line).collect();
     let cut = "primary system error: the recording ended in the middle of it";
     assert_eq!(rest, ["primary assistant text: Hello", cut]);
-    assert!(tape.telling.finish().is_empty());
+    assert!(tape.decoder.finish().is_empty());
 }
 
 #[test]
-fn errors_of_all_vendors_are_told_and_a_second_try_is_the_same_conversation() {
+fn emits_errors_of_all_vendors_and_a_retry_stays_in_the_conversation() {
     let gemini =
         json!({"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}});
     for (path, error) in [
@@ -113,13 +113,13 @@ fn errors_of_all_vendors_are_told_and_a_second_try_is_the_same_conversation() {
             tape.end(&exchange, None);
         }
         let refused = "system error: HTTP 429: slow down";
-        assert_eq!(tape.said(), ["user text: Hello", refused, refused], "{path}");
+        assert_eq!(tape.lines(), ["user text: Hello", refused, refused], "{path}");
         assert_eq!(about(&tape.entries[1], "status"), json!(429));
     }
 }
 
 #[test]
-fn an_error_in_mid_stream_is_told_after_what_came() {
+fn emits_a_mid_stream_error_after_the_text() {
     let mut tape = Tape::default();
     let overloaded =
         json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
@@ -130,7 +130,10 @@ fn an_error_in_mid_stream_is_told_after_what_came() {
         json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "Hm"}}),
         overloaded,
     ]);
-    assert_eq!(tape.said(), ["user text: Hello", "assistant text: Hm", "system error: Overloaded"]);
+    assert_eq!(
+        tape.lines(),
+        ["user text: Hello", "assistant text: Hm", "system error: Overloaded"]
+    );
 }
 
 #[test]
@@ -151,7 +154,7 @@ fn a_retry_is_marked_and_repeats_no_prompt() {
         "usage": {"prompt_tokens": 3, "completion_tokens": 2}})],
     );
     assert_eq!(
-        tape.told(),
+        tape.lines_with_source(),
         [
             "primary user text: Hello",
             "primary system error: HTTP 529: overloaded",
@@ -173,7 +176,7 @@ fn a_retry_is_marked_and_repeats_no_prompt() {
     let more = json!({"model": "m", "messages": [{"role": "user", "content": "Hello"},
         {"role": "assistant", "content": "Hello you"}, {"role": "user", "content": "And?"}]});
     tape.ask(CHAT, &more);
-    assert_eq!(tape.told().last().unwrap(), "primary user text: And?");
+    assert_eq!(tape.lines_with_source().last().unwrap(), "primary user text: And?");
 }
 
 #[test]
@@ -212,7 +215,7 @@ fn an_upstream_that_never_answered_is_an_error() {
     let mut tape = Tape::default();
     let exchange = tape.ask(CHAT, &hello());
     tape.end(&exchange, Some("connection refused"));
-    assert_eq!(tape.said(), ["user text: Hello", "system error: connection refused"]);
+    assert_eq!(tape.lines(), ["user text: Hello", "system error: connection refused"]);
 }
 
 #[test]
@@ -242,7 +245,7 @@ fn compressed_answers_are_read_even_when_cut() {
             tape.take(&TrafficPiece::new_chunk(&exchange, 1, part));
         }
         tape.end(&exchange, None);
-        assert_eq!(tape.said(), ["user text: Hello", "assistant text: Hi"], "{coding}");
+        assert_eq!(tape.lines(), ["user text: Hello", "assistant text: Hi"], "{coding}");
     }
 }
 
@@ -258,7 +261,7 @@ fn odd_stream(end: &str) -> String {
 }
 
 #[test]
-fn streams_are_read_as_the_standard_says_whatever_their_chunks() {
+fn parses_event_streams_by_the_standard_whatever_their_chunks() {
     for end in ["\n", "\r\n", "\r"] {
         let stream = odd_stream(end).into_bytes();
         for cut in 0..=stream.len() {
@@ -270,7 +273,7 @@ fn streams_are_read_as_the_standard_says_whatever_their_chunks() {
             }
             tape.end(&exchange, None);
             assert_eq!(
-                tape.said(),
+                tape.lines(),
                 ["user text: Hello", "assistant text: Gr\u{fc}\u{df}e \u{1f980}"],
                 "{end:?} cut at {cut}"
             );
@@ -288,13 +291,13 @@ fn nothing_of_a_stream_is_lost_that_lacks_blank_lines_or_its_last_line() {
         let exchange = tape.ask(CHAT, &hello());
         tape.say(&exchange, 200, &[&stream]);
         tape.end(&exchange, None);
-        assert_eq!(tape.said()[1], "assistant text: Hello you", "{stream}");
+        assert_eq!(tape.lines()[1], "assistant text: Hello you", "{stream}");
     }
     let mut tape = Tape::default();
     let exchange = tape.ask(CHAT, &hello());
     tape.say(&exchange, 200, &[&chunk("Hi"), "data: still here\n\n", "data: [DONE]\n\n"]);
     tape.end(&exchange, None);
-    assert_eq!(tape.said(), ["user text: Hello", "assistant text: Hi"]);
+    assert_eq!(tape.lines(), ["user text: Hello", "assistant text: Hi"]);
     assert_eq!(about(&tape.entries[1], "unread_events"), json!(1));
 }
 
@@ -308,7 +311,7 @@ fn a_list_that_was_cut_keeps_its_whole_items() {
     tape.say(&exchange, 200, &[&list[..list.len() - 10]]);
     tape.end(&exchange, Some("connection reset"));
     assert_eq!(
-        tape.said(),
+        tape.lines(),
         ["user text: Hello", "assistant text: Hello", "system error: connection reset"]
     );
 }
@@ -341,7 +344,7 @@ fn a_client_that_closes_after_the_last_event_has_got_all() {
         let exchange = tape.ask(path, &request);
         tape.say(&exchange, 200, &[&stream]);
         tape.end(&exchange, Some(closed));
-        assert_eq!(tape.said(), ["user text: Hello", "assistant text: Hi"], "{path}");
+        assert_eq!(tape.lines(), ["user text: Hello", "assistant text: Hi"], "{path}");
         assert_eq!(about(&tape.entries[1], "connection_error"), json!(closed));
     }
     // One of two choices has not ended.
@@ -353,27 +356,28 @@ fn a_client_that_closes_after_the_last_event_has_got_all() {
     let exchange = tape.ask(CHAT, &hello());
     tape.say(&exchange, 200, &[&sse(&[choice(0, json!("stop")), choice(1, json!(null))])]);
     tape.end(&exchange, Some("cut"));
-    assert_eq!(tape.said().last().unwrap(), "system error: cut");
+    assert_eq!(tape.lines().last().unwrap(), "system error: cut");
 }
 
 #[test]
-fn thoughts_are_told_and_not_compared() {
+fn emits_thoughts_but_does_not_compare_them() {
     let think = json!({"type": "thinking", "thinking": "Hm", "signature": "s"});
     let text = json!({"type": "text", "text": "Hi"});
     let mut tape = Tape::default();
     tape.exchange("/v1/messages", &hello(), &json!({"id": "m1", "type": "message", "role": "assistant",
         "model": "m-1", "content": [think, text], "usage": {"input_tokens": 1, "output_tokens": 2}}));
     for content in [json!([think, text]), json!([text]), json!("Hi")] {
-        let mut again = tape.telling.clone();
+        let mut again = tape.decoder.clone();
         let request = json!({"model": "m", "messages": [{"role": "user", "content": "Hello"},
             {"role": "assistant", "content": content}, {"role": "user", "content": "And?"}]});
         let bytes = request.to_string().into_bytes();
         let mut piece = TrafficPiece::new(TrafficPieceKind::Request, "again");
         piece.path = Some("/v1/messages".into());
-        let told: Vec<_> = again.decode_piece(piece.with_bytes(&bytes)).iter().map(line).collect();
-        assert_eq!(told, ["primary user text: And?"]);
+        let actual: Vec<_> =
+            again.decode_piece(piece.with_bytes(&bytes)).iter().map(line).collect();
+        assert_eq!(actual, ["primary user text: And?"]);
     }
-    assert_eq!(tape.said(), ["user text: Hello", "assistant thinking: Hm", "assistant text: Hi"]);
+    assert_eq!(tape.lines(), ["user text: Hello", "assistant thinking: Hm", "assistant text: Hi"]);
 }
 
 #[test]
@@ -384,7 +388,7 @@ fn a_request_that_is_no_json_has_an_answer_all_the_same() {
     tape.take(&piece.with_bytes(b"\xff no json"));
     tape.say("x", 400, &["what?"]);
     tape.end("x", None);
-    assert_eq!(tape.told(), ["primary system error: HTTP 400: what?"]);
+    assert_eq!(tape.lines_with_source(), ["primary system error: HTTP 400: what?"]);
 }
 
 /// One path of each API.
@@ -455,6 +459,6 @@ proptest! {
         tape.say("a", status, &[&text(&answer)]);
         tape.take(&TrafficPiece::new_chunk("b", u64::MAX, &bytes));
         tape.end("a", None);
-        tape.telling.finish();
+        tape.decoder.finish();
     }
 }

@@ -31,7 +31,7 @@ fn contents(dir: &SessionDir) -> Vec<String> {
 }
 
 #[test]
-fn what_is_lost_in_between_is_marked_in_its_place() {
+fn marks_lost_records_between_others() {
     let root = tempfile::tempdir().unwrap();
     let (recorder, failure) = ResumableRecorder::open(session(root.path(), None));
     assert!(failure.is_none());
@@ -47,10 +47,10 @@ fn what_is_lost_in_between_is_marked_in_its_place() {
     assert!(transcript.problems.is_empty(), "{:?}", transcript.problems);
     let numbers: Vec<_> = transcript.entries.iter().map(|entry| entry.sequence).collect();
     assert_eq!(numbers, [0, 1, 2]);
-    let said = contents(&dir);
-    assert_eq!((said[0].as_str(), said[2].as_str()), ("before", "after"));
-    assert!(said[1].starts_with("recording paused from "), "{}", said[1]);
-    assert!(said[1].ends_with("; 2 messages not recorded"), "{}", said[1]);
+    let texts = contents(&dir);
+    assert_eq!((texts[0].as_str(), texts[2].as_str()), ("before", "after"));
+    assert!(texts[1].starts_with("recording paused from "), "{}", texts[1]);
+    assert!(texts[1].ends_with("; 2 messages not recorded"), "{}", texts[1]);
     assert_eq!(transcript.entries[1].kind, EntryKind::Notice);
     assert_eq!(transcript.session.status, SessionStatus::Completed);
     // A later recorder continues the numbering after the gap.
@@ -104,7 +104,7 @@ fn a_store_that_appears_later_is_recorded_into_from_then_on() {
 }
 
 #[test]
-fn one_that_never_worked_says_what_is_missing() {
+fn a_recorder_that_never_worked_counts_lost_records() {
     let root = tempfile::tempdir().unwrap();
     let vault = root.path().join("vault");
     fs::write(&vault, "a file where a folder should be").unwrap();
@@ -146,9 +146,9 @@ fn an_answer_after_the_gap_belongs_to_its_question_before_it() {
     );
     let dir = recorder.dir().clone();
     recorder.close(&RecordingClosing { status: SessionStatus::Completed, reason: None }).unwrap();
-    let said = contents(&dir);
-    assert_eq!((said[0].as_str(), said[1].as_str(), said[3].as_str()), ("Hi", "Good ", "day"));
-    assert!(said[2].ends_with("; 3 messages not recorded"), "{said:?}");
+    let texts = contents(&dir);
+    assert_eq!((texts[0].as_str(), texts[1].as_str(), texts[3].as_str()), ("Hi", "Good ", "day"));
+    assert!(texts[2].ends_with("; 3 messages not recorded"), "{texts:?}");
     let transcript = dir.read_transcript().unwrap();
     assert_eq!(transcript.entries[3].usage.map(|usage| usage.output), Some(2));
     assert_eq!(transcript.session.totals.usage.output, 2);

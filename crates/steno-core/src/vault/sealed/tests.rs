@@ -62,7 +62,7 @@ fn listed(written: &WrittenFile) -> SealedFileRef {
 }
 
 #[test]
-fn what_is_listed_is_read_whatever_follows_it() {
+fn reads_the_listed_frames_whatever_follows() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.zst");
     let mut steps = Vec::new();
@@ -106,7 +106,7 @@ fn a_new_file_is_there_when_it_is_whole() {
 }
 
 #[test]
-fn what_was_kept_comes_back_and_zstd_agrees() {
+fn restores_kept_bytes_and_zstd_agrees() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.zst");
     let line = [b"x".repeat(1000), b"\n".to_vec()].concat();

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_plain_has_no_marks() {
+    fn escaped_strings_have_no_marks() {
         for odd in ["\u{1f}", "\n", "\\x", "\\", "\\u12", "\\u12g4", "\\\\\\x"] {
             for before in [0, 1, 62, 63, 64, 127] {
                 let text = format!("{}{odd}", "é".repeat(before));

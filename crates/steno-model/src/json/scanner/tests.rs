@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_changed_is_refused_or_the_same(
+    fn changed_json_is_rejected_or_equal(
         value in value(), at in any::<prop::sample::Index>(), with in "[\"\\\\{}\\[\\],:0-9eE.+\\-un dcDC8ftr ]{0,3}",
     ) {
         let text = serde_json::json!({ "a": value }).to_string();
@@ -180,8 +180,8 @@ fn odd_json_is_left_to_others() {
 fn escapes_and_spaces_are_read() {
     let text = r#" { "a" : [ "x\"\\\/\b\f\n\r\tA😀" , null ] } rest"#;
     let (tree, length) = first_of::<Tree>(text).unwrap();
-    let said = "x\"\\/\u{8}\u{c}\n\r\tA\u{1f600}";
-    let list = Tree::List(vec![Tree::Text(said.to_owned()), Tree::Null]);
+    let content = "x\"\\/\u{8}\u{c}\n\r\tA\u{1f600}";
+    let list = Tree::List(vec![Tree::Text(content.to_owned()), Tree::Null]);
     assert_eq!(tree, Tree::Fields(vec![("a".to_owned(), list)]));
     assert_eq!(&text[length..], " rest");
     check(text);

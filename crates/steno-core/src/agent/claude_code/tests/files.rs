@@ -31,19 +31,19 @@ fn exports_and_history_are_read() {
 }
 
 #[test]
-fn what_is_left_of_purged_sessions_is_read_from_the_history() {
+fn reads_purged_sessions_from_the_history() {
     let dir = tempfile::tempdir().unwrap();
     let pasted = json!({"1": {"id": 1, "type": "text", "content": "a\nb"},
         "2": {"id": 2, "type": "image", "content": "iVBOR"}});
-    let told = |session: &str, text: &str| {
+    let message = |session: &str, text: &str| {
         json!({"display": text, "pastedContents": pasted, "project": "/p",
             "timestamp": 1767603600000_u64, "sessionId": session})
     };
     let there = "22222222-0000-4000-8000-000000000002";
     let older = json!({"display": "Older", "project": "/q", "timestamp": 1_u64});
     let texts = ["See [Pasted text #1 +1 lines].", "/model", "/tmp/x.png is wrong", "!ls"];
-    let mut history = vec![told(there, "Hi"), older];
-    history.extend(texts.map(|text| told(SESSION, text)));
+    let mut history = vec![message(there, "Hi"), older];
+    history.extend(texts.map(|text| message(SESSION, text)));
     let text: String = history.iter().map(|line| format!("{line}\n")).collect();
     write(dir.path(), "history.jsonl", &(text + "{\"display\":\"torn"));
     write(dir.path(), &format!("projects/-p/{there}.jsonl"), "");
@@ -161,7 +161,7 @@ fn a_saved_result_is_no_session() {
 }
 
 #[test]
-fn subagents_without_their_session_are_what_is_known_of_it() {
+fn subagents_without_their_session_form_the_session() {
     let project = project();
     fs::remove_file(project.path().join(format!("{SESSION}.jsonl"))).unwrap();
     let found = format::find_sessions(project.path()).unwrap();

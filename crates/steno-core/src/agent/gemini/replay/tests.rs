@@ -33,7 +33,7 @@ impl Chat {
             Line::Put(message) => {
                 let number = self.number();
                 self.put(message, number);
-                told(message, number).to_string()
+                message_json(message, number).to_string()
             }
             Line::Rewind(id) => {
                 match self.messages.iter().position(|(own, _)| own == id) {
@@ -53,13 +53,13 @@ impl Chat {
                 self.seams.push(self.messages.drain(..).map(|(id, _)| id).collect());
                 self.seams.iter_mut().for_each(|lost| lost.retain(|id| !stated.contains(id)));
                 self.seams.retain(|lost| !lost.is_empty());
-                let told = messages.iter().map(|message| {
+                let new_messages = messages.iter().map(|message| {
                     let number = self.number();
                     let counted = self.counted.get(&message.0).filter(|_| !message.1);
                     self.put(message, counted.copied().unwrap_or(number));
-                    told(message, number)
+                    message_json(message, number)
                 });
-                json!({"$set": {"messages": told.collect::<Vec<_>>()}}).to_string()
+                json!({"$set": {"messages": new_messages.collect::<Vec<_>>()}}).to_string()
             }
         }
     }
@@ -80,7 +80,7 @@ impl Chat {
     }
 }
 
-fn told((id, is_user, is_counted): &Message, number: u32) -> serde_json::Value {
+fn message_json((id, is_user, is_counted): &Message, number: u32) -> serde_json::Value {
     let kind = if *is_user { "user" } else { "gemini" };
     let mut message = json!({"id": id.to_string(), "type": kind, "content": number.to_string()});
     if *is_counted {
@@ -101,7 +101,7 @@ fn lines() -> impl Strategy<Value = Vec<Line>> {
 
 proptest! {
     #[test]
-    fn a_chat_stands_as_its_log_leaves_it(lines in lines()) {
+    fn a_chat_ends_as_its_log_leaves_it(lines in lines()) {
         let mut chat = Chat::default();
         let mut log = "{\"sessionId\":\"s\",\"projectHash\":\"0\"}\n".to_owned();
         lines.iter().for_each(|line| log += &format!("{}\n", chat.apply(line)));
@@ -111,7 +111,7 @@ proptest! {
             read.entries.into_iter().partition(|entry| entry.kind == EntryKind::Compaction);
         prop_assert_eq!(seams.len(), chat.seams.len());
         let numbers: Vec<_> = chat.messages.iter().map(|(_, number)| number.to_string()).collect();
-        let told: Vec<_> = messages.into_iter().map(|message| message.content).collect();
-        prop_assert_eq!(told, numbers);
+        let actual: Vec<_> = messages.into_iter().map(|message| message.content).collect();
+        prop_assert_eq!(actual, numbers);
     }
 }

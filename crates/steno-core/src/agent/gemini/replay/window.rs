@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_come_is_not_waited_for() {
+    fn does_not_wait_for_missing_messages() {
         let order = [1, 5, 3].map(|number| NonZeroU32::new(number).unwrap());
         let mut window = ReorderWindow::new(order.to_vec());
         let mut emitted = 0;

@@ -20,7 +20,7 @@ fn scratch() -> Scratch {
     Scratch { _base: base, context }
 }
 
-fn said(role: Role, text: &str) -> Entry {
+fn new_entry(role: Role, text: &str) -> Entry {
     Entry::new(role, EntryKind::Text, text)
 }
 
@@ -57,11 +57,11 @@ impl Scratch {
 
 #[test]
 fn a_torn_line_costs_only_itself() {
-    let scratch = Scratch::with([said(Role::User, "one")]);
+    let scratch = Scratch::with([new_entry(Role::User, "one")]);
     let mut torn = scratch.text(CONTEXT_FILE);
     torn.push_str("{\"id\":\"tor");
     fs::write(scratch.context.file_path(CONTEXT_FILE), torn).unwrap();
-    scratch.context.append(said(Role::Assistant, "two")).unwrap();
+    scratch.context.append(new_entry(Role::Assistant, "two")).unwrap();
     let (lines, problems) = scratch.context.read_lines().unwrap();
     assert_eq!((lines.len(), problems.len(), problems[0].line), (2, 1, Some(2)));
     assert_eq!((lines[1].from.as_str(), lines[1].to.as_str()), ("work", "user"));
@@ -73,8 +73,8 @@ fn a_torn_line_costs_only_itself() {
 #[test]
 fn compaction_archives_and_keeps_tools_together() {
     let scratch = Scratch::with([
-        said(Role::User, "one"),
-        said(Role::Assistant, "two"),
+        new_entry(Role::User, "one"),
+        new_entry(Role::Assistant, "two"),
         tool(EntryKind::ToolCall, "a"),
         tool(EntryKind::ToolCall, "b"),
         tool(EntryKind::ToolResult, "A"),
@@ -98,7 +98,8 @@ fn compaction_archives_and_keeps_tools_together() {
 fn an_interrupted_compaction_neither_loses_nor_doubles() {
     // At a power failure each file may or may not be written.
     for markdown_done in [false, true] {
-        let scratch = Scratch::with([said(Role::User, "one"), said(Role::Assistant, "two")]);
+        let scratch =
+            Scratch::with([new_entry(Role::User, "one"), new_entry(Role::Assistant, "two")]);
         fs::copy(scratch.context.file_path(CONTEXT_FILE), scratch.context.file_path(ARCHIVE_FILE))
             .unwrap();
         if markdown_done {
@@ -109,7 +110,7 @@ fn an_interrupted_compaction_neither_loses_nor_doubles() {
             .unwrap();
         }
         assert_eq!(scratch.session(), ["one", "two"]);
-        scratch.context.append(said(Role::User, "three")).unwrap();
+        scratch.context.append(new_entry(Role::User, "three")).unwrap();
         assert_eq!(scratch.session(), ["one", "two", "three"]);
         scratch.context.compact_entries("sum", 0).unwrap();
         assert_eq!(scratch.session(), ["one", "two", "three", "sum"]);
@@ -121,12 +122,12 @@ fn an_interrupted_compaction_neither_loses_nor_doubles() {
 
 #[test]
 fn an_interrupted_compaction_is_finished_first() {
-    let scratch = Scratch::with([said(Role::User, "one"), said(Role::Assistant, "two")]);
+    let scratch = Scratch::with([new_entry(Role::User, "one"), new_entry(Role::Assistant, "two")]);
     fs::copy(scratch.context.file_path(CONTEXT_FILE), scratch.context.file_path(ARCHIVE_FILE))
         .unwrap();
     let markdown = "[USER]: one\n\n[ASSISTANT]: two\n\n";
     fs::write(scratch.context.file_path(MARKDOWN_FILE), markdown).unwrap();
-    scratch.context.append(said(Role::User, "three")).unwrap();
+    scratch.context.append(new_entry(Role::User, "three")).unwrap();
     assert_eq!(scratch.context.compact_entries("sum", 2).unwrap(), 2);
     assert_eq!(scratch.active(), ["", "three"]);
     assert_eq!(scratch.text(MARKDOWN_FILE), markdown);
@@ -135,7 +136,7 @@ fn an_interrupted_compaction_is_finished_first() {
 
 #[test]
 fn archiving_empties_the_window_only() {
-    let scratch = Scratch::with([said(Role::User, "one")]);
+    let scratch = Scratch::with([new_entry(Role::User, "one")]);
     assert_eq!(scratch.context.archive_all().unwrap(), 1);
     assert_eq!(scratch.text(CONTEXT_FILE), "");
     assert_eq!(scratch.context.archive_all().unwrap(), 0);
@@ -158,12 +159,12 @@ fn the_inbox_is_cleared_only_after_the_prompt_is_kept() {
     context
         .take_inbox(|_| {
             context.push_message("late", "wait").unwrap();
-            context.append(said(Role::User, "Go"))
+            context.append(new_entry(Role::User, "Go"))
         })
         .unwrap();
     let left = scratch.text(INBOX_FILE);
     assert!(left.starts_with("not a message\n{") && left.contains("\"from\":\"late\""));
-    context.append_prompt(said(Role::User, "On")).unwrap();
+    context.append_prompt(new_entry(Role::User, "On")).unwrap();
     assert_eq!(scratch.text(INBOX_FILE), "not a message\n");
     let taken = "--- INBOX MESSAGES ---\n[From: late] wait\n--- END INBOX ---\n\nOn";
     assert_eq!(scratch.active(), ["Go", taken]);
@@ -173,7 +174,7 @@ fn the_inbox_is_cleared_only_after_the_prompt_is_kept() {
 fn a_foreign_lock_is_an_error() {
     let scratch = scratch();
     fs::write(scratch.context.file_path(".lock"), "1705123490").unwrap();
-    let error = scratch.context.append(said(Role::User, "x")).unwrap_err().to_string();
+    let error = scratch.context.append(new_entry(Role::User, "x")).unwrap_err().to_string();
     assert!(error.starts_with("context is locked by another process: "), "{error}");
     assert!(!scratch.context.file_path(CONTEXT_FILE).exists());
 }
@@ -186,15 +187,18 @@ fn writers_in_parallel_wait_for_each_other() {
             let context = &scratch.context;
             scope.spawn(move || {
                 for count in 0..10 {
-                    context.append(said(Role::User, &format!("{writer}-{count}"))).unwrap();
+                    context.append(new_entry(Role::User, &format!("{writer}-{count}"))).unwrap();
                 }
                 context.compact_entries("sum", 2).unwrap();
             });
         }
     });
     let texts = scratch.session();
-    let said: HashSet<_> = texts.iter().filter(|text| text.contains('-')).collect();
-    assert_eq!((said.len(), texts.iter().filter(|text| text.contains('-')).count()), (40, 40));
+    let actual_texts: HashSet<_> = texts.iter().filter(|text| text.contains('-')).collect();
+    assert_eq!(
+        (actual_texts.len(), texts.iter().filter(|text| text.contains('-')).count()),
+        (40, 40)
+    );
 }
 
 #[test]

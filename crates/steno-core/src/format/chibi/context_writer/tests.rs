@@ -21,7 +21,7 @@ fn transcript(entries: Vec<Entry>) -> Transcript {
     transcript
 }
 
-fn said(role: Role, kind: EntryKind, text: &str, second: i64) -> Entry {
+fn new_entry(role: Role, kind: EntryKind, text: &str, second: i64) -> Entry {
     let mut entry = Entry::new(role, kind, text);
     entry.created_at = Timestamp::from_unix(second);
     entry
@@ -50,11 +50,11 @@ fn read_back(base: &Path) -> Transcript {
 fn the_last_compaction_divides_archive_and_window() {
     let base = tempfile::tempdir().unwrap();
     let given = transcript(vec![
-        said(Role::User, EntryKind::Text, "one", 10),
-        said(Role::System, EntryKind::Compaction, "first", 11),
-        said(Role::Assistant, EntryKind::Text, "two", 12),
-        said(Role::System, EntryKind::Compaction, "second", 13),
-        said(Role::Assistant, EntryKind::Thinking, "hm", 14),
+        new_entry(Role::User, EntryKind::Text, "one", 10),
+        new_entry(Role::System, EntryKind::Compaction, "first", 11),
+        new_entry(Role::Assistant, EntryKind::Text, "two", 12),
+        new_entry(Role::System, EntryKind::Compaction, "second", 13),
+        new_entry(Role::Assistant, EntryKind::Thinking, "hm", 14),
     ]);
     let dir = write_context(&given, base.path()).unwrap();
     let files = content(&dir);
@@ -71,12 +71,12 @@ fn the_last_compaction_divides_archive_and_window() {
 #[test]
 fn a_context_that_holds_something_else_is_left_alone() {
     let base = tempfile::tempdir().unwrap();
-    let given = transcript(vec![said(Role::User, EntryKind::Text, "one", 10)]);
+    let given = transcript(vec![new_entry(Role::User, EntryKind::Text, "one", 10)]);
     let dir = write_context(&given, base.path()).unwrap();
     assert_eq!(write_context(&given, base.path()).unwrap(), dir);
     let mut grown = given.clone();
     grown.push({
-        let mut entry = said(Role::Assistant, EntryKind::Text, "two", 11);
+        let mut entry = new_entry(Role::Assistant, EntryKind::Text, "two", 11);
         entry.entry_id = Uuid::from_u128(2);
         entry
     });

@@ -24,7 +24,7 @@ fn typed(entry_type: &str, from: &str, to: &str, role: Option<&str>) -> ContextL
 }
 
 #[test]
-fn roles_are_stated_or_told_by_the_speakers() {
+fn roles_are_stated_or_derived_from_the_speakers() {
     for (entry_type, from, to, stated, role) in [
         ("message", "alice", "default", None, Role::User),
         ("message", "default", "user", None, Role::Assistant),
@@ -44,7 +44,7 @@ fn roles_are_stated_or_told_by_the_speakers() {
 }
 
 #[test]
-fn a_compaction_says_its_summary() {
+fn a_compaction_has_its_summary() {
     let given = concat!(
         r#"{"id":"550e8400-e29b-41d4-a716-446655440004","timestamp":1705123500,"from":"system","#,
         r#""to":"default","content":"","entry_type":"compaction","metadata":{"summary":"All of it"}}"#,
@@ -62,7 +62,7 @@ fn a_compaction_says_its_summary() {
 }
 
 #[test]
-fn only_what_a_line_cannot_say_goes_into_its_metadata() {
+fn only_fields_that_a_line_lacks_go_into_metadata() {
     let mut entry = Entry::new(Role::Assistant, EntryKind::Text, "hi");
     entry.entry_id = Uuid::from_u128(7);
     entry.created_at = "2026-01-05T09:15:32Z".parse().ok();
@@ -78,7 +78,7 @@ fn only_what_a_line_cannot_say_goes_into_its_metadata() {
 }
 
 #[test]
-fn what_looks_like_ours_but_is_not_is_kept() {
+fn keeps_invalid_metadata_under_our_key() {
     let mut given = typed("message", "a", "b", None);
     given.metadata = json!({"steno": {"role": 5}, "x": 1}).as_object().cloned();
     let entry = entry_from_line(given);

@@ -65,7 +65,7 @@ fn lists_are_filtered_and_newest_first() {
 }
 
 #[test]
-fn the_index_follows_what_is_on_disk() {
+fn the_index_follows_the_files_on_disk() {
     let dir = tempfile::tempdir().unwrap();
     let store = filled(dir.path(), &["2025-01-01", "2025-01-02"]);
     let path = dir.path().join("runs/index.json");
@@ -196,7 +196,7 @@ fn nothing_is_created_by_looking() {
 }
 
 #[test]
-fn searching_sees_what_was_said_not_how_it_is_stored() {
+fn searches_messages_not_their_encoding() {
     let dir = tempfile::tempdir().unwrap();
     let store = filled(dir.path(), &["2025-01-01"]);
     let large = start(&store, "large");
@@ -339,7 +339,7 @@ fn cleanup_archives_and_deletes_only_when_asked() {
 }
 
 #[test]
-fn cleanup_keeps_the_newest_and_tells_what_it_cannot_read() {
+fn cleanup_keeps_the_newest_and_reports_unreadable_files() {
     let dir = tempfile::tempdir().unwrap();
     let days = ["2025-01-01", "2025-01-02", "2025-01-03"];
     let store = filled(dir.path(), &days);

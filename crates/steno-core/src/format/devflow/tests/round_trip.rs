@@ -30,12 +30,12 @@ fn foreign(entries: Vec<Entry>) -> Transcript {
     transcript
 }
 
-fn said(role: Role, kind: EntryKind, content: &str) -> Entry {
+fn new_entry(role: Role, kind: EntryKind, content: &str) -> Entry {
     Entry::new(role, kind, content)
 }
 
 fn call(id: &str, input: Value) -> Entry {
-    let mut entry = said(Role::Assistant, EntryKind::ToolCall, &input.to_string());
+    let mut entry = new_entry(Role::Assistant, EntryKind::ToolCall, &input.to_string());
     entry.tool_name = Some("Read".to_owned());
     entry.tool_call_id = Some(id.to_owned());
     entry.tool_input = Some(input);
@@ -43,7 +43,7 @@ fn call(id: &str, input: Value) -> Entry {
 }
 
 fn result(id: &str, content: &str, error: bool) -> Entry {
-    let mut entry = said(Role::Tool, EntryKind::ToolResult, content);
+    let mut entry = new_entry(Role::Tool, EntryKind::ToolResult, content);
     entry.tool_name = Some("Read".to_owned());
     entry.tool_call_id = Some(id.to_owned());
     if error {
@@ -60,14 +60,14 @@ fn there_and_back(transcript: &Transcript) -> Transcript {
 }
 
 #[test]
-fn nothing_that_was_said_is_lost() {
-    let mut subagent = said(Role::Assistant, EntryKind::Text, "from below");
+fn a_round_trip_loses_no_message() {
+    let mut subagent = new_entry(Role::Assistant, EntryKind::Text, "from below");
     subagent.source = "subagent:a".to_owned();
     let entries = vec![
-        said(Role::System, EntryKind::Text, "You are"),
-        said(Role::User, EntryKind::Text, "Fix <it>"),
-        said(Role::Assistant, EntryKind::Thinking, "hm"),
-        said(Role::Assistant, EntryKind::Text, "Reading."),
+        new_entry(Role::System, EntryKind::Text, "You are"),
+        new_entry(Role::User, EntryKind::Text, "Fix <it>"),
+        new_entry(Role::Assistant, EntryKind::Thinking, "hm"),
+        new_entry(Role::Assistant, EntryKind::Text, "Reading."),
         call("t1", json!({"path": "x"})),
         result("t1", "content", false),
         call("t2", json!(["not", "an", "object"])),
@@ -75,11 +75,11 @@ fn nothing_that_was_said_is_lost() {
         call("t3", json!({})),
         result("t3", "", false),
         result("nowhere", "orphan", true),
-        said(Role::User, EntryKind::Compaction, "summary"),
-        said(Role::System, EntryKind::Notice, "model changed"),
-        said(Role::System, EntryKind::Error, "overloaded"),
-        said(Role::Other("bash".to_owned()), EntryKind::Text, "$ ls"),
-        said(Role::System, EntryKind::Other, "{}"),
+        new_entry(Role::User, EntryKind::Compaction, "summary"),
+        new_entry(Role::System, EntryKind::Notice, "model changed"),
+        new_entry(Role::System, EntryKind::Error, "overloaded"),
+        new_entry(Role::Other("bash".to_owned()), EntryKind::Text, "$ ls"),
+        new_entry(Role::System, EntryKind::Other, "{}"),
         subagent,
     ];
     let given = foreign(entries);
@@ -108,8 +108,8 @@ fn nothing_that_was_said_is_lost() {
 }
 
 #[test]
-fn what_is_known_about_a_session_comes_back() {
-    let mut first = said(Role::Assistant, EntryKind::Text, "Hi");
+fn session_fields_survive_a_round_trip() {
+    let mut first = new_entry(Role::Assistant, EntryKind::Text, "Hi");
     first.model = Some("opus".to_owned());
     first.created_at = Some(at("2026-01-05T09:15:33.5+08:00"));
     first.usage = Some(Usage {
@@ -145,9 +145,9 @@ fn what_is_known_about_a_session_comes_back() {
 fn answers_that_come_late_keep_their_place() {
     let mut late = foreign(vec![
         call("t1", json!({"a": 1})),
-        said(Role::User, EntryKind::Text, "meanwhile"),
+        new_entry(Role::User, EntryKind::Text, "meanwhile"),
         result("t1", "done", false),
-        said(Role::Assistant, EntryKind::Text, "so"),
+        new_entry(Role::Assistant, EntryKind::Text, "so"),
     ]);
     assert_eq!(there_and_back(&late), late);
     late.entries[3].sequence = 9;
@@ -157,22 +157,22 @@ fn answers_that_come_late_keep_their_place() {
 #[test]
 fn a_turn_that_somebody_edited_reads_as_edited() {
     let given =
-        foreign(vec![said(Role::Assistant, EntryKind::Thinking, "hm"), call("t1", json!({}))]);
+        foreign(vec![new_entry(Role::Assistant, EntryKind::Thinking, "hm"), call("t1", json!({}))]);
     let mut run = DevflowRun::from(&given);
     run.turns[0].content = "ho".to_owned();
     run.turns[1].tool_calls[0].output = "new".to_owned();
     let back = entries::transcript_from_run(decoded(&run));
-    let told: Vec<_> =
+    let actual: Vec<_> =
         back.entries.iter().map(|entry| (entry.kind, entry.content.as_str())).collect();
     assert_eq!(
-        told,
+        actual,
         [(EntryKind::Thinking, "ho"), (EntryKind::ToolCall, "{}"), (EntryKind::ToolResult, "new")]
     );
 }
 
 #[test]
 fn calls_of_another_message_begin_a_turn_of_their_own() {
-    let mut text = said(Role::Assistant, EntryKind::Text, "A");
+    let mut text = new_entry(Role::Assistant, EntryKind::Text, "A");
     text.message_id = Some("m1".to_owned());
     let mut same = call("t1", json!({}));
     same.message_id = Some("m1".to_owned());
@@ -187,7 +187,7 @@ fn calls_of_another_message_begin_a_turn_of_their_own() {
 }
 
 #[test]
-fn stated_totals_are_kept_beside_what_the_turns_tell() {
+fn keeps_stated_totals_beside_those_of_turns() {
     let text = r#"{"runId":"r","metadata":{"flowId":"f","totalTokensIn":5200,"status":"odd"},"turns":[{"id":7,"role":"user","content":"x","tokensIn":9}]}"#;
     let given = read_transcript(Path::new("t"), text.as_bytes()).unwrap();
     let transcript = entries::transcript_from_run(given.clone());
@@ -274,7 +274,7 @@ fn some_entries() -> impl Strategy<Value = Vec<Entry>> {
         source,
     )
         .prop_map(|(role, kind, content, source)| {
-            let mut entry = said(role, kind, &content);
+            let mut entry = new_entry(role, kind, &content);
             entry.source = source.to_owned();
             vec![entry]
         });
@@ -314,7 +314,7 @@ fn some_entries() -> impl Strategy<Value = Vec<Entry>> {
 
 proptest! {
     #[test]
-    fn what_any_agent_said_comes_back(groups in proptest::collection::vec(some_entries(), 0..12)) {
+    fn messages_of_any_agent_survive_a_round_trip(groups in proptest::collection::vec(some_entries(), 0..12)) {
         let mut given = Vec::new();
         for (number, group) in groups.into_iter().enumerate() {
             given.extend(group.into_iter().map(|mut entry| {

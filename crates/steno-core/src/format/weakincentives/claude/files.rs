@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn nested_lines_give_one_entry_per_block() {
         let transcript = read_session(&in_memory("s.jsonl", NESTED), None).unwrap();
-        let told: Vec<_> = transcript
+        let actual: Vec<_> = transcript
             .entries
             .iter()
             .map(|entry| {
@@ -157,7 +157,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            actual,
             [
                 "- system notice -: Review of main.py",
                 "- user text 01: Please review",

@@ -68,7 +68,7 @@ fn events_without_a_reducer_go_to_their_own_slice() {
 }
 
 #[test]
-fn reducers_keep_what_they_say() {
+fn reducers_select_the_kept_items() {
     let after = |register: fn(&mut SliceSession)| {
         let mut session = memory();
         register(&mut session);
@@ -177,7 +177,7 @@ fn sessions_on_one_folder_see_each_other_and_heal_a_torn_line() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_an_error_and_still_heard() {
+fn a_write_error_does_not_stop_listeners() {
     let folder = tempfile::tempdir().unwrap();
     let blocked = folder.path().join("blocked");
     fs::write(&blocked, "a file where the folder should be").unwrap();
