@@ -1,4 +1,4 @@
-//! Real session files of many agents, with what was counted in them by hand: our counts must be the same.
+//! Real session files of many agents, compared with counts made by hand.
 //!
 //! The files are not part of the repository: `STENO_FIXTURES` names the folder that holds them, one folder per agent
 //! with an `expected.json`. Without it these tests only say so.
@@ -127,7 +127,7 @@ fn same(name: &str, got: &Value, wanted: &Value) -> bool {
         let text = value.as_str()?;
         Some(text.parse::<steno_core::Timestamp>().ok()?.instant().as_millisecond())
     };
-    // A publisher cut some times out: what is no time cannot be compared.
+    // The publisher removed some times, which cannot be compared.
     (wanted.is_string() && instant(wanted).is_none()) || instant(got) == instant(wanted)
 }
 
@@ -284,7 +284,7 @@ fn zed() {
     check("zed");
 }
 
-/// Sessions of which several stand in one file: kept, with the files gone, they read as before.
+/// Several sessions in one file read the same from the vault after the file is gone.
 #[test]
 fn kept_sessions_outlive_their_files() {
     let Some(fixtures) = std::env::var_os("STENO_FIXTURES") else { return };

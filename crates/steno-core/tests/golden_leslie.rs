@@ -17,7 +17,7 @@ use replay::Replay;
 #[path = "golden_leslie/replay.rs"]
 mod replay;
 
-/// What stands in the sample stores for every time.
+/// The placeholder for all times in the sample stores.
 const NORMALISED: &str = "<TS>";
 const NOW: &str = "2026-02-22T15:00:00.000Z";
 
@@ -154,7 +154,7 @@ fn the_recorded_session_leaves_the_same_stores_and_folders() {
 
     let mut found = Vec::new();
     tree(replay.dir.path(), replay.dir.path(), &mut found);
-    // Another backup; no thread out of nothing; no copies of what is not the thread's own.
+    // Differences: another backup, no thread out of nothing, no copies of inherited files.
     let found: Vec<_> = found.iter().map(|path| replay.numbered(path)).collect();
     let found = found.into_iter().filter(|path| path != ".leslie/thread_relations.json.bak");
     let nested = |path: &str| {

@@ -169,7 +169,7 @@ fn a_session_that_is_too_large_to_be_held_goes_in_by_parts() {
     let words = |at| prompt("s1", &format!("words {at}"));
     let mut lines: Vec<_> = (0..40).map(words).collect();
     lines.insert(7, answer("s1", "msg_0000000000000001", 5));
-    // Another record of the message stands in a later part.
+    // A later part has another record of the message.
     lines.insert(30, answer("s1", "msg_0000000000000001", 9));
     let mut states = vec![lines.clone()];
     lines.extend([words(40), answer("s1", "msg_0000000000000002", 3)]);
@@ -192,7 +192,7 @@ fn a_part_that_another_process_took_back_is_put_in_again() {
     let lines: Vec<_> = (0..10).map(|at| prompt("s1", &format!("words {at}"))).collect();
     store.keep("s1", &lines);
     let index = store.index_in(1);
-    // As a crash leaves it: some of it is in, and what is in is of other words.
+    // As after a crash: only a part is indexed, with other words.
     let sql = "UPDATE session SET taken = 6, digest = zeroblob(16), kept = -1";
     index.connection().execute_batch(sql).unwrap();
     index.connection().execute_batch("DELETE FROM entry WHERE number >= 6").unwrap();
@@ -442,7 +442,7 @@ fn compare(folder: &Path) {
     }
 }
 
-/// Words as they stand in transcripts: plain, snake_case, camelCase, paths, other scripts.
+/// Words as in transcripts: plain, snake_case, camelCase, paths, other scripts.
 fn word() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z]{2,8}",
@@ -459,7 +459,7 @@ fn word() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// A word that stands in a text is found by itself, in any case, by its beginning and by its parts.
+    /// A word of a text is found by itself, in any case, by prefix and by its parts.
     #[test]
     fn words_are_found(texts in proptest::collection::vec(proptest::collection::vec(word(), 1..8), 1..6)) {
         let store = Store::new();

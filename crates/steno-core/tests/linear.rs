@@ -1,5 +1,5 @@
 //! Every reader takes time in proportion to its input: four times the records may not cost more than eight times the
-//! CPU. A reader whose cost grows with the square of the records would need sixteen times as much.
+//! CPU. A reader with quadratic cost would need sixteen times as much.
 //!
 //! The inputs are the samples of each format, grown in every place where records, parts or files can repeat. Only
 //! ratios are compared, of CPU time of one thread.
@@ -112,7 +112,7 @@ pub(crate) fn scratch_folder() -> TempDir {
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
 }
 
-/// The samples of a reader, as they stand in the corpus.
+/// The samples of a reader in the corpus.
 fn samples(reader: &FormatReader) -> Vec<(String, InputFiles)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(reader.agent);
     let mut samples = Vec::new();

@@ -15,7 +15,7 @@ use steno_core::index::{
 use steno_core::vault::Vault;
 use tempfile::TempDir;
 
-/// A store whose path has signs that mean something in an address.
+/// A store with characters in its path that have a meaning in a URI.
 struct TestStore {
     dir: TempDir,
 }
@@ -35,7 +35,7 @@ impl TestStore {
         Vault::new(self.path().join("vault"))
     }
 
-    /// Keeps a session with one prompt for each text; nothing but the marker tells the index.
+    /// Keeps a session with one prompt for each text, and marks it as pending.
     fn keep(&self, name: &str, texts: &[&str]) {
         let dir = self.vault().session_dir(&"claude-code".parse().unwrap(), &name.parse().unwrap());
         let _marker = PendingSessions::new(&self.path()).mark_session(&dir).unwrap();
@@ -152,7 +152,7 @@ fn counts_sessions_missing_in_the_index() {
     store.keep("s1", &["first one"]);
     store.keep("s2", &["first two"]);
     drop(store.refresh());
-    // A marker alone says nothing: whoever left it may have ended before anything was kept.
+    // A marker alone proves nothing: its process may have ended before it kept anything.
     let dir = store.vault().session_dir(&"claude-code".parse().unwrap(), &"s1".parse().unwrap());
     drop(PendingSessions::new(&store.path()).mark_session(&dir).unwrap());
     assert_eq!(store.ask_as_is("boot 1", "first"), (2, IndexCondition::Current));
@@ -160,7 +160,7 @@ fn counts_sessions_missing_in_the_index() {
     assert_eq!(store.ask_as_is("boot 1", "second"), (0, behind(1)));
     store.keep("s3", &["first three"]);
     assert_eq!(store.ask_as_is("boot 1", "first"), (2, behind(2)));
-    // Markers are lost with a copy of the vault alone; the folder's time and the sizes tell.
+    // A copy of the vault alone has no markers. Folder times and sizes show the change.
     fs::remove_dir_all(store.path().join("pending")).unwrap();
     assert_eq!(store.ask_as_is("boot 1", "first"), (2, behind(1)));
     assert_eq!(store.ask_as_is("boot 2", "first"), (2, behind(2)));

@@ -87,7 +87,7 @@ fn compare(place: &str, name: &str, text: &str) -> Option<String> {
     for (how, store) in [("together", &together), ("apart", &apart)] {
         let transcript = session(store).read_transcript().unwrap();
         if wanted.is_empty() {
-            // Records of which their reader tells nothing stay in view.
+            // Records without entries of their reader stay visible.
             assert_eq!(transcript.entries.len(), records.len(), "{place}, recorded {how}");
             continue;
         }
@@ -134,7 +134,7 @@ fn is_recordable(path: &Path) -> bool {
     matches!(extension, Some("json" | "jsonl" | "traj")) && !is_named
 }
 
-/// Whether a file holds what no agent writes, only whoever made it up: untyped messages amid records of Codex.
+/// Whether a file is made up: no agent writes untyped messages among records of Codex.
 /// Recorded, they are the messages that they look like; the reader of Codex shows them as records that it does not
 /// know.
 fn is_disputed(file: &Path) -> bool {
@@ -210,7 +210,7 @@ fn two_agents_in_one_recording_are_both_read() {
     assert_eq!(kinds(&entries), kinds(&wanted));
 }
 
-/// Notes that a session will change, as whoever records does.
+/// Marks a session as about to change, as recorders do.
 fn mark(store: &Path, dir: &SessionDir) {
     drop(PendingSessions::new(store).mark_session(dir).unwrap());
 }

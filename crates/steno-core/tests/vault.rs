@@ -44,7 +44,7 @@ fn live_log(dir: &SessionDir) -> PathBuf {
     dir.path().join("record.jsonl.live.0")
 }
 
-/// A log of some 70 KiB, and what was recorded in it.
+/// A log of some 70 KiB, and its records.
 fn long_log(root: &Path) -> (Vec<u8>, Vec<String>) {
     let dir = session(root, "whole");
     let recorder = recorder(&dir);
@@ -138,7 +138,7 @@ fn check_cut(root: &Path, log: &[u8], whole: &[String]) {
     let transcript = dir.read_transcript().unwrap();
     assert_eq!(transcript.problems, [], "cut at {}", log.len());
     let got: Vec<&str> = transcript.entries.iter().map(|entry| entry.content.as_str()).collect();
-    // The log's first line only tells that a recorder began.
+    // The first line of the log only marks the start of a recorder.
     let expected = lines.saturating_sub(1);
     let mut want: Vec<&str> = whole[..expected].iter().map(String::as_str).collect();
     want.push("after");
@@ -447,7 +447,7 @@ fn missing_and_added_bytes_are_found() {
             let damage = vault.verify(&mut |_| {}).unwrap().damage;
             assert!(!damage.is_empty(), "change {index} of {}", path.display());
         }
-        // What follows the end was never acknowledged.
+        // Bytes after the end were never acknowledged.
         fs::write(&path, [original.as_slice(), b"x"].concat()).unwrap();
         let report = vault.verify(&mut |_| {}).unwrap();
         assert_eq!((report.damage, report.interrupted), (vec![], vec![path.clone()]));
@@ -497,7 +497,7 @@ fn varied_vault(vault: &Vault, scratch: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Makes the header of a kept file say that its source stood elsewhere.
+/// Changes the root path in the header of a kept file.
 fn misplace(kept: &Path, from: &str, to: &str) {
     let bytes = fs::read(kept).unwrap();
     assert_eq!(from.len(), to.len());

@@ -1,5 +1,4 @@
-//! Recognises by content which agent wrote a file of which only the bytes are known, such as the lines that were
-//! recorded of a session.
+//! Recognises the agent that wrote a file by content alone, for example the recorded lines of a session.
 
 use std::path::Path;
 
@@ -14,10 +13,10 @@ use crate::json::{Object, Value};
 use crate::reader::FormatReader;
 use steno_vault::{SessionBundle, SessionFile};
 
-/// The most sessions that one file may hold to be read: it is read once for each.
+/// Limit for the sessions of one file, which is read once for each.
 const MAX_SESSIONS: usize = 16;
 
-/// A format of which a session can be one file.
+/// A format with sessions in one file.
 #[derive(Debug)]
 pub(crate) struct FileFormat {
     pub(crate) reader: &'static FormatReader,
@@ -37,7 +36,7 @@ enum Recogniser {
     Sessions(fn(SessionBundle) -> Result<Vec<SessionBundle>, FileError>),
 }
 
-/// Which records that look like chat messages or entries of ours a format has.
+/// Which records of a format look like chat messages or Steno's entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ChatMessages {
     /// None.
@@ -107,12 +106,12 @@ const DOCUMENT_FORMATS: [FileFormat; 10] = [
     FileFormat::new(&swe_agent::READER, ByHead(swe_agent::recognises), Never),
 ];
 
-/// Whether a document of Gemini CLI, or of one that was made from it, has its messages in it.
+/// Whether a document of Gemini CLI or a fork of it has messages.
 fn lists_chat(head: &FileHead) -> bool {
     head.field_start("messages").is_some() || head.field_start("history").is_some()
 }
 
-/// A file whose format is known.
+/// A file with a known format.
 #[derive(Clone, Debug)]
 pub(crate) struct RecognisedFile {
     pub(crate) format: &'static FileFormat,
@@ -128,13 +127,13 @@ impl RecognisedFile {
     }
 }
 
-/// Recognises a file that has one record a line; nothing if no agent wrote it.
+/// Recognises a file with one record per line. `None` if no agent wrote it.
 pub(crate) fn recognise_lines(file: &SessionBundle) -> Result<Option<RecognisedFile>, FileError> {
     recognise(file, &LINE_FORMATS)
 }
 
 /// Whether a record is complete by itself, so that no agent's file can start with it.
-pub(crate) fn stands_alone(record: &[u8]) -> bool {
+pub(crate) fn is_self_contained(record: &[u8]) -> bool {
     let Ok(Value::Object(object)) = json_repair::parse_lenient(record) else { return false };
     match RecordShape::detect(&object) {
         None | Some(RecordShape::Claude | RecordShape::ApiLog | RecordShape::MessageList) => false,
@@ -146,7 +145,7 @@ pub(crate) fn stands_alone(record: &[u8]) -> bool {
     }
 }
 
-/// Recognises a file that is one document; nothing if no agent wrote it.
+/// Recognises a file that is one document. `None` if no agent wrote it.
 pub(crate) fn recognise_document(
     file: &SessionBundle,
 ) -> Result<Option<RecognisedFile>, FileError> {
@@ -204,7 +203,7 @@ impl FileFormat {
         Ok(is_own.then(|| file.clone()).into_iter().collect())
     }
 
-    /// Whether a record can be part of such a file. Most of what no other system writes can.
+    /// Whether a record can be part of such a file. Records of unknown shape can.
     pub(crate) fn holds(&self, record: &[u8]) -> bool {
         let Ok(Value::Object(object)) = json_repair::parse_lenient(record) else { return false };
         match RecordShape::detect(&object) {
@@ -217,7 +216,7 @@ impl FileFormat {
         }
     }
 
-    /// Whether a record that looks like a message is the format's own: it must be, where it is none by itself.
+    /// Whether a record that looks like a message belongs to the format. A record that does not decode by itself does.
     fn holds_message(&self, object: Object) -> bool {
         let is_own = match self.messages {
             // An entry of ours.

@@ -146,8 +146,8 @@ impl SessionDraft {
         self.parted_entries > 0
     }
 
-    /// Takes out the entries since the last part as a part of session `whose`.
-    pub(super) fn take_part(&mut self, whose: &Session) -> PreparedSession {
+    /// Takes out the entries since the last part, as a part of `session`.
+    pub(super) fn take_part(&mut self, session: &Session) -> PreparedSession {
         let mut rest = Self {
             parted_entries: self.len(),
             tally: std::mem::take(&mut self.tally),
@@ -160,7 +160,7 @@ impl SessionDraft {
         for bill in &self.bills.bills {
             rest.tally.count_message(bill.message.as_ref(), bill.at, &bill.usage);
         }
-        let part = std::mem::replace(self, rest).finish(whose.clone(), None);
+        let part = std::mem::replace(self, rest).finish(session.clone(), None);
         PreparedSession { is_part: true, ..part }
     }
 

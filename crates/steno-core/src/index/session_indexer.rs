@@ -31,11 +31,11 @@ impl Index {
 
     fn try_read_session(&self, dir: &SessionDir) -> Result<SessionReadOutcome, IndexError> {
         let size = dir.stored_size()?;
-        let whose = Session::new(dir.id().clone(), dir.agent());
+        let session_names = Session::new(dir.id().clone(), dir.agent());
         let mut parts = SessionIndexer {
             index: self,
             dir,
-            session_names: whose,
+            session_names,
             draft: SessionDraft::default(),
             are_parts_written: Ok(true),
         };

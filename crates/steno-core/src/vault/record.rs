@@ -172,26 +172,26 @@ impl RecordEnvelope<'_> {
     }
 }
 
-/// The chain of sums over the lines of a log.
+/// Checks the hash chain of a log, line by line.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SumChain {
-    /// The sum that the last line states.
+pub(crate) struct LineHashChain {
+    /// The hash that the last line states.
     stated: LineHash,
-    /// The sum that it should have.
+    /// The hash computed for it.
     computed: LineHash,
 }
 
-impl SumChain {
+impl LineHashChain {
     /// The chain before the first line.
     pub(crate) const START: Self = Self { stated: FIRST_LINE_HASH, computed: FIRST_LINE_HASH };
 
-    /// Whether a line follows the one before, unchanged. The chain goes on with it all the same.
+    /// Whether a line is unchanged and follows the previous one. The chain continues with it either way.
     pub(crate) fn check(&mut self, line: &[u8]) -> bool {
-        let Some((sum, body)) = LineHash::split_line(line) else { return false };
-        // The line before may have been damaged in its sum alone; that must not cost this one.
-        let due = [self.stated.next_hash(body), self.computed.next_hash(body)];
-        (self.stated, self.computed) = (sum, due[0]);
-        due.contains(&sum)
+        let Some((hash, body)) = LineHash::split_line(line) else { return false };
+        // If only the hash of the previous line is damaged, this line is still valid.
+        let valid = [self.stated.next_hash(body), self.computed.next_hash(body)];
+        (self.stated, self.computed) = (hash, valid[0]);
+        valid.contains(&hash)
     }
 }
 
@@ -200,7 +200,7 @@ impl SumChain {
 pub(crate) struct RecordReader {
     pub(crate) session: Session,
     numbering: EntryNumbering,
-    chain: SumChain,
+    chain: LineHashChain,
     /// Counts tokens, if requested: it needs some bytes per message.
     tally: Option<UsageTally>,
     /// Whether the recording is the wire of a protocol.
@@ -217,7 +217,7 @@ impl RecordReader {
         let numbering = EntryNumbering::new(agent, id.as_str());
         let session = Session::new(id.clone(), agent);
         let (is_wire, tally, fold, decoder) = (false, None, None, None);
-        Self { session, numbering, chain: SumChain::START, tally, is_wire, fold, decoder }
+        Self { session, numbering, chain: LineHashChain::START, tally, is_wire, fold, decoder }
     }
 
     /// Also decodes wire lines and API traffic into entries.
@@ -269,7 +269,7 @@ impl RecordReader {
         self.read_line(line, true)
     }
 
-    /// As [`Self::decode_line`], for a line whose record is read elsewhere.
+    /// Like [`Self::decode_line`], for a line with a record that another reader decodes.
     pub(super) fn line_without_record(&mut self, line: &[u8]) -> Result<Vec<Entry>, RecordError> {
         self.read_line(line, false)
     }
@@ -379,7 +379,7 @@ impl RecordReader {
 
     /// Continues after a line that this process wrote.
     pub(crate) fn note_written_line(&mut self, sum: LineHash) {
-        self.chain = SumChain { stated: sum, computed: sum };
+        self.chain = LineHashChain { stated: sum, computed: sum };
     }
 
     /// Ends the open turn of a killed recorder.

@@ -1,4 +1,4 @@
-//! The records of a session as the file that they were lines of, for the readers of agents' files.
+//! Presents records of a session as the file that they were lines of, for the readers of agents' files.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -9,28 +9,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::SessionDir;
 use super::log_scan::has_zero_bytes;
-use super::record::{self, SumChain};
+use super::record::{self, LineHashChain};
 use super::recorder::RECORD_FILE;
 use super::sealed::{SealedFile, SharedProblems};
 use crate::durable::{FileError, OnPath};
 use steno_vault::{SessionBundle, SessionFile};
 
-/// How many bytes of records are between two places from which they can be read.
+/// Minimum distance between checkpoints, in bytes of records.
 const CHECKPOINT_DISTANCE: u64 = 256 << 10;
 
-/// A place between two lines of what was recorded.
+/// A location between two lines of a recording.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LinePlace {
-    /// The byte of the record at which the next line begins.
+pub(super) struct LineLocation {
+    /// The offset of the next line.
     pub(super) position: u64,
-    /// How many lines there are before.
+    /// Number of lines before.
     pub(super) number: u64,
-    chain: SumChain,
+    chain: LineHashChain,
 }
 
-impl LinePlace {
-    /// The place before the first line.
-    pub(super) const START: Self = Self { position: 0, number: 0, chain: SumChain::START };
+impl LineLocation {
+    /// The location before the first line.
+    pub(super) const START: Self = Self { position: 0, number: 0, chain: LineHashChain::START };
 
     /// Advances past a line that starts at `position`. Returns whether its hash is right.
     pub(super) fn pass(&mut self, line: &[u8], position: u64) -> bool {
@@ -48,19 +48,19 @@ pub(super) struct RecordLines {
 struct RecordPart {
     path: Arc<Path>,
     input: Box<dyn BufRead>,
-    /// The byte of the record that is read next.
+    /// The offset of the next byte in the recording.
     position: u64,
 }
 
 impl RecordLines {
-    /// Opens the record of a session at a byte. Damage is skipped and added to `problems`.
+    /// Opens the recording of a session at an offset. Skips damage and adds it to `problems`.
     pub(super) fn open(
         dir: &SessionDir,
         at: u64,
         problems: &SharedProblems,
     ) -> Result<Self, FileError> {
-        // Live logs are opened before the sealed file: one that is sealed and removed meanwhile is then read twice
-        // over its sealed part, which is skipped, instead of not at all.
+        // Open live logs before the sealed file: if one is sealed and removed meanwhile, its sealed part is found
+        // twice and skipped once, instead of being missed.
         let mut logs = Vec::new();
         for (base, path) in dir.live_logs()? {
             match File::open(&path) {
@@ -90,8 +90,7 @@ impl RecordLines {
         Ok(Self { parts })
     }
 
-    /// Reads the next line into `line`, without its end; gives its file and where it begins, or nothing after the last
-    /// one.
+    /// Reads the next line into `line`, without its newline. Returns its file and offset, or `None` at the end.
     pub(super) fn read_line(
         &mut self,
         line: &mut Vec<u8>,
@@ -99,8 +98,8 @@ impl RecordLines {
         while let Some(part) = self.parts.front_mut() {
             line.clear();
             part.input.read_until(b'\n', line).on("read", &part.path)?;
-            // What has no newline yet is still being written. It, and pages that never reached the disk, will be cut
-            // off by the next recorder.
+            // A line without a newline is still being written. The next recorder cuts it off, with any pages that
+            // never reached the disk.
             if line.pop() == Some(b'\n') && !has_zero_bytes(line) {
                 let position = part.position;
                 part.position += line.len() as u64 + 1;
@@ -112,7 +111,7 @@ impl RecordLines {
     }
 }
 
-/// The bytes of a sealed record from byte `at` on. Damaged frames are skipped, and added to `problems`.
+/// The bytes of a sealed recording from offset `at` on. Skips damaged frames and adds them to `problems`.
 fn open_sealed(
     sealed: SealedFile,
     at: u64,
@@ -132,7 +131,7 @@ fn open_sealed(
 #[derive(Clone, Debug)]
 pub(super) struct RecordedLog {
     pub(super) dir: SessionDir,
-    /// Damage that was found in it so far.
+    /// Damage found so far.
     pub(super) problems: SharedProblems,
 }
 
@@ -140,37 +139,36 @@ pub(super) struct RecordedLog {
 #[derive(Clone, Debug)]
 pub(super) struct RecordedFile {
     dir: SessionDir,
-    begin: LinePlace,
-    /// The numbers of the lines that hold them.
+    begin: LineLocation,
+    /// The numbers of their lines.
     lines: Range<u64>,
     /// The file name. Some readers use its extension to distinguish documents from lines.
     name: &'static str,
-    /// Whether it ends before the next recorder began, if that is not after its first record.
+    /// Whether it ends at the next start of a recorder, unless that follows the first record.
     is_one_recording: bool,
-    /// Damage that was found in the log; where it is known decides how the log is read.
+    /// Damage found in the log. With damage, offsets are found by reading from the start.
     problems: SharedProblems,
 }
 
 impl RecordedFile {
     /// The records from `begin` on, up to the line of number `end`.
-    pub(super) fn lines(log: &RecordedLog, begin: LinePlace, end: u64) -> Self {
+    pub(super) fn lines(log: &RecordedLog, begin: LineLocation, end: u64) -> Self {
         let (dir, problems) = (log.dir.clone(), Arc::clone(&log.problems));
         let (lines, name) = (begin.number..end, "record.jsonl");
         Self { dir, begin, lines, name, is_one_recording: false, problems }
     }
 
-    /// The records from `begin` on that one recorder wrote; where that is a single one, those of the next recorders
-    /// too.
-    pub(super) fn recording(log: &RecordedLog, begin: LinePlace) -> Self {
+    /// The records from `begin` on that one recorder wrote. After a single record, the next recorder's are included.
+    pub(super) fn recording(log: &RecordedLog, begin: LineLocation) -> Self {
         Self { is_one_recording: true, ..Self::lines(log, begin, u64::MAX) }
     }
 
     /// The one record at `begin`, as a document.
-    pub(super) fn document(log: &RecordedLog, begin: LinePlace) -> Self {
+    pub(super) fn document(log: &RecordedLog, begin: LineLocation) -> Self {
         Self { name: "record.json", ..Self::lines(log, begin, begin.number + 1) }
     }
 
-    /// The same, as its reader finds it.
+    /// The records as a bundle for a reader.
     pub(super) fn to_bundle(&self) -> SessionBundle {
         let path = self.dir.path().join(self.name);
         SessionBundle::new(&path, vec![self.to_source(path.clone())])
@@ -204,33 +202,33 @@ impl RecordedFile {
     }
 }
 
-/// A place at which a record begins.
+/// The location of a record, for reading from an offset.
 #[derive(Clone, Copy, Debug)]
 struct Checkpoint {
-    /// How many bytes of records there are before.
+    /// Bytes of records before it.
     offset: u64,
-    place: LinePlace,
+    place: LineLocation,
 }
 
 /// The bytes of records, each as one line.
 struct RecordedBytes {
     lines: RecordLines,
-    place: LinePlace,
+    place: LineLocation,
     range: Range<u64>,
     is_one_recording: bool,
-    /// How many records were read.
+    /// Number of records read.
     count: usize,
     line: Vec<u8>,
-    /// The record that is read, and how much of it was.
+    /// The current record, and how many bytes of it were consumed.
     record: Vec<u8>,
     consumed: usize,
-    /// How many bytes of records there are up to the end of this one.
+    /// Bytes of records up to the end of the current one.
     offset: u64,
     checkpoints: Arc<Mutex<Vec<Checkpoint>>>,
 }
 
 impl RecordedBytes {
-    /// Reads the next record; leaves none at the end.
+    /// Reads the next record. `record` is empty at the end.
     fn read_record(&mut self) -> io::Result<()> {
         self.record.clear();
         self.consumed = 0;
@@ -238,7 +236,7 @@ impl RecordedBytes {
             let place = self.place;
             let line = self.lines.read_line(&mut self.line).map_err(io::Error::other)?;
             let Some((_, position)) = line else { break };
-            let place = LinePlace { position, ..place };
+            let place = LineLocation { position, ..place };
             // Damaged lines are reported where the log itself is read.
             if !self.place.pass(&self.line, position) || place.number < self.range.start {
                 continue;
@@ -257,7 +255,7 @@ impl RecordedBytes {
         Ok(())
     }
 
-    fn note_checkpoint(&self, place: LinePlace) {
+    fn note_checkpoint(&self, place: LineLocation) {
         let mut known = self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner);
         let last = known.last().map_or(0, |point| point.offset);
         if self.offset >= last + CHECKPOINT_DISTANCE {

@@ -1,44 +1,44 @@
 //! Finds the records of a session that are lines, or documents, of agents' own formats.
 //!
-//! Records are taken together as one file, whichever recorder wrote them, up to one that cannot be part of that file. A
+//! Consecutive records form one file, whichever recorder wrote them, up to a record that cannot be part of it. A
 //! session that changes its format too often is read record by record.
 
 use super::SessionDir;
 use super::record;
-use super::recorded_file::{LinePlace, RecordLines, RecordedFile, RecordedLog};
+use super::recorded_file::{LineLocation, RecordLines, RecordedFile, RecordedLog};
 use super::sealed::SharedProblems;
 use crate::durable::FileError;
 use crate::format::file_format::{self, FileFormat, RecognisedFile};
 
-/// The most runs that a session is read in.
+/// Limit for the runs of a session.
 const MAX_RUNS: usize = 64;
 
-/// How often it is tried to recognise a format. Each time a few records are read.
+/// Limit for attempts to recognise a format. Each reads a few records.
 const MAX_ATTEMPTS: usize = 256;
 
-/// After how many records with which no file begins only recorders and other formats are looked at.
+/// After this many skipped records, a run starts only with a recorder or after another format.
 const MAX_PASSED_OVER: usize = 3;
 
-/// How records of the wire begin, which are never part of a file.
+/// Prefixes of wire records, which are never part of a file.
 const OWN_RECORDS: [&[u8]; 2] = [b"{\"traffic\":\"", b"{\"acp\":\""];
 
-/// Records that one reader of agents' files reads together.
+/// Records that one reader decodes together.
 #[derive(Debug)]
 pub(super) struct RecordedRun {
-    /// How many lines of the log are before the run.
+    /// Number of lines before the run.
     pub(super) begin: u64,
-    /// How many lines there are up to its end.
+    /// Number of lines up to its end.
     pub(super) end: u64,
     pub(super) file: RecognisedFile,
-    /// The first records of the run: they name the session.
+    /// The first records of the run, which name the session.
     pub(super) head: RecognisedFile,
 }
 
-/// How many records name the session that they belong to.
+/// How many records to read for the name of the session.
 const HEAD_LINES: u64 = 32;
 
 impl SessionDir {
-    /// The runs of records in agents' own formats, in order. Records outside of them are read one by one.
+    /// The runs of records in agents' own formats, in order. Other records are decoded one by one.
     pub(super) fn recorded_runs(&self) -> Result<Vec<RecordedRun>, FileError> {
         if self.is_wire_recording()? {
             return Ok(Vec::new());
@@ -46,7 +46,7 @@ impl SessionDir {
         let log = RecordedLog { dir: self.clone(), problems: SharedProblems::default() };
         let mut lines = RecordLines::open(self, 0, &log.problems)?;
         let mut scan = RunScan::new(log.clone());
-        let (mut place, mut line) = (LinePlace::START, Vec::new());
+        let (mut place, mut line) = (LineLocation::START, Vec::new());
         while let Some((_, position)) = lines.read_line(&mut line)? {
             place.position = position;
             let begin = place;
@@ -64,7 +64,7 @@ impl SessionDir {
 
 /// The run that is being read.
 struct OpenRun {
-    begin: LinePlace,
+    begin: LineLocation,
     file: RecognisedFile,
 }
 
@@ -72,14 +72,14 @@ struct RunScan {
     log: RecordedLog,
     runs: Vec<RecordedRun>,
     open: Option<OpenRun>,
-    /// The format of the last run: its records may go on after others.
+    /// The format of the last run, which may continue after other records.
     last_format: Option<&'static FileFormat>,
-    /// Whether a file may begin with the next record.
+    /// Whether the next record may start a file.
     may_begin: bool,
-    /// Whether a recorder has begun since the last record.
+    /// Whether a recorder started since the last record.
     is_opened: bool,
     attempts: usize,
-    /// How many records were passed over because no file begins with them.
+    /// Number of records skipped because no file starts with them.
     passed_over: usize,
 }
 
@@ -98,8 +98,8 @@ impl RunScan {
         }
     }
 
-    /// Takes a line of the log that begins at `place`.
-    fn take(&mut self, place: LinePlace, line: &[u8]) -> Result<(), FileError> {
+    /// Adds the line at `place`.
+    fn take(&mut self, place: LineLocation, line: &[u8]) -> Result<(), FileError> {
         if !record::raw_starts_with(line, b"") && !record::holds_bad(line) {
             self.is_opened |= record::holds_opening(line);
             return Ok(());
@@ -131,7 +131,7 @@ impl RunScan {
     }
 
     /// Whether the record at `place` is the first of a file of another format, or a document.
-    fn begins_other(&mut self, place: LinePlace) -> Result<bool, FileError> {
+    fn begins_other(&mut self, place: LineLocation) -> Result<bool, FileError> {
         let Some(format) = self.open.as_ref().map(|open| open.file.format) else {
             return Ok(false);
         };
@@ -148,12 +148,12 @@ impl RunScan {
             || file_format::recognise_document(&document)?.is_some())
     }
 
-    /// Begins a run at `place` if the records from there on are recognised.
-    fn begin_run(&mut self, place: LinePlace, json: &[u8]) -> Result<(), FileError> {
+    /// Starts a run at `place` if the records from there on have a known format.
+    fn begin_run(&mut self, place: LineLocation, json: &[u8]) -> Result<(), FileError> {
         if self.attempts >= MAX_ATTEMPTS {
             return Ok(());
         }
-        if file_format::stands_alone(json) {
+        if file_format::is_self_contained(json) {
             self.passed_over += 1;
             self.may_begin = self.passed_over <= MAX_PASSED_OVER;
             return Ok(());

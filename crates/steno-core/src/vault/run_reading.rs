@@ -1,4 +1,4 @@
-//! Reads the runs of a recorded session that are in agents' own formats, with the readers of those.
+//! Decodes the runs of a recording that are in agents' own formats, with their readers.
 
 use super::record::RecordReader;
 use super::recorded_runs::RecordedRun;
@@ -17,28 +17,29 @@ pub(crate) struct RecordOrigin {
     pub(crate) id: SessionId,
 }
 
-/// What is found in a recorded session.
+/// An item of a recording.
 #[derive(Debug)]
 pub(crate) enum RecordedItem {
     /// An entry or a problem.
     Item(ReaderItem),
-    /// Whose messages follow: those of a session that its agent may have kept in files too, or the recording's own.
+    /// The origin of the following messages: a session that its agent may have in files too, or `None` for the
+    /// recording itself.
     Origin(Option<RecordOrigin>),
 }
 
-/// Takes what is found in a recorded session, in order.
+/// Receives the items of a recording, in order.
 pub(crate) type EmitRecorded<'a> = &'a mut dyn FnMut(RecordedItem);
 
-/// The runs of a recorded session, while its log is read.
+/// Decodes the runs of a recording while its log is read.
 pub(super) struct RunReading {
     runs: std::iter::Peekable<std::vec::IntoIter<RecordedRun>>,
-    /// The line that ends the run in which the log is read.
+    /// The end of the current run, as a line number.
     end: u64,
-    /// What the sources of the runs state of their sessions.
+    /// The sessions as the runs state them.
     stated: Vec<Session>,
     /// Whether every record so far is part of a run.
     is_all: bool,
-    /// When the last entry was made.
+    /// The time of the last entry.
     pub(super) last: Option<Timestamp>,
 }
 
@@ -70,7 +71,7 @@ impl RunReading {
         self.is_all = false;
     }
 
-    /// Reads a run; gives the number of its entries.
+    /// Decodes a run. Returns the number of its entries.
     fn read_run(
         &mut self,
         run: &RecordedRun,
@@ -113,7 +114,7 @@ impl RunReading {
         Ok(count)
     }
 
-    /// Adds what the sources state to what is known of the recording.
+    /// Completes the session of the recording with the fields that the runs state.
     pub(super) fn complete(self, session: &mut Session) {
         let is_whole = self.is_all && self.stated.len() == 1;
         for stated in self.stated.into_iter().rev() {

@@ -38,10 +38,10 @@ pub(crate) fn sample() -> InputFiles {
     vec![("wire.jsonl".into(), lines.concat().into_bytes())]
 }
 
-/// What is told many times, and the lines that tell it once.
+/// The name of a repeated event, and the lines for one.
 type RepeatedLine = (&'static str, fn(usize) -> String);
 
-/// Sessions in which one thing is told many times.
+/// Sessions that repeat one event many times.
 pub(crate) fn inputs() -> Vec<GrowingInput> {
     let repeated: [RepeatedLine; 14] = [
         ("lines that are no messages", |_| {

@@ -19,7 +19,7 @@ enum CopyIds {
     Chained,
 }
 
-/// Keys whose values name the whole session; these stay.
+/// Keys with names of the whole session, which stay the same.
 const SESSION_KEYS: [&str; 8] = [
     "sessionid",
     "session_id",
@@ -31,7 +31,7 @@ const SESSION_KEYS: [&str; 8] = [
     "conversationid",
 ];
 
-/// Keys whose values name the record before.
+/// Keys with the id of the previous record.
 const PARENT_KEYS: [&str; 6] =
     ["parentUuid", "parentId", "parent_id", "parentSpanId", "parentID", "logicalParentUuid"];
 

@@ -115,7 +115,7 @@ fn recorded_traffic() {
     });
 }
 
-/// One exchange whose request, or whose answer, has many parts.
+/// One exchange with many parts in its request or its response.
 #[test]
 fn traffic_of_one_exchange() {
     let exchange = |name: &str, body: &dyn Fn(usize) -> String, chunk: &dyn Fn(usize) -> String| {

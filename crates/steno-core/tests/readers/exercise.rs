@@ -91,7 +91,7 @@ pub(crate) fn files(input: &[u8]) -> Vec<(PathBuf, &[u8])> {
     files
 }
 
-/// What stands before and after a mark.
+/// The text before and after a mark.
 fn cut<'a>(bytes: &'a [u8], mark: &[u8]) -> (&'a [u8], Option<&'a [u8]>) {
     match bytes.windows(mark.len()).position(|window| window == mark) {
         Some(at) => (&bytes[..at], Some(&bytes[at + mark.len()..])),

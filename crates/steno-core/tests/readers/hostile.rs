@@ -1,4 +1,4 @@
-//! Every reader against files that somebody damaged: what is bad is reported with its place, and costs only itself.
+//! Every reader against damaged files: a bad record is reported with its location and costs only itself.
 //!
 //! The corpus that fuzzing left is read here too, so that what it once found stays found.
 
@@ -24,7 +24,7 @@ pub(crate) fn corpus() -> Vec<(&'static FormatReader, PathBuf)> {
     format::all_readers().flat_map(files).collect()
 }
 
-/// The entries' texts and the problems of a file, read by whoever takes it.
+/// The texts and problems of a file, read by the reader that finds it.
 fn read(name: &str, bytes: impl AsRef<[u8]>) -> (Vec<String>, Vec<Problem>) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(name);
@@ -41,7 +41,7 @@ fn read(name: &str, bytes: impl AsRef<[u8]>) -> (Vec<String>, Vec<Problem>) {
     (texts, problems)
 }
 
-/// The samples whose records are lines, as their lines.
+/// The lines of the samples with one record per line.
 fn samples_of_lines() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
     let of_lines = SAMPLES.into_iter().filter(|(name, _)| name.ends_with(".jsonl"));
     of_lines.map(|(name, text)| (name, text.lines().collect()))
@@ -161,7 +161,7 @@ fn files_of_nothing() {
     }
 }
 
-/// Each record's parent is the record itself, or all of them stand in a ring.
+/// The parent of each record is the record itself, or all form a ring.
 #[test]
 fn parents_in_a_ring() {
     for (name, lines) in samples_of_lines() {

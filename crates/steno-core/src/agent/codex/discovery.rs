@@ -53,7 +53,7 @@ pub(super) fn open_rollout(source: &SessionFile) -> Result<Box<dyn BufRead>, Fil
     steno_vault::decompress_if_zstd(source.open()?).on("read", source.path())
 }
 
-/// Whether a file is a rollout, told by its first records.
+/// Whether a file is a rollout, judged by its first records.
 pub(crate) fn recognises(source: &SessionFile) -> bool {
     let Ok(mut input) = open_rollout(source) else {
         return false;
