@@ -507,6 +507,20 @@ fn misplace(kept: &Path, from: &str, to: &str) {
 }
 
 #[test]
+fn a_damaged_trailer_is_reported_by_readers() {
+    let scratch = scratch();
+    let dir = session(&scratch.path().join("vault"), "s");
+    let path = scratch.path().join("a.jsonl");
+    fs::write(&path, "one\n").unwrap();
+    dir.keep_file(&SessionFile::on_disk("a.jsonl", &path), scratch.path()).unwrap();
+    assert_eq!(dir.find_faults().unwrap(), []);
+    misplace(&dir.path().join("a.jsonl.zst"), "\"frames\"", "\"frimes\"");
+    let faults = dir.find_faults().unwrap();
+    assert!(faults[0].reason.contains("its trailer is damaged"), "{faults:?}");
+    assert_eq!(dir.verify().unwrap().damage.len(), 1);
+}
+
+#[test]
 fn a_header_that_was_changed_decides_nothing() {
     let scratch = scratch();
     for text in ["one\n", ""] {

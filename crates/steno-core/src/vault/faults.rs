@@ -67,10 +67,13 @@ impl SessionDir {
     fn find_sealed_fault(&self, name: &str) -> Result<Option<String>, FileError> {
         let Some((stem, generation)) = parse_sealed_name(name) else { return Ok(None) };
         let opened = self.open_sealed(&stem, generation).and_then(|sealed| {
-            check_file_identity(sealed.header(), self, name).on("read", sealed.path())
+            check_file_identity(sealed.header(), self, name).on("read", sealed.path())?;
+            Ok(sealed.complete_size().is_some())
         });
         match opened {
-            Ok(()) => Ok(None),
+            Ok(true) => Ok(None),
+            // A listed file has a trailer: the journal lists it only after the trailer is on disk.
+            Ok(false) => Ok(Some(DAMAGED_TRAILER.to_owned())),
             Err(error) if error.is_missing() => Ok(Some(MISSING_FILE.to_owned())),
             Err(error) if error.source.raw_os_error().is_some() => Err(error),
             Err(error) => Ok(Some(error.source.to_string())),
@@ -80,6 +83,10 @@ impl SessionDir {
 
 /// The reason for ignoring a file that exists.
 pub(super) const UNLISTED_FILE: &str = "the journal does not list this file";
+
+/// The reason for a sealed file whose content is intact, but whose trailer is not.
+const DAMAGED_TRAILER: &str =
+    "its trailer is damaged: the time and mode of the session file are lost";
 
 /// The reason for a listed file that does not exist.
 pub(super) const MISSING_FILE: &str = "the file is missing";

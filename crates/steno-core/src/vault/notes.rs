@@ -15,6 +15,7 @@ use super::SessionDir;
 use super::journal::{FileState, JournalLine};
 use super::live_log::{LiveLog, LiveLogPaths};
 use super::log_scan::has_zero_bytes;
+use super::record::LineHashChain;
 use crate::durable::{FileError, OnPath};
 use crate::line_hash::{FIRST_LINE_HASH, LineHash};
 pub use crate::note::Note;
@@ -23,6 +24,9 @@ use crate::timestamp::{Clock, Timestamp};
 
 /// The file name of the log, inside a session.
 pub(super) const NOTES_FILE: &str = "notes.jsonl";
+
+/// Why a line is not read whose hash is wrong.
+const CHANGED_NOTE: &str = "the note was changed, or one is missing before it";
 
 /// A line of the log. Without a text, it removes the note of this id.
 #[derive(Serialize, Deserialize)]
@@ -54,13 +58,18 @@ impl SessionDir {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(notes),
             other => other.on("read", &path)?,
         };
-        let mut all = NoteCollector::default();
+        let (mut all, mut chain) = (NoteCollector::default(), LineHashChain::START);
         for (at, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
             // A line without a newline is still being written. Unwritten pages contain no note.
             let Some(line) = line.strip_suffix(b"\n").filter(|line| !has_zero_bytes(line)) else {
                 break;
             };
-            match parse_note_line(line) {
+            let note = if chain.check(line) {
+                parse_note_line(line)
+            } else {
+                Err(CHANGED_NOTE.to_owned())
+            };
+            match note {
                 Ok(line) => all.apply_line(line),
                 Err(reason) => notes.problems.push(Problem::at_line(&path, at as u64 + 1, reason)),
             }
@@ -200,6 +209,24 @@ mod tests {
         assert_eq!(dir.verify().unwrap().damage.len(), 1);
         fs::remove_file(&path).unwrap();
         assert_eq!(dir.verify().unwrap().damage[0].reason, "the file is missing");
+    }
+
+    #[test]
+    fn a_changed_note_is_reported_and_not_shown() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = session(root.path());
+        let clock = Clock::fixed("2026-01-05T09:00:00Z".parse().unwrap());
+        for text in ["one", "two", "three"] {
+            dir.add_note(None, text, &clock).unwrap();
+        }
+        let path = dir.notes_paths().0;
+        let log = fs::read_to_string(&path).unwrap();
+        fs::write(&path, log.replace("\"two\"", "\"twp\"")).unwrap();
+        let notes = dir.read_notes().unwrap();
+        let texts: Vec<_> = notes.all.iter().map(|note| note.text.as_str()).collect();
+        assert_eq!(texts, ["one", "three"]);
+        assert_eq!(notes.problems.len(), 1);
+        assert_eq!((notes.problems[0].line, &*notes.problems[0].reason), (Some(2), CHANGED_NOTE));
     }
 
     #[test]
