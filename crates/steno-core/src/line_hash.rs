@@ -11,6 +11,9 @@ impl LineHash {
     const HEX_DIGITS: usize = 32;
     pub(crate) const LINE_PREFIX: &[u8] = b"{\"sum\":\"";
     const LINE_SUFFIX: &[u8] = b"\",";
+    /// Offset of the body in a line.
+    pub(crate) const BODY_OFFSET: usize =
+        Self::LINE_PREFIX.len() + Self::HEX_DIGITS + Self::LINE_SUFFIX.len();
 
     /// The hash of the next line with this body.
     pub(crate) fn next_hash(&self, body: &[u8]) -> Self {

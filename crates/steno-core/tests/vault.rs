@@ -507,6 +507,27 @@ fn misplace(kept: &Path, from: &str, to: &str) {
 }
 
 #[test]
+fn a_journal_that_lost_its_last_newline_still_lists_what_follows() {
+    let scratch = scratch();
+    let vault = scratch.path().join("vault");
+    let dir = session(&vault, "s");
+    let first = recorder(&dir);
+    record(&first, "before");
+    first.close(&completed()).unwrap();
+    let journal = vault.join("journal.jsonl");
+    let mut bytes = fs::read(&journal).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&journal, bytes).unwrap();
+    // A process that starts after the damage knows the journal only from disk.
+    let dir = session(&vault, "s");
+    let second = recorder(&dir);
+    record(&second, "after");
+    second.close(&completed()).unwrap();
+    assert_eq!(contents(&session(&vault, "s")), ["before", "after"]);
+    assert!(!Vault::new(&vault).verify(&mut |_| {}).unwrap().damage.is_empty());
+}
+
+#[test]
 fn a_damaged_trailer_is_reported_by_readers() {
     let scratch = scratch();
     let dir = session(&scratch.path().join("vault"), "s");

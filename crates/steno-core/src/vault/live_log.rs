@@ -90,13 +90,21 @@ impl LiveLog {
         let mut state = self.state();
         self.lock_file.lock().on("lock", &self.path)?;
         let head = LogHeadFile::read_from(&mut state.head).ok().and_then(|head| head.last);
-        let size = self.file.metadata().on("read", &self.path);
+        let is_intact = head.map_or(Ok(false), |head| self.ends_line_at(head.length));
         self.lock_file.unlock().on("unlock", &self.path)?;
-        let size = size?.len();
-        if let Some(head) = head.filter(|head| head.length <= size) {
+        if let Some(head) = head.filter(|_| is_intact.is_ok_and(|is_intact| is_intact)) {
             state.end = head;
         }
         Ok(())
+    }
+
+    /// Whether a line ends at this offset. Otherwise the log was cut or changed, and must be scanned before it grows:
+    /// a record appended to a line without its newline would be lost with that line.
+    fn ends_line_at(&self, offset: u64) -> io::Result<bool> {
+        let Some(last) = offset.checked_sub(1) else { return Ok(true) };
+        let (mut file, mut byte) = (&self.file, [0]);
+        file.seek(SeekFrom::Start(last))?;
+        Ok(file.read(&mut byte)? == 1 && byte == *b"\n")
     }
 
     /// Takes the lock, and calls `take` with each line written since the last time.
