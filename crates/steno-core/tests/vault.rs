@@ -520,6 +520,8 @@ fn a_journal_that_lost_its_last_newline_still_lists_what_follows() {
     fs::write(&journal, bytes).unwrap();
     // A process that starts after the damage knows the journal only from disk.
     let dir = session(&vault, "s");
+    let faults = dir.find_faults().unwrap();
+    assert!(faults.iter().any(|fault| fault.path == journal), "{faults:?}");
     let second = recorder(&dir);
     record(&second, "after");
     second.close(&completed()).unwrap();

@@ -33,12 +33,9 @@ impl SessionDir {
             faults.push(Problem::for_file(&self.path, "the session's folder is missing"));
             return Ok(faults);
         }
-        faults.extend(self.journal.count_missing_bytes()?.map(|missing| {
-            Problem::for_file(
-                &self.journal.path(),
-                format!("{missing} bytes are missing at the end"),
-            )
-        }));
+        let journal = self.journal.path();
+        let journal_fault = find_end_fault(&journal, self.journal.durable_length()?)?;
+        faults.extend(journal_fault.map(|reason| Problem::for_file(&journal, reason)));
         for name in list_names(&self.path)? {
             if parse_sealed_name(&name).is_some() && !listed.contains_key(&name) {
                 faults.push(Problem::for_file(&self.path.join(&name), UNLISTED_FILE));
@@ -93,13 +90,14 @@ pub(super) const MISSING_FILE: &str = "the file is missing";
 
 /// Checks a log against its length and its head file.
 fn find_log_fault(path: &Path, listed: &ListedFile) -> Result<Option<String>, FileError> {
-    let size = match fs::metadata(path) {
-        Ok(metadata) => metadata.len(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(Some(MISSING_FILE.to_owned()));
-        }
-        Err(error) => return Err(error).on("read", path),
-    };
+    if let Err(error) = fs::metadata(path) {
+        let is_missing = error.kind() == io::ErrorKind::NotFound;
+        return if is_missing {
+            Ok(Some(MISSING_FILE.to_owned()))
+        } else {
+            Err(error).on("read", path)
+        };
+    }
     let head_path = super::log_head_path(path);
     if !head_path.exists() {
         return Ok(Some("its head file is missing".to_owned()));
@@ -109,12 +107,23 @@ fn find_log_fault(path: &Path, listed: &ListedFile) -> Result<Option<String>, Fi
         Err(error) if error.source.raw_os_error().is_some() => return Err(error),
         Err(_) => return Ok(Some("its head file is damaged".to_owned())),
     };
-    let known = head.map_or(0, |head| head.length).max(listed.length);
-    let missing = known.saturating_sub(size);
+    find_end_fault(path, head.map_or(0, |head| head.length).max(listed.length))
+}
+
+/// Checks that a log has the bytes that were known to be on disk, and that a line ends there.
+fn find_end_fault(path: &Path, known: u64) -> Result<Option<String>, FileError> {
+    if known == 0 {
+        return Ok(None);
+    }
+    let missing = match fs::metadata(path) {
+        Ok(metadata) => known.saturating_sub(metadata.len()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => known,
+        Err(error) => return Err(error).on("read", path),
+    };
     if missing > 0 {
         return Ok(Some(format!("{missing} bytes are missing at the end")));
     }
-    let is_whole = known == 0 || ends_with_newline(path, known).on("read", path)?;
+    let is_whole = ends_with_newline(path, known).on("read", path)?;
     Ok((!is_whole).then(|| "its last record is damaged".to_owned()))
 }
 

@@ -165,15 +165,13 @@ impl Journal {
         lock_ignoring_poison(&self.cache).count_damaged_lines(&self.path())
     }
 
-    /// Number of bytes missing at the end of the journal, according to its head file.
-    pub(crate) fn count_missing_bytes(&self) -> Result<Option<u64>, FileError> {
-        let size = read_stamp(&self.path()).map_or(0, |stamp| stamp.size);
+    /// How much of the journal was known to be on disk, according to its head file.
+    pub(crate) fn durable_length(&self) -> Result<u64, FileError> {
         let head = match LogHeadFile::read(&self.root.join(JOURNAL_HEAD_FILE)) {
             Err(error) if error.source.raw_os_error().is_some() => return Err(error),
             other => other.ok().and_then(|head| head.last),
         };
-        let missing = head.map_or(0, |head| head.length).saturating_sub(size);
-        Ok((missing > 0).then_some(missing))
+        Ok(head.map_or(0, |head| head.length))
     }
 
     /// Clears the cache, so that the next access reads the journal again.
