@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use divan::Bencher;
 use divan::counter::BytesCount;
+use steno_core::transcript::record_reader::RECORD_DECODER;
 use steno_core::vault::record::RecordingOpening;
 use steno_core::vault::recorder::Recorder;
 use steno_core::vault::sealed::SealedFile;
@@ -21,18 +22,11 @@ use tempfile::TempDir;
 
 fn main() {
     println!("durable append / write + fdatasync: {:.2} (at most 1.2)", append_ratio());
-    let (calls, one) = group_ratio(|recorder, line| {
-        let pending: Vec<_> = (0..64).map(|_| recorder.submit_line(line)).collect();
-        pending.into_iter().for_each(|pending| drop(pending.wait().expect("there is room")));
-    });
-    println!("64 records handed in by one caller / one by one, per second: {calls:.1}");
-    println!("  where one append takes {one:.2} ms");
-    let (appends, _) = group_ratio(|recorder, line| {
+    let (appends, one) = group_ratio(|recorder, line| {
         (0..64).for_each(|_| drop(recorder.append_line(line).expect("there is room")));
         recorder.commit().expect("the disk works");
     });
-    println!("64 appends and one commit / one by one: {appends:.1}");
-    println!("64 tasks / one by one: {:.1} (at least 20)", caller_ratio(in_tasks));
+    println!("64 appends and one commit / one by one: {appends:.1}, where one takes {one:.2} ms");
     println!("64 threads / one by one: {:.1} (at least 20)", caller_ratio(in_threads));
     let (seal, read) = zstd_ratios();
     println!("seal / zstd -3, bytes per second: {seal:.2} (at least 0.8)");
@@ -46,7 +40,8 @@ fn session(root: &Path) -> SessionDir {
 
 fn recorder(root: &Path) -> Recorder {
     let opening = RecordingOpening { agent: "bench".to_owned(), ..RecordingOpening::default() };
-    Recorder::open(session(root), &opening, Clock::system()).expect("the folder is ours")
+    Recorder::open(session(root), &opening, Clock::system(), RECORD_DECODER)
+        .expect("the folder is ours")
 }
 
 /// A record of some 3 KB, the mean of real sessions.
@@ -119,23 +114,6 @@ fn caller_ratio(many: impl Fn(&Arc<Recorder>, &[u8])) -> f64 {
         manys.push(timed(|| many(&recorder, &line)) / 6400);
     }
     median(ones) / median(manys)
-}
-
-/// Callers as a server has them.
-fn in_tasks(recorder: &Arc<Recorder>, line: &[u8]) {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-    let line: Arc<[u8]> = line.into();
-    let tasks: Vec<_> = (0..64)
-        .map(|_| {
-            let (recorder, line) = (Arc::clone(recorder), Arc::clone(&line));
-            runtime.spawn(async move {
-                for _ in 0..100 {
-                    recorder.submit_line(&line).await.expect("there is room");
-                }
-            })
-        })
-        .collect();
-    tasks.into_iter().for_each(|task| runtime.block_on(task).expect("no task panics"));
 }
 
 /// A thread for each caller, where switching between them counts too: on two cores and a disk that syncs in 0.2 ms it

@@ -49,6 +49,8 @@ mod shared_log;
 mod shared_texts;
 pub mod swe_agent;
 #[cfg(test)]
+pub(crate) mod temporary_vault;
+#[cfg(test)]
 mod trial;
 pub(crate) mod usage;
 pub mod vercel;
@@ -58,7 +60,7 @@ pub mod zed;
 pub(crate) mod zip_archive;
 
 use crate::reader::FormatReader;
-use steno_vault::DatabaseSchema;
+use steno_vault::DatabaseSchemas;
 
 /// The readers of all agents except Claude Code, which is tried first.
 pub(crate) const READERS: [&FormatReader; 25] = [
@@ -90,7 +92,7 @@ pub(crate) const READERS: [&FormatReader; 25] = [
 ];
 
 /// The database schemas of an agent. Empty for an agent without a database.
-pub(crate) fn database_schemas(agent: &str) -> &'static [&'static DatabaseSchema] {
+pub fn database_schemas(agent: &str) -> DatabaseSchemas {
     match agent {
         opencode::AGENT => &[&opencode::SCHEMA],
         cursor::AGENT => &cursor::SCHEMAS,

@@ -11,6 +11,7 @@ pub mod index;
 pub mod inspect;
 pub mod join;
 mod line_hash;
+pub mod model_call_capture;
 pub mod reader;
 pub mod repository;
 mod secret;
@@ -18,12 +19,13 @@ mod secret;
 pub mod format;
 pub mod thread;
 pub mod traffic;
+pub mod transcript;
 pub mod vault;
 pub mod view;
 
 pub use steno_model::{
     backup, durable, entry, json, lines, moment, note, numbering, problem, prompt, session,
-    timestamp, usage, usage_tally,
+    timestamp, unique_id, usage, usage_tally,
 };
 use steno_model::{name_hash, step, varint};
 

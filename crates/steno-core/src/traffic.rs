@@ -33,9 +33,6 @@ mod translation;
 #[cfg(test)]
 mod tests;
 
-/// The protocol name in a recording's notes that marks traffic of an agent with session files of its own.
-pub const API_PROTOCOL: &str = "api";
-
 pub use agent_session::AgentSession;
 pub(crate) use decoded_response::ResponseSummary;
 pub use dialect::ApiDialect;
@@ -45,3 +42,12 @@ pub use reader::{AGENT, READER};
 pub use request_fingerprint::{IncomingRequest, RequestFingerprint};
 pub(crate) use socket_exchanges::SocketExchanges;
 pub(crate) use traffic_decoder::TrafficDecoder;
+
+use crate::durable::FileError;
+use crate::vault::recorder::Recorder;
+
+/// Appends traffic pieces with one write. They are in the file when this returns, and on disk after the next
+/// [`Recorder::commit`].
+pub fn append_traffic(recorder: &Recorder, pieces: &[TrafficPiece<'_>]) -> Result<(), FileError> {
+    recorder.append_wire_records(pieces.iter().map(TrafficPiece::to_line))
+}

@@ -10,7 +10,6 @@ pub mod comparison;
 #[cfg(test)]
 mod database_rows_tests;
 mod exact_path;
-mod exchanges;
 mod faults;
 pub(crate) mod frame;
 pub mod gap;
@@ -21,28 +20,23 @@ pub(crate) mod live_log;
 pub(crate) mod log_head;
 mod log_scan;
 mod manifest;
-pub mod model_call_capture;
-mod moved_traffic;
 pub mod notes;
 pub mod original_file;
 mod pointer;
 mod read;
 pub mod record;
-mod recorded_file;
-mod recorded_runs;
+pub mod record_batch;
+pub mod record_cursor;
+pub mod recorded_file;
 pub mod recorder;
 pub mod restore;
 mod restore_rows;
 pub mod resumable;
 pub mod retry;
 mod rows;
-pub(crate) mod run_reading;
 pub mod sealed;
 mod sealing;
-#[cfg(test)]
-pub(crate) mod temporary_vault;
 pub mod verify;
-pub mod wire_lines;
 
 use std::fs;
 use std::io;
@@ -52,7 +46,6 @@ use std::sync::Arc;
 use self::commit::VaultCommit;
 use self::frame::{ContentForm, SealedFileHeader};
 use self::journal::{FileState, Journal, JournalLine, ListedFiles};
-pub use self::read::UNENDED_REASON;
 use self::recorder::RECORD_FILE;
 use self::sealed::{REPLACEMENT_SUFFIX, SealedFile, SealedFileRef};
 use crate::durable::{FileError, OnPath};
@@ -252,7 +245,7 @@ impl SessionDir {
     }
 
     /// Another session in the same vault.
-    fn sibling_session(&self, agent: &AgentName, id: &SessionId) -> SessionDir {
+    pub fn sibling_session(&self, agent: &AgentName, id: &SessionId) -> SessionDir {
         let (root, journal) = (self.vault_root().to_owned(), Arc::clone(&self.journal));
         Vault { root, journal }.session_dir(agent, id)
     }

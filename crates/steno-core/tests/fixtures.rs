@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 use steno_core::format;
 use steno_core::inspect::{SessionInspection, inspect_session};
+use steno_core::transcript::ReadTranscript;
 use steno_core::vault::Vault;
 use steno_core::{SessionId, Usage};
 

@@ -12,6 +12,7 @@ use steno_core::index::{
     EntryFilter, Index, IndexError, RebuildReason, SearchHit, SearchOrder, SearchQuery,
     SearchRequest,
 };
+use steno_core::transcript::ReadTranscript;
 use steno_core::usage_tally::{UsageLedger, UsageTally};
 use steno_core::vault::{SessionDir, Vault};
 use steno_core::{SessionFile, Usage};

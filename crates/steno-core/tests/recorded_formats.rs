@@ -14,6 +14,8 @@ use samples::SAMPLES;
 use serde_json::Value;
 use steno_core::index::Index;
 use steno_core::index::pending_sessions::PendingSessions;
+use steno_core::transcript::ReadTranscript;
+use steno_core::transcript::record_reader::RECORD_DECODER;
 use steno_core::vault::record::{RecordingClosing, RecordingOpening};
 use steno_core::vault::recorder::Recorder;
 use steno_core::vault::{SessionDir, Vault};
@@ -28,7 +30,7 @@ fn session(store: &TempDir) -> SessionDir {
 /// Records lines, as one call of `steno record` does.
 fn record<'a>(dir: &SessionDir, lines: impl IntoIterator<Item = &'a str>) {
     let opening = RecordingOpening { agent: "test".to_owned(), ..RecordingOpening::default() };
-    let recorder = Recorder::open(dir.clone(), &opening, Clock::system()).unwrap();
+    let recorder = Recorder::open(dir.clone(), &opening, Clock::system(), RECORD_DECODER).unwrap();
     for line in lines {
         recorder.record_line(line.as_bytes()).unwrap();
     }

@@ -1,8 +1,10 @@
 //! A gateway that records beside a connection of the Agent Client Protocol, into the same session.
 
 use serde_json::{Value, json};
-use steno_core::traffic::API_PROTOCOL;
+use steno_core::transcript::ReadTranscript;
+use steno_core::transcript::record_reader::RECORD_DECODER;
 use steno_core::vault::Vault;
+use steno_core::vault::record::API_PROTOCOL;
 use steno_core::vault::record::{RecordingClosing, RecordingOpening};
 use steno_core::vault::recorder::Recorder;
 use steno_core::{Clock, SessionStatus};
@@ -20,11 +22,14 @@ fn line(side: &str, message: &Value) -> Vec<u8> {
 fn a_turn_goes_on_when_a_gateway_begins_to_record() {
     let folder = tempfile::tempdir().unwrap();
     let dir = Vault::new(folder.path()).session_dir(&"toy".parse().unwrap(), &"s".parse().unwrap());
-    let wire = Recorder::open(dir.clone(), &opening("acp"), Clock::system()).unwrap();
+    let wire =
+        Recorder::open(dir.clone(), &opening("acp"), Clock::system(), RECORD_DECODER).unwrap();
     let prompt = json!({"jsonrpc": "2.0", "id": 1, "method": "session/prompt",
         "params": {"sessionId": "s", "prompt": [{"type": "text", "text": "Count"}]}});
     wire.append_line(&line("client", &prompt)).unwrap();
-    let traffic = Recorder::open(dir.clone(), &opening(API_PROTOCOL), Clock::system()).unwrap();
+    let traffic =
+        Recorder::open(dir.clone(), &opening(API_PROTOCOL), Clock::system(), RECORD_DECODER)
+            .unwrap();
     let message = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s",
         "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Three."}}}});
     let end = json!({"jsonrpc": "2.0", "id": 1, "result": {"stopReason": "end_turn"}});

@@ -4,8 +4,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
+use steno_core::transcript::ReadTranscript;
+use steno_core::transcript::record_reader::RECORD_DECODER;
 use steno_core::vault::record::{RecordingClosing, RecordingOpening};
 use steno_core::vault::recorder::Recorder;
 use steno_core::vault::{SessionDir, Vault};
@@ -24,7 +25,7 @@ fn session(root: &Path, id: &str) -> SessionDir {
 
 fn recorder(dir: &SessionDir) -> Recorder {
     let opening = RecordingOpening { agent: "test".to_owned(), ..RecordingOpening::default() };
-    Recorder::open(dir.clone(), &opening, Clock::system()).unwrap()
+    Recorder::open(dir.clone(), &opening, Clock::system(), RECORD_DECODER).unwrap()
 }
 
 fn record(recorder: &Recorder, content: &str) {
@@ -56,45 +57,21 @@ fn long_log(root: &Path) -> (Vec<u8>, Vec<String>) {
 }
 
 #[test]
-fn keeps_records_in_order_waited_for_or_not() {
+fn threads_record_together() {
     let scratch = scratch();
-    let dir = session(scratch.path(), "handed-in");
+    let dir = session(scratch.path(), "threads");
     let recorder = recorder(&dir);
-    let line = |n| format!("{{\"role\":\"user\",\"content\":\"{n}\"}}");
-    let mut pending: Vec<_> = (0..4).map(|n| recorder.submit_line(line(n).as_bytes())).collect();
-    // The last one to be handed in writes for all before it.
-    let last = pending.pop().unwrap().wait().unwrap();
-    assert_eq!(last.entries.unwrap()[0].sequence, 3);
-    assert_eq!(contents(&dir), ["0", "1", "2", "3"]);
-    let first = pending.remove(0).wait().unwrap();
-    assert_eq!(first.entries.unwrap()[0].sequence, 0);
-    drop(pending);
-    drop(recorder.submit_line(line(4).as_bytes()));
-    recorder.close(&completed()).unwrap();
-    assert_eq!(contents(&dir), ["0", "1", "2", "3", "4"]);
-}
-
-#[test]
-fn tasks_and_threads_record_together() {
-    let scratch = scratch();
-    let dir = session(scratch.path(), "tasks");
-    let recorder = Arc::new(recorder(&dir));
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let tasks: Vec<_> = (0..16)
-        .map(|task| {
-            let recorder = Arc::clone(&recorder);
-            runtime.spawn(async move {
-                for round in 0..20 {
-                    let line = format!("{{\"role\":\"user\",\"content\":\"{task} {round}\"}}");
-                    let recorded = recorder.submit_line(line.as_bytes()).await.unwrap();
-                    assert_eq!(recorded.entries.unwrap()[0].content, format!("{task} {round}"));
-                }
-            })
-        })
-        .collect();
     std::thread::scope(|scope| {
-        scope.spawn(|| (0..20).for_each(|round| record(&recorder, &format!("16 {round}"))));
-        tasks.into_iter().for_each(|task| runtime.block_on(task).unwrap());
+        for caller in 0..17 {
+            let recorder = &recorder;
+            scope.spawn(move || {
+                for round in 0..20 {
+                    let line = format!("{{\"role\":\"user\",\"content\":\"{caller} {round}\"}}");
+                    let recorded = recorder.record_line(line.as_bytes()).unwrap();
+                    assert_eq!(recorded.entries.unwrap()[0].content, format!("{caller} {round}"));
+                }
+            });
+        }
     });
     let contents = contents(&dir);
     assert_eq!(contents.len(), 17 * 20);
@@ -371,7 +348,10 @@ fn a_session_is_recorded_or_imported_never_both() {
         |dir: &SessionDir| dir.keep_file(&SessionFile::on_disk("a.jsonl", &path), scratch.path());
     let imported = session(scratch.path(), "imported");
     keep(&imported).unwrap();
-    assert!(Recorder::open(imported, &RecordingOpening::default(), Clock::system()).is_err());
+    assert!(
+        Recorder::open(imported, &RecordingOpening::default(), Clock::system(), RECORD_DECODER)
+            .is_err()
+    );
     let recorded = session(scratch.path(), "recorded");
     record(&recorder(&recorded), "one");
     assert!(keep(&recorded).is_err());
@@ -555,16 +535,16 @@ fn a_header_that_was_changed_decides_nothing() {
         keep();
         misplace(&dir.path().join("a.jsonl.zst"), "a.jsonl\",\"root", "b.jsonl\",\"root");
         fs::remove_file(&path).unwrap();
-        let error = dir.restore(None, true).unwrap_err();
+        let error = dir.restore(None, true, &[]).unwrap_err();
         let source = std::error::Error::source(&error).map(ToString::to_string);
         assert!(source.is_some_and(|it| it.contains("was changed")), "{error}");
-        assert!(dir.original_files().is_err());
+        assert!(dir.original_files(&[]).is_err());
         assert!(!scratch.path().join("b.jsonl").exists());
         // What comes next does not go where it does not belong.
         fs::write(&path, format!("{text}two\n")).unwrap();
         assert_eq!((keep().generation, keep().generation), (1, 1));
         fs::remove_file(&path).unwrap();
-        dir.restore(None, false).unwrap();
+        dir.restore(None, false, &[]).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{text}two\n"));
     }
 }
@@ -580,7 +560,7 @@ fn a_file_without_its_end_is_not_put_back_in_part() {
     misplace(&kept, "a.jsonl\",\"root", "b.jsonl\",\"root");
     let bytes = fs::read(&kept).unwrap();
     fs::write(&kept, &bytes[..bytes.len() - 1]).unwrap();
-    assert!(dir.restore(None, true).is_err());
+    assert!(dir.restore(None, true, &[]).is_err());
     assert_eq!(fs::read_to_string(&path).unwrap(), "one\n");
 }
 

@@ -20,6 +20,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use steno_core::transcript::record_reader::RECORD_DECODER;
 use steno_core::vault::Vault;
 use steno_core::vault::record::{RecordingClosing, RecordingOpening};
 use steno_core::vault::resumable::{RecordedSession, ResumableRecorder};
@@ -180,8 +181,13 @@ fn main() {
         Vault::new(folder.path()).session_dir(&"load".parse().unwrap(), &"s".parse().unwrap());
     let clock = Clock::system();
     let opening = RecordingOpening { agent: "load".to_owned(), ..RecordingOpening::default() };
-    let session =
-        RecordedSession { dir: dir.clone(), opening, clock: clock.clone(), unit: "exchange" };
+    let session = RecordedSession {
+        dir: dir.clone(),
+        opening,
+        clock: clock.clone(),
+        decoder: RECORD_DECODER,
+        unit: "exchange",
+    };
     let open: OpenSession = Box::new(move |_| {
         let (recorder, failure) = ResumableRecorder::open(session.clone());
         assert!(failure.is_none(), "{failure:?}");
@@ -246,7 +252,7 @@ fn main() {
 
 /// Checks that every exchange and chunk is in the vault.
 fn check(dir: &steno_core::vault::SessionDir) {
-    let exchanges = dir.read_exchanges().unwrap();
+    let exchanges = steno_core::transcript::read_exchanges(dir).unwrap();
     assert_eq!(exchanges.len(), STREAMS * ROUNDS, "an exchange is missing");
     for exchange in &exchanges {
         let data =

@@ -60,7 +60,7 @@ impl ExchangeContext {
         let (began, at) = (Instant::now(), self.clock.now());
         let headers = received_headers(&head.parts.headers);
         let recorder = self.sessions.recorder_for(&headers, &body.prefix);
-        let mut recorder = ExchangeRecorder::new(recorder, began, self.body_limit);
+        let mut recorder = ExchangeRecorder::new(recorder, at, began, self.body_limit);
         let request = ReceivedRequest { at, head, kind, body };
         request.record_to(&mut recorder, self.body_limit);
         PendingExchange { recorder: Some(recorder) }

@@ -5,13 +5,14 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use hyper::body::Frame;
+use steno_core::Timestamp;
 use steno_core::traffic::TrafficPiece;
 use steno_core::traffic::body_decoder::{BodyDecoder, MAX_DECODED_BYTES};
 use steno_core::traffic::body_format::BodyFormat;
 use steno_core::traffic::body_meter::BodyMeter;
 use steno_core::traffic::piece::{HttpHeaders, TrafficPieceKind};
 use steno_core::traffic::secrets::{SecretFilter, TrafficSecrets};
-use uuid::Uuid;
+use steno_core::unique_id::new_unique_id;
 
 use crate::http_headers::redacted_headers;
 use crate::recorded_body::BodyRecorder;
@@ -51,11 +52,17 @@ pub(crate) struct ExchangeRecorder {
 }
 
 impl ExchangeRecorder {
-    pub(crate) fn new(recorder: Arc<TrafficRecorder>, began: Instant, body_limit: u64) -> Self {
+    /// An exchange that began at `at`. Times in the record count from `began`.
+    pub(crate) fn new(
+        recorder: Arc<TrafficRecorder>,
+        at: Timestamp,
+        began: Instant,
+        body_limit: u64,
+    ) -> Self {
         Self {
             recorder,
             extent: RecordExtent::Complete,
-            id: Uuid::now_v7().simple().to_string(),
+            id: new_unique_id(at).simple().to_string(),
             began,
             secrets: TrafficSecrets::default(),
             decoder: None,

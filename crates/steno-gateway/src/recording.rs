@@ -10,8 +10,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use steno_core::durable::FileError;
-use steno_core::traffic::TrafficPiece;
 use steno_core::traffic::piece::TrafficPieceKind;
+use steno_core::traffic::{TrafficPiece, append_traffic};
 use steno_core::vault::gap::RecordingGap;
 use steno_core::vault::resumable::{NotRecordedError, ResumableRecorder};
 use steno_core::vault::retry::RetrySchedule;
@@ -101,7 +101,7 @@ impl TrafficRecorder {
     /// Appends pieces of one exchange; they are in the file when this returns. Returns whether they were recorded. If
     /// not, `lost` is added to the lost exchanges of the gap.
     pub(crate) fn append(&self, lost: u64, pieces: &[TrafficPiece<'_>]) -> bool {
-        let appended = self.recorder.append_with(lost, |recorder| recorder.append_traffic(pieces));
+        let appended = self.recorder.append_with(lost, |recorder| append_traffic(recorder, pieces));
         let _ = self.wake.try_send(());
         match appended {
             Ok(()) => {}
@@ -166,7 +166,7 @@ impl StoreMaintenance {
         }
         // If the session could not be opened before, it has no settings yet.
         let settings = [TrafficPiece::new_settings(self.subagents)];
-        match self.recorder.try_resume_with(|recorder| recorder.append_traffic(&settings)) {
+        match self.recorder.try_resume_with(|recorder| append_traffic(recorder, &settings)) {
             Ok(Some(gap)) => {
                 self.schedule.note_success(Instant::now());
                 self.was_paused = false;

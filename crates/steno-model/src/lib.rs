@@ -17,6 +17,7 @@ pub mod prompt;
 pub mod session;
 pub mod step;
 pub mod timestamp;
+pub mod unique_id;
 pub mod usage;
 pub mod usage_tally;
 pub mod varint;

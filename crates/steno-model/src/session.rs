@@ -14,6 +14,7 @@ use crate::note::Note;
 use crate::problem::Problem;
 use crate::prompt::{without_agent_blocks, without_thread_blocks};
 use crate::timestamp::Timestamp;
+use crate::unique_id::new_unique_id;
 use crate::usage::Usage;
 use crate::usage_tally::UsageTally;
 
@@ -31,9 +32,9 @@ pub struct SessionId(Arc<str>);
 pub struct SessionIdError(pub String);
 
 impl SessionId {
-    /// A new id for a live session. Later ids sort after earlier ones.
-    pub fn new_unique() -> Self {
-        Self(Uuid::now_v7().hyphenated().to_string().into())
+    /// A new id for a live session that starts at `at`. Later ids sort after earlier ones.
+    pub fn new_unique(at: Timestamp) -> Self {
+        Self(new_unique_id(at).hyphenated().to_string().into())
     }
 
     /// The id of an imported session: the agent's own id if it is valid, otherwise a UUID derived from it.
@@ -329,7 +330,7 @@ mod tests {
 
     #[test]
     fn title_is_the_first_line_of_the_first_prompt() {
-        let mut transcript = Transcript::new(Session::new(SessionId::new_unique(), "x"));
+        let mut transcript = Transcript::new(Session::new("s".parse().unwrap(), "x"));
         transcript.push(Entry::new(Role::System, EntryKind::Text, "You are"));
         transcript.push(Entry::new(Role::User, EntryKind::Text, "\n  Fix it\nplease"));
         assert_eq!(transcript.session.title.as_deref(), Some("Fix it"));
@@ -338,7 +339,7 @@ mod tests {
 
     #[test]
     fn tokens_count_once_per_message() {
-        let mut transcript = Transcript::new(Session::new(SessionId::new_unique(), "x"));
+        let mut transcript = Transcript::new(Session::new("s".parse().unwrap(), "x"));
         for (message, output) in
             [(Some("m1"), 1), (Some("m1"), 20), (Some("m2"), 5), (None, 3), (None, 3)]
         {

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::database_snapshot::DatabaseSnapshot;
 
+/// The schemas of an agent's databases; empty for an agent without databases.
+pub type DatabaseSchemas = &'static [&'static DatabaseSchema];
+
 /// Rows of one table that belong to a session.
 #[derive(Debug)]
 pub struct DatabaseSchema {

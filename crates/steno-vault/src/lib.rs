@@ -12,7 +12,9 @@ mod session_bundle;
 mod session_file;
 pub mod sqlite;
 
-pub use database_schema::{DatabaseOrigin, DatabaseSchema, RowSelection, RowShare};
+pub use database_schema::{
+    DatabaseOrigin, DatabaseSchema, DatabaseSchemas, RowSelection, RowShare,
+};
 pub use format_error::FormatError;
 pub use session_bundle::{ReadDetail, SessionBundle, SessionFingerprint};
 pub use session_file::{MAX_DOCUMENT_SIZE, SessionFile, decompress_if_zstd, take_read_failures};

@@ -14,6 +14,7 @@ use steno_core::cost::report::{ChargeSum, GroupBy, ReportGroup};
 use steno_core::index::{
     EntryFilter, Index, IndexCondition, IndexError, ListedSession, StoreIndex,
 };
+use steno_core::transcript::ReadTranscript;
 use steno_core::vault::{SessionDir, Vault};
 use steno_core::view::lanes::SubagentLanes;
 use steno_core::view::pictures::SessionPictures;

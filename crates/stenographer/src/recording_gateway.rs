@@ -12,8 +12,9 @@ use steno_core::durable;
 use steno_core::format::chibi::{ChibiDebugFile, DebugLineEncoder};
 use steno_core::index::attribution::MillisecondSpan;
 use steno_core::index::pending_sessions::{PendingMarker, PendingSessions};
-use steno_core::traffic::{API_PROTOCOL, AgentSession, TrafficPiece};
-use steno_core::vault::record::{RecordingClosing, RecordingOpening};
+use steno_core::traffic::{AgentSession, TrafficPiece};
+use steno_core::transcript::record_reader::RECORD_DECODER;
+use steno_core::vault::record::{API_PROTOCOL, RecordingClosing, RecordingOpening};
 use steno_core::vault::resumable::{RecordedSession, ResumableRecorder, UnclosedRecordingError};
 use steno_core::vault::{SessionDir, Vault};
 use steno_core::{Clock, Timestamp};
@@ -240,7 +241,8 @@ impl SessionOpener {
             ..RecordingOpening::default()
         };
         let clock = self.clock.clone();
-        let recorded = RecordedSession { dir, opening, clock, unit: "exchange" };
+        let recorded =
+            RecordedSession { dir, opening, clock, decoder: RECORD_DECODER, unit: "exchange" };
         let (recorder, failure) = ResumableRecorder::open(recorded);
         failure.into_iter().for_each(|error| (self.on_change)(RecordingChange::Paused(error)));
         TrafficSession { recorder, subagents: self.subagents }

@@ -24,7 +24,7 @@ impl RequestedSession<'_> {
     pub(crate) fn open_dir(&self, store: &SessionStore) -> Result<SessionDir, CommandError> {
         let agent = self.agent.unwrap_or(&self.default_agent);
         let Some(id) = self.session else {
-            return Ok(store.vault.session_dir(agent, &SessionId::new_unique()));
+            return Ok(store.vault.session_dir(agent, &SessionId::new_unique(store.clock.now())));
         };
         let known = if id.as_str() == "latest" {
             Some(store.latest_session()?)
@@ -63,7 +63,7 @@ impl RequestedSession<'_> {
             Some(id) => Ok(store.vault.session_dir(agent, id)),
             None => {
                 ui.warning(format_args!("recording into a new session: {}", error.error));
-                Ok(store.vault.session_dir(agent, &SessionId::new_unique()))
+                Ok(store.vault.session_dir(agent, &SessionId::new_unique(store.clock.now())))
             }
         }
     }

@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use steno_core::Clock;
 use steno_core::durable::FileError;
 use steno_core::format::{self, FoundSession};
 use steno_core::index::{
     Index, IndexCondition, IndexError, RebuildReason, RefreshProgress, SessionHeading, StoreIndex,
 };
+use steno_core::transcript::{ReadTranscript, traffic_owner};
 use steno_core::vault::{SessionDir, Vault};
 use steno_core::view::pictures::SessionPictures;
 use steno_core::{SessionBundle, SessionId, SessionStatus, Transcript};
@@ -27,13 +29,15 @@ pub(crate) struct SessionStore {
     pub(crate) vault: Vault,
     index: StoreIndex,
     cwd: PathBuf,
+    /// The source of the current time.
+    pub(crate) clock: Clock,
 }
 
 impl SessionStore {
     pub(crate) fn new(env: &ProcessEnvironment) -> Self {
         let vault = Vault::new(env.store.join("vault"));
         let index = StoreIndex::new(&env.store, &vault, ProcessEnvironment::boot_id());
-        Self { vault, index, cwd: env.cwd.clone() }
+        Self { vault, index, cwd: env.cwd.clone(), clock: env.clock.clone() }
     }
 
     /// Opens the index without updating it.
@@ -151,7 +155,7 @@ impl SessionStore {
 
     /// Returns the session to which all exchanges of a recording were moved, else the session itself.
     fn resolve_traffic_owner(&self, session: SessionDir) -> Result<SessionDir, CommandError> {
-        let Some(owner) = session.traffic_owner()? else { return Ok(session) };
+        let Some(owner) = traffic_owner(&session)? else { return Ok(session) };
         let owners = self.vault.sessions_with_id(owner.as_str())?;
         Ok(owners.into_iter().next().unwrap_or(session))
     }

@@ -9,6 +9,7 @@ use steno_core::thread::{
     LeslieId, LifecycleAction, Operator, StatusChange, ThreadRelations, ThreadStatus, ThreadStore,
     ThreadWorker, WorkerState,
 };
+use steno_core::transcript::ReadTranscript;
 use steno_core::vault::SessionDir;
 use steno_core::{SessionId, Transcript};
 

@@ -12,14 +12,15 @@ use steno_core::agent::acp;
 use steno_core::agent::acp::message_header::{self, AcpMessageHeader};
 use steno_core::agent::acp::redact::AcpRedactor;
 use steno_core::agent::acp::session_router::{ForwardedLine, SessionRouter};
-use steno_core::agent::acp::wire::{AcpSide, WireLine};
+use steno_core::agent::acp::wire::{AcpSide, WireLine, write_wire_record};
 use steno_core::durable::FileError;
 use steno_core::lines::MAX_LINE_LENGTH;
+use steno_core::transcript::record_reader::RECORD_DECODER;
 use steno_core::vault::Vault;
 use steno_core::vault::gap::RecordingGap;
 use steno_core::vault::record::{RecordingClosing, RecordingOpening};
+use steno_core::vault::record_batch::RecordBatch;
 use steno_core::vault::resumable::RecordedSession;
-use steno_core::vault::wire_lines::WireLines;
 use steno_core::{SessionId, SessionStatus, Timestamp};
 
 use super::recording_session::RecordingSession;
@@ -50,7 +51,7 @@ pub(super) struct ConnectionLog {
     sessions: HashMap<String, RecordingSession>,
     syncer: LogSyncer,
     /// The lines of the next write, and their session.
-    lines: WireLines,
+    lines: RecordBatch,
     lines_session: Option<String>,
     /// Whether bytes were written since the last sync request.
     has_unsynced: bool,
@@ -84,7 +85,7 @@ impl ConnectionLog {
             router: SessionRouter::default(),
             sessions: HashMap::new(),
             syncer: LogSyncer::start(),
-            lines: WireLines::default(),
+            lines: RecordBatch::default(),
             lines_session: None,
             has_unsynced: false,
             paused: 0,
@@ -202,7 +203,7 @@ impl ConnectionLog {
             }
         }
         let rest = std::mem::take(&mut self.router).unrouted_lines().into_iter();
-        let name = SessionId::new_unique().to_string();
+        let name = SessionId::new_unique(self.settings.clock.now()).to_string();
         rest.for_each(|line| self.queue_line(&name, &line));
         self.write_lines();
         self.syncer.finish();
@@ -247,7 +248,7 @@ impl ConnectionLog {
         let running = address.as_ref().and_then(|address| self.router.current_session_of(address));
         if running.is_some() && running == self.lines_session.as_deref() {
             let is_json = matches!(bytes, Cow::Borrowed(_));
-            self.lines.push(at, side, &bytes, is_json);
+            self.lines.push_with(at, |out| write_wire_record(out, side, &bytes, is_json));
         } else {
             let line = ForwardedLine { at, wire: WireLine { side, bytes: bytes.into_owned() } };
             let placed = self.router.route_line(address.as_ref(), line);
@@ -260,7 +261,9 @@ impl ConnectionLog {
     /// Moves lines that name no session into a new one, if they are too many.
     fn assign_unnamed_lines(&mut self) {
         if self.router.waiting_bytes() > MAX_UNNAMED_BYTES {
-            let placed = self.router.assign_waiting(SessionId::new_unique().as_str());
+            let placed = self
+                .router
+                .assign_waiting(SessionId::new_unique(self.settings.clock.now()).as_str());
             placed.iter().for_each(|(session, line)| self.queue_line(session, line));
         }
     }
@@ -271,7 +274,8 @@ impl ConnectionLog {
             self.write_lines();
             self.lines_session = Some(session.to_owned());
         }
-        self.lines.push(line.at, line.wire.side, &line.wire.bytes, false);
+        let WireLine { side, bytes } = &line.wire;
+        self.lines.push_with(line.at, |out| write_wire_record(out, *side, bytes, false));
     }
 
     /// Writes the queued lines.
@@ -297,8 +301,7 @@ impl ConnectionLog {
         let open = self.lines_session.as_ref().and_then(|session| self.sessions.get_mut(session));
         let failure = open.and_then(|open| {
             let lost = lines.len() as u64;
-            let appended =
-                open.recorder.append_with(lost, |recorder| recorder.append_wire_lines(lines));
+            let appended = open.recorder.append_with(lost, |recorder| recorder.append_batch(lines));
             open.note_append(appended)
         });
         failure.into_iter().for_each(|error| self.note_pause(error));
@@ -325,8 +328,13 @@ impl ConnectionLog {
             thread: settings.thread.clone(),
             launch: settings.launch.clone(),
         };
-        let session =
-            RecordedSession { dir, opening, clock: settings.clock.clone(), unit: GAP_UNIT };
+        let session = RecordedSession {
+            dir,
+            opening,
+            clock: settings.clock.clone(),
+            decoder: RECORD_DECODER,
+            unit: GAP_UNIT,
+        };
         RecordingSession::open(session, &settings.store)
     }
 

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use steno_core::SessionId;
 use steno_core::json::Object;
+use steno_core::{Clock, SessionId};
 
 use super::ReplayPace;
 use super::script::{
@@ -29,6 +29,8 @@ pub struct ReplaySettings {
     pub is_endless: bool,
     /// The pace; `None` replays without pauses.
     pub pace: Option<ReplayPace>,
+    /// The source of the current time.
+    pub clock: Clock,
 }
 
 /// Replays a script to the client on `input` until it closes. Returns whether all prompts matched the recorded ones.
@@ -110,7 +112,7 @@ impl<W: Write> ScriptPlayer<'_, W> {
     }
 
     fn open_session(&mut self) -> Value {
-        let id = SessionId::new_unique().to_string();
+        let id = SessionId::new_unique(self.settings.clock.now()).to_string();
         self.turns_played.insert(id.clone(), 0);
         let modes = MODES.map(|mode| json!({ "id": mode, "name": mode }));
         let modes = json!({ "currentModeId": MODES[0], "availableModes": modes });

@@ -8,8 +8,8 @@ use foldhash::fast::RandomState;
 use crate::entry::Entry;
 use crate::session::Session;
 use crate::timestamp::Timestamp;
+use crate::transcript::run_reading::RecordOrigin;
 use crate::usage::{Usage, message_key};
-use crate::vault::run_reading::RecordOrigin;
 
 /// Entries of a recording that are those of another session.
 #[derive(Debug)]

@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn files_larger_than_may_be_held_are_read() {
-        let mut transcript = Transcript::new(Session::new(SessionId::new_unique(), AGENT));
+        let mut transcript = Transcript::new(Session::new("s".parse().unwrap(), AGENT));
         for role in [Role::User, Role::Assistant].iter().cycle().take(10) {
             transcript.push(Entry::new(role.clone(), EntryKind::Text, "~"));
         }

@@ -11,6 +11,7 @@ use crate::session::SessionId;
 use crate::timestamp::Clock;
 use crate::traffic::AgentSession;
 use crate::traffic::attribution::{AgentAnswers, EndedExchange, ExchangeSpan};
+use crate::transcript::{ended_exchanges, for_each_own_entry, move_exchanges};
 use crate::vault::{SessionDir, Vault};
 
 /// How long before its first and after its last entry a session may be active, in milliseconds.
@@ -44,7 +45,7 @@ impl Index {
         let mut changed = Vec::new();
         for recording in self.find_unnamed_recordings(vault, span)? {
             for OwnedExchanges { owner, exchanges } in self.assign_exchanges(vault, &recording)? {
-                recording.move_exchanges(&exchanges, &owner, clock)?;
+                move_exchanges(&recording, &exchanges, &owner, clock)?;
                 changed.push(owner);
                 if !changed.contains(&recording) {
                     changed.push(recording.clone());
@@ -99,7 +100,7 @@ impl Index {
         vault: &Vault,
         recording: &SessionDir,
     ) -> Result<Vec<OwnedExchanges>, IndexError> {
-        let mut exchanges = recording.ended_exchanges()?;
+        let mut exchanges = ended_exchanges(recording)?;
         let Some(span) = exchange_span(&exchanges) else { return Ok(Vec::new()) };
         let milliseconds =
             MillisecondSpan { from: span.from.as_millisecond(), to: span.to.as_millisecond() };
@@ -111,7 +112,7 @@ impl Index {
                 continue;
             }
             let mut own = AgentAnswers::default();
-            if owner.for_each_own_entry(&mut |entry| own.add_entry(entry, span)).is_err() {
+            if for_each_own_entry(&owner, &mut |entry| own.add_entry(entry, span)).is_err() {
                 // The error is reported when that session is read.
                 continue;
             }

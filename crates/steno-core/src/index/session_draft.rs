@@ -9,8 +9,8 @@ use super::text_blocks::{TextHash, hash_text};
 use crate::cost::bill::{MessageBill, SessionBills};
 use crate::entry::{Entry, EntryKind, Role, Usage};
 use crate::session::{Session, SessionId};
+use crate::transcript::run_reading::RecordOrigin;
 use crate::usage_tally::UsageTally;
-use crate::vault::run_reading::RecordOrigin;
 
 /// Size limit of a draft. A larger session is written in parts.
 pub(super) const MAX_DRAFT_BYTES: usize = 32 << 20;

@@ -9,9 +9,10 @@ use crate::entry::Entry;
 use crate::problem::Problem;
 use crate::reader::{FormatError, ReaderItem};
 use crate::session::Session;
+use crate::transcript::record_reader::RecordReader;
+use crate::transcript::run_reading::RecordedItem;
+use crate::transcript::{ReadTranscript, stream_files, stream_record};
 use crate::vault::SessionDir;
-use crate::vault::record::RecordReader;
-use crate::vault::run_reading::RecordedItem;
 
 /// How often to start over when the index has other first entries for the session.
 const MAX_ATTEMPTS: usize = 3;
@@ -92,9 +93,9 @@ impl SessionIndexer<'_> {
     fn read_items(&mut self) -> Result<ReadSessionFacts, FormatError> {
         let dir = self.dir;
         if !dir.is_imported()? {
-            let reader = RecordReader::new(dir.id(), dir.agent()).with_decoding();
+            let reader = RecordReader::new(dir.id(), dir.agent());
             let mut total_origin = None;
-            let session = dir.stream_record(reader, false, &mut |item| match item {
+            let session = stream_record(dir, reader, false, &mut |item| match item {
                 RecordedItem::Item(ReaderItem::Entry(entry)) => self.push_entry(*entry),
                 RecordedItem::Item(ReaderItem::Problem(_)) => {}
                 RecordedItem::Origin(origin) => {
@@ -112,7 +113,7 @@ impl SessionIndexer<'_> {
             transcript.entries.into_iter().for_each(|entry| self.push_entry(entry));
             return Ok(ReadSessionFacts::Complete(transcript.session));
         }
-        let session = dir.stream_files(&mut |item| {
+        let session = stream_files(dir, &mut |item| {
             if let ReaderItem::Entry(entry) = item {
                 self.push_entry(*entry);
             }

@@ -7,7 +7,6 @@ use crate::entry::{Entry, EntryKind, Usage};
 use crate::json::Value;
 use crate::traffic::piece::TrafficPieceKind;
 
-mod capture;
 mod dialects;
 mod large;
 mod matching;

@@ -1,15 +1,13 @@
 //! The append queue of a recorder: numbers records, and shares one write and one sync among concurrent callers.
 
-use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::{Context, Poll};
-use std::thread;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use uuid::Uuid;
 
-use super::combiner::{BatchTicket, RequestBatch, RequestCombiner};
+use super::combiner::RequestCombiner;
 use super::live_log::{LiveLog, LiveLogTail};
-use super::record::{RecordError, RecordReader};
+use super::record::{self, RecordDecoder, RecordError};
+use super::record_cursor::RecordCursor;
 use super::recorder::KeptRecord;
 use crate::durable::FileError;
 use crate::entry::Entry;
@@ -19,74 +17,77 @@ use crate::timestamp::Timestamp;
 #[derive(Debug)]
 pub(crate) struct AppendQueue {
     log: LiveLog,
-    reader: Mutex<RecordReader>,
+    decoder: RecordDecoder,
+    cursor: Mutex<RecordCursor>,
     combiner: RequestCombiner<Option<IncomingRecord>, AppendResult>,
-    batch_sender: OnceLock<BatchSender>,
 }
 
 /// The result of appending a record, or of a commit, which has no record.
-pub(crate) type AppendResult = Result<Option<KeptRecord>, FileError>;
-
-/// Sends batches that only tasks wait for to a writer thread, because tasks must not block. The thread ends with the
-/// queue.
-type BatchSender = Sender<(Arc<AppendQueue>, Arc<RequestBatch<AppendResult>>)>;
+type AppendResult = Result<Option<KeptRecord>, FileError>;
 
 /// A prepared record.
 #[derive(Debug)]
 pub(crate) struct IncomingRecord {
-    pub(crate) at: Timestamp,
-    pub(crate) id: Uuid,
+    at: Timestamp,
+    id: Uuid,
     /// The body of its log line.
-    pub(crate) body: Vec<u8>,
-    pub(crate) entries: Result<Vec<Entry>, RecordError>,
+    body: Vec<u8>,
+    entries: Result<Vec<Entry>, RecordError>,
+}
+
+impl IncomingRecord {
+    /// Encodes a record with its entries, or bytes with the reason why they are no record.
+    pub(crate) fn encode(
+        at: Timestamp,
+        id: Uuid,
+        bytes: &[u8],
+        entries: Result<Vec<Entry>, RecordError>,
+    ) -> Self {
+        let body = match &entries {
+            Ok(_) => record::raw_body(at, id, bytes),
+            Err(error) => record::bad_body(at, bytes, &error.to_string()),
+        };
+        Self { at, id, body, entries }
+    }
 }
 
 impl AppendQueue {
-    pub(crate) fn new(log: LiveLog, reader: RecordReader) -> Arc<Self> {
-        let (reader, combiner) = (Mutex::new(reader), RequestCombiner::new());
-        Arc::new(Self { log, reader, combiner, batch_sender: OnceLock::new() })
+    pub(crate) fn new(log: LiveLog, cursor: RecordCursor, decoder: RecordDecoder) -> Self {
+        Self { log, decoder, cursor: Mutex::new(cursor), combiner: RequestCombiner::new() }
     }
 
     /// Appends one record at once, without batching.
     pub(crate) fn append_record(&self, incoming: IncomingRecord) -> Result<KeptRecord, FileError> {
-        let (mut tail, mut reader) = self.lock_log()?;
-        let recorded = append_numbered(&mut tail, &mut reader, incoming);
+        let (mut tail, mut cursor) = self.lock_log()?;
+        let recorded = append_numbered(&mut tail, &mut cursor, incoming);
         tail.write()?;
         Ok(recorded)
     }
 
-    /// Queues a record. `None` only asks for a sync of everything before it.
-    pub(crate) fn submit(&self, incoming: Option<IncomingRecord>) -> BatchTicket<AppendResult> {
-        self.combiner.submit(incoming)
+    /// Appends one record and syncs it, together with those of concurrent callers.
+    pub(crate) fn append_and_sync(
+        &self,
+        incoming: IncomingRecord,
+    ) -> Result<KeptRecord, FileError> {
+        self.submit(Some(incoming)).map(|recorded| recorded.expect("a record was submitted"))
     }
 
-    /// Waits until the request is on disk.
-    pub(crate) fn wait_for(&self, ticket: BatchTicket<AppendResult>) -> AppendResult {
-        self.combiner.wait(ticket, |batch| self.append_batch(batch))
+    /// Syncs everything appended so far. Concurrent commits share one sync.
+    pub(crate) fn commit(&self) -> Result<(), FileError> {
+        self.submit(None).map(drop)
     }
 
-    /// Like `wait_for`, for a task.
-    pub(crate) fn poll_ticket(
-        self: &Arc<Self>,
-        ticket: &BatchTicket<AppendResult>,
-        task: &Context<'_>,
-    ) -> Poll<AppendResult> {
-        ticket.poll(task, |batch| {
-            let clerk = self.batch_sender.get_or_init(start_writer_thread);
-            clerk.send((Arc::clone(self), batch)).expect("the clerk listens as long as we are");
-        })
+    fn submit(&self, incoming: Option<IncomingRecord>) -> AppendResult {
+        self.combiner.serve(incoming, |batch| self.append_batch(batch))
     }
 
     /// Locks the end of the log after reading what other processes recorded.
     pub(crate) fn lock_log(
         &self,
-    ) -> Result<(LiveLogTail<'_>, MutexGuard<'_, RecordReader>), FileError> {
-        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        let tail = self.log.lock_tail(&mut |line| {
-            // Readers and `verify` report damaged lines.
-            let _ = reader.decode_line(line);
-        })?;
-        Ok((tail, reader))
+    ) -> Result<(LiveLogTail<'_>, MutexGuard<'_, RecordCursor>), FileError> {
+        let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
+        let tail = self.log.lock_tail(&mut |line| cursor.follow_line(line, self.decoder))?;
+        Ok((tail, cursor))
     }
 
     pub(crate) fn sync(&self) -> Result<(), FileError> {
@@ -105,40 +106,30 @@ impl AppendQueue {
         &self,
         batch: Vec<Option<IncomingRecord>>,
     ) -> Result<Vec<Option<KeptRecord>>, FileError> {
-        let (mut tail, mut reader) = self.lock_log()?;
+        let (mut tail, mut cursor) = self.lock_log()?;
         let recorded = batch
             .into_iter()
             .map(|incoming| {
-                incoming.map(|incoming| append_numbered(&mut tail, &mut reader, incoming))
+                incoming.map(|incoming| append_numbered(&mut tail, &mut cursor, incoming))
             })
             .collect();
-        drop(reader);
+        drop(cursor);
         tail.write()?;
         self.log.sync()?;
         Ok(recorded)
     }
 }
 
-fn start_writer_thread() -> BatchSender {
-    let (clerk, batches) = mpsc::channel::<(Arc<AppendQueue>, Arc<RequestBatch<AppendResult>>)>();
-    thread::spawn(move || {
-        for (desk, batch) in batches {
-            desk.combiner.serve_batch(&batch, |requests| desk.append_batch(requests));
-        }
-    });
-    clerk
-}
-
 /// Numbers a record as the session's next and adds it to the tail.
 fn append_numbered(
     tail: &mut LiveLogTail<'_>,
-    reader: &mut RecordReader,
+    cursor: &mut RecordCursor,
     incoming: IncomingRecord,
 ) -> KeptRecord {
     let mut entries = incoming.entries;
     if let Ok(entries) = &mut entries {
-        reader.number_entries(incoming.at, incoming.id, entries);
+        cursor.number_entries(incoming.at, incoming.id, entries);
     }
-    reader.note_written_line(tail.append(&incoming.body));
+    cursor.note_written_line(tail.append(&incoming.body));
     KeptRecord { entries }
 }

@@ -6,10 +6,9 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 use rusqlite::types::{Value as Cell, ValueRef};
 
-use super::SessionDir;
+use super::{SessionDir, Vault};
 use crate::json::Value;
 use crate::problem::Problem;
-use crate::vault::temporary_vault::TemporaryVault;
 use steno_vault::sqlite::rows::*;
 use steno_vault::sqlite::{AgentDatabase, sessions_in_file};
 use steno_vault::{DatabaseSchema, RowSelection, SessionBundle};
@@ -131,10 +130,10 @@ fn a_session_has_its_rows_and_those_they_refer_to() {
 fn a_log_grows_by_new_rows() {
     let folder = tempfile::tempdir().unwrap();
     let (file, connection) = made(folder.path());
-    let kept = TemporaryVault::new();
+    let vault = Vault::new(folder.path().join("vault"));
     let keep = || -> (SessionDir, Vec<String>, u64) {
         let bundle = sessions_in_file(&file, &SCHEMA).remove(0);
-        let dir = kept.session_dir("notes", "a");
+        let dir = vault.session_dir(&"notes".parse().unwrap(), &"a".parse().unwrap());
         let added = dir.keep_session(&bundle).unwrap();
         let log = fs::File::open(dir.path().join("notes.db.rows.jsonl.zst")).unwrap();
         let mut text = String::new();

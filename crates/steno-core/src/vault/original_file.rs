@@ -8,6 +8,8 @@ use super::restore::{RestoreError, has_kept_bytes, is_path_taken, write_kept_fil
 use super::sealed::SealedFileRef;
 use super::{SessionDir, restore_rows};
 use crate::durable::FileError;
+use steno_vault::DatabaseSchemas;
+use steno_vault::sqlite::rows::MergeCounts;
 
 /// A session file as it was last kept, or the session's rows of a database.
 #[derive(Clone, Debug)]
@@ -16,11 +18,13 @@ pub struct OriginalFile {
     pub path: PathBuf,
     kept: SealedFileRef,
     form: ContentForm,
+    schemas: DatabaseSchemas,
 }
 
 impl SessionDir {
-    /// The session's files as last kept, including deleted ones. A damaged sealed file is an error.
-    pub fn original_files(&self) -> Result<Vec<OriginalFile>, FileError> {
+    /// The session's files as last kept, including deleted ones. A damaged sealed file is an error. `schemas` are those
+    /// of the agent's databases.
+    pub fn original_files(&self, schemas: DatabaseSchemas) -> Result<Vec<OriginalFile>, FileError> {
         let mut originals = Vec::new();
         for (stem, generation) in self.last_generations()? {
             let sealed = self.open_verified(&stem, generation)?;
@@ -31,7 +35,7 @@ impl SessionDir {
                 ContentForm::Pointer => self.resolve_pointer(&sealed)?.file_ref(),
                 ContentForm::Bytes | ContentForm::Rows => sealed.file_ref(),
             };
-            originals.push(OriginalFile { path, kept, form });
+            originals.push(OriginalFile { path, kept, form, schemas });
         }
         Ok(originals)
     }
@@ -56,9 +60,7 @@ impl OriginalFile {
             return Ok(false);
         }
         match self.form {
-            ContentForm::Rows => {
-                Ok(restore_rows::compare_database(&self.kept, &self.path, true)?.has_changes())
-            }
+            ContentForm::Rows => Ok(self.compare_rows(&self.path)?.has_changes()),
             _ => Ok(!has_kept_bytes(&self.kept, &self.path)?),
         }
     }
@@ -75,7 +77,7 @@ impl OriginalFile {
         if self.form != ContentForm::Rows || !target.exists() {
             return Ok(!target.exists());
         }
-        let merged = restore_rows::compare_database(&self.kept, target, true)?;
+        let merged = self.compare_rows(target)?;
         if merged.inserted > 0 && merged.replaced > 0 {
             let (inserted, replaced) = (merged.inserted, merged.replaced);
             let reason = format!("missing rows: {inserted}, changed rows: {replaced}");
@@ -84,12 +86,16 @@ impl OriginalFile {
         Ok(merged.inserted > 0)
     }
 
+    fn compare_rows(&self, database: &Path) -> Result<MergeCounts, RestoreError> {
+        restore_rows::compare_database(&self.kept, database, true, self.schemas)
+    }
+
     /// Writes the kept content to `target`, with its original modification time. Rows are merged into an existing
     /// database.
     pub fn write_to(&self, target: &Path) -> Result<(), RestoreError> {
         match self.form {
             ContentForm::Rows if target.exists() => {
-                restore_rows::merge_rows(&self.kept, target, false).map(drop)
+                restore_rows::merge_rows(&self.kept, target, false, self.schemas).map(drop)
             }
             ContentForm::Rows => {
                 restore_rows::check_no_stray_files(target)?;

@@ -5,7 +5,6 @@
 //! `"close":{…}` when the recorder ends. The `sum` field is the line's hash.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -14,19 +13,10 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::gap::RecordingGap;
-use super::read::UNENDED_REASON;
-use crate::agent::acp::wire::WireLine;
-use crate::agent::acp::{self, AcpConversationBuilder, BrokenTurn};
-use crate::agent::json_repair;
 use crate::entry::{Entry, EntryError};
-use crate::format::{file_format, record_shape};
 use crate::line_hash::{FIRST_LINE_HASH, LineHash};
-use crate::numbering::EntryNumbering;
-use crate::problem::json_error_reason;
-use crate::session::{Session, SessionId, SessionStatus};
+use crate::session::SessionStatus;
 use crate::timestamp::Timestamp;
-use crate::traffic::{TrafficDecoder, TrafficPiece};
-use crate::usage_tally::UsageTally;
 
 /// Session fields that a recorder writes when it starts or continues.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +66,21 @@ pub enum RecordError {
     #[error("damaged line")]
     Damaged,
 }
+
+/// Makes entries of records for a recorder. The vault itself knows no format.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordDecoder {
+    /// Decodes a new record into entries, which have no numbers yet.
+    pub decode: fn(&[u8], Uuid) -> Result<Vec<Entry>, RecordError>,
+    /// Whether a record is part of a wire protocol, so that it has no entries by itself.
+    pub is_wire_record: fn(&[u8]) -> bool,
+}
+
+/// The value of [`RecordingOpening::protocol`] for a recorded ACP connection.
+pub const ACP_PROTOCOL: &str = "acp";
+
+/// The value of [`RecordingOpening::protocol`] for recorded API traffic.
+pub const API_PROTOCOL: &str = "api";
 
 #[derive(Serialize)]
 struct LineBody<'a, T> {
@@ -137,7 +142,7 @@ pub(crate) fn raw_body(at: Timestamp, id: Uuid, raw: &[u8]) -> Vec<u8> {
 }
 
 /// Writes the fields before the record.
-pub(super) fn write_raw_prefix(line: &mut Vec<u8>, at: &str, id: Uuid) {
+pub fn write_raw_prefix(line: &mut Vec<u8>, at: &str, id: Uuid) {
     let mut buffer = Uuid::encode_buffer();
     let id = id.hyphenated().encode_lower(&mut buffer);
     for part in ["\"at\":\"", at, "\",\"id\":\"", id, "\",\"raw\":"] {
@@ -183,7 +188,17 @@ pub(crate) struct LineHashChain {
 
 impl LineHashChain {
     /// The chain before the first line.
-    pub(crate) const START: Self = Self { stated: FIRST_LINE_HASH, computed: FIRST_LINE_HASH };
+    pub(crate) const START: Self = Self::after(FIRST_LINE_HASH);
+
+    /// The chain after a line with this hash.
+    pub(crate) const fn after(hash: LineHash) -> Self {
+        Self { stated: hash, computed: hash }
+    }
+
+    /// The hash that the last line states.
+    pub(crate) fn last_hash(&self) -> LineHash {
+        self.stated
+    }
 
     /// Whether a line is unchanged and follows the previous one. The chain continues with it either way.
     pub(crate) fn check(&mut self, line: &[u8]) -> bool {
@@ -195,247 +210,62 @@ impl LineHashChain {
     }
 }
 
-/// Reads a live log line by line, numbers the entries and collects the session's fields.
-#[derive(Clone, Debug)]
-pub(crate) struct RecordReader {
-    pub(crate) session: Session,
-    numbering: EntryNumbering,
-    chain: LineHashChain,
-    /// Counts tokens, if requested: it needs some bytes per message.
-    tally: Option<UsageTally>,
-    /// Whether the recording is the wire of a protocol.
-    is_wire: bool,
-    /// Folds wire lines into entries; absent while recording.
-    fold: Option<Box<AcpConversationBuilder>>,
-    /// Decodes API traffic into entries; absent while recording.
-    decoder: Option<Box<TrafficDecoder>>,
+/// What a log line says.
+#[derive(Debug)]
+pub enum LogLine<'a> {
+    /// A recorder started.
+    Opening(Timestamp, RecordingOpening),
+    /// A recorder ended.
+    Closing(Timestamp, RecordingClosing),
+    /// Recording continued after a pause.
+    Gap(Timestamp, RecordingGap),
+    /// A record.
+    Record {
+        /// When it was recorded.
+        at: Timestamp,
+        /// Its id.
+        id: Uuid,
+        /// Its bytes.
+        raw: &'a [u8],
+    },
+    /// Bytes that are not a record by themselves.
+    Bad {
+        /// Why they are none.
+        reason: String,
+        /// Whether they are JSON all the same.
+        is_json: bool,
+    },
 }
 
-impl RecordReader {
-    /// A reader at the first line.
-    pub(crate) fn new(id: &SessionId, agent: &str) -> Self {
-        let numbering = EntryNumbering::new(agent, id.as_str());
-        let session = Session::new(id.clone(), agent);
-        let (is_wire, tally, fold, decoder) = (false, None, None, None);
-        Self { session, numbering, chain: LineHashChain::START, tally, is_wire, fold, decoder }
-    }
-
-    /// Also decodes wire lines and API traffic into entries.
-    pub(crate) fn with_decoding(self) -> Self {
-        Self { fold: Some(Box::default()), decoder: Some(Box::default()), ..self }
-    }
-
-    /// Also counts the tokens of all entries.
-    pub(crate) fn with_token_count(self) -> Self {
-        Self { tally: Some(UsageTally::default()), ..self }
-    }
-
-    /// Takes the entries of the wire, numbered. With `is_joined`, they get ids of their own beside those of the
-    /// agent's files.
-    pub(crate) fn take_folded_entries(&mut self, is_joined: bool) -> Vec<Entry> {
-        let Some(fold) = self.fold.take() else { return Vec::new() };
-        let (facts, mut entries) = fold.finish();
-        facts.fill_session(&mut self.session);
-        if is_joined {
-            let name = format!("{}\nacp", self.session.id);
-            self.numbering = EntryNumbering::new(&self.session.agent, &name);
-        }
-        for entry in &mut entries {
-            self.numbering.assign_number(entry);
-            self.count_entry(entry);
-        }
-        entries
-    }
-
-    /// Skips exchanges moved to other sessions.
-    pub(crate) fn exclude_exchanges(&mut self, moved: HashSet<String>) {
-        if let Some(decoder) = &mut self.decoder {
-            decoder.skip_exchanges(moved);
-        }
-    }
-
-    /// Whether lines of an ACP connection were read.
-    pub(super) fn has_acp(&self) -> bool {
-        self.is_wire
-    }
-
-    /// The hash of the last line read.
-    pub(crate) fn line_hash(&self) -> LineHash {
-        self.chain.stated
-    }
-
-    /// Reads a complete log line.
-    pub(crate) fn decode_line(&mut self, line: &[u8]) -> Result<Vec<Entry>, RecordError> {
-        self.read_line(line, true)
-    }
-
-    /// Like [`Self::decode_line`], for a line with a record that another reader decodes.
-    pub(super) fn line_without_record(&mut self, line: &[u8]) -> Result<Vec<Entry>, RecordError> {
-        self.read_line(line, false)
-    }
-
-    fn read_line(&mut self, line: &[u8], with_record: bool) -> Result<Vec<Entry>, RecordError> {
-        if !self.chain.check(line) {
-            return Err(RecordError::Damaged);
-        }
-        let envelope: RecordEnvelope =
+impl<'a> LogLine<'a> {
+    /// Parses a line whose hash was checked.
+    pub(crate) fn parse(line: &'a [u8]) -> Result<Self, RecordError> {
+        let envelope: RecordEnvelope<'a> =
             serde_json::from_slice(line).map_err(|_| RecordError::Damaged)?;
-        if let Some(open) = envelope.open {
-            self.apply_opening(envelope.at, open);
-        } else if let Some(close) = envelope.close {
-            self.apply_closing(envelope.at, close);
+        let at = envelope.at;
+        if let Some(opening) = envelope.open {
+            Ok(Self::Opening(at, opening))
+        } else if let Some(closing) = envelope.close {
+            Ok(Self::Closing(at, closing))
         } else if let Some(gap) = envelope.gap {
-            return Ok(self.read_gap(envelope.at, &gap));
+            Ok(Self::Gap(at, gap))
         } else if let (Some(id), Some(raw)) = (envelope.id, envelope.raw) {
-            if !with_record {
-                return Ok(Vec::new());
-            }
-            if let Some(wire) = WireLine::from_record(raw.get().as_bytes()) {
-                if let Some(fold) = &mut self.fold {
-                    fold.add_line(Some(envelope.at), &wire);
-                }
-                return Ok(Vec::new());
-            }
-            let mut entries = self.entries(raw.get().as_bytes(), id)?;
-            self.number_entries(envelope.at, id, &mut entries);
-            return Ok(entries);
-        } else if with_record || envelope.bad_json().is_none() {
-            return Err(RecordError::Bad(envelope.reason.unwrap_or_default()));
+            Ok(Self::Record { at, id, raw: raw.get().as_bytes() })
+        } else {
+            let is_json = envelope.bad_json().is_some();
+            Ok(Self::Bad { reason: envelope.reason.unwrap_or_default(), is_json })
         }
-        Ok(Vec::new())
-    }
-
-    /// Reads a gap that ended at `at`, and returns its notice. The notice of a wire is emitted with its other
-    /// entries.
-    pub(crate) fn read_gap(&mut self, at: Timestamp, gap: &RecordingGap) -> Vec<Entry> {
-        // Another recorder may have closed the session during the gap.
-        self.session.status = SessionStatus::Running;
-        self.session.ended = None;
-        let mut notice = gap.to_entry(at);
-        if let Some(fold) = self.fold.as_mut().filter(|_| self.is_wire) {
-            fold.add_gap(at, notice);
-            return Vec::new();
-        }
-        if self.is_wire {
-            return Vec::new();
-        }
-        self.numbering.assign_number(&mut notice);
-        self.count_entry(&notice);
-        vec![notice]
-    }
-
-    fn entries(&mut self, raw: &[u8], id: Uuid) -> Result<Vec<Entry>, RecordError> {
-        match (&mut self.decoder, TrafficPiece::parse(raw)) {
-            (Some(decoder), Some(piece)) => {
-                let entries = decoder.decode_piece(piece);
-                self.session.totals.cost = decoder.total_reported_cost();
-                Ok(entries)
-            }
-            (None, Some(_)) => Ok(Vec::new()),
-            (_, None) => parse_record(raw, id),
-        }
-    }
-
-    /// Decodes the received part of exchanges that never ended.
-    pub(crate) fn finish(&mut self) -> Vec<Entry> {
-        let mut entries = Vec::new();
-        if let Some(decoder) = &mut self.decoder {
-            entries = decoder.finish();
-            self.session.totals.cost = decoder.total_reported_cost().or(self.session.totals.cost);
-        }
-        for entry in &mut entries {
-            self.numbering.assign_number(entry);
-            self.count_entry(entry);
-        }
-        entries
-    }
-
-    /// Assigns ids and numbers to a record's entries, and counts them.
-    pub(crate) fn number_entries(&mut self, at: Timestamp, id: Uuid, entries: &mut [Entry]) {
-        for (index, entry) in entries.iter_mut().enumerate() {
-            if entry.entry_id.is_nil() {
-                entry.entry_id =
-                    if index == 0 { id } else { Uuid::new_v5(&id, index.to_string().as_bytes()) };
-            }
-            entry.created_at.get_or_insert(at);
-            self.numbering.assign_number(entry);
-            self.count_entry(entry);
-        }
-    }
-
-    /// Numbers an entry that a reader of agents' files made of records, and adds it to the session.
-    pub(super) fn take_entry(&mut self, entry: &mut Entry) {
-        self.numbering.assign_number(entry);
-        self.count_entry(entry);
-    }
-
-    /// Counts an entry.
-    fn count_entry(&mut self, entry: &Entry) {
-        match &mut self.tally {
-            Some(tally) => self.session.add_entry(entry, tally),
-            None => self.session.add_entry_facts(entry),
-        }
-    }
-
-    /// Continues after a line that this process wrote.
-    pub(crate) fn note_written_line(&mut self, sum: LineHash) {
-        self.chain = LineHashChain { stated: sum, computed: sum };
-    }
-
-    /// Ends the open turn of a killed recorder.
-    pub(crate) fn break_open_turn(&mut self) {
-        if let Some(fold) = &mut self.fold {
-            fold.interrupt_turn(None, BrokenTurn::Failed(UNENDED_REASON));
-        }
-    }
-
-    pub(crate) fn apply_opening(&mut self, at: Timestamp, open: RecordingOpening) {
-        let is_traffic = open.protocol.as_deref() == Some(crate::traffic::API_PROTOCOL);
-        if is_traffic && self.is_wire && self.session.ended.is_none() {
-            // A gateway records API traffic while the agent's connection is open.
-            return;
-        }
-        self.break_open_turn();
-        self.session.status = SessionStatus::Running;
-        self.session.ended = None;
-        self.session.started.get_or_insert(at);
-        self.is_wire |= open.protocol.as_deref() == Some(acp::AGENT);
-        self.session.project = open.project.or(self.session.project.take());
-        self.session.native_id = open.native_id.or(self.session.native_id.take());
-        self.session.thread = open.thread.or(self.session.thread.take());
-        if let Some(launch) = open.launch {
-            self.session.extra.insert("launch".to_owned(), launch.into());
-        }
-        if let Some(fold) = &mut self.fold {
-            fold.begin_connection();
-        }
-    }
-
-    fn apply_closing(&mut self, at: Timestamp, close: RecordingClosing) {
-        let end = match (close.status, close.reason.as_deref()) {
-            (SessionStatus::Failed, reason) => {
-                Some(BrokenTurn::Failed(reason.unwrap_or(UNENDED_REASON)))
-            }
-            (SessionStatus::Canceled, _) => Some(BrokenTurn::Cancelled),
-            _ => None,
-        };
-        if let Some((fold, end)) = self.fold.as_mut().zip(end) {
-            fold.interrupt_turn(Some(at), end);
-        }
-        self.session.status = close.status;
-        self.session.stop_reason = close.reason;
-        self.session.ended = Some(at);
     }
 }
 
 /// The bytes of the record in a line; `None` for other lines.
-pub(crate) fn raw_record_of(line: &[u8]) -> Option<&[u8]> {
+pub fn raw_record_of(line: &[u8]) -> Option<&[u8]> {
     let envelope: RecordEnvelope<'_> = serde_json::from_slice(line).ok()?;
     envelope.raw.map(|raw| raw.get().as_bytes())
 }
 
 /// The JSON that somebody wanted to record with this line, whether it is a record by itself or not.
-pub(super) fn json_of(line: &[u8]) -> Option<Cow<'_, [u8]>> {
+pub fn json_of(line: &[u8]) -> Option<Cow<'_, [u8]>> {
     let envelope: RecordEnvelope<'_> = serde_json::from_slice(line).ok()?;
     match envelope.raw {
         Some(raw) => Some(Cow::Borrowed(raw.get().as_bytes())),
@@ -444,17 +274,17 @@ pub(super) fn json_of(line: &[u8]) -> Option<Cow<'_, [u8]>> {
 }
 
 /// Whether a line says that a recorder begins, as far as that shows without reading it.
-pub(super) fn holds_opening(line: &[u8]) -> bool {
+pub fn holds_opening(line: &[u8]) -> bool {
     memchr::memmem::find(&line[..line.len().min(256)], b",\"open\":").is_some()
 }
 
 /// Whether a line holds bytes that are no record by themselves, as far as that shows without reading it.
-pub(super) fn holds_bad(line: &[u8]) -> bool {
+pub fn holds_bad(line: &[u8]) -> bool {
     memchr::memmem::find(&line[..line.len().min(256)], b",\"reason\":").is_some()
 }
 
 /// Whether a line's record starts with these bytes. Does not parse the line.
-pub(super) fn raw_starts_with(line: &[u8], beginning: &[u8]) -> bool {
+pub fn raw_starts_with(line: &[u8], beginning: &[u8]) -> bool {
     const RAW: &[u8] = b",\"raw\":";
     // Hash, time and id come before it.
     let prefix = &line[..line.len().min(256)];
@@ -466,21 +296,4 @@ pub(super) fn raw_starts_with(line: &[u8], beginning: &[u8]) -> bool {
 pub(crate) fn is_wire_opening(line: &[u8]) -> bool {
     let envelope = serde_json::from_slice::<RecordEnvelope>(line.trim_ascii_end());
     envelope.is_ok_and(|envelope| envelope.open.is_some_and(|open| open.protocol.is_some()))
-}
-
-/// Parses one record of any known shape into entries.
-pub(crate) fn parse_record(raw: &[u8], id: Uuid) -> Result<Vec<Entry>, RecordError> {
-    let value = match serde_json::from_slice(raw) {
-        Ok(value) => value,
-        // The log may contain lone surrogates, but no other invalid JSON.
-        Err(_) if serde_json::from_slice::<&RawValue>(raw).is_ok() => {
-            json_repair::parse_lenient(raw).map_err(RecordError::NotJson)?
-        }
-        Err(error) => return Err(RecordError::NotJson(json_error_reason(&error))),
-    };
-    match record_shape::decode_record(value, &id) {
-        // What it says shows once all records are read together.
-        Err(_) if file_format::recognises_record(raw) => Ok(vec![record_shape::opaque_entry(raw)?]),
-        entries => Ok(entries?),
-    }
 }

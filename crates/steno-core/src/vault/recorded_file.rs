@@ -20,20 +20,20 @@ const CHECKPOINT_DISTANCE: u64 = 256 << 10;
 
 /// A location between two lines of a recording.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LineLocation {
+pub struct LineLocation {
     /// The offset of the next line.
-    pub(super) position: u64,
+    pub position: u64,
     /// Number of lines before.
-    pub(super) number: u64,
+    pub number: u64,
     chain: LineHashChain,
 }
 
 impl LineLocation {
     /// The location before the first line.
-    pub(super) const START: Self = Self { position: 0, number: 0, chain: LineHashChain::START };
+    pub const START: Self = Self { position: 0, number: 0, chain: LineHashChain::START };
 
     /// Advances past a line that starts at `position`. Returns whether its hash is right.
-    pub(super) fn pass(&mut self, line: &[u8], position: u64) -> bool {
+    pub fn pass(&mut self, line: &[u8], position: u64) -> bool {
         self.position = position + line.len() as u64 + 1;
         self.number += 1;
         self.chain.check(line)
@@ -41,7 +41,7 @@ impl LineLocation {
 }
 
 /// The lines that recorders wrote, sealed or not.
-pub(super) struct RecordLines {
+pub struct RecordLines {
     parts: VecDeque<RecordPart>,
 }
 
@@ -54,11 +54,7 @@ struct RecordPart {
 
 impl RecordLines {
     /// Opens the recording of a session at an offset. Skips damage and adds it to `problems`.
-    pub(super) fn open(
-        dir: &SessionDir,
-        at: u64,
-        problems: &SharedProblems,
-    ) -> Result<Self, FileError> {
+    pub fn open(dir: &SessionDir, at: u64, problems: &SharedProblems) -> Result<Self, FileError> {
         // Open live logs before the sealed file: if one is sealed and removed meanwhile, its sealed part is found
         // twice and skipped once, instead of being missed.
         let mut logs = Vec::new();
@@ -91,10 +87,7 @@ impl RecordLines {
     }
 
     /// Reads the next line into `line`, without its newline. Returns its file and offset, or `None` at the end.
-    pub(super) fn read_line(
-        &mut self,
-        line: &mut Vec<u8>,
-    ) -> Result<Option<(Arc<Path>, u64)>, FileError> {
+    pub fn read_line(&mut self, line: &mut Vec<u8>) -> Result<Option<(Arc<Path>, u64)>, FileError> {
         while let Some(part) = self.parts.front_mut() {
             line.clear();
             part.input.read_until(b'\n', line).on("read", &part.path)?;
@@ -129,15 +122,16 @@ fn open_sealed(
 
 /// The log of a session's records.
 #[derive(Clone, Debug)]
-pub(super) struct RecordedLog {
-    pub(super) dir: SessionDir,
+pub struct RecordedLog {
+    /// The session.
+    pub dir: SessionDir,
     /// Damage found so far.
-    pub(super) problems: SharedProblems,
+    pub problems: SharedProblems,
 }
 
 /// Consecutive records of a session.
 #[derive(Clone, Debug)]
-pub(super) struct RecordedFile {
+pub struct RecordedFile {
     dir: SessionDir,
     begin: LineLocation,
     /// The numbers of their lines.
@@ -152,24 +146,24 @@ pub(super) struct RecordedFile {
 
 impl RecordedFile {
     /// The records from `begin` on, up to the line of number `end`.
-    pub(super) fn lines(log: &RecordedLog, begin: LineLocation, end: u64) -> Self {
+    pub fn lines(log: &RecordedLog, begin: LineLocation, end: u64) -> Self {
         let (dir, problems) = (log.dir.clone(), Arc::clone(&log.problems));
         let (lines, name) = (begin.number..end, "record.jsonl");
         Self { dir, begin, lines, name, is_one_recording: false, problems }
     }
 
     /// The records from `begin` on that one recorder wrote. After a single record, the next recorder's are included.
-    pub(super) fn recording(log: &RecordedLog, begin: LineLocation) -> Self {
+    pub fn recording(log: &RecordedLog, begin: LineLocation) -> Self {
         Self { is_one_recording: true, ..Self::lines(log, begin, u64::MAX) }
     }
 
     /// The one record at `begin`, as a document.
-    pub(super) fn document(log: &RecordedLog, begin: LineLocation) -> Self {
+    pub fn document(log: &RecordedLog, begin: LineLocation) -> Self {
         Self { name: "record.json", ..Self::lines(log, begin, begin.number + 1) }
     }
 
     /// The records as a bundle for a reader.
-    pub(super) fn to_bundle(&self) -> SessionBundle {
+    pub fn to_bundle(&self) -> SessionBundle {
         let path = self.dir.path().join(self.name);
         SessionBundle::new(&path, vec![self.to_source(path.clone())])
     }

@@ -6,27 +6,22 @@
 use std::fs::File;
 use std::io::{self, BufRead};
 use std::path::Path;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use uuid::Uuid;
-
 use super::SessionDir;
-use super::append_queue::{AppendQueue, AppendResult, IncomingRecord};
-use super::combiner::BatchTicket;
+use super::append_queue::{AppendQueue, IncomingRecord};
 use super::gap::RecordingGap;
 use super::journal::{FileState, JournalLine};
 use super::live_log::{LiveLog, LiveLogPaths, open_lock_file};
-use super::record::{self, RecordError, RecordReader, RecordingClosing, RecordingOpening};
+use super::record::{self, RecordDecoder, RecordError, RecordingClosing, RecordingOpening};
+use super::record_batch::RecordBatch;
+use super::record_cursor::RecordCursor;
 use super::sealed::SharedProblems;
 use super::sealing::{remove_sealed_logs, seal_all_logs, seal_interrupted_logs};
-use super::wire_lines::WireLines;
 use crate::durable::{self, FileError, OnPath};
 use crate::entry::Entry;
 use crate::timestamp::Clock;
-use crate::traffic::TrafficPiece;
+use crate::unique_id::new_unique_id;
 
 /// The file name of recordings, inside a session.
 pub(crate) const RECORD_FILE: &str = "record.jsonl";
@@ -35,9 +30,10 @@ pub(crate) const RECORD_FILE: &str = "record.jsonl";
 #[derive(Debug)]
 pub struct Recorder {
     dir: SessionDir,
-    append_queue: Arc<AppendQueue>,
+    append_queue: AppendQueue,
     recording_lock: File,
     clock: Clock,
+    decoder: RecordDecoder,
     cut_bytes: u64,
 }
 
@@ -48,54 +44,28 @@ pub struct KeptRecord {
     pub entries: Result<Vec<Entry>, RecordError>,
 }
 
-/// A queued record. It is on disk once [`PendingRecord::wait`] returns or the future completes.
-#[derive(Debug)]
-#[must_use = "a record is written when somebody waits for it, commits or closes"]
-pub struct PendingRecord<'a> {
-    recorder: &'a Recorder,
-    ticket: BatchTicket<AppendResult>,
-}
-
-impl PendingRecord<'_> {
-    /// Waits until the record is on disk. The first caller that waits writes and syncs for all.
-    pub fn wait(self) -> Result<KeptRecord, FileError> {
-        expect_record(self.recorder.append_queue.wait_for(self.ticket))
-    }
-}
-
-/// For tasks: a thread of the recorder writes and syncs, so no task blocks.
-impl Future for PendingRecord<'_> {
-    type Output = Result<KeptRecord, FileError>;
-
-    fn poll(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Self::Output> {
-        self.recorder.append_queue.poll_ticket(&self.ticket, task).map(expect_record)
-    }
-}
-
-fn expect_record(outcome: AppendResult) -> Result<KeptRecord, FileError> {
-    outcome.map(|recorded| recorded.expect("a record was handed in"))
-}
-
 impl Recorder {
     /// Starts a session, or continues an existing one.
     pub fn open(
         dir: SessionDir,
         opening: &RecordingOpening,
         clock: Clock,
+        decoder: RecordDecoder,
     ) -> Result<Self, FileError> {
-        let mut recorder = Self::attach(dir, opening, clock)?;
+        let mut recorder = Self::attach(dir, opening, clock, decoder)?;
         recorder.write_opening(Some(opening))?;
         Ok(recorder)
     }
 
     /// Continues a recording of this process after its recorder failed. The caller must append a gap with
     /// [`Recorder::append_gap`].
-    pub(super) fn reopen(
+    pub fn reopen(
         dir: SessionDir,
         opening: &RecordingOpening,
         clock: Clock,
+        decoder: RecordDecoder,
     ) -> Result<Self, FileError> {
-        let mut recorder = Self::attach(dir, opening, clock)?;
+        let mut recorder = Self::attach(dir, opening, clock, decoder)?;
         recorder.write_opening(None)?;
         Ok(recorder)
     }
@@ -105,6 +75,7 @@ impl Recorder {
         dir: SessionDir,
         opening: &RecordingOpening,
         clock: Clock,
+        decoder: RecordDecoder,
     ) -> Result<Self, FileError> {
         durable::create_private_dir(dir.path())?;
         let users_path = dir.recording_lock_path();
@@ -116,16 +87,17 @@ impl Recorder {
             let error = io::Error::other("the session was imported from files");
             return Err(error).on("record into", dir.path());
         }
-        let (base, reader) = read_sealed_record(&dir)?;
+        let (base, cursor) = read_sealed_record(&dir, decoder)?;
         let (log_path, head_path) = dir.live_log_paths(base);
         let paths = LiveLogPaths { log: &log_path, head: &head_path, lock: &dir.write_lock_path() };
-        let log = LiveLog::open(&paths, reader.line_hash())?;
+        let log = LiveLog::open(&paths, cursor.line_hash())?;
         list_log_in_journal(&dir, &log_path)?;
         Ok(Self {
             dir,
-            append_queue: AppendQueue::new(log, reader),
+            append_queue: AppendQueue::new(log, cursor, decoder),
             recording_lock: users,
             clock,
+            decoder,
             cut_bytes: 0,
         })
     }
@@ -143,68 +115,57 @@ impl Recorder {
     /// Appends one line of JSON in any known shape. It is in the file when this returns, and on disk after the next
     /// [`Recorder::commit`].
     pub fn append_line(&self, line: &[u8]) -> Result<KeptRecord, FileError> {
-        let id = Uuid::now_v7();
-        self.append_queue.append_record(self.prepare_record(
-            line,
-            id,
-            record::parse_record(line, id),
-        ))
+        self.append_queue.append_record(self.prepare_line(line))
     }
 
-    /// Appends wire lines. They are in the file when this returns, and on disk after the next [`Recorder::commit`].
-    pub fn append_wire_lines(&self, lines: &WireLines) -> Result<(), FileError> {
-        self.append_bodies(lines.bodies())
-    }
-
-    /// Appends traffic pieces with one write. They are in the file when this returns, and on disk after the next
+    /// Appends records of a wire protocol. They are in the file when this returns, and on disk after the next
     /// [`Recorder::commit`].
-    pub fn append_traffic(&self, pieces: &[TrafficPiece<'_>]) -> Result<(), FileError> {
-        let lines = pieces.iter().map(TrafficPiece::to_line);
-        // Lines are encoded before taking the lock.
-        let bodies: Vec<_> =
-            lines.map(|line| record::raw_body(self.clock.now(), Uuid::now_v7(), &line)).collect();
-        self.append_bodies(bodies.iter().map(Vec::as_slice))
+    pub fn append_batch(&self, batch: &RecordBatch) -> Result<(), FileError> {
+        let (mut tail, mut cursor) = self.append_queue.lock_log()?;
+        batch.bodies().for_each(|body| cursor.note_written_line(tail.append(body)));
+        tail.write().map(|_| ())
     }
 
-    fn append_bodies<'a>(&self, bodies: impl Iterator<Item = &'a [u8]>) -> Result<(), FileError> {
-        let (mut tail, mut reader) = self.append_queue.lock_log()?;
-        bodies.for_each(|body| reader.note_written_line(tail.append(body)));
-        tail.write().map(|_| ())
+    /// Like [`Recorder::append_batch`], with the current time for each record: one line of valid JSON without a newline.
+    pub fn append_wire_records(
+        &self,
+        records: impl IntoIterator<Item = Vec<u8>>,
+    ) -> Result<(), FileError> {
+        // Records are encoded before taking the lock.
+        let mut batch = RecordBatch::default();
+        for record in records {
+            batch.push_with(self.clock.now(), |out| out.extend_from_slice(&record));
+        }
+        self.append_batch(&batch)
     }
 
     /// Appends a gap that ends now. It is in the file when this returns, and on disk after the next
     /// [`Recorder::commit`].
     pub fn append_gap(&self, gap: &RecordingGap) -> Result<(), FileError> {
         let at = self.clock.now();
-        let (mut tail, mut reader) = self.append_queue.lock_log()?;
-        reader.note_written_line(tail.append(&record::gap_body(at, gap)));
-        reader.read_gap(at, gap);
-        drop(reader);
+        let (mut tail, mut cursor) = self.append_queue.lock_log()?;
+        cursor.note_written_line(tail.append(&record::gap_body(at, gap)));
+        cursor.follow_gap(at, gap);
+        drop(cursor);
         tail.write().map(|_| ())
     }
 
     /// Appends bytes that are not a record, with the reason.
     pub fn append_bad_bytes(&self, bytes: &[u8], reason: &str) -> Result<KeptRecord, FileError> {
         let bad = Err(RecordError::Bad(reason.to_owned()));
-        self.append_queue.append_record(self.prepare_record(bytes, Uuid::now_v7(), bad))
+        let at = self.clock.now();
+        let incoming = IncomingRecord::encode(at, new_unique_id(at), bytes, bad);
+        self.append_queue.append_record(incoming)
     }
 
     /// Syncs everything appended so far. Concurrent commits share one sync.
     pub fn commit(&self) -> Result<(), FileError> {
-        self.append_queue.wait_for(self.append_queue.submit(None)).map(|_| ())
+        self.append_queue.commit()
     }
 
     /// Appends one line of JSON and syncs it. Concurrent calls share one write and one sync.
     pub fn record_line(&self, line: &[u8]) -> Result<KeptRecord, FileError> {
-        self.submit_line(line).wait()
-    }
-
-    /// Queues one line of JSON without waiting, for tasks and for callers that submit many. They share one write and
-    /// one sync.
-    pub fn submit_line(&self, line: &[u8]) -> PendingRecord<'_> {
-        let id = Uuid::now_v7();
-        let incoming = self.prepare_record(line, id, record::parse_record(line, id));
-        PendingRecord { recorder: self, ticket: self.append_queue.submit(Some(incoming)) }
+        self.append_queue.append_and_sync(self.prepare_line(line))
     }
 
     /// Appends an entry and syncs it.
@@ -214,17 +175,15 @@ impl Recorder {
 
     /// Ends the recording. Seals the log unless another process still records.
     pub fn close(self, closing: &RecordingClosing) -> Result<(), FileError> {
-        // A queued record may have no caller that waits for it.
-        self.commit()?;
-        let (mut tail, reader) = self.append_queue.lock_log()?;
-        drop(reader);
+        let (mut tail, cursor) = self.append_queue.lock_log()?;
+        drop(cursor);
         tail.append(&record::close_body(self.clock.now(), closing));
         tail.write()?;
         self.detach()
     }
 
     /// Stops recording without closing the session. Seals the log unless another process still records.
-    pub(super) fn detach(self) -> Result<(), FileError> {
+    pub fn detach(self) -> Result<(), FileError> {
         self.append_queue.sync()?;
         let users_path = self.dir.recording_lock_path();
         self.recording_lock.unlock().on("unlock", &users_path)?;
@@ -238,35 +197,27 @@ impl Recorder {
         Ok(())
     }
 
-    /// Encodes a record before taking the lock: encoding costs more than writing.
-    fn prepare_record(
-        &self,
-        bytes: &[u8],
-        id: Uuid,
-        entries: Result<Vec<Entry>, RecordError>,
-    ) -> IncomingRecord {
+    /// Decodes and encodes a line before taking the lock: that costs more than writing.
+    fn prepare_line(&self, line: &[u8]) -> IncomingRecord {
         let at = self.clock.now();
-        let body = match &entries {
-            Ok(_) => record::raw_body(at, id, bytes),
-            Err(error) => record::bad_body(at, bytes, &error.to_string()),
-        };
-        IncomingRecord { at, id, body, entries }
+        let id = new_unique_id(at);
+        IncomingRecord::encode(at, id, line, (self.decoder.decode)(line, id))
     }
 
     /// Writes the opening line and syncs it.
     fn write_opening(&mut self, opening: Option<&RecordingOpening>) -> Result<(), FileError> {
-        let (mut tail, mut reader) = self.append_queue.lock_log()?;
+        let (mut tail, mut cursor) = self.append_queue.lock_log()?;
         let at = self.clock.now();
         if tail.bytes_lost() > 0 {
             let reason = format!("{} kept bytes are missing here", tail.bytes_lost());
-            reader.note_written_line(tail.append(&record::bad_body(at, b"", &reason)));
+            cursor.note_written_line(tail.append(&record::bad_body(at, b"", &reason)));
         }
         if let Some(opening) = opening {
-            reader.note_written_line(tail.append(&record::open_body(at, opening)));
-            reader.apply_opening(at, opening.clone());
+            cursor.note_written_line(tail.append(&record::open_body(at, opening)));
+            cursor.apply_opening(at, opening.clone());
         }
         let cut = tail.bytes_cut();
-        drop(reader);
+        drop(cursor);
         tail.write()?;
         self.cut_bytes = cut;
         self.append_queue.sync()
@@ -286,8 +237,11 @@ fn list_log_in_journal(dir: &SessionDir, path: &Path) -> Result<(), FileError> {
 /// Finishes an interrupted sealing, then reads the sealed part.
 ///
 /// Returns the start offset of the live log too.
-fn read_sealed_record(dir: &SessionDir) -> Result<(u64, RecordReader), FileError> {
-    let mut reader = RecordReader::new(dir.id(), dir.agent());
+fn read_sealed_record(
+    dir: &SessionDir,
+    decoder: RecordDecoder,
+) -> Result<(u64, RecordCursor), FileError> {
+    let mut cursor = RecordCursor::new(dir.id(), dir.agent());
     let mut commit = dir.begin_commit();
     commit.lock_session(dir)?;
     let mut base = 0;
@@ -299,9 +253,9 @@ fn read_sealed_record(dir: &SessionDir) -> Result<(u64, RecordReader), FileError
         let path = sealed.path().to_owned();
         // Recording continues after damage. Readers and `verify` report it.
         for line in sealed.lenient_reader(SharedProblems::default()).split(b'\n') {
-            let _ = reader.decode_line(&line.on("read", &path)?);
+            cursor.follow_line(&line.on("read", &path)?, decoder);
         }
     }
     let newest = dir.live_logs()?.into_iter().map(|(base, _)| base).max();
-    Ok((newest.unwrap_or(0).max(base), reader))
+    Ok((newest.unwrap_or(0).max(base), cursor))
 }

@@ -12,6 +12,7 @@ use super::sealed::SealedFile;
 use super::verify::check_file_identity;
 use crate::backup;
 use crate::durable::{self, FileError, OnPath};
+use steno_vault::DatabaseSchemas;
 use steno_vault::sqlite::rows::MergeError;
 
 use self::target::RestoreTarget;
@@ -95,11 +96,13 @@ impl SessionDir {
     /// Restores the session's files at their original locations, or below `to`.
     ///
     /// If any file would replace other content, nothing is written, unless `force` is set: then the other content is
-    /// backed up. Rows are merged into an existing database after it was backed up.
+    /// backed up. Rows are merged into an existing database after it was backed up; `schemas` are those of the agent's
+    /// databases.
     pub fn restore(
         &self,
         to: Option<&Path>,
         force: bool,
+        schemas: DatabaseSchemas,
     ) -> Result<Vec<RestoredFile>, RestoreError> {
         if !self.is_imported()? {
             return Err(RestoreError::Recorded);
@@ -116,7 +119,7 @@ impl SessionDir {
             }
             let target = target::target_path(sealed.header(), to)?;
             targets.push(match sealed.header().form {
-                ContentForm::Rows => RestoreTarget::for_rows(kept, target, force)?,
+                ContentForm::Rows => RestoreTarget::for_rows(kept, target, force, schemas)?,
                 ContentForm::Bytes | ContentForm::Excerpt => {
                     RestoreTarget::for_file(kept, target, force)?
                 }

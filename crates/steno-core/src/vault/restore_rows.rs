@@ -11,8 +11,8 @@ use rusqlite::{Connection, OpenFlags};
 use super::restore::{RestoreError, is_path_taken};
 use super::rows::{MAX_RESTORE_ROW, replay_rows};
 use super::sealed::{SealedFileRef, SharedProblems};
-use crate::agent;
 use crate::durable::{self, OnPath};
+use steno_vault::DatabaseSchemas;
 use steno_vault::sqlite::rows::{MergeCounts, MergeError, RowClaim, RowLogReplay};
 
 /// Pages copied per step. Other writers may proceed between steps.
@@ -23,8 +23,9 @@ pub(super) fn compare_database(
     kept: &SealedFileRef,
     path: &Path,
     force: bool,
+    schemas: DatabaseSchemas,
 ) -> Result<MergeCounts, RestoreError> {
-    let merged = with_claim(kept, force, |replay, claim| replay.compare(path, claim))?;
+    let merged = with_claim(kept, force, schemas, |replay, claim| replay.compare(path, claim))?;
     merged.map_err(|error| RestoreError::from_merge_error(path, &error))
 }
 
@@ -62,9 +63,10 @@ pub(super) fn merge_rows(
     kept: &SealedFileRef,
     path: &Path,
     force: bool,
+    schemas: DatabaseSchemas,
 ) -> Result<PathBuf, RestoreError> {
     let copy = back_up_database(path)?;
-    let merged = with_claim(kept, force, |replay, claim| replay.merge(path, claim))?;
+    let merged = with_claim(kept, force, schemas, |replay, claim| replay.merge(path, claim))?;
     merged.map(|_| copy).map_err(|error| RestoreError::from_merge_error(path, &error))
 }
 
@@ -72,10 +74,11 @@ pub(super) fn merge_rows(
 fn with_claim<T>(
     kept: &SealedFileRef,
     force: bool,
+    schemas: DatabaseSchemas,
     action: impl FnOnce(&RowLogReplay, RowClaim<'_>) -> T,
 ) -> Result<T, RestoreError> {
     let header = kept.open()?.header().clone();
-    let (schemas, key) = (agent::database_schemas(&header.agent), header.key.as_deref());
+    let key = header.key.as_deref();
     Ok(action(&replay_whole(kept)?, RowClaim { schemas, key, force }))
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::SessionDir;
 use super::gap::RecordingGap;
-use super::record::{RecordingClosing, RecordingOpening};
+use super::record::{RecordDecoder, RecordingClosing, RecordingOpening};
 use super::recorder::Recorder;
 use crate::durable::FileError;
 use crate::timestamp::{Clock, Timestamp};
@@ -28,6 +28,8 @@ pub struct RecordedSession {
     pub opening: RecordingOpening,
     /// The source of the current time.
     pub clock: Clock,
+    /// Makes entries of the records.
+    pub decoder: RecordDecoder,
     /// The name of one lost item: `exchange`, `message`.
     pub unit: &'static str,
 }
@@ -71,8 +73,8 @@ pub enum NotRecordedError {
 impl ResumableRecorder {
     /// Opens the session. On failure, the recording starts paused, and the error is returned too.
     pub fn open(session: RecordedSession) -> (Self, Option<FileError>) {
-        let RecordedSession { dir, opening, clock, .. } = &session;
-        let (state, failure) = match Recorder::open(dir.clone(), opening, clock.clone()) {
+        let RecordedSession { dir, opening, clock, decoder, .. } = &session;
+        let (state, failure) = match Recorder::open(dir.clone(), opening, clock.clone(), *decoder) {
             Ok(recorder) => (RecordingState::Recording(0, Box::new(recorder)), None),
             Err(error) => {
                 let pause = RecordingPause::new(clock, &error.source, false);
@@ -152,9 +154,9 @@ impl ResumableRecorder {
             RecordingState::Recording(..) => return Ok(None),
             RecordingState::Paused(_, pause) => pause.has_opening,
         };
-        let RecordedSession { dir, opening, clock, unit } = &self.session;
+        let RecordedSession { dir, opening, clock, decoder, unit } = &self.session;
         let open = if is_opened { Recorder::reopen } else { Recorder::open };
-        let recorder = open(dir.clone(), opening, clock.clone())?;
+        let recorder = open(dir.clone(), opening, clock.clone(), *decoder)?;
         let mut state = self.write();
         let RecordingState::Paused(number, pause) = &mut *state else { return Ok(None) };
         pause.has_opening = true;
@@ -268,6 +270,3 @@ pub struct UnclosedRecordingError {
     #[source]
     pub error: FileError,
 }
-
-#[cfg(test)]
-mod tests;

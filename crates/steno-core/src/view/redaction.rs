@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
     use crate::entry::{EntryKind, Role};
-    use crate::session::{Session, SessionId};
+    use crate::session::Session;
 
     fn redacted(text: &str) -> (String, u64) {
         let mut redactor = SecretRedactor::default();
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn arguments_and_titles_are_redacted_too() {
         let key = ["ghp_", "abcdefghijklmnopqrstuvwxyz0123456789"].concat();
-        let mut transcript = Transcript::new(Session::new(SessionId::new_unique(), "x"));
+        let mut transcript = Transcript::new(Session::new("s".parse().unwrap(), "x"));
         let mut call = Entry::new(Role::Assistant, EntryKind::ToolCall, "");
         call.tool_input = Some(json!({"command": ["curl", {"header": key}]}));
         transcript.push(Entry::new(Role::User, EntryKind::Text, format!("use {key}")));

@@ -2,7 +2,10 @@
 
 use serde_json::json;
 use steno_core::traffic::TrafficPiece;
+use steno_core::traffic::append_traffic;
 use steno_core::traffic::piece::TrafficPieceKind;
+use steno_core::transcript::ReadTranscript;
+use steno_core::transcript::record_reader::RECORD_DECODER;
 use steno_core::vault::record::RecordingOpening;
 use steno_core::vault::recorder::Recorder;
 use steno_core::vault::{SessionDir, Vault};
@@ -20,7 +23,8 @@ fn check_record(name: &str, record: impl Fn(usize) -> Vec<u8>) {
         let folder = scratch_folder();
         let dir = session(folder.path());
         let opening = RecordingOpening { agent: "test".to_owned(), ..RecordingOpening::default() };
-        let recorder = Recorder::open(dir.clone(), &opening, Clock::system()).unwrap();
+        let recorder =
+            Recorder::open(dir.clone(), &opening, Clock::system(), RECORD_DECODER).unwrap();
         for number in 0..count {
             recorder.append_line(&record(number)).unwrap();
         }
@@ -61,7 +65,8 @@ fn wire_beside_the_files_of_an_agent() {
             protocol: Some("acp".to_owned()),
             ..RecordingOpening::default()
         };
-        let recorder = Recorder::open(dir.clone(), &opening, Clock::system()).unwrap();
+        let recorder =
+            Recorder::open(dir.clone(), &opening, Clock::system(), RECORD_DECODER).unwrap();
         let mut lines = acp::sample().remove(0).1;
         for number in 0..count {
             let chunk = json!({"sessionUpdate": "agent_message_chunk", "messageId": number.to_string(),
@@ -124,20 +129,20 @@ fn traffic_of_one_exchange() {
             let dir = session(folder.path());
             let opening =
                 RecordingOpening { agent: "test".to_owned(), ..RecordingOpening::default() };
-            let recorder = Recorder::open(dir.clone(), &opening, Clock::system()).unwrap();
+            let recorder =
+                Recorder::open(dir.clone(), &opening, Clock::system(), RECORD_DECODER).unwrap();
             let mut request = TrafficPiece::new(TrafficPieceKind::Request, "e");
             request.path = Some("/v1/chat/completions".into());
             request.text = Some(body(count).into());
             let mut response = TrafficPiece::new(TrafficPieceKind::Response, "e");
             response.status = Some(200);
-            recorder.append_traffic(&[request, response]).unwrap();
+            append_traffic(&recorder, &[request, response]).unwrap();
             for number in 0..count {
                 let data = format!("data: {}\n\n", chunk(number));
-                recorder
-                    .append_traffic(&[TrafficPiece::new_chunk("e", 1, data.as_bytes())])
+                append_traffic(&recorder, &[TrafficPiece::new_chunk("e", 1, data.as_bytes())])
                     .unwrap();
             }
-            recorder.append_traffic(&[TrafficPiece::new_end("e", 2, None)]).unwrap();
+            append_traffic(&recorder, &[TrafficPiece::new_end("e", 2, None)]).unwrap();
             recorder.commit().unwrap();
             Some(cpu_time(|| drop(dir.read_transcript().unwrap())))
         });
@@ -171,7 +176,7 @@ fn notes_of_a_session() {
         let folder = scratch_folder();
         let dir = session(folder.path());
         let opening = RecordingOpening { agent: "test".to_owned(), ..RecordingOpening::default() };
-        drop(Recorder::open(dir.clone(), &opening, Clock::system()).unwrap());
+        drop(Recorder::open(dir.clone(), &opening, Clock::system(), RECORD_DECODER).unwrap());
         let clock = Clock::system();
         let note = dir.add_note(None, "first", &clock).unwrap();
         let path = dir.path().join("notes.jsonl");

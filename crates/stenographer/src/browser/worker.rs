@@ -12,6 +12,7 @@ use std::time::Duration;
 use steno_core::Transcript;
 use steno_core::index::match_lines::LineLimits;
 use steno_core::index::{EntryFilter, Index, ListedSession, SearchOrder, SearchRequest};
+use steno_core::transcript::ReadTranscript;
 use steno_core::view::pictures::SessionPictures;
 use steno_core::view::redaction::SecretRedactor;
 

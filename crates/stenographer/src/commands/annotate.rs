@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use steno_core::transcript::ReadTranscript;
 use steno_core::vault::SessionDir;
 use steno_core::vault::notes::Note;
 use steno_core::view::json_rows::NoteRow;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use jiff::tz::TimeZone;
 use steno_core::index::{Index, IndexError, ListedSession, SessionHeading};
 use steno_core::thread;
+use steno_core::transcript::ReadTranscript;
 use steno_core::view::json_rows::SessionRow;
 use steno_core::{Session, SessionId, SessionStatus, Timestamp};
 

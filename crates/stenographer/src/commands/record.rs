@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use steno_core::format::openai;
 use steno_core::lines::{InputLine, LineReader};
+use steno_core::transcript::record_reader::RECORD_DECODER;
 use steno_core::vault::record::{RecordingClosing, RecordingOpening};
 use steno_core::vault::recorder::{KeptRecord, Recorder};
 use steno_core::vault::{AgentName, SessionDir};
@@ -66,7 +67,7 @@ pub(crate) fn run(
     let opening = session_opening(env, &args, &dir);
     let mut indexer = Indexer::new(&env.store);
     let marker = indexer.mark(&dir);
-    let recorder = Recorder::open(dir.clone(), &opening, env.clock.clone())?;
+    let recorder = Recorder::open(dir.clone(), &opening, env.clock.clone(), RECORD_DECODER)?;
     if recorder.bytes_cut() > 0 {
         ui.warning(format_args!(
             "removed {} bytes of an incomplete record that a killed recorder left",

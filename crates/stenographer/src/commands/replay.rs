@@ -80,7 +80,7 @@ pub(crate) fn run(
         name => SessionStore::new(env).transcript(name)?,
     };
     if args.mode.as_agent {
-        return serve_agent(&transcript, args);
+        return serve_agent(env, &transcript, args);
     }
     ui.report_problems(&transcript.problems);
     if args.from >= transcript.entries.len().max(1) {
@@ -96,13 +96,18 @@ pub(crate) fn run(
 }
 
 /// Serves recorded responses until the client closes the connection.
-fn serve_agent(transcript: &Transcript, args: &Args) -> Result<CommandExit, CommandError> {
+fn serve_agent(
+    env: &ProcessEnvironment,
+    transcript: &Transcript,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
     let is_rehearsal = args.session == REHEARSAL;
     let playing = ReplaySettings {
         name: if is_rehearsal { REHEARSAL } else { "replay" }.to_owned(),
         is_strict: args.strict,
         is_endless: is_rehearsal,
         pace: args.speed.map(|speed| ReplayPace { speed, max_pause: args.max_pause }),
+        clock: env.clock.clone(),
     };
     let script = ReplayScript::from_transcript(transcript);
     let is_same =

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use steno_core::agent::database_schemas;
+use steno_core::transcript::ReadTranscript;
 use steno_core::vault::restore::RestoreError;
 
 use crate::error::{CommandError, CommandExit};
@@ -55,7 +57,9 @@ pub(crate) fn run(
         Some(_) => permission.check_protected(&targets)?,
         None => permission.check_targets(ui, &targets)?,
     }
-    let mut restored = session.restore(to.as_deref(), args.force).map_err(add_restore_hint)?;
+    let mut restored = session
+        .restore(to.as_deref(), args.force, database_schemas(session.agent()))
+        .map_err(add_restore_hint)?;
     if args.earlier {
         restored
             .extend(session.restore_earlier(to.as_deref(), args.force).map_err(add_restore_hint)?);

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use steno_core::Transcript;
+use steno_core::agent::database_schemas;
 use steno_core::agent::resume::{ResumeCommand, ResumeLocationError, SessionFolderMove};
+use steno_core::transcript::ReadTranscript;
 use steno_core::vault::SessionDir;
 use steno_core::vault::original_file::OriginalFile;
 use steno_core::vault::restore::RestoreError;
@@ -197,7 +199,7 @@ impl ResumePlan<'_> {
             return Err(RestoreError::OnlyExcerpts.into());
         }
         let mut missing = Vec::new();
-        for file in self.session.original_files()? {
+        for file in self.session.original_files(database_schemas(self.session.agent()))? {
             let target = self.find_target(&file.path)?;
             if !file.is_missing_at(&target).map_err(|error| self.add_sync_hint(error))? {
                 continue;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use steno_core::format::devflow::{RunView, RunViewStyle};
 use steno_core::format::{chibi, devflow, leslie, weakincentives};
 use steno_core::join::is_only_on_wire;
+use steno_core::transcript::{ReadTranscript, for_each_exchange};
 use steno_core::vault::SessionDir;
 use steno_core::vault::notes::Note;
 use steno_core::view::json_rows::EntryRow;
@@ -133,7 +134,8 @@ fn print_requests(
     name: &str,
 ) -> Result<CommandExit, CommandError> {
     let (mut count, mut failure) = (0, None);
-    find_recorded_session(store, name)?.for_each_exchange(&mut |exchange| {
+    let session = find_recorded_session(store, name)?;
+    for_each_exchange(&session, &mut |exchange| {
         count += 1;
         let written = serde_json::to_writer(ui.out(), &ExchangeRow::new(&exchange));
         failure = failure.take().or(written.map_err(CommandError::from).err());

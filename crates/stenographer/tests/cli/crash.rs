@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
+use steno_core::transcript::ReadTranscript;
 use steno_core::vault::SessionDir;
 use steno_core::{SessionId, Transcript};
 

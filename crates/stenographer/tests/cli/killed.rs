@@ -82,7 +82,7 @@ fn after_a_killed_sync_the_next_run_continues() {
     let before = contents(&root);
     fs::remove_dir_all(&root).unwrap();
     for session in kept {
-        session.restore(None, false).unwrap();
+        session.restore(None, false, &[]).unwrap();
     }
     assert!(contents(&root) == before, "a file came back with other bytes");
 }

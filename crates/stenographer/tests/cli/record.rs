@@ -1,6 +1,7 @@
 //! Tests of `steno record`.
 
 use steno_core::SessionStatus;
+use steno_core::transcript::ReadTranscript;
 
 use crate::harness::Home;
 

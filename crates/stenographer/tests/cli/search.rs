@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::harness::{Dice, Home, Output};
+use steno_core::transcript::ReadTranscript;
 
 /// Returns the id of a session of the tree.
 pub(crate) fn id(session: usize) -> String {

@@ -1,6 +1,7 @@
 //! Tests of dropped lines and the gaps that mark them.
 
 use steno_core::Clock;
+use steno_core::transcript::ReadTranscript;
 
 use super::*;
 

@@ -89,7 +89,7 @@ impl WireLine {
 }
 
 /// Writes the record of a line without a newline. `is_json` skips validation for a line already known to be JSON.
-pub(crate) fn write_wire_record(out: &mut Vec<u8>, side: AcpSide, bytes: &[u8], is_json: bool) {
+pub fn write_wire_record(out: &mut Vec<u8>, side: AcpSide, bytes: &[u8], is_json: bool) {
     let (body, end) = split_line_ending(bytes);
     for part in [RECORD_PREFIX, side.name().as_bytes(), b"\","] {
         out.extend_from_slice(part);

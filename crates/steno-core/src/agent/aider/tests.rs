@@ -126,7 +126,7 @@ fn each_chat_is_a_session_wherever_the_project_is() {
     assert_eq!(chats[1].session.started.unwrap().to_string(), "2025-07-15T11:38:37");
     let project = folder.path().display().to_string();
     assert_eq!(chats[2].session.project.as_deref(), Some(project.as_str()));
-    assert_eq!(crate::vault::temporary_vault::check_kept_sessions(&READER, &file), 3);
+    assert_eq!(crate::agent::temporary_vault::check_kept_sessions(&READER, &file), 3);
 }
 
 #[test]

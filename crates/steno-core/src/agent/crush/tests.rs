@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 
 use super::*;
+use crate::agent::temporary_vault;
 use crate::format;
 use crate::session::Transcript;
-use crate::vault::temporary_vault;
 
 const TABLES: &str = "
     CREATE TABLE sessions (id TEXT PRIMARY KEY, parent_session_id TEXT, title TEXT NOT NULL,

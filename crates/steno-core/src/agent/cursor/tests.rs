@@ -6,10 +6,10 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use super::*;
+use crate::agent::temporary_vault;
 use crate::entry::{Entry, EntryKind};
 use crate::format;
 use crate::session::Transcript;
-use crate::vault::temporary_vault;
 
 const TRANSCRIPT: &str = r#"{"role":"user","message":{"content":[{"type":"text","text":"<user_info>\nOS\n</user_info>\n<user_query>\nrun ls\n</user_query>"}]}}
 {"role":"assistant","message":{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"ok"},{"type":"tool_use","name":"Shell","input":{"command":"ls"}},{"type":"novelty"}]}}

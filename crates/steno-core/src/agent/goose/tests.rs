@@ -3,10 +3,10 @@ use rusqlite::Connection;
 use std::path::Path;
 
 use super::*;
+use crate::agent::temporary_vault;
 use crate::entry::EntryKind;
 use crate::format;
 use crate::session::Transcript;
-use crate::vault::temporary_vault;
 use steno_vault::SessionFile;
 
 const HEAD: &str = r#"{"working_dir":"/p","description":"Count","message_count":2,"accumulated_input_tokens":7,"accumulated_output_tokens":3}"#;

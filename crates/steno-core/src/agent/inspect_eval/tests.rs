@@ -9,11 +9,11 @@ use zip::{CompressionMethod, ZipWriter};
 
 use super::*;
 use crate::agent::large;
+use crate::agent::temporary_vault;
 use crate::entry::Entry;
 use crate::format;
 use crate::inspect::inspect_session;
 use crate::reader::{FoundSession, ReaderItem};
-use crate::vault::temporary_vault;
 use steno_vault::SessionFile;
 
 fn sample() -> Value {

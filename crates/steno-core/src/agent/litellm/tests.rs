@@ -2,10 +2,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::agent::temporary_vault;
 use crate::entry::EntryKind;
 use crate::format;
 use crate::session::Transcript;
-use crate::vault::temporary_vault;
 
 fn call(id: &str, trace: &str, messages: Value, response: Value) -> Value {
     json!({"id": id, "trace_id": trace, "call_type": "acompletion", "response_cost": 0.25, "status": "success",

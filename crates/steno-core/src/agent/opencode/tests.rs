@@ -6,12 +6,12 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::agent::temporary_vault;
 use crate::entry::{Entry, EntryKind, Role};
 use crate::format;
 use crate::inspect::inspect_session;
 use crate::reader::FoundSession;
 use crate::session::Transcript;
-use crate::vault::temporary_vault;
 use steno_vault::SessionFile;
 
 fn session() -> Value {
@@ -223,11 +223,11 @@ fn skips_a_reverted_message() {
         let bundle = READER.find_at(root).unwrap().remove(0);
         kept.keep_session(&format::FoundSession { reader: &READER, bundle }).0
     };
-    let whole = keep().read_transcript().unwrap().entries;
+    let whole = temporary_vault::read_kept(&READER, &keep()).entries;
     let id = messages().last().unwrap().0["id"].as_str().unwrap().to_owned();
     fs::remove_file(root.join(format!("message/ses_1/{id}.json"))).unwrap();
     fs::remove_dir_all(root.join(format!("part/{id}"))).unwrap();
-    let rest = keep().read_transcript().unwrap().entries;
+    let rest = temporary_vault::read_kept(&READER, &keep()).entries;
     assert!(!rest.is_empty() && rest.len() < whole.len());
     assert!(rest.iter().all(|entry| entry.message_id.as_deref() != Some(id.as_str())));
 }

@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::agent::temporary_vault::{TemporaryVault, read_kept};
 use crate::format;
 use crate::reader::FoundSession;
-use crate::vault::temporary_vault::TemporaryVault;
 
 const LOG: &str = r##"{"role": "user", "content": "Read the README", "message_id": "m1"}
 {"role": "assistant", "content": "", "reasoning_content": "hm", "message_id": "m2", "tool_calls": [{"id": "c1", "index": 0, "function": {"name": "read_file", "arguments": "{\"path\":\"README.md\"}"}}, {"id": "c2", "function": {"name": "ls", "arguments": {"path": "."}}}]}
@@ -87,7 +87,7 @@ fn a_kept_session_reads_as_it_did() {
     let kept = TemporaryVault::new();
     let (dir, _) = kept.keep_session(&found);
     std::fs::remove_dir_all(folder.path()).unwrap();
-    let after = dir.read_transcript().unwrap();
+    let after = read_kept(&READER, &dir);
     assert_eq!((after.entries, after.session), (before.entries, before.session));
 }
 

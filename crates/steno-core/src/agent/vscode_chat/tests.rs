@@ -191,7 +191,7 @@ fn chats_in_the_database_read_as_in_files() {
         transcript.entries.iter().map(|entry| (entry.kind, entry.content.clone())).collect()
     };
     assert_eq!(summarize(&stored), summarize(&moved));
-    assert_eq!(crate::vault::temporary_vault::check_kept_sessions(&READER, &file), 1);
+    assert_eq!(crate::agent::temporary_vault::check_kept_sessions(&READER, &file), 1);
 }
 
 #[test]
@@ -228,5 +228,5 @@ fn threads_of_void_are_read() {
     );
     assert_eq!(transcript.entries[0].content, "Fix");
     assert_eq!(transcript.session.started, "2025-05-01T10:00:00.000Z".parse().ok());
-    assert_eq!(crate::vault::temporary_vault::check_kept_sessions(&READER, &file), 1);
+    assert_eq!(crate::agent::temporary_vault::check_kept_sessions(&READER, &file), 1);
 }

@@ -5,10 +5,10 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use super::*;
+use crate::agent::temporary_vault;
 use crate::entry::EntryKind;
 use crate::format;
 use crate::session::Transcript;
-use crate::vault::temporary_vault;
 
 fn thread() -> Value {
     json!({

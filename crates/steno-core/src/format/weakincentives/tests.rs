@@ -99,7 +99,7 @@ fn unknown_keys_and_types_stay_in_their_line() {
 
 #[test]
 fn the_start_of_a_session_without_times_survives() {
-    let mut transcript = Transcript::new(Session::new(SessionId::new_unique(), "x"));
+    let mut transcript = Transcript::new(Session::new("s".parse().unwrap(), "x"));
     transcript.session.started = Some("2026-01-05T09:15:32Z".parse().unwrap());
     transcript.push(Entry::new(Role::User, EntryKind::Text, "hi"));
     let text = render_lines(&transcript, false);
@@ -258,7 +258,7 @@ fn spelt(mut entry: Entry) -> Entry {
 proptest! {
     #[test]
     fn nothing_is_lost_and_bytes_are_stable(entries in vec(any_entry(), 0..6), with_type: bool) {
-        let mut transcript = Transcript::new(Session::new(SessionId::new_unique(), "x"));
+        let mut transcript = Transcript::new(Session::new("s".parse().unwrap(), "x"));
         entries.iter().cloned().for_each(|entry| transcript.push(entry));
         let text = render_lines(&transcript, with_type);
         prop_assert!(text.is_ascii());
@@ -302,7 +302,7 @@ proptest! {
 
 #[test]
 fn a_file_larger_than_may_be_held_is_read() {
-    let mut transcript = Transcript::new(Session::new(SessionId::new_unique(), AGENT));
+    let mut transcript = Transcript::new(Session::new("s".parse().unwrap(), AGENT));
     (0..10).for_each(|_| transcript.push(Entry::new(Role::User, EntryKind::Text, "~")));
     let text = render_lines(&transcript, false);
     let (_, kinds, problems) = large::read_large(&READER, large::large_source("a.jsonl", &text));

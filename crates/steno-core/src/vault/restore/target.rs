@@ -10,6 +10,7 @@ use crate::durable::{self, FileError, OnPath};
 use crate::vault::frame::{ContentForm, SealedFileHeader};
 use crate::vault::sealed::SealedFileRef;
 use crate::vault::{restore_rows, rows};
+use steno_vault::DatabaseSchemas;
 
 /// A kept file with its target path.
 pub(super) struct RestoreTarget {
@@ -29,6 +30,7 @@ enum RestoreTask {
     MergeRows {
         /// Whether changed rows of this session are replaced.
         force: bool,
+        schemas: DatabaseSchemas,
     },
 }
 
@@ -57,11 +59,12 @@ impl RestoreTarget {
         kept: SealedFileRef,
         path: PathBuf,
         force: bool,
+        schemas: DatabaseSchemas,
     ) -> Result<Self, RestoreError> {
         let task = if path.exists() {
-            let merged = restore_rows::compare_database(&kept, &path, force)?;
+            let merged = restore_rows::compare_database(&kept, &path, force, schemas)?;
             if merged.has_changes() {
-                RestoreTask::MergeRows { force }
+                RestoreTask::MergeRows { force, schemas }
             } else {
                 RestoreTask::Nothing
             }
@@ -90,8 +93,8 @@ impl RestoreTarget {
             RestoreTask::CreateDatabase => {
                 restore_rows::create_database(&self.kept, &self.path).map(|()| None)?
             }
-            RestoreTask::MergeRows { force } => {
-                restore_rows::merge_rows(&self.kept, &self.path, force).map(Some)?
+            RestoreTask::MergeRows { force, schemas } => {
+                restore_rows::merge_rows(&self.kept, &self.path, force, schemas).map(Some)?
             }
         };
         let written = !matches!(self.task, RestoreTask::Nothing);

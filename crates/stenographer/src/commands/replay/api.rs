@@ -6,6 +6,7 @@ use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::{Ui, count_noun};
+use steno_core::transcript::read_exchanges;
 
 /// Serves until Ctrl-C.
 pub(super) fn serve_api(
@@ -14,7 +15,7 @@ pub(super) fn serve_api(
     session: &str,
     options: ReplayOptions,
 ) -> Result<CommandExit, CommandError> {
-    let exchanges = SessionStore::new(env).find_session(session)?.read_exchanges()?;
+    let exchanges = read_exchanges(&SessionStore::new(env).find_session(session)?)?;
     if exchanges.is_empty() {
         let error = CommandError::user(format!("no API traffic in session: {session}"));
         return Err(error.hint("record one with `steno exec` or `steno gateway`"));

@@ -4,6 +4,7 @@ use steno_core::Transcript;
 use steno_core::format::leslie;
 use steno_core::index::{Index, ListedSession};
 use steno_core::thread::Thread;
+use steno_core::transcript::ReadTranscript;
 
 use super::Args;
 use super::recall::recall_conversation;

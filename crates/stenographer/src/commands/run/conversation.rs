@@ -2,6 +2,7 @@
 
 use steno_acp::client::{self, AgentClient, AgentExit, ClientError, ClientHandle, ClientSettings};
 use steno_acp::recording::{ConnectionSettings, KeptSession};
+use steno_core::transcript::ReadTranscript;
 use steno_core::vault::record::RecordingClosing;
 use steno_core::{SessionStatus, Transcript};
 

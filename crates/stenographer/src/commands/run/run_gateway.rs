@@ -51,7 +51,9 @@ impl RunGateway {
             AgentRoute::for_program(env, &config.agents()?, &agent.command, config.upstreams()?);
         let name = agent_name_of_program(&agent.command[0]);
         // For agents that do not send their session id.
-        let dir = SessionStore::new(env).vault.session_dir(&name, &SessionId::new_unique());
+        let dir = SessionStore::new(env)
+            .vault
+            .session_dir(&name, &SessionId::new_unique(env.clock.now()));
         let settings = GatewaySettings {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             upstreams: route.upstreams().clone(),

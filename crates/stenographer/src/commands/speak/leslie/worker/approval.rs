@@ -32,7 +32,7 @@ pub(super) fn request_approval(
     thread: &Thread,
     call: &Value,
 ) -> Result<bool, LeslieFailure> {
-    let (id, tool) = (SessionId::new_unique().to_string(), policy::tool_name(call));
+    let (id, tool) = (SessionId::new_unique(context.now()).to_string(), policy::tool_name(call));
     let request = json!({
         "request_id": id,
         "thread_id": thread.id,

@@ -3,12 +3,12 @@
 //! Consecutive records form one file, whichever recorder wrote them, up to a record that cannot be part of it. A
 //! session that changes its format too often is read record by record.
 
-use super::SessionDir;
-use super::record;
-use super::recorded_file::{LineLocation, RecordLines, RecordedFile, RecordedLog};
-use super::sealed::SharedProblems;
 use crate::durable::FileError;
 use crate::format::file_format::{self, FileFormat, RecognisedFile};
+use crate::vault::SessionDir;
+use crate::vault::record;
+use crate::vault::recorded_file::{LineLocation, RecordLines, RecordedFile, RecordedLog};
+use crate::vault::sealed::SharedProblems;
 
 /// Limit for the runs of a session.
 const MAX_RUNS: usize = 64;
@@ -37,29 +37,27 @@ pub(super) struct RecordedRun {
 /// How many records to read for the name of the session.
 const HEAD_LINES: u64 = 32;
 
-impl SessionDir {
-    /// The runs of records in agents' own formats, in order. Other records are decoded one by one.
-    pub(super) fn recorded_runs(&self) -> Result<Vec<RecordedRun>, FileError> {
-        if self.is_wire_recording()? {
+/// The runs of records in agents' own formats, in order. Other records are decoded one by one.
+pub(super) fn find_runs(dir: &SessionDir) -> Result<Vec<RecordedRun>, FileError> {
+    if dir.is_wire_recording()? {
+        return Ok(Vec::new());
+    }
+    let log = RecordedLog { dir: dir.clone(), problems: SharedProblems::default() };
+    let mut lines = RecordLines::open(dir, 0, &log.problems)?;
+    let mut scan = RunScan::new(log.clone());
+    let (mut place, mut line) = (LineLocation::START, Vec::new());
+    while let Some((_, position)) = lines.read_line(&mut line)? {
+        place.position = position;
+        let begin = place;
+        if place.pass(&line, position) {
+            scan.take(begin, &line)?;
+        }
+        if scan.runs.len() > MAX_RUNS {
             return Ok(Vec::new());
         }
-        let log = RecordedLog { dir: self.clone(), problems: SharedProblems::default() };
-        let mut lines = RecordLines::open(self, 0, &log.problems)?;
-        let mut scan = RunScan::new(log.clone());
-        let (mut place, mut line) = (LineLocation::START, Vec::new());
-        while let Some((_, position)) = lines.read_line(&mut line)? {
-            place.position = position;
-            let begin = place;
-            if place.pass(&line, position) {
-                scan.take(begin, &line)?;
-            }
-            if scan.runs.len() > MAX_RUNS {
-                return Ok(Vec::new());
-            }
-        }
-        scan.end_run(place.number);
-        Ok(scan.runs)
     }
+    scan.end_run(place.number);
+    Ok(scan.runs)
 }
 
 /// The run that is being read.

@@ -1,16 +1,15 @@
 //! Programs that call models in-process.
 
+use serde_json::json;
 use uuid::Uuid;
 
 use super::*;
 use crate::format::weakincentives::SliceSession;
 use crate::format::weakincentives::slice::SliceFactoryConfig;
-use crate::session::Transcript;
-use crate::timestamp::Clock;
+use crate::transcript::ReadTranscript;
+use crate::transcript::record_reader::RECORD_DECODER;
 use crate::vault::Vault;
-use crate::vault::model_call_capture::{CaptureSettings, ModelCallCapture, capture_traffic};
 use crate::vault::record::RecordingOpening;
-use crate::vault::recorder::Recorder;
 
 const ALL: CaptureSettings =
     CaptureSettings { capture_transcript: true, capture_subagent_transcripts: true };
@@ -20,7 +19,8 @@ fn captured(settings: CaptureSettings) -> Transcript {
     let folder = tempfile::tempdir().unwrap();
     let dir = Vault::new(folder.path()).session_dir(&"app".parse().unwrap(), &"s".parse().unwrap());
     let recorder =
-        Recorder::open(dir.clone(), &RecordingOpening::default(), Clock::system()).unwrap();
+        Recorder::open(dir.clone(), &RecordingOpening::default(), Clock::system(), RECORD_DECODER)
+            .unwrap();
     let capture = ModelCallCapture::new(&recorder, settings, Clock::system()).unwrap();
     let ask = |text: &str| {
         json!({"model": "m", "messages": [{"role": "user", "content": text}]}).to_string()
@@ -41,7 +41,11 @@ fn captured(settings: CaptureSettings) -> Transcript {
 fn calls_are_captured_only_if_asked_for() {
     assert!(captured(CaptureSettings::default()).entries.is_empty());
     let transcript = captured(ALL);
-    let actual: Vec<_> = transcript.entries.iter().map(line).collect();
+    let describe = |entry: &Entry| {
+        let Entry { source, role, kind, content, .. } = entry;
+        format!("{source} {} {}: {content}", role.as_str(), kind.as_str())
+    };
+    let actual: Vec<_> = transcript.entries.iter().map(describe).collect();
     assert_eq!(
         actual,
         [

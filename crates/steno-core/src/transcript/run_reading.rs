@@ -1,6 +1,6 @@
 //! Decodes the runs of a recording that are in agents' own formats, with their readers.
 
-use super::record::RecordReader;
+use super::record_reader::RecordReader;
 use super::recorded_runs::RecordedRun;
 use crate::durable::FileError;
 use crate::format::file_format::RecognisedFile;

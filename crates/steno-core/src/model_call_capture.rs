@@ -3,9 +3,6 @@
 //! Capture is opt-in, as in weakincentives. Calls go to the vault in the gateway's format, and from there into the LOG
 //! slice of a session.
 
-use uuid::Uuid;
-
-use super::recorder::Recorder;
 use crate::durable::FileError;
 use crate::entry::{Entry, PRIMARY_SOURCE};
 use crate::format::weakincentives::SliceSession;
@@ -13,7 +10,10 @@ pub use crate::format::weakincentives::capture::{CaptureError, CaptureSettings};
 use crate::format::weakincentives::slice::SlicePolicy;
 use crate::session::Transcript;
 use crate::timestamp::{Clock, Timestamp};
+use crate::traffic::append_traffic;
 use crate::traffic::piece::{TrafficPiece, TrafficPieceKind};
+use crate::unique_id::new_unique_id;
+use crate::vault::recorder::Recorder;
 
 /// Records a program's model calls into a session.
 #[derive(Debug)]
@@ -48,7 +48,8 @@ impl<'a> ModelCallCapture<'a> {
 
     /// Records a request before it is sent. `path` selects the API, for example `/v1/messages`.
     pub fn begin_call(&'a self, path: &str, body: &[u8]) -> Result<CapturedCall<'a>, FileError> {
-        let (exchange, began) = (Uuid::now_v7().simple().to_string(), self.clock.now());
+        let began = self.clock.now();
+        let exchange = new_unique_id(began).simple().to_string();
         let mut piece = TrafficPiece::new(TrafficPieceKind::Request, exchange.as_str());
         piece.at = Some(began);
         piece.method = Some("POST".into());
@@ -61,7 +62,7 @@ impl<'a> ModelCallCapture<'a> {
         if !self.settings.capture_transcript {
             return Ok(());
         }
-        self.recorder.append_traffic(pieces)
+        append_traffic(self.recorder, pieces)
     }
 }
 
@@ -117,3 +118,6 @@ pub fn capture_traffic(
     }
     Ok(count)
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use super::{SessionDir, Vault};
 use crate::reader::{self, FormatReader, FoundSession};
 use crate::session::Transcript;
+use crate::vault::{SessionDir, Vault};
 
 /// A vault, removed on drop.
 pub(crate) struct TemporaryVault {
@@ -32,6 +32,11 @@ impl TemporaryVault {
     }
 }
 
+/// Reads a kept session.
+pub(crate) fn read_kept(reader: &FormatReader, dir: &SessionDir) -> Transcript {
+    reader::read_transcript(reader, &dir.kept_bundle().unwrap()).unwrap()
+}
+
 /// All sessions that a reader finds at a path.
 fn find_all(reader: &'static FormatReader, path: &Path) -> Vec<FoundSession> {
     let bundles = reader.find_at(path).unwrap();
@@ -53,7 +58,7 @@ pub(crate) fn check_kept_sessions(reader: &'static FormatReader, path: &Path) ->
         .collect();
     fs::remove_file(path).unwrap();
     for (dir, before) in &sessions {
-        let after = dir.read_transcript().unwrap();
+        let after = read_kept(reader, dir);
         assert_eq!(after.entries, before.entries);
         assert_eq!(after.problems, before.problems);
         assert_eq!(after.session, before.session);

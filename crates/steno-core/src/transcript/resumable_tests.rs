@@ -3,17 +3,31 @@
 use std::fs;
 use std::path::Path;
 
+use std::io;
+
+use super::record_reader::RECORD_DECODER;
 use super::*;
+use crate::agent::acp::wire::{self, AcpSide};
 use crate::entry::EntryKind;
-use crate::session::SessionStatus;
+use crate::timestamp::Clock;
 use crate::vault::Vault;
+use crate::vault::record::{RecordingClosing, RecordingOpening};
+use crate::vault::record_batch::RecordBatch;
+use crate::vault::recorder::Recorder;
+use crate::vault::resumable::{NotRecordedError, RecordedSession, ResumableRecorder};
 
 fn session(root: &Path, protocol: Option<&str>) -> RecordedSession {
     let dir = Vault::new(root).session_dir(&"test".parse().unwrap(), &"s".parse().unwrap());
     let protocol = protocol.map(str::to_owned);
     let opening =
         RecordingOpening { agent: "test".to_owned(), protocol, ..RecordingOpening::default() };
-    RecordedSession { dir, opening, clock: Clock::system(), unit: "message" }
+    RecordedSession {
+        dir,
+        opening,
+        clock: Clock::system(),
+        decoder: RECORD_DECODER,
+        unit: "message",
+    }
 }
 
 fn say(recorder: &ResumableRecorder, text: &str) -> Result<(), NotRecordedError> {
@@ -65,7 +79,7 @@ fn the_gap_has_the_cause_that_the_system_gave() {
     let root = tempfile::tempdir().unwrap();
     let (recorder, _) = ResumableRecorder::open(session(root.path(), None));
     let recorder = &recorder;
-    thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let appended = recorder.append_with(1, |_| -> Result<(), FileError> {
             let (sender, other_failed) = std::sync::mpsc::channel();
             scope.spawn(move || {
@@ -117,15 +131,15 @@ fn a_recorder_that_never_worked_counts_lost_records() {
 
 #[test]
 fn an_answer_after_the_gap_belongs_to_its_question_before_it() {
-    use crate::agent::acp::wire::AcpSide;
-    use crate::vault::wire_lines::WireLines;
-
     let root = tempfile::tempdir().unwrap();
     let (recorder, _) = ResumableRecorder::open(session(root.path(), Some("acp")));
     let say = |side: AcpSide, line: &str| {
-        let mut lines = WireLines::default();
-        lines.push(Clock::system().now(), side, format!("{line}\n").as_bytes(), false);
-        recorder.append_with(1, |recorder| recorder.append_wire_lines(&lines)).unwrap();
+        let mut lines = RecordBatch::default();
+        let line = format!("{line}\n");
+        lines.push_with(Clock::system().now(), |out| {
+            wire::write_wire_record(out, side, line.as_bytes(), false);
+        });
+        recorder.append_with(1, |recorder| recorder.append_batch(&lines)).unwrap();
     };
     let chunk = |text: &str| {
         format!(

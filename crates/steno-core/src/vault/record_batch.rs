@@ -1,48 +1,46 @@
-//! Wire lines on their way into a log. Each is encoded as it arrives, all in one buffer.
-
-use uuid::Uuid;
+//! Records on their way into a log. Each is encoded as it arrives, all in one buffer.
 
 use super::record;
-use crate::agent::acp::wire::{self, AcpSide};
 use crate::timestamp::Timestamp;
+use crate::unique_id::new_unique_id;
 
 /// Buffer capacity retained between batches.
 const MAX_RETAINED_CAPACITY: usize = 1 << 20;
 
-/// Encoded wire lines.
+/// Encoded records of a wire protocol, which have no entries by themselves.
 #[derive(Clone, Debug, Default)]
-pub struct WireLines {
+pub struct RecordBatch {
     bytes: Vec<u8>,
     /// End offset of each line in `bytes`.
     ends: Vec<usize>,
-    /// The time of the last line and its text, cached because many lines share a time.
+    /// The time of the last record and its text, cached because many records share a time.
     at: Option<(Timestamp, String)>,
 }
 
-impl WireLines {
-    /// Adds a line and the time it was forwarded. With `is_json`, the line is not parsed again.
-    pub fn push(&mut self, at: Timestamp, side: AcpSide, bytes: &[u8], is_json: bool) {
+impl RecordBatch {
+    /// Adds a record with its time. `write` appends its bytes: one line of valid JSON, without a newline.
+    pub fn push_with(&mut self, at: Timestamp, write: impl FnOnce(&mut Vec<u8>)) {
         if self.at.as_ref().is_none_or(|(known, _)| *known != at) {
             self.at = Some((at, at.to_string()));
         }
         let time = self.at.as_ref().map_or("", |(_, text)| text.as_str());
-        record::write_raw_prefix(&mut self.bytes, time, Uuid::now_v7());
-        wire::write_wire_record(&mut self.bytes, side, bytes, is_json);
+        record::write_raw_prefix(&mut self.bytes, time, new_unique_id(at));
+        write(&mut self.bytes);
         self.bytes.push(b'}');
         self.ends.push(self.bytes.len());
     }
 
-    /// Whether there are no lines.
+    /// Whether there are no records.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Number of lines.
+    /// Number of records.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Removes all lines.
+    /// Removes all records.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(MAX_RETAINED_CAPACITY);
