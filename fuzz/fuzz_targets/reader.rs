@@ -2,13 +2,13 @@
 
 #![no_main]
 
-#[path = "../../crates/steno-core/tests/readers/exercise.rs"]
+#[path = "../../crates/steno-store/tests/readers/exercise.rs"]
 mod exercise;
 
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use steno_core::format::{self, FormatReader};
+use steno_store::format::{self, FormatReader};
 use tempfile::TempDir;
 
 static READER: LazyLock<&FormatReader> = LazyLock::new(|| {

@@ -15,8 +15,8 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use steno_core::json::Object;
-use steno_core::vault::record::RecordingClosing;
+use steno_model::json::Object;
+use steno_vault::record::RecordingClosing;
 
 use self::connection::AgentConnection;
 pub use self::context_guard::{ContextGuard, ContextLimits};

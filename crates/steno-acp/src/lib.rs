@@ -1,7 +1,7 @@
 //! The Agent Client Protocol (ACP): a proxy that records an editor and its agent, a client that runs an agent on a
 //! task, and an agent that replays a recorded session.
 //!
-//! `steno-core` parses recorded messages, because its index needs them too. This crate prints nothing, reads no
+//! `steno-agents` parses recorded messages, because the index needs them too. This crate prints nothing, reads no
 //! environment variables and knows no command line. It uses threads of the standard library, not an async runtime.
 
 pub mod child;

@@ -8,9 +8,9 @@ use std::process::{ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use steno_core::SessionStatus;
-use steno_core::agent::acp::wire::AcpSide;
-use steno_core::vault::record::RecordingClosing;
+use steno_agents::protocols::acp::wire::AcpSide;
+use steno_model::SessionStatus;
+use steno_vault::record::RecordingClosing;
 
 use self::forward::{ByteForwarder, ForwardProgress};
 use crate::child::{self, CaughtSignals, ChildGroup, ChildLauncher, GroupWatch};

@@ -18,11 +18,11 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use steno_core::agent::acp::wire::AcpSide;
-use steno_core::durable::FileError;
-use steno_core::vault::record::RecordingClosing;
-use steno_core::vault::{AgentName, SessionDir};
-use steno_core::{Clock, SessionId, Timestamp};
+use steno_agents::protocols::acp::wire::AcpSide;
+use steno_model::durable::FileError;
+use steno_model::{Clock, SessionId, Timestamp};
+use steno_vault::record::RecordingClosing;
+use steno_vault::{AgentName, SessionDir};
 
 use self::connection_log::ConnectionLog;
 pub use self::side::SideRecorder;

@@ -9,9 +9,9 @@ mod steps;
 
 use std::time::Duration;
 
-use steno_core::entry::Entry;
-use steno_core::numbering::EntryNumbering;
-use steno_core::{Session, SessionId, Timestamp, Transcript};
+use steno_model::entry::Entry;
+use steno_model::numbering::EntryNumbering;
+use steno_model::{Session, SessionId, Timestamp, Transcript};
 
 pub use self::agent::{ReplaySettings, serve_script};
 pub use self::script::ReplayScript;

@@ -20,15 +20,15 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use steno_core::transcript::record_reader::RECORD_DECODER;
-use steno_core::vault::Vault;
-use steno_core::vault::record::{RecordingClosing, RecordingOpening};
-use steno_core::vault::resumable::{RecordedSession, ResumableRecorder};
-use steno_core::{Clock, SessionStatus};
 use steno_gateway::{
     BoundAddress, GatewayOptions, OpenSession, OutboundProxies, TrafficRouting, TrafficSession,
     Upstream, Upstreams,
 };
+use steno_model::{Clock, SessionStatus};
+use steno_store::transcript::record_reader::RECORD_DECODER;
+use steno_vault::Vault;
+use steno_vault::record::{RecordingClosing, RecordingOpening};
+use steno_vault::resumable::{RecordedSession, ResumableRecorder};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
@@ -251,8 +251,8 @@ fn main() {
 }
 
 /// Checks that every exchange and chunk is in the vault.
-fn check(dir: &steno_core::vault::SessionDir) {
-    let exchanges = steno_core::transcript::read_exchanges(dir).unwrap();
+fn check(dir: &steno_vault::SessionDir) {
+    let exchanges = steno_store::transcript::read_exchanges(dir).unwrap();
     assert_eq!(exchanges.len(), STREAMS * ROUNDS, "an exchange is missing");
     for exchange in &exchanges {
         let data =

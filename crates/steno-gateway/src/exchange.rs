@@ -6,12 +6,12 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::{Request, Response, Uri};
-use steno_core::traffic::TrafficPiece;
-use steno_core::traffic::body_decoder::BodyDecoder;
-use steno_core::traffic::body_format::BodyFormat;
-use steno_core::traffic::body_meter::BodyMeter;
-use steno_core::traffic::piece::TrafficPieceKind;
-use steno_core::{Clock, Timestamp};
+use steno_agents::protocols::traffic::TrafficPiece;
+use steno_agents::protocols::traffic::body_decoder::BodyDecoder;
+use steno_agents::protocols::traffic::body_format::BodyFormat;
+use steno_agents::protocols::traffic::body_meter::BodyMeter;
+use steno_agents::protocols::traffic::piece::TrafficPieceKind;
+use steno_model::{Clock, Timestamp};
 
 use crate::body::BoxedBody;
 use crate::exchange_recorder::ExchangeRecorder;

@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use hyper::body::Frame;
-use steno_core::Timestamp;
-use steno_core::traffic::TrafficPiece;
-use steno_core::traffic::body_decoder::{BodyDecoder, MAX_DECODED_BYTES};
-use steno_core::traffic::body_format::BodyFormat;
-use steno_core::traffic::body_meter::BodyMeter;
-use steno_core::traffic::piece::{HttpHeaders, TrafficPieceKind};
-use steno_core::traffic::secrets::{SecretFilter, TrafficSecrets};
-use steno_core::unique_id::new_unique_id;
+use steno_agents::protocols::traffic::TrafficPiece;
+use steno_agents::protocols::traffic::body_decoder::{BodyDecoder, MAX_DECODED_BYTES};
+use steno_agents::protocols::traffic::body_format::BodyFormat;
+use steno_agents::protocols::traffic::body_meter::BodyMeter;
+use steno_agents::protocols::traffic::piece::{HttpHeaders, TrafficPieceKind};
+use steno_agents::protocols::traffic::secrets::{SecretFilter, TrafficSecrets};
+use steno_model::Timestamp;
+use steno_model::unique_id::new_unique_id;
 
 use crate::http_headers::redacted_headers;
 use crate::recorded_body::BodyRecorder;

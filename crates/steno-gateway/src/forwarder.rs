@@ -6,9 +6,9 @@ use std::time::Instant;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode, Uri};
-use steno_core::traffic::TrafficPiece;
-use steno_core::traffic::piece::TrafficPieceKind;
-use steno_core::traffic::secrets::TrafficSecrets;
+use steno_agents::protocols::traffic::TrafficPiece;
+use steno_agents::protocols::traffic::piece::TrafficPieceKind;
+use steno_agents::protocols::traffic::secrets::TrafficSecrets;
 
 use crate::body::{BodyError, BoxedBody, error_chain_text};
 use crate::delivery::deliver_response;

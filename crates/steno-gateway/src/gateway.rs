@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use steno_core::Clock;
-use steno_core::vault::resumable::ResumableRecorder;
+use steno_model::Clock;
+use steno_vault::resumable::ResumableRecorder;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 

@@ -3,8 +3,8 @@
 use hyper::Uri;
 use hyper::header::{CONTENT_ENCODING, HOST, HeaderMap, HeaderName, HeaderValue, TE};
 use hyper::http::request::Parts;
-use steno_core::traffic::piece::HttpHeaders;
-use steno_core::traffic::secrets::TrafficSecrets;
+use steno_agents::protocols::traffic::piece::HttpHeaders;
+use steno_agents::protocols::traffic::secrets::TrafficSecrets;
 
 /// Headers that apply to one connection only. `trailer` is not among them, because trailers are forwarded.
 const HOP_BY_HOP: [&str; 7] = [

@@ -1,6 +1,6 @@
 //! The gateway: a recording proxy for model APIs on loopback, and a server that replays recorded responses.
 //!
-//! Bytes are forwarded unchanged and appended to the vault as traffic pieces. `steno_core::traffic` decodes them. The
+//! Bytes are forwarded unchanged and appended to the vault as traffic pieces. `steno_agents::protocols::traffic` decodes them. The
 //! crate reads no environment variables and prints nothing.
 
 mod abrupt_close;

@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use steno_core::durable::FileError;
-use steno_core::traffic::piece::TrafficPieceKind;
-use steno_core::traffic::{TrafficPiece, append_traffic};
-use steno_core::vault::gap::RecordingGap;
-use steno_core::vault::resumable::{NotRecordedError, ResumableRecorder};
-use steno_core::vault::retry::RetrySchedule;
+use steno_agents::protocols::traffic::piece::TrafficPieceKind;
+use steno_agents::protocols::traffic::{TrafficPiece, append_traffic};
+use steno_model::durable::FileError;
+use steno_vault::gap::RecordingGap;
+use steno_vault::resumable::{NotRecordedError, ResumableRecorder};
+use steno_vault::retry::RetrySchedule;
 
 use crate::locking::lock_unpoisoned;
 

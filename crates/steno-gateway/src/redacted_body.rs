@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use steno_core::traffic::body_decoder::BodyDecoder;
-use steno_core::traffic::body_format::BodyFormat;
-use steno_core::traffic::secrets::TrafficSecrets;
+use steno_agents::protocols::traffic::body_decoder::BodyDecoder;
+use steno_agents::protocols::traffic::body_format::BodyFormat;
+use steno_agents::protocols::traffic::secrets::TrafficSecrets;
 
 use crate::request_body::BodyKind;
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hyper::header::CONTENT_TYPE;
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
-use steno_core::traffic::ApiDialect;
+use steno_agents::protocols::traffic::ApiDialect;
 
 use crate::body::{BoxedBody, full_body};
 

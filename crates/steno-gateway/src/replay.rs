@@ -14,8 +14,8 @@ use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Request, Response, StatusCode};
-use steno_core::traffic::secrets::TrafficSecrets;
-use steno_core::traffic::{ApiExchange, IncomingRequest, RequestFingerprint};
+use steno_agents::protocols::traffic::secrets::TrafficSecrets;
+use steno_agents::protocols::traffic::{ApiExchange, IncomingRequest, RequestFingerprint};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 

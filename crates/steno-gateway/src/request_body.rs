@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming};
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
-use steno_core::traffic::body_format::BodyFormat;
+use steno_agents::protocols::traffic::body_format::BodyFormat;
 
 use crate::body::{BodyError, BoxedBody, full_body};
 use crate::http_headers::{content_encoding, header_text};

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use steno_core::traffic::AgentSession;
-use steno_core::traffic::piece::HttpHeaders;
+use steno_agents::protocols::traffic::AgentSession;
+use steno_agents::protocols::traffic::piece::HttpHeaders;
 
 use crate::locking::lock_unpoisoned;
 use crate::recording::{

@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use hyper::body::Frame;
-use steno_core::traffic::TrafficPiece;
-use steno_core::traffic::body_decoder::BodyDecoder;
-use steno_core::traffic::body_meter::BodyMeter;
-use steno_core::traffic::piece::{HttpHeaders, TrafficPieceKind};
-use steno_core::traffic::secrets::{SecretFilter, TrafficSecrets};
+use steno_agents::protocols::traffic::TrafficPiece;
+use steno_agents::protocols::traffic::body_decoder::BodyDecoder;
+use steno_agents::protocols::traffic::body_meter::BodyMeter;
+use steno_agents::protocols::traffic::piece::{HttpHeaders, TrafficPieceKind};
+use steno_agents::protocols::traffic::secrets::{SecretFilter, TrafficSecrets};
 
 use crate::exchange_recorder::{ExchangeRecorder, elapsed_micros};
 use crate::http_headers::redacted_headers;

@@ -1,7 +1,7 @@
 //! The servers that requests are forwarded to. Each has a name, and only the configuration sets its address.
 
 use hyper::Uri;
-use steno_core::traffic::ApiDialect;
+use steno_agents::protocols::traffic::ApiDialect;
 
 /// A server that requests are forwarded to.
 #[derive(Clone, Debug, PartialEq, Eq)]

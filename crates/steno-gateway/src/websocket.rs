@@ -9,9 +9,9 @@ use hyper::header::{CONNECTION, HeaderMap, HeaderValue, UPGRADE};
 use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
-use steno_core::traffic::piece::TrafficPieceKind;
-use steno_core::traffic::socket_audio::strip_audio;
-use steno_core::traffic::{ApiDialect, TrafficPiece};
+use steno_agents::protocols::traffic::piece::TrafficPieceKind;
+use steno_agents::protocols::traffic::socket_audio::strip_audio;
+use steno_agents::protocols::traffic::{ApiDialect, TrafficPiece};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::body::{BoxedBody, empty_body, error_chain_text};

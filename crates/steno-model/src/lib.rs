@@ -21,3 +21,10 @@ pub mod unique_id;
 pub mod usage;
 pub mod usage_tally;
 pub mod varint;
+
+pub use entry::{Entry, EntryKind, Role};
+pub use numbering::EntryNumbering;
+pub use problem::{Problem, ProblemList};
+pub use session::{Session, SessionId, SessionStatus, SessionTotals, Transcript};
+pub use timestamp::{Clock, Timestamp};
+pub use usage::Usage;

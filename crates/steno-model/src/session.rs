@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use uuid::Uuid;
 
-use crate::entry::{Entry, EntryKind, Role};
+use crate::entry::{Entry, EntryError, EntryKind, Role, take_object, take_string, take_timestamp};
 use crate::json::Object;
 use crate::note::Note;
 use crate::problem::Problem;
@@ -17,6 +17,9 @@ use crate::timestamp::Timestamp;
 use crate::unique_id::new_unique_id;
 use crate::usage::Usage;
 use crate::usage_tally::UsageTally;
+
+/// The agent of sessions that state none.
+pub const STENO_AGENT: &str = "steno";
 
 /// The id of a session: letters, digits, `.`, `_` and `-`, so that it is a valid folder name.
 ///
@@ -179,6 +182,31 @@ pub struct SessionTotals {
 }
 
 impl Session {
+    /// Reads a session from Steno's own JSON.
+    pub fn from_object(mut object: Object) -> Result<Self, EntryError> {
+        let id = take_string(&mut object, "id")?.ok_or(EntryError::MissingField("id"))?;
+        let agent = take_string(&mut object, "agent")?.unwrap_or_else(|| STENO_AGENT.to_owned());
+        let mut session = Self::new(SessionId::for_native(&agent, &id), agent);
+        session.native_id = take_string(&mut object, "native_id")?.or(Some(id));
+        session.project = take_string(&mut object, "project")?;
+        session.branch = take_string(&mut object, "branch")?;
+        session.title = take_string(&mut object, "title")?;
+        session.started = take_timestamp(&mut object, "started")?;
+        session.ended = take_timestamp(&mut object, "ended")?;
+        session.stop_reason = take_string(&mut object, "stop_reason")?;
+        session.thread = take_string(&mut object, "thread")?;
+        session.parent = take_string(&mut object, "parent")?;
+        session.status = match object.shift_remove("status") {
+            None => SessionStatus::default(),
+            Some(status) => serde_json::from_value(status)
+                .map_err(|_| EntryError::WrongType { field: "status", expected: "a status" })?,
+        };
+        let totals = take_object(&mut object, "totals")?;
+        session.totals.cost = totals.and_then(|totals| totals.get("cost")?.as_f64());
+        session.extra = take_object(&mut object, "extra")?.unwrap_or_default();
+        Ok(session)
+    }
+
     /// A session with only its id and agent.
     pub fn new(id: SessionId, agent: impl Into<String>) -> Self {
         Self {

@@ -8,9 +8,11 @@ pub mod compression;
 pub mod database_schema;
 mod database_snapshot;
 mod format_error;
+pub mod line_hash;
 mod session_bundle;
 mod session_file;
 pub mod sqlite;
+mod vault;
 
 pub use database_schema::{
     DatabaseOrigin, DatabaseSchema, DatabaseSchemas, RowSelection, RowShare,
@@ -18,3 +20,8 @@ pub use database_schema::{
 pub use format_error::FormatError;
 pub use session_bundle::{ReadDetail, SessionBundle, SessionFingerprint};
 pub use session_file::{MAX_DOCUMENT_SIZE, SessionFile, decompress_if_zstd, take_read_failures};
+pub use vault::{
+    AgentName, AgentNameError, SessionDir, Vault, commit, comparison, gap, keep, notes,
+    original_file, record, record_batch, record_cursor, recorded_file, recorder, restore,
+    resumable, retry, sealed, verify,
+};

@@ -1,7 +1,7 @@
 //! Charts as SVG: bars over time, and a share of the largest value.
 
 use maud::{Markup, html};
-use steno_core::view::amount::{format_dollars, round_up_scale};
+use steno_store::view::amount::{format_dollars, round_up_scale};
 
 use crate::render::plain::{clean_text, visible_text};
 

@@ -3,12 +3,12 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use maud::html;
-use steno_core::durable::FileError;
-use steno_core::format::FormatError;
-use steno_core::index::IndexError;
-use steno_core::index::query::QueryError;
-use steno_core::moment::MomentError;
-use steno_core::thread::ThreadError;
+use steno_model::durable::FileError;
+use steno_model::moment::MomentError;
+use steno_seeds::thread::ThreadError;
+use steno_store::format::FormatError;
+use steno_store::index::IndexError;
+use steno_store::index::query::QueryError;
 
 use crate::page;
 

@@ -5,10 +5,10 @@ use std::thread;
 
 use jiff::tz::TimeZone;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use steno_core::vault::notes::Note;
-use steno_core::view::lanes::SubagentLanes;
-use steno_core::view::pictures::SessionPictures;
-use steno_core::{Entry, Session, Transcript};
+use steno_model::{Entry, Session, Transcript};
+use steno_store::view::lanes::SubagentLanes;
+use steno_store::view::pictures::SessionPictures;
+use steno_vault::notes::Note;
 
 use crate::assets::{SCRIPT_BUNDLE, STYLE, csp_hash};
 use crate::heading;

@@ -1,8 +1,8 @@
 //! The query parameters that search and cost share. They have the names of the commands' flags.
 
 use serde::Deserialize;
-use steno_core::index::{EntryFilter, SearchHit, SearchOrder, SearchQuery, SearchRequest};
-use steno_core::moment::{self, DayEdge, LocalNow};
+use steno_model::moment::{self, DayEdge, LocalNow};
+use steno_store::index::{EntryFilter, SearchHit, SearchOrder, SearchQuery, SearchRequest};
 
 use crate::error::WebError;
 use crate::library::SessionLibrary;

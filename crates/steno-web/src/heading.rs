@@ -2,10 +2,10 @@
 
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
-use steno_core::vault::notes::Note;
-use steno_core::view::amount::{format_count, format_dollars};
-use steno_core::view::lanes::SubagentLanes;
-use steno_core::{Session, SessionStatus};
+use steno_model::{Session, SessionStatus};
+use steno_store::view::amount::{format_count, format_dollars};
+use steno_store::view::lanes::SubagentLanes;
+use steno_vault::notes::Note;
 
 use crate::render::note::note_aside;
 use crate::render::plain::{clean_text, visible_text};

@@ -1,6 +1,6 @@
 //! The web page: read, search and replay sessions in a browser, or export them as HTML files.
 //!
-//! The server renders the HTML, with the same code for both. It uses the index only through `steno-core`.
+//! The server renders the HTML, with the same code for both. It uses the index only through `steno-store`.
 
 mod api;
 mod app;

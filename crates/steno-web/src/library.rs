@@ -8,17 +8,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use jiff::tz::TimeZone;
-use steno_core::cost::PriceTable;
-use steno_core::cost::charge::{ChargeTable, CostMode};
-use steno_core::cost::report::{ChargeSum, GroupBy, ReportGroup};
-use steno_core::index::{
+use steno_model::{Clock, Entry, Session, SessionStatus, Transcript};
+use steno_store::cost::PriceTable;
+use steno_store::cost::charge::{ChargeTable, CostMode};
+use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup};
+use steno_store::index::{
     EntryFilter, Index, IndexCondition, IndexError, ListedSession, StoreIndex,
 };
-use steno_core::transcript::ReadTranscript;
-use steno_core::vault::{SessionDir, Vault};
-use steno_core::view::lanes::SubagentLanes;
-use steno_core::view::pictures::SessionPictures;
-use steno_core::{Clock, Entry, Session, SessionStatus, Transcript};
+use steno_store::transcript::ReadTranscript;
+use steno_store::view::lanes::SubagentLanes;
+use steno_store::view::pictures::SessionPictures;
+use steno_vault::{SessionDir, Vault};
 
 use crate::error::WebError;
 use crate::options::ServerOptions;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
-use steno_core::Clock;
-use steno_core::cost::PriceTable;
+use steno_model::Clock;
+use steno_store::cost::PriceTable;
 
 use crate::connections::ConnectionLimits;
 

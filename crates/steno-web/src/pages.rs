@@ -8,7 +8,7 @@ pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod threads;
 
-use steno_core::SessionId;
+use steno_model::SessionId;
 
 /// The address of a session's page.
 pub(crate) fn session_address(agent: &str, id: &SessionId) -> String {

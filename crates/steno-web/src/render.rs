@@ -17,11 +17,11 @@ use std::ops::Range;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use maud::{Render, html};
-use steno_core::Entry;
-use steno_core::entry::PRIMARY_SOURCE;
-use steno_core::vault::notes::Note;
-use steno_core::view::lanes::SubagentLanes;
-use steno_core::view::pictures::SessionPictures;
+use steno_model::Entry;
+use steno_model::entry::PRIMARY_SOURCE;
+use steno_store::view::lanes::SubagentLanes;
+use steno_store::view::pictures::SessionPictures;
+use steno_vault::notes::Note;
 
 use self::entry::EntryPlace;
 pub(crate) use self::entry::is_error_entry;

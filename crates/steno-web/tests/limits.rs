@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use steno_core::Clock;
-use steno_core::cost::PriceTable;
+use steno_model::Clock;
+use steno_store::cost::PriceTable;
 use steno_web::{ConnectionLimits, ServerOptions, WebServer};
 use tempfile::TempDir;
 

@@ -23,8 +23,8 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
-use steno_core::index::ListedSession;
-use steno_core::{SessionId, Transcript};
+use steno_model::{SessionId, Transcript};
+use steno_store::index::ListedSession;
 
 use self::draw::TerminalPalette;
 use self::screen::TerminalScreen;

@@ -10,8 +10,8 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use steno_core::cost::{ModelPrice, PriceTable, TokenRates};
 use steno_gateway::{DEFAULT_BODY_LIMIT, Upstream, Upstreams};
+use steno_store::cost::{ModelPrice, PriceTable, TokenRates};
 use toml_edit::{Document, Item, Table, TableLike};
 
 pub(crate) use self::agents::{AgentSetting, RunSettings};

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
-use steno_core::durable;
-use steno_core::format::{chibi, devflow, leslie, native, weakincentives};
-use steno_core::view::pictures::SessionPictures;
-use steno_core::{Transcript, view};
+use steno_model::{Transcript, durable};
+use steno_seeds::{chibi, devflow, leslie, weakincentives};
+use steno_store::format::native;
+use steno_store::view;
+use steno_store::view::pictures::SessionPictures;
 use steno_web::export::SessionExport as Page;
 
 use crate::error::CommandError;

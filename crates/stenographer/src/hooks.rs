@@ -12,7 +12,7 @@ pub(crate) mod settings_file;
 use std::path::Path;
 
 use serde::Serialize;
-use steno_core::agent::{claude_code, codex, copilot, cursor, gemini, qwen};
+use steno_agents::agents::{claude_code, codex, copilot, cursor, gemini, qwen};
 
 /// An agent with hooks.
 #[derive(Debug)]

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use steno_core::Clock;
-use steno_core::index::attribution::MillisecondSpan;
-use steno_core::index::pending_sessions::{PendingMarker, PendingSessions};
-use steno_core::index::{Index, IndexError, MAX_BATCH_BYTES, PreparedSession, RebuildReason};
-use steno_core::vault::{SessionDir, Vault};
+use steno_model::Clock;
+use steno_store::index::attribution::MillisecondSpan;
+use steno_store::index::pending_sessions::{PendingMarker, PendingSessions};
+use steno_store::index::{Index, IndexError, MAX_BATCH_BYTES, PreparedSession, RebuildReason};
+use steno_vault::{SessionDir, Vault};
 
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;

@@ -6,8 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use steno_core::durable::{self, FileError};
-use steno_core::repository::{CheckoutMatch, GitCheckout};
+use steno_model::durable;
+
+use steno_model::durable::FileError;
+use steno_store::repository::{CheckoutMatch, GitCheckout};
 
 /// Limit of folders checked in one search.
 const MAX_FOLDERS: usize = 20_000;

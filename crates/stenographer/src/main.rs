@@ -33,7 +33,7 @@ mod write_permission;
 
 use std::process::ExitCode;
 
-use steno_core::view::amount;
+use steno_store::view::amount;
 
 /// Parsing sessions allocates and frees many strings.
 #[global_allocator]

@@ -1,7 +1,7 @@
 //! Parses dates and times in the user's time zone.
 
-use steno_core::Timestamp;
-use steno_core::moment::{self, DayEdge, LocalNow};
+use steno_model::Timestamp;
+use steno_model::moment::{self, DayEdge, LocalNow};
 
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;

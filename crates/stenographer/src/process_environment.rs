@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use steno_core::{Clock, Timestamp};
+use steno_model::{Clock, Timestamp};
 
 use crate::error::CommandError;
 

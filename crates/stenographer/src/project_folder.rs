@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use steno_core::Session;
-use steno_core::durable::OnPath;
-use steno_core::repository::{GitCheckout, normalize_remote_url};
+use steno_model::Session;
+use steno_model::durable::OnPath;
+use steno_store::repository::{GitCheckout, normalize_remote_url};
 
 use crate::error::CommandError;
 use crate::known_projects::KnownProjects;

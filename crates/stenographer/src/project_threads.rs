@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use steno_core::thread::guide::{GuideOutcome, LeslieGuide};
-use steno_core::thread::{
+use steno_seeds::thread::guide::{GuideOutcome, LeslieGuide};
+use steno_seeds::thread::{
     IdSource, LeslieId, Objective, Thread, ThreadError, ThreadStore, ThreadWarning,
 };
 

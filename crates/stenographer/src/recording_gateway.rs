@@ -8,21 +8,20 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use steno_core::durable;
-use steno_core::format::chibi::{ChibiDebugFile, DebugLineEncoder};
-use steno_core::index::attribution::MillisecondSpan;
-use steno_core::index::pending_sessions::{PendingMarker, PendingSessions};
-use steno_core::traffic::{AgentSession, TrafficPiece};
-use steno_core::transcript::record_reader::RECORD_DECODER;
-use steno_core::vault::record::{API_PROTOCOL, RecordingClosing, RecordingOpening};
-use steno_core::vault::resumable::{RecordedSession, ResumableRecorder, UnclosedRecordingError};
-use steno_core::vault::{SessionDir, Vault};
-use steno_core::{Clock, Timestamp};
+use steno_agents::protocols::traffic::{AgentSession, TrafficPiece};
 use steno_gateway::gateway::{ChangeCallback, PieceListener, StoppedGateway, StoppedRecording};
 use steno_gateway::{
     BoundAddress, ForwardProxy, Gateway, GatewayOptions, OpenSession, OutboundProxies,
     RecordingChange, TrafficRouting, TrafficSession, Upstreams,
 };
+use steno_model::{Clock, Timestamp, durable};
+use steno_seeds::chibi::{ChibiDebugFile, DebugLineEncoder};
+use steno_store::index::attribution::MillisecondSpan;
+use steno_store::index::pending_sessions::{PendingMarker, PendingSessions};
+use steno_store::transcript::record_reader::RECORD_DECODER;
+use steno_vault::record::{API_PROTOCOL, RecordingClosing, RecordingOpening};
+use steno_vault::resumable::{RecordedSession, ResumableRecorder, UnclosedRecordingError};
+use steno_vault::{SessionDir, Vault};
 
 use crate::error::CommandError;
 use crate::indexer::Indexer;

@@ -1,9 +1,9 @@
 //! Selects the session that `steno record`, `exec` and `gateway` record into: a new one, or one that the user names.
 
-use steno_core::SessionId;
-use steno_core::durable::FileError;
-use steno_core::index::IndexError;
-use steno_core::vault::{AgentName, SessionDir};
+use steno_model::SessionId;
+use steno_model::durable::FileError;
+use steno_store::index::IndexError;
+use steno_vault::{AgentName, SessionDir};
 
 use crate::error::CommandError;
 use crate::session_store::SessionStore;

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use steno_acp::child::ChildLauncher;
 use steno_acp::recording::{ConnectionSettings, KeptSession, RecordingError, RecordingStatus};
 use steno_acp::replay::REHEARSAL;
-use steno_core::agent::session_locations::session_locations;
-use steno_core::agent::{gemini, opencode};
+use steno_agents::agents::session_locations::session_locations;
+use steno_agents::agents::{gemini, opencode};
 
 use crate::config::{AgentSetting, Config};
 use crate::error::CommandError;

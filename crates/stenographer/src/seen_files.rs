@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
-use steno_core::durable::{self, FileError};
-use steno_core::{SessionId, format};
+use steno_model::SessionId;
+use steno_model::durable::{self, FileError};
+use steno_store::format;
 
 /// Size and modification time of a file.
 pub(crate) type FileStamp = (u64, i64);

@@ -1,8 +1,8 @@
 //! Flags that select sessions and times, shared by search and statistics.
 
-use steno_core::SessionId;
-use steno_core::index::EntryFilter;
-use steno_core::moment::DayEdge;
+use steno_model::SessionId;
+use steno_model::moment::DayEdge;
+use steno_store::index::EntryFilter;
 
 use crate::error::CommandError;
 use crate::moment;

@@ -2,16 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use steno_core::Clock;
-use steno_core::durable::FileError;
-use steno_core::format::{self, FoundSession};
-use steno_core::index::{
+use steno_model::durable::FileError;
+use steno_model::{Clock, SessionId, SessionStatus, Transcript};
+use steno_store::format::{self, FoundSession};
+use steno_store::index::{
     Index, IndexCondition, IndexError, RebuildReason, RefreshProgress, SessionHeading, StoreIndex,
 };
-use steno_core::transcript::{ReadTranscript, traffic_owner};
-use steno_core::vault::{SessionDir, Vault};
-use steno_core::view::pictures::SessionPictures;
-use steno_core::{SessionBundle, SessionId, SessionStatus, Transcript};
+use steno_store::transcript::{ReadTranscript, traffic_owner};
+use steno_store::view::pictures::SessionPictures;
+use steno_vault::{SessionBundle, SessionDir, Vault};
 
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;

@@ -10,11 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::builder::PossibleValuesParser;
 use jiff::{SignedDuration, Timestamp as Instant};
 use serde::Serialize;
-use steno_core::agent::session_locations::{SessionLocation, project_locations, session_locations};
-use steno_core::durable::{self, FileError};
-use steno_core::format::nearby_sessions;
-use steno_core::format::{self, FileListing, FoundSession};
-use steno_core::{ProblemList, SessionBundle, SessionFile, SessionId};
+use steno_agents::agents::session_locations::{
+    SessionLocation, project_locations, session_locations,
+};
+use steno_model::durable::{self, FileError};
+use steno_model::{ProblemList, SessionId};
+use steno_store::format::{self, FileListing, FoundSession, nearby_sessions};
+use steno_vault::{SessionBundle, SessionFile};
 
 use self::files::{
     database_session_name, fingerprint_stamp, folders_to_read, is_part_of_database,

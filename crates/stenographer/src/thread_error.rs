@@ -1,6 +1,6 @@
 //! Messages and hints for thread errors.
 
-use steno_core::thread::{LifecycleAction, ThreadError};
+use steno_seeds::thread::{LifecycleAction, ThreadError};
 
 use crate::error::CommandError;
 

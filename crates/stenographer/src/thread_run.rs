@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use steno_acp::recording::KeptSession;
-use steno_core::format::leslie;
-use steno_core::join::is_only_on_wire;
-use steno_core::thread::{
+use steno_agents::join::is_only_on_wire;
+use steno_model::{SessionId, Transcript};
+use steno_seeds::leslie;
+use steno_seeds::thread::{
     LeslieId, LifecycleAction, Operator, StatusChange, ThreadRelations, ThreadStatus, ThreadStore,
     ThreadWorker, WorkerState,
 };
-use steno_core::transcript::ReadTranscript;
-use steno_core::vault::SessionDir;
-use steno_core::{SessionId, Transcript};
+use steno_store::transcript::ReadTranscript;
+use steno_vault::SessionDir;
 
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;

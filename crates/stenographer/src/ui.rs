@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use steno_core::Problem;
+use steno_model::Problem;
 
 use crate::error::{CommandError, CommandExit};
 use crate::json_output::{JsonEscaper, escape_json, is_unsafe};

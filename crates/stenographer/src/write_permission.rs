@@ -7,8 +7,8 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use steno_core::agent::session_locations::{project_locations, session_locations};
-use steno_core::vault::SessionDir;
+use steno_agents::agents::session_locations::{project_locations, session_locations};
+use steno_vault::SessionDir;
 
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;

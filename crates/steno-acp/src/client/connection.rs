@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use steno_core::agent::acp::wire::AcpSide;
-use steno_core::vault::record::RecordingClosing;
+use steno_agents::protocols::acp::wire::AcpSide;
+use steno_vault::record::RecordingClosing;
 
 use super::AgentExit;
 use super::error::ClientError;

@@ -2,7 +2,7 @@
 //! is.
 
 use serde_json::Value;
-use steno_core::json::Object;
+use steno_model::json::Object;
 
 /// When an agent gets the context of its thread again.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! Decides whether an agent may use a tool: by asking the user, or by a policy.
 
 use serde_json::{Value, json};
-use steno_core::json::Object;
+use steno_model::json::Object;
 
 use super::{AgentClient, ClientError, ClientEvent, EventSink};
 

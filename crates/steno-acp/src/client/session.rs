@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use steno_core::json::Object;
+use steno_model::json::Object;
 
 use super::inbox::ClientInput;
 use super::{AgentCapabilities, AgentClient, ClientError, EventSink};

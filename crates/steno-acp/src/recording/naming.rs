@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use steno_core::agent::{acp, claude_code, codex, copilot, gemini, goose, kimi, opencode, qwen};
-use steno_core::vault::AgentName;
+use steno_agents::protocols::acp;
+
+use steno_agents::agents::{claude_code, codex, copilot, gemini, goose, kimi, opencode, qwen};
+use steno_vault::AgentName;
 
 /// Words in the names of agents and their adapters, and the agent that they mean.
 const AGENT_WORDS: [(&str, &str); 8] = [

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use steno_core::durable::FileError;
-use steno_core::index::pending_sessions::{PendingMarker, PendingSessions};
-use steno_core::vault::SessionDir;
-use steno_core::vault::gap::RecordingGap;
-use steno_core::vault::resumable::{NotRecordedError, RecordedSession, ResumableRecorder};
-use steno_core::vault::retry::RetrySchedule;
+use steno_model::durable::FileError;
+use steno_store::index::pending_sessions::{PendingMarker, PendingSessions};
+use steno_vault::SessionDir;
+use steno_vault::gap::RecordingGap;
+use steno_vault::resumable::{NotRecordedError, RecordedSession, ResumableRecorder};
+use steno_vault::retry::RetrySchedule;
 
 use super::RecordingError;
 

@@ -5,8 +5,8 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use steno_core::Clock;
-use steno_core::agent::acp::wire::AcpSide;
+use steno_agents::protocols::acp::wire::AcpSide;
+use steno_model::Clock;
 
 use super::{QueueState, RecorderMessage, STORE_TIMEOUT};
 

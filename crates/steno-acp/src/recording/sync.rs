@@ -6,8 +6,8 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use steno_core::durable::FileError;
-use steno_core::vault::resumable::ResumableRecorder;
+use steno_model::durable::FileError;
+use steno_vault::resumable::ResumableRecorder;
 
 /// How long written bytes may stay off the disk, unless the disk is slower.
 pub(super) const SYNC_INTERVAL: Duration = Duration::from_millis(300);

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use steno_core::json::Object;
-use steno_core::{Clock, SessionId};
+use steno_model::json::Object;
+use steno_model::{Clock, SessionId};
 
 use super::ReplayPace;
 use super::script::{
@@ -136,7 +136,7 @@ impl<W: Write> ScriptPlayer<'_, W> {
             return self.send_error(id, &json!({ "code": -32603, "message": message }));
         };
         let given =
-            steno_core::agent::acp::blocks_text(params.get("prompt").unwrap_or(&Value::Null));
+            steno_agents::protocols::acp::blocks_text(params.get("prompt").unwrap_or(&Value::Null));
         if self.settings.is_strict && !is_same_prompt(&turn.prompt, &given) {
             self.all_prompts_match = false;
             let data = json!({ "recorded": turn.prompt, "given": given });

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
-use steno_core::entry::{Entry, EntryKind, PRIMARY_SOURCE, Role};
-use steno_core::json::Object;
-use steno_core::prompt::without_thread_blocks;
-use steno_core::{Timestamp, Transcript, Usage};
+use steno_model::entry::{Entry, EntryKind, PRIMARY_SOURCE, Role};
+use steno_model::json::Object;
+use steno_model::prompt::without_thread_blocks;
+use steno_model::{Timestamp, Transcript, Usage};
 
 use super::steps::StepBuilder;
 

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
-use steno_core::entry::{Entry, EntryKind, PRIMARY_SOURCE, Role};
-use steno_core::json::Object;
+use steno_model::entry::{Entry, EntryKind, PRIMARY_SOURCE, Role};
+use steno_model::json::Object;
 
 use super::script::{ScriptAction, ScriptStep, ToolCondition, UsedMessageIds, is_failure};
 

@@ -20,7 +20,7 @@ mod string_marks;
 const MAX_DEPTH: usize = 100;
 
 /// The newtype name with which [`RawJson`] requests the text of a value.
-const RAW_JSON_NAME: &str = "steno_core::json::Raw";
+const RAW_JSON_NAME: &str = "steno_model::json::Raw";
 
 /// Parses the object at the start of `text`, and returns its end offset; `None` if the scanner does not support it.
 ///

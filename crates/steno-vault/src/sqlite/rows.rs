@@ -36,3 +36,6 @@ struct CreateLine {
     of: [String; 2],
     sql: String,
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,18 +3,17 @@
 use axum::extract::{Query, State};
 use maud::{Markup, html};
 use serde::Deserialize;
-use steno_core::compare::text_diff::{LinePair, changed_words, pair_lines};
-use steno_core::compare::{EntryChange, compare_entries, facts};
-use steno_core::view::json_rows::diff::EntryPair;
+use steno_store::compare::text_diff::{LinePair, changed_words, pair_lines};
+use steno_store::compare::{EntryChange, compare_entries, facts};
+use steno_store::view::json_rows::diff::EntryPair;
 
 use crate::app::WebApp;
 use crate::error::WebError;
-use crate::heading;
 use crate::library::{OpenedSession, SessionLibrary};
-use crate::page;
 use crate::pages::session_address;
 use crate::render::diff::marked_line;
 use crate::render::plain::clean_text;
+use crate::{heading, page};
 
 /// How many differences are shown.
 const MAX_DIFFERENCES: usize = 200;
@@ -75,7 +74,7 @@ fn compare_form(library: &SessionLibrary, both: &SessionPair) -> Result<Markup, 
     })
 }
 
-fn session_name(agent: &str, id: &steno_core::SessionId) -> String {
+fn session_name(agent: &str, id: &steno_model::SessionId) -> String {
     format!("{agent}/{id}")
 }
 
@@ -92,7 +91,7 @@ fn comparison(library: &SessionLibrary, both: &SessionPair) -> Result<Markup, We
     let (a, b) = (open_named(library, &both.a)?, open_named(library, &both.b)?);
     let (a, b) = (&a.transcript, &b.transcript);
     let steps = compare_entries(&a.entries, &b.entries);
-    let clock = |at: steno_core::Timestamp| at.in_zone(&library.zone).date_and_clock();
+    let clock = |at: steno_model::Timestamp| at.in_zone(&library.zone).date_and_clock();
     let bases = [a, b].map(|one| session_address(&one.session.agent, &one.session.id));
     let shown = shown_steps(&steps);
     Ok(html! {
@@ -129,7 +128,7 @@ fn entry_pair(pair: &EntryPair<'_>, bases: &[String; 2]) -> Markup {
     let texts = pair.texts();
     let rows: Vec<LinePair<'_>> = pair_lines(&texts[0], &texts[1]);
     let rows = &rows[..rows.len().min(MAX_PAIR_LINES)];
-    let link = |side: Option<(usize, &steno_core::Entry)>, base: &str| {
+    let link = |side: Option<(usize, &steno_model::Entry)>, base: &str| {
         html! {
             @if let Some((number, entry)) = side {
                 a href={ (base) "#e" (number) } { (number) " " (clean_text(&entry.heading())) }

@@ -2,17 +2,16 @@
 
 use axum::extract::{Query, State};
 use maud::{Markup, html};
-use steno_core::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
-use steno_core::view::amount::{format_cost, format_count, format_dollars};
-use steno_core::view::json_rows::cost::{timestamp_from_millis, unpriced_models};
+use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
+use steno_store::view::amount::{format_cost, format_count, format_dollars};
+use steno_store::view::json_rows::cost::{timestamp_from_millis, unpriced_models};
 
 use crate::app::WebApp;
-use crate::chart;
 use crate::error::WebError;
 use crate::filter_query::FilterQuery;
 use crate::library::{CostAccounts, SessionLibrary};
-use crate::page;
 use crate::render::plain::clean_text;
+use crate::{chart, page};
 
 /// The groups, in the order of their tabs. Blocks have a tab of their own.
 pub(crate) const GROUPS: [GroupBy; 8] = [

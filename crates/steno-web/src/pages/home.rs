@@ -4,17 +4,16 @@ use axum::extract::{Query, State};
 use jiff::civil::Date;
 use maud::{Markup, html};
 use serde::Deserialize;
-use steno_core::Session;
-use steno_core::index::ListedSession;
-use steno_core::view::amount::{format_cost, format_count, format_dollars};
+use steno_model::Session;
+use steno_store::index::ListedSession;
+use steno_store::view::amount::{format_cost, format_count, format_dollars};
 
 use crate::app::WebApp;
 use crate::error::WebError;
-use crate::heading;
 use crate::library::{SessionLibrary, SessionListing};
-use crate::page;
 use crate::pages::session_address;
 use crate::render::plain::clean_text;
+use crate::{heading, page};
 
 /// How many sessions are listed; the filter finds the others.
 const MAX_SESSIONS: usize = 300;

@@ -4,18 +4,17 @@ use axum::extract::{Path, Query, State};
 use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
 use serde_json::json;
-use steno_core::Entry;
-use steno_core::view::edits::{self, FileEdit};
+use steno_model::Entry;
+use steno_store::view::edits::{self, FileEdit};
 
 use crate::app::WebApp;
 use crate::error::WebError;
-use crate::heading;
 use crate::library::OpenedSession;
-use crate::page;
 use crate::pages::session::SessionPath;
 use crate::pages::session_address;
 use crate::render::diff;
 use crate::render::plain::clean_text;
+use crate::{heading, page};
 
 /// How many edits are shown, latest first.
 const MAX_EDITS: usize = 30;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use axum::extract::{Query, State};
 use maud::{Markup, html};
-use steno_core::index::match_lines::LineLimits;
-use steno_core::index::{SearchHit, SearchQuery as Question};
+use steno_store::index::match_lines::LineLimits;
+use steno_store::index::{SearchHit, SearchQuery as Question};
 
 use crate::app::WebApp;
 use crate::error::WebError;

@@ -10,19 +10,18 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
-use steno_core::entry::PRIMARY_SOURCE;
-use steno_core::index::entry_text;
-use steno_core::problem::Problem;
-use steno_core::vault::notes::Note;
-use steno_core::{Entry, EntryKind, Role, Session, Transcript};
+use steno_model::entry::PRIMARY_SOURCE;
+use steno_model::problem::Problem;
+use steno_model::{Entry, EntryKind, Role, Session, Transcript};
+use steno_store::index::entry_text;
+use steno_vault::notes::Note;
 
 use crate::app::WebApp;
 use crate::error::WebError;
-use crate::heading;
 use crate::library::{OpenedSession, SessionLibrary};
-use crate::page;
 use crate::pages::session_address;
 use crate::render::{EntryRenderer, is_error_entry, minimap};
+use crate::{heading, page};
 
 /// How many entries the browser requests at once.
 const CHUNK_ENTRIES: usize = 60;

@@ -7,18 +7,16 @@ use std::path::{Path as FilePath, PathBuf};
 use axum::extract::{Query, State};
 use maud::{Markup, html};
 use serde::Deserialize;
-use steno_core::thread::{IdSource, LeslieId, Thread, ThreadAsset, ThreadRelations, ThreadStore};
+use steno_seeds::thread::{IdSource, LeslieId, Thread, ThreadAsset, ThreadRelations, ThreadStore};
 
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::filter_query::encode_query_text;
-use crate::heading;
 use crate::library::SessionLibrary;
-use crate::page;
 use crate::pages::session_address;
 use crate::render::markdown::SafeMarkdown;
-use crate::render::plain;
-use crate::render::plain::clean_text;
+use crate::render::plain::{self, clean_text};
+use crate::{heading, page};
 
 /// The largest asset to show, in bytes.
 const MAX_ASSET_BYTES: u64 = 1 << 20;

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 use std::ops::Range;
-use steno_core::compare::text_diff::changed_words;
-use steno_core::view::edits::{EditLine, FileEdit};
+use steno_store::compare::text_diff::changed_words;
+use steno_store::view::edits::{EditLine, FileEdit};
 
 use super::plain::clean_text;
 

@@ -3,12 +3,12 @@
 use jiff::civil::DateTime;
 use maud::{Markup, Render, html};
 use std::fmt::Write;
-use steno_core::entry::PRIMARY_SOURCE;
-use steno_core::vault::notes::Note;
-use steno_core::view::amount::format_count;
-use steno_core::view::markdown::capitalize_first;
-use steno_core::view::pictures::{TextSegment, split_pictures};
-use steno_core::{Entry, EntryKind, Role, Usage};
+use steno_model::entry::PRIMARY_SOURCE;
+use steno_model::{Entry, EntryKind, Role, Usage};
+use steno_store::view::amount::format_count;
+use steno_store::view::markdown::capitalize_first;
+use steno_store::view::pictures::{TextSegment, split_pictures};
+use steno_vault::notes::Note;
 
 use super::markdown::{self, SafeMarkdown};
 use super::note::note_aside;

@@ -1,8 +1,8 @@
 //! A minimap of a session: a strip that shows prompts, tools, errors and tokens from top to bottom.
 
 use maud::{Markup, html};
-use steno_core::view::lanes::SubagentLanes;
-use steno_core::{Entry, EntryKind, Role};
+use steno_model::{Entry, EntryKind, Role};
+use steno_store::view::lanes::SubagentLanes;
 
 use super::entry::is_error_entry;
 

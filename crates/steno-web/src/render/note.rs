@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
-use steno_core::vault::notes::Note;
+use steno_vault::notes::Note;
 
 use super::markdown::SafeMarkdown;
 

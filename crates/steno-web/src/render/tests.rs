@@ -1,5 +1,5 @@
 use serde_json::json;
-use steno_core::{EntryKind, Role};
+use steno_model::{EntryKind, Role};
 
 use super::*;
 

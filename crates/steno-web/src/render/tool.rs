@@ -2,8 +2,8 @@
 
 use maud::{Markup, Render, html};
 use serde_json::Value;
-use steno_core::Entry;
-use steno_core::view::edits;
+use steno_model::Entry;
+use steno_store::view::edits;
 
 use super::entry::{TokenCounts, text_block};
 use super::markdown::SafeMarkdown;

@@ -11,7 +11,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Clear;
-use steno_core::index::match_lines::MatchLine as MarkedLine;
+use steno_store::index::match_lines::MatchLine as MarkedLine;
 use unicode_width::UnicodeWidthStr;
 
 use super::state::{BrowserState, ListView};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use steno_core::{Entry, EntryKind, Role};
+use steno_model::{Entry, EntryKind, Role};
 
 /// Entries that are folded together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

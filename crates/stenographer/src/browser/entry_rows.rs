@@ -1,8 +1,8 @@
 //! Lays out an entry as screen rows: its caption, and its text wrapped to the width.
 
 use jiff::tz::TimeZone;
-use steno_core::index::entry_text;
-use steno_core::{Entry, entry};
+use steno_model::{Entry, entry};
+use steno_store::index::entry_text;
 use unicode_width::UnicodeWidthStr;
 
 use crate::text_table::{expand_tabs, fit_columns, wrap_columns};
@@ -95,7 +95,7 @@ fn text_preview(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use steno_core::{EntryKind, Role};
+    use steno_model::{EntryKind, Role};
 
     #[test]
     fn a_folded_entry_shows_a_preview() {

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use jiff::tz::TimeZone;
-use steno_core::Transcript;
-use steno_core::index::SearchQuery;
+use steno_model::Transcript;
+use steno_store::index::SearchQuery;
 
 use super::entry_folds::{EntryFolds, FoldGroup};
 use super::entry_rows::{self, EntryLayout, ScreenRow};

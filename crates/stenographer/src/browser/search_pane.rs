@@ -1,8 +1,8 @@
 //! The full-text search, updated while the user types.
 
-use steno_core::index::match_lines::MatchLine as MarkedLine;
-use steno_core::index::query::QueryError;
-use steno_core::index::{SearchHit, SearchQuery};
+use steno_store::index::match_lines::MatchLine as MarkedLine;
+use steno_store::index::query::QueryError;
+use steno_store::index::{SearchHit, SearchQuery};
 
 use super::list_selection::ListSelection;
 use super::text_input::TextInput;

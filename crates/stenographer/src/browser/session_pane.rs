@@ -1,6 +1,6 @@
 //! The list of sessions and its filter.
 
-use steno_core::index::ListedSession;
+use steno_store::index::ListedSession;
 
 use super::SessionName;
 use super::list_selection::ListSelection;

@@ -6,15 +6,14 @@ mod reading;
 use jiff::tz::TimeZone;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Rect, Size};
-use steno_core::Timestamp;
+use steno_model::Timestamp;
 
-use super::layout;
 use super::list_selection::ListSelection;
 use super::reader::SessionReader;
 use super::search_pane::SearchPane;
 use super::session_pane::SessionPane;
 use super::text_input::TextInput;
-use super::{SessionName, WorkerRequest, WorkerResponse};
+use super::{SessionName, WorkerRequest, WorkerResponse, layout};
 
 /// An action outside of the state.
 #[derive(Debug, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use jiff::tz::TimeZone;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use steno_core::index::match_lines::MatchLine;
-use steno_core::index::{ListedSession, SearchHit};
-use steno_core::{Entry, EntryKind, Role, Session, SessionStatus, Transcript};
+use steno_model::{Entry, EntryKind, Role, Session, SessionStatus, Transcript};
+use steno_store::index::match_lines::MatchLine;
+use steno_store::index::{ListedSession, SearchHit};
 use unicode_width::UnicodeWidthStr;
 
 use super::draw::{self, TerminalPalette};

@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use steno_core::Transcript;
-use steno_core::index::match_lines::LineLimits;
-use steno_core::index::{EntryFilter, Index, ListedSession, SearchOrder, SearchRequest};
-use steno_core::transcript::ReadTranscript;
-use steno_core::view::pictures::SessionPictures;
-use steno_core::view::redaction::SecretRedactor;
+use steno_model::Transcript;
+use steno_store::index::match_lines::LineLimits;
+use steno_store::index::{EntryFilter, Index, ListedSession, SearchOrder, SearchRequest};
+use steno_store::transcript::ReadTranscript;
+use steno_store::view::pictures::SessionPictures;
+use steno_store::view::redaction::SecretRedactor;
 
 use super::search_pane::{self, BrowserHit, MAX_HITS};
 use super::{SessionName, WorkerRequest, WorkerResponse};

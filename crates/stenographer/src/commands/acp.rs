@@ -5,7 +5,7 @@ use std::io;
 
 use steno_acp::proxy;
 use steno_acp::recording::ConnectionSettings;
-use steno_core::vault::AgentName;
+use steno_vault::AgentName;
 
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use steno_core::transcript::ReadTranscript;
-use steno_core::vault::SessionDir;
-use steno_core::vault::notes::Note;
-use steno_core::view::json_rows::NoteRow;
+use steno_store::transcript::ReadTranscript;
+use steno_store::view::json_rows::NoteRow;
+use steno_vault::SessionDir;
+use steno_vault::notes::Note;
 
 use super::show::{no_such_entry_error, parse_hit};
 use crate::error::{CommandError, CommandExit};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use steno_core::format::devflow;
+use steno_seeds::devflow;
 
 use crate::error::{CommandError, CommandExit};
 use crate::export_format::{ExportFormat, TranscriptExport};

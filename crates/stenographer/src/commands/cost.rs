@@ -8,9 +8,9 @@ mod svg;
 
 use std::path::{Path, PathBuf};
 
-use steno_core::cost::charge::{ChargeTable, CostMode};
-use steno_core::cost::report::GroupBy;
-use steno_core::index::EntryFilter;
+use steno_store::cost::charge::{ChargeTable, CostMode};
+use steno_store::cost::report::GroupBy;
+use steno_store::index::EntryFilter;
 
 use crate::config::Config;
 use crate::error::{CommandError, CommandExit};

@@ -2,12 +2,12 @@
 
 mod side_by_side;
 
-use steno_core::compare::text_diff::pair_lines;
-use steno_core::compare::{EntryChange, compare_entries, facts};
-use steno_core::format::devflow::{self, DevflowRun};
-use steno_core::view::json_rows;
-use steno_core::view::json_rows::diff::EntryPair;
-use steno_core::{Entry, Timestamp, Transcript};
+use steno_model::{Entry, Timestamp, Transcript};
+use steno_seeds::devflow::{self, DevflowRun};
+use steno_store::compare::text_diff::pair_lines;
+use steno_store::compare::{EntryChange, compare_entries, facts};
+use steno_store::view::json_rows;
+use steno_store::view::json_rows::diff::EntryPair;
 
 use self::side_by_side::{LinePair, SideBySidePrinter};
 use crate::error::{CommandError, CommandExit};

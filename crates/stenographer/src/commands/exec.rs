@@ -9,10 +9,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use steno_core::vault::AgentName;
-use steno_core::vault::record::RecordingClosing;
-use steno_core::{SessionId, SessionStatus};
 use steno_gateway::{ForwardProxy, Upstreams};
+use steno_model::{SessionId, SessionStatus};
+use steno_vault::AgentName;
+use steno_vault::record::RecordingClosing;
 
 use self::proxied::ProxiedLaunch;
 use crate::agent_route::AgentRoute;

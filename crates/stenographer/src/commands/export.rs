@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use steno_core::durable;
-use steno_core::view::redaction::SecretRedactor;
+use steno_model::durable;
+use steno_store::view::redaction::SecretRedactor;
 use steno_web::export::{SessionExport as Page, render_index};
 
 use crate::error::{CommandError, CommandExit};

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use steno_core::durable::OnPath;
+use steno_model::durable::OnPath;
 
 use crate::error::{CommandError, CommandExit};
 use crate::hooks::hook_log::HookLog;

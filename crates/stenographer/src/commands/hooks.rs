@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
-use steno_core::agent::session_locations::settings_folders;
+use steno_agents::agents::session_locations::settings_folders;
 
 use crate::error::{CommandError, CommandExit};
 use crate::hooks::hook_log::HookLog;

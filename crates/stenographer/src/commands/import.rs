@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use steno_core::durable::OnPath;
-use steno_core::format::{self, FoundSession};
+use steno_model::durable::OnPath;
+use steno_store::format::{self, FoundSession};
 
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;

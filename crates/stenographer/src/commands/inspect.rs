@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use steno_core::format;
-use steno_core::inspect::{InspectionTotal, SessionInspection, inspect_with_subagents};
+use steno_agents::inspect::{InspectionTotal, SessionInspection, inspect_with_subagents};
+use steno_store::format;
 
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
-use steno_core::index::{Index, IndexError, ListedSession, SessionHeading};
-use steno_core::thread;
-use steno_core::transcript::ReadTranscript;
-use steno_core::view::json_rows::SessionRow;
-use steno_core::{Session, SessionId, SessionStatus, Timestamp};
+use steno_model::{Session, SessionId, SessionStatus, Timestamp};
+use steno_seeds::thread;
+use steno_store::index::{Index, IndexError, ListedSession, SessionHeading};
+use steno_store::transcript::ReadTranscript;
+use steno_store::view::json_rows::SessionRow;
 
 use super::thread::list::ThreadFilter;
 use crate::error::{CommandError, CommandExit};

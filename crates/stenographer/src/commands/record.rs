@@ -6,13 +6,13 @@ use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Stdin};
 use std::path::{Path, PathBuf};
 
-use steno_core::format::openai;
-use steno_core::lines::{InputLine, LineReader};
-use steno_core::transcript::record_reader::RECORD_DECODER;
-use steno_core::vault::record::{RecordingClosing, RecordingOpening};
-use steno_core::vault::recorder::{KeptRecord, Recorder};
-use steno_core::vault::{AgentName, SessionDir};
-use steno_core::{Problem, SessionId, SessionStatus};
+use steno_agents::interchange::openai;
+use steno_model::lines::{InputLine, LineReader};
+use steno_model::{Problem, SessionId, SessionStatus};
+use steno_store::transcript::record_reader::RECORD_DECODER;
+use steno_vault::record::{RecordingClosing, RecordingOpening};
+use steno_vault::recorder::{KeptRecord, Recorder};
+use steno_vault::{AgentName, SessionDir};
 
 use crate::error::{CommandError, CommandExit};
 use crate::indexer::Indexer;

@@ -1,6 +1,6 @@
 //! `steno reindex`: rebuilds the index from the vault.
 
-use steno_core::index::Index;
+use steno_store::index::Index;
 
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;

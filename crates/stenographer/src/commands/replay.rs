@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use steno_acp::replay::{self, REHEARSAL, ReplayPace, ReplayScript, ReplaySettings};
-use steno_core::Transcript;
 use steno_gateway::replay::ReplayOptions;
+use steno_model::Transcript;
 
 use self::terminal_replay::TerminalReplay;
 use crate::error::{CommandError, CommandExit};

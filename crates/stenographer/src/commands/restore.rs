@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use steno_core::agent::database_schemas;
-use steno_core::transcript::ReadTranscript;
-use steno_core::vault::restore::RestoreError;
+use steno_agents::agents::database_schemas;
+use steno_store::transcript::ReadTranscript;
+use steno_vault::restore::RestoreError;
 
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;

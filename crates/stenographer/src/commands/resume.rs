@@ -7,13 +7,13 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use steno_core::Transcript;
-use steno_core::agent::database_schemas;
-use steno_core::agent::resume::{ResumeCommand, ResumeLocationError, SessionFolderMove};
-use steno_core::transcript::ReadTranscript;
-use steno_core::vault::SessionDir;
-use steno_core::vault::original_file::OriginalFile;
-use steno_core::vault::restore::RestoreError;
+use steno_agents::agents::database_schemas;
+use steno_agents::agents::resume::{ResumeCommand, ResumeLocationError, SessionFolderMove};
+use steno_model::Transcript;
+use steno_store::transcript::ReadTranscript;
+use steno_vault::SessionDir;
+use steno_vault::original_file::OriginalFile;
+use steno_vault::restore::RestoreError;
 
 use super::run::RunOptions;
 use crate::error::{CommandError, CommandExit};

@@ -1,9 +1,9 @@
 //! `steno search`: searches the text of all sessions.
 
-use steno_core::entry;
-use steno_core::index::match_lines::{LineLimits, MatchLine};
-use steno_core::index::{EntryFilter, Index, SearchHit, SearchOrder, SearchQuery, SearchRequest};
-use steno_core::view::json_rows::HitRow;
+use steno_model::entry;
+use steno_store::index::match_lines::{LineLimits, MatchLine};
+use steno_store::index::{EntryFilter, Index, SearchHit, SearchOrder, SearchQuery, SearchRequest};
+use steno_store::view::json_rows::HitRow;
 
 use super::list::MIN_ID_CHARS;
 use crate::error::{CommandError, CommandExit};

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use steno_core::format::devflow::{RunView, RunViewStyle};
-use steno_core::format::{chibi, devflow, leslie, weakincentives};
-use steno_core::join::is_only_on_wire;
-use steno_core::transcript::{ReadTranscript, for_each_exchange};
-use steno_core::vault::SessionDir;
-use steno_core::vault::notes::Note;
-use steno_core::view::json_rows::EntryRow;
-use steno_core::view::json_rows::exchange::ExchangeRow;
-use steno_core::{Entry, Role, Transcript};
+use steno_agents::join::is_only_on_wire;
+use steno_model::{Entry, Role, Transcript};
+use steno_seeds::devflow::{self, RunView, RunViewStyle};
+use steno_seeds::{chibi, leslie, weakincentives};
+use steno_store::transcript::{ReadTranscript, for_each_exchange};
+use steno_store::view::json_rows::EntryRow;
+use steno_store::view::json_rows::exchange::ExchangeRow;
+use steno_vault::SessionDir;
+use steno_vault::notes::Note;
 
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;

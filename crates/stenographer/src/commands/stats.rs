@@ -5,9 +5,9 @@ mod days;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use steno_core::cost::charge::{ChargeTable, CostMode};
-use steno_core::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
-use steno_core::index::{ActivityReport, Index};
+use steno_store::cost::charge::{ChargeTable, CostMode};
+use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
+use steno_store::index::{ActivityReport, Index};
 
 use self::days::ActiveDays;
 use super::cost::PricedCharges;
@@ -19,7 +19,7 @@ use crate::session_scope::SessionScope;
 use crate::session_store::SessionStore;
 use crate::text_table::fit_columns;
 use crate::ui::{Ui, count_noun};
-use steno_core::view::json_rows::cost::unpriced_models;
+use steno_store::view::json_rows::cost::unpriced_models;
 
 /// Show activity, models, tools and costs of all sessions.
 #[derive(Debug, clap::Args)]
@@ -84,7 +84,7 @@ impl StatsOverview {
         let mut models = charges.report_rows(&costs, &selected, &group);
         models.retain(|row| !row.sum.tokens().is_empty());
         let days = ActiveDays::new(env, &activity.quarter_hours);
-        let named = |name: fn(&steno_core::index::SessionActivity) -> Option<String>| {
+        let named = |name: fn(&steno_store::index::SessionActivity) -> Option<String>| {
             let mut counts: BTreeMap<String, u64> = BTreeMap::new();
             let names = activity.sessions.iter().filter_map(name);
             names.for_each(|name| *counts.entry(name).or_default() += 1);

@@ -5,10 +5,10 @@ mod payload;
 use std::io::{self, IsTerminal, Read};
 
 use jiff::civil::Time;
-use steno_core::cost::PriceTable;
-use steno_core::cost::billing_block::BillingBlock;
-use steno_core::cost::charge::{ChargeTable, CostMode};
-use steno_core::index::EntryFilter;
+use steno_store::cost::PriceTable;
+use steno_store::cost::billing_block::BillingBlock;
+use steno_store::cost::charge::{ChargeTable, CostMode};
+use steno_store::index::EntryFilter;
 
 use self::payload::StatuslinePayload;
 use crate::amount::{format_count, format_dollars};
@@ -154,9 +154,9 @@ fn now_in_milliseconds(env: &ProcessEnvironment) -> i64 {
 }
 
 /// Returns the start of today in the user's time zone.
-fn start_of_today(env: &ProcessEnvironment) -> Option<steno_core::Timestamp> {
+fn start_of_today(env: &ProcessEnvironment) -> Option<steno_model::Timestamp> {
     let today = env.zone.to_datetime(env.clock.now().instant()).date();
     let begin = today.to_datetime(Time::midnight());
     let begin = env.zone.to_ambiguous_timestamp(begin).compatible().ok()?;
-    Some(steno_core::Timestamp::from_instant(begin, 0))
+    Some(steno_model::Timestamp::from_instant(begin, 0))
 }

@@ -1,7 +1,7 @@
 //! `steno verify`: checks every byte of the vault.
 
 use serde_json::json;
-use steno_core::vault::verify::{JournalHead, VerifyReport};
+use steno_vault::verify::{JournalHead, VerifyReport};
 
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;

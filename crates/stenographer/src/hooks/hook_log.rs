@@ -4,8 +4,7 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use steno_core::Timestamp;
-use steno_core::durable;
+use steno_model::{Timestamp, durable};
 
 /// A longer log is cut to half of this.
 const MAX_LOG_BYTES: usize = 64 << 10;

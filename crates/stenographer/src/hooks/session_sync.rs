@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use steno_core::agent::session_locations::session_locations;
-use steno_core::durable::{self, OnPath};
-use steno_core::format;
+use steno_agents::agents::session_locations::session_locations;
+use steno_model::durable::{self, OnPath};
+use steno_store::format;
 
 use super::hook_payload::HookPayload;
 use crate::error::CommandError;

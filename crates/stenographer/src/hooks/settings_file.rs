@@ -7,8 +7,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use steno_core::backup;
-use steno_core::durable::{self, FileError, OnPath};
+use steno_model::backup;
+use steno_model::durable::{self, FileError, OnPath};
 
 use super::{HookRegistration, HookState, SettingsRefusal};
 use crate::error::CommandError;

@@ -5,9 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use steno_core::SessionFingerprint;
-use steno_core::format::FoundSession;
-use steno_core::{SessionBundle, SessionFile};
+use steno_store::format::FoundSession;
+use steno_vault::{SessionBundle, SessionFile, SessionFingerprint};
 
 use crate::seen_files::FileStamp;
 

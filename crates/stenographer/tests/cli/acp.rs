@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
-use steno_core::agent::acp::wire::{AcpSide, WireLine};
+use steno_agents::protocols::acp::wire::{AcpSide, WireLine};
 
 use crate::harness::{Dice, Home};
 

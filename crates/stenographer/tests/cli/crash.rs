@@ -5,9 +5,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use steno_core::transcript::ReadTranscript;
-use steno_core::vault::SessionDir;
-use steno_core::{SessionId, Transcript};
+use steno_model::{SessionId, Transcript};
+use steno_store::transcript::ReadTranscript;
+use steno_vault::SessionDir;
 
 use crate::harness::{Dice, Home};
 

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use steno_core::vault::sealed::SealedFile;
+use steno_vault::sealed::SealedFile;
 
 use crate::harness::{Home, Output};
 

@@ -5,9 +5,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use steno_core::format::devflow::{NewRun, RunId, RunStore, RunTurn, TurnToolCall};
-use steno_core::json::Object;
-use steno_core::{Clock, Timestamp};
+use steno_model::json::Object;
+use steno_model::{Clock, Timestamp};
+use steno_seeds::devflow::{NewRun, RunId, RunStore, RunTurn, TurnToolCall};
 
 use crate::harness::Home;
 

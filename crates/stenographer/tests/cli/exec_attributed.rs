@@ -1,7 +1,7 @@
 //! Traffic of an agent without session ids joins the session with the same responses.
 
 use serde_json::{Value, json};
-use steno_core::Clock;
+use steno_model::Clock;
 
 use crate::harness::Home;
 use crate::model::{Model, ModelRequest, Reply, body, post};

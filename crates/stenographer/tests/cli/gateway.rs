@@ -2,8 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 
 use serde_json::{Value, json};
 
@@ -100,7 +99,7 @@ pub(crate) fn is_kept(home: &Home, text: &str) -> bool {
 /// Returns an error if a file disappears before it is opened.
 fn is_in_files(home: &Home, text: &str) -> std::io::Result<bool> {
     let holds = |bytes: &[u8]| bytes.windows(text.len()).any(|window| window == text.as_bytes());
-    for file in steno_core::format::list_file_paths(&home.path().join("store")).unwrap() {
+    for file in steno_store::format::list_file_paths(&home.path().join("store")).unwrap() {
         let bytes = match std::fs::read(&file) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(error),
             read => read.unwrap(),

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use steno_core::vault::Vault;
+use steno_vault::Vault;
 use tempfile::TempDir;
 
 /// An empty machine.

@@ -49,7 +49,7 @@ fn states(home: &Home, args: &[&str]) -> Vec<(String, String)> {
 
 /// Returns all files below the home folder except the store.
 fn tree(home: &Home) -> Vec<(String, Vec<u8>)> {
-    let files = steno_core::format::list_file_paths(home.path()).unwrap();
+    let files = steno_store::format::list_file_paths(home.path()).unwrap();
     let name = |path: &Path| path.strip_prefix(home.path()).unwrap().to_string_lossy().into_owned();
     let files = files.iter().filter(|path| !path.starts_with(home.path().join("store")));
     files.map(|path| (name(path), fs::read(path).unwrap())).collect()

@@ -43,7 +43,7 @@ fn grow(files: &[PathBuf], n: u64, dice: &mut Dice) {
 
 /// Returns every file below a folder with its content.
 fn contents(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let files = steno_core::format::list_file_paths(root).unwrap();
+    let files = steno_store::format::list_file_paths(root).unwrap();
     files.into_iter().map(|file| (file.clone(), fs::read(file).unwrap())).collect()
 }
 

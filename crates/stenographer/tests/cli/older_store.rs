@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use steno_core::SessionBundle;
-use steno_core::agent::aider;
-use steno_core::vault::Vault;
+use steno_agents::agents::aider;
+use steno_vault::{SessionBundle, Vault};
 
 use crate::harness::Home;
 

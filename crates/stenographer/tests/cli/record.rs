@@ -1,7 +1,7 @@
 //! Tests of `steno record`.
 
-use steno_core::SessionStatus;
-use steno_core::transcript::ReadTranscript;
+use steno_model::SessionStatus;
+use steno_store::transcript::ReadTranscript;
 
 use crate::harness::Home;
 

@@ -4,8 +4,8 @@
 use std::fs;
 use std::process::Stdio;
 
-use steno_core::Clock;
-use steno_core::thread::{IdSource, ThreadStatus, ThreadStore};
+use steno_model::Clock;
+use steno_seeds::thread::{IdSource, ThreadStatus, ThreadStore};
 
 use crate::harness::Home;
 use crate::run::{end, home};

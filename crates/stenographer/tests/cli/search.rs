@@ -1,14 +1,13 @@
 //! Tests of `steno search`, `steno reindex` and `steno show HIT`.
 
-use std::fs;
 use std::process::{Child, Stdio};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use serde_json::Value;
 
 use crate::harness::{Dice, Home, Output};
-use steno_core::transcript::ReadTranscript;
+use steno_store::transcript::ReadTranscript;
 
 /// Returns the id of a session of the tree.
 pub(crate) fn id(session: usize) -> String {

@@ -1,7 +1,7 @@
 //! Tests of dropped lines and the gaps that mark them.
 
-use steno_core::Clock;
-use steno_core::transcript::ReadTranscript;
+use steno_model::Clock;
+use steno_store::transcript::ReadTranscript;
 
 use super::*;
 

@@ -4,15 +4,14 @@ use ratatui::Frame;
 use ratatui::layout::{Margin, Rect};
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
-use steno_core::index::ListedSession;
-use steno_core::{SessionStatus, Timestamp};
+use steno_model::{SessionStatus, Timestamp};
+use steno_store::index::ListedSession;
 use unicode_width::UnicodeWidthStr;
 
 use super::{
     BOLD_STYLE, DIM_STYLE, KeyHint, PLAIN_STYLE, SELECTED_STYLE, TerminalPalette, draw_footer,
-    draw_line_ends, shows_hits, spans_around_match,
+    draw_line, draw_line_ends, draw_text_input, one_line, shows_hits, spans_around_match,
 };
-use super::{draw_line, draw_text_input, one_line};
 use crate::browser::layout;
 use crate::browser::search_pane::{BrowserHit, MAX_HITS};
 use crate::browser::state::BrowserState;

@@ -4,9 +4,9 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use steno_core::index::SearchQuery;
-use steno_core::index::match_lines::LineLimits;
-use steno_core::{Entry, EntryKind, Role};
+use steno_model::{Entry, EntryKind, Role};
+use steno_store::index::SearchQuery;
+use steno_store::index::match_lines::LineLimits;
 
 use super::{
     BOLD_STYLE, DIM_STYLE, KeyHint, PLAIN_STYLE, TerminalPalette, draw_footer, draw_line,

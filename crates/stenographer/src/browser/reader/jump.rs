@@ -1,8 +1,7 @@
 //! Jumps to the next or previous error, prompt, subagent or match.
 
-use steno_core::index::SearchQuery;
-use steno_core::index::entry_text;
-use steno_core::{Entry, EntryKind, Role, entry};
+use steno_model::{Entry, EntryKind, Role, entry};
+use steno_store::index::{SearchQuery, entry_text};
 
 use super::{RowPosition, SessionReader};
 use crate::browser::entry_rows::ScreenRow;

@@ -1,12 +1,11 @@
 //! Keys on the list screen.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use steno_core::Transcript;
+use steno_model::Transcript;
 
 use super::{BrowserEffect, BrowserState, ListView};
-use crate::browser::layout;
 use crate::browser::reader::SessionReader;
-use crate::browser::{SessionName, WorkerRequest};
+use crate::browser::{SessionName, WorkerRequest, layout};
 
 impl BrowserState {
     pub(super) fn handle_list_key(&mut self, key: KeyEvent) -> Option<BrowserEffect> {

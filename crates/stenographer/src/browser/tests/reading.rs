@@ -1,7 +1,7 @@
 //! Tests of the session reader.
 
 use ratatui::crossterm::event::KeyCode;
-use steno_core::{EntryKind, Role, Transcript};
+use steno_model::{EntryKind, Role, Transcript};
 
 use super::{TestBrowser, entry, sessions, transcript};
 

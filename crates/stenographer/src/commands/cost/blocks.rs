@@ -1,7 +1,7 @@
 //! Prints billing blocks of five hours, with a projection for the open one.
 
-use steno_core::cost::billing_block::BillingBlock;
-use steno_core::view::json_rows::cost as answer;
+use steno_store::cost::billing_block::BillingBlock;
+use steno_store::view::json_rows::cost as answer;
 
 use super::cost_table::CostTable;
 use super::rows::{PricedSum, print_json, print_table};

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use steno_core::SessionId;
-use steno_core::cost::charge::ChargeTable;
-use steno_core::cost::file_charges::{ChargeCollector, SessionStatement};
-use steno_core::format::{self, FormatError, FoundSession};
-use steno_core::index::EntryFilter;
+use steno_model::SessionId;
+use steno_store::cost::charge::ChargeTable;
+use steno_store::cost::file_charges::{ChargeCollector, SessionStatement};
+use steno_store::format::{self, FormatError, FoundSession};
+use steno_store::index::EntryFilter;
 
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;

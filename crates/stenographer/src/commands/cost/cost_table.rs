@@ -1,6 +1,6 @@
 //! A table of costs: labels at the left, amounts at the right, and bars if there is space.
 
-use steno_core::cost::report::ChargeSum;
+use steno_store::cost::report::ChargeSum;
 use unicode_width::UnicodeWidthStr;
 
 use crate::amount;
@@ -107,10 +107,10 @@ fn render_row(label: &str, width: usize, cells: &[String; 5], widths: &[usize]) 
 
 #[cfg(test)]
 mod tests {
-    use steno_core::cost::PriceTable;
-    use steno_core::cost::charge::{ChargeTable, CostMode};
-    use steno_core::cost::file_charges::{ChargeCollector, SessionStatement};
-    use steno_core::format;
+    use steno_store::cost::PriceTable;
+    use steno_store::cost::charge::{ChargeTable, CostMode};
+    use steno_store::cost::file_charges::{ChargeCollector, SessionStatement};
+    use steno_store::format;
 
     use super::*;
 

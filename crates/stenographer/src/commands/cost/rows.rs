@@ -1,9 +1,9 @@
 //! Prints costs by day, session or another key: as a table, as JSON or as an SVG chart.
 
 use serde_json::{Map, Value};
-use steno_core::cost::charge::ChargeTable;
-use steno_core::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
-use steno_core::view::json_rows::cost as answer;
+use steno_store::cost::charge::ChargeTable;
+use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
+use steno_store::view::json_rows::cost as answer;
 
 use super::cost_table::CostTable;
 use super::{CostGrouping, CostReport, PricedCharges, svg, write_svg};

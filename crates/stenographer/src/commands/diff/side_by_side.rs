@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use steno_core::compare::text_diff::changed_words;
+use steno_store::compare::text_diff::changed_words;
 use unicode_width::UnicodeWidthStr;
 
 use crate::error::CommandError;
 use crate::text_table::{expand_tabs, wrap_columns};
 use crate::ui::{Ui, escape_control};
-use steno_core::compare::facts::SessionFact;
+use steno_store::compare::facts::SessionFact;
 
 /// Columns for the names of facts.
 const FACT_NAME_COLUMNS: usize = 9;

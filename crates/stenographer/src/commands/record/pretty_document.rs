@@ -7,7 +7,7 @@ use std::io::{self, BufRead};
 
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
-use steno_core::lines::{InputLine, LineEnd, LineReader, MAX_LINE_LENGTH};
+use steno_model::lines::{InputLine, LineEnd, LineReader, MAX_LINE_LENGTH};
 
 /// Returns the document that starts with `first` as one line, or all lines read so far if there is none.
 pub(super) fn read_document<R: BufRead>(

@@ -6,7 +6,7 @@ use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::{Ui, count_noun};
-use steno_core::transcript::read_exchanges;
+use steno_store::transcript::read_exchanges;
 
 /// Serves until Ctrl-C.
 pub(super) fn serve_api(

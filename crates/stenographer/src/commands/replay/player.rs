@@ -1,7 +1,7 @@
 //! The position of a replay, and the effect of keys on it. Does not access the terminal.
 
-use steno_core::Entry;
-use steno_core::entry::EntryKind;
+use steno_model::Entry;
+use steno_model::entry::EntryKind;
 
 /// Factor of one speed change.
 const SPEED_STEP: f64 = 1.5;
@@ -81,7 +81,7 @@ fn is_error(entry: &Entry) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use steno_core::Role;
+    use steno_model::Role;
 
     use super::*;
 

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use steno_acp::replay::ReplayPace;
-use steno_core::Transcript;
+use steno_model::Transcript;
 
 use super::player::{ReplayKey, ReplayPlayer, ReplayStep};
 use crate::commands::show::terminal;

@@ -3,10 +3,10 @@
 //! Includes every session of the thread in whole messages, prompts as the user wrote them. What exceeds the agent's
 //! context is dropped from the start, unit by unit, with a notice.
 
-use steno_core::entry::{EntryKind, PRIMARY_SOURCE};
-use steno_core::format::leslie;
-use steno_core::prompt::without_thread_blocks;
-use steno_core::{Entry, Transcript};
+use steno_model::entry::{EntryKind, PRIMARY_SOURCE};
+use steno_model::prompt::without_thread_blocks;
+use steno_model::{Entry, Transcript};
+use steno_seeds::leslie;
 
 /// Tag around the conversation.
 const CONVERSATION_TAG: &str = "thread_conversation";
@@ -106,7 +106,7 @@ fn shorten_unit(unit: &[String], limit: usize) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use steno_core::{Role, Session};
+    use steno_model::{Role, Session};
 
     use super::*;
 

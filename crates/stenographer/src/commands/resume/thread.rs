@@ -1,10 +1,10 @@
 //! Resumes a thread: in its agent's session, or in a new session that gets the conversation so far.
 
-use steno_core::Transcript;
-use steno_core::format::leslie;
-use steno_core::index::{Index, ListedSession};
-use steno_core::thread::Thread;
-use steno_core::transcript::ReadTranscript;
+use steno_model::Transcript;
+use steno_seeds::leslie;
+use steno_seeds::thread::Thread;
+use steno_store::index::{Index, ListedSession};
+use steno_store::transcript::ReadTranscript;
 
 use super::Args;
 use super::recall::recall_conversation;

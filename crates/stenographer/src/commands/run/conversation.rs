@@ -2,9 +2,9 @@
 
 use steno_acp::client::{self, AgentClient, AgentExit, ClientError, ClientHandle, ClientSettings};
 use steno_acp::recording::{ConnectionSettings, KeptSession};
-use steno_core::transcript::ReadTranscript;
-use steno_core::vault::record::RecordingClosing;
-use steno_core::{SessionStatus, Transcript};
+use steno_model::{SessionStatus, Transcript};
+use steno_store::transcript::ReadTranscript;
+use steno_vault::record::RecordingClosing;
 
 use super::RunOptions;
 use super::report::{FinishedRun, RunReport};

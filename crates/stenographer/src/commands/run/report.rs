@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use steno_core::cost::charge::CostMode;
-use steno_core::cost::report::ChargeSum;
-use steno_core::index::EntryFilter;
-use steno_core::thread::{Thread, ThreadStatus};
-use steno_core::{Session, Usage};
+use steno_model::{Session, Usage};
+use steno_seeds::thread::{Thread, ThreadStatus};
+use steno_store::cost::charge::CostMode;
+use steno_store::cost::report::ChargeSum;
+use steno_store::index::EntryFilter;
 
 use crate::amount;
 use crate::config::Config;

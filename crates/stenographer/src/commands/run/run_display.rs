@@ -5,8 +5,8 @@ use std::thread;
 
 use serde_json::{Value, json};
 use steno_acp::client::{ClientEvent, ClientHandle};
-use steno_core::agent::acp;
-use steno_core::json::Object;
+use steno_agents::protocols::acp;
+use steno_model::json::Object;
 
 use crate::ui::{Ui, escape_control};
 

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 
-use steno_core::SessionId;
-use steno_core::vault::record::RecordingClosing;
+use steno_model::SessionId;
+use steno_vault::record::RecordingClosing;
 
 use crate::agent_route::AgentRoute;
 use crate::commands::exec::agent_name_of_program;

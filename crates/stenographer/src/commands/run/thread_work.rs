@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process;
 
-use steno_core::Transcript;
-use steno_core::thread::{
+use steno_model::Transcript;
+use steno_seeds::thread::{
     Operator, ReferenceBinding, ReferenceRequest, SpawnRequest, Thread, ThreadError, ThreadStatus,
     ThreadStore, ThreadWorker, UndeliveredMessages,
 };

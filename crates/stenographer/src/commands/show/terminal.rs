@@ -1,8 +1,8 @@
 //! Steno's own view of a session: a heading, then each entry with speaker and time.
 
 use jiff::tz::TimeZone;
-use steno_core::vault::notes::Note;
-use steno_core::{Entry, Session, Timestamp, Transcript};
+use steno_model::{Entry, Session, Timestamp, Transcript};
+use steno_vault::notes::Note;
 
 use crate::text_table::fit_columns;
 use crate::ui::count_noun;
@@ -80,7 +80,7 @@ pub(crate) fn render_heading(session: &Session, zone: &TimeZone) -> String {
 fn entry_caption(entry: &Entry, zone: &TimeZone) -> String {
     let mut words = Vec::new();
     words.extend(entry.created_at.map(|at| at.in_zone(zone).clock_text()));
-    if entry.source != steno_core::entry::PRIMARY_SOURCE {
+    if entry.source != steno_model::entry::PRIMARY_SOURCE {
         words.push(format!("[{}]", entry.source));
     }
     words.push(entry.heading());

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde_json::Value;
-use steno_core::format::chibi::{ChibiContext, ChibiLogStyle, ContextName};
+use steno_seeds::chibi::{ChibiContext, ChibiLogStyle, ContextName};
 
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;

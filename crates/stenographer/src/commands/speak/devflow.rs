@@ -13,7 +13,7 @@ mod view;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use steno_core::format::devflow::{
+use steno_seeds::devflow::{
     self, DecodedRun, RunFilter, RunId, RunMetadata, RunStore, RunStoreError,
 };
 

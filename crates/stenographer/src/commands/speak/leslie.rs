@@ -17,8 +17,8 @@ mod worker;
 
 use std::ffi::OsString;
 
-use steno_core::Timestamp;
-use steno_core::thread::{IdSource, ThreadStore};
+use steno_model::Timestamp;
+use steno_seeds::thread::{IdSource, ThreadStore};
 
 use self::flags::LeslieFlags;
 use self::format::LeslieFormat;

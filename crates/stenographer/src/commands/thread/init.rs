@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use steno_core::thread::guide::{GuideOutcome, GuideStatus, LeslieGuide};
+use steno_seeds::thread::guide::{GuideOutcome, GuideStatus, LeslieGuide};
 
 use super::json_line;
 use crate::error::{CommandError, CommandExit};

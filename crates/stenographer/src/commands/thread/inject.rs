@@ -1,7 +1,7 @@
 //! `steno inject`: sends a message to the agent of a thread.
 
 use serde_json::json;
-use steno_core::thread::{Operator, ThreadInjection};
+use steno_seeds::thread::{Operator, ThreadInjection};
 
 use super::json_line;
 use crate::error::{CommandError, CommandExit};

@@ -1,6 +1,6 @@
 //! `steno lifecycle`: ends, pauses or resumes a thread.
 
-use steno_core::thread::{LifecycleAction, Operator, StatusChange};
+use steno_seeds::thread::{LifecycleAction, Operator, StatusChange};
 
 use super::json_line;
 use crate::error::{CommandError, CommandExit};

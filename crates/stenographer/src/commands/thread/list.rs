@@ -1,6 +1,6 @@
 //! `steno list --threads`: lists the threads of a project, newest first.
 
-use steno_core::thread::ThreadStatus;
+use steno_seeds::thread::ThreadStatus;
 
 use super::json_line;
 use crate::commands::list::format_start;

@@ -1,7 +1,7 @@
 //! `steno merge`: merges files of threads into another thread.
 
 use serde_json::json;
-use steno_core::thread::{ConflictStrategy, MergeRequest, Operator};
+use steno_seeds::thread::{ConflictStrategy, MergeRequest, Operator};
 
 use super::json_line;
 use crate::error::{CommandError, CommandExit};

@@ -1,6 +1,6 @@
 //! `steno objective`: creates, lists and shows objectives.
 
-use steno_core::thread::Objective;
+use steno_seeds::thread::Objective;
 
 use super::json_line;
 use crate::commands::list::format_start;

@@ -1,7 +1,7 @@
 //! `steno reference`: adds a reference from one thread to another.
 
 use serde_json::json;
-use steno_core::thread::{Operator, ReferenceBinding, ReferenceRequest};
+use steno_seeds::thread::{Operator, ReferenceBinding, ReferenceRequest};
 
 use super::json_line;
 use crate::error::{CommandError, CommandExit};

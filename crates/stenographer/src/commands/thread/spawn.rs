@@ -1,6 +1,6 @@
 //! `steno spawn`: creates a thread.
 
-use steno_core::thread::{Executor, Inheritance, LeslieId, ObjectiveStatus, SpawnRequest};
+use steno_seeds::thread::{Executor, Inheritance, LeslieId, ObjectiveStatus, SpawnRequest};
 
 use super::json_line;
 use crate::error::{CommandError, CommandExit};

@@ -3,8 +3,8 @@
 mod overview;
 
 use serde_json::json;
-use steno_core::Timestamp;
-use steno_core::thread::{Thread, ThreadRelations};
+use steno_model::Timestamp;
+use steno_seeds::thread::{Thread, ThreadRelations};
 
 use super::json_line;
 use crate::error::{CommandError, CommandExit};

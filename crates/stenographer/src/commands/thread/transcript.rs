@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::json;
-use steno_core::durable::OnPath;
-use steno_core::format::leslie;
+use steno_model::durable::OnPath;
+use steno_seeds::leslie;
 
 use super::json_line;
 use crate::error::{CommandError, CommandExit};

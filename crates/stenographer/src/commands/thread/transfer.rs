@@ -1,6 +1,6 @@
 //! `steno transfer`: transfers a thread to an agent or a person.
 
-use steno_core::thread::{Executor, Operator, ThreadTransfer, TransferDirection};
+use steno_seeds::thread::{Executor, Operator, ThreadTransfer, TransferDirection};
 
 use super::json_line;
 use crate::error::{CommandError, CommandExit};

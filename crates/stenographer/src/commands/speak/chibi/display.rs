@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use steno_core::format::chibi::{self, ContextLockStatus};
-use steno_core::{EntryKind, Role};
+use steno_seeds::chibi;
+
+use steno_model::{EntryKind, Role};
+use steno_seeds::chibi::ContextLockStatus;
 
 use super::{ChibiContexts, ChibiStyle};
 use crate::error::{CommandError, CommandExit};

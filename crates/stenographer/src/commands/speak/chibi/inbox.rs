@@ -1,7 +1,7 @@
 //! Messages between contexts: `send_message` adds them, `-b` and `-B` take them from the inbox.
 
 use serde_json::Value;
-use steno_core::{Entry, EntryKind, Role};
+use steno_model::{Entry, EntryKind, Role};
 
 use super::ChibiContexts;
 use crate::error::{CommandError, CommandExit};

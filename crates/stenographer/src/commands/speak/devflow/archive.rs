@@ -1,7 +1,7 @@
 //! `archive`: lists archived runs and deletes archives.
 
 use clap::Subcommand;
-use steno_core::format::devflow::RunId;
+use steno_seeds::devflow::RunId;
 
 use super::DevflowStore;
 use crate::error::{CommandError, CommandExit};

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use steno_core::durable;
-use steno_core::format::devflow::{ArtifactInfo, RunId};
-use steno_core::json::JsonStyle;
+use steno_model::durable;
+use steno_model::json::JsonStyle;
+use steno_seeds::devflow::{ArtifactInfo, RunId};
 
 use super::DevflowStore;
 use crate::error::{CommandError, CommandExit};

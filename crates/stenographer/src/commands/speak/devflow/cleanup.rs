@@ -1,6 +1,6 @@
 //! `cleanup`: archives old runs; deletes only with `--delete`.
 
-use steno_core::format::devflow::{CleanupOptions, CleanupReport, RetentionPolicy, RunId};
+use steno_seeds::devflow::{CleanupOptions, CleanupReport, RetentionPolicy, RunId};
 
 use super::{DevflowStore, pluralize};
 use crate::error::{CommandError, CommandExit};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use steno_core::format::devflow::{DevflowRun, RunViewStyle};
+use steno_seeds::devflow::{DevflowRun, RunViewStyle};
 
 use super::DevflowStore;
 use crate::error::{CommandError, CommandExit};
@@ -78,7 +78,7 @@ impl PrintedTurns {
 
 #[cfg(test)]
 mod tests {
-    use steno_core::format::devflow::{RunTurn, TurnToolCall};
+    use steno_seeds::devflow::{RunTurn, TurnToolCall};
 
     use super::*;
 

@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
-use steno_core::format::devflow::{self, RunFileShape, RunFilter, RunMetadata};
-use steno_core::json::JsonStyle;
+use steno_seeds::devflow;
+
+use steno_model::json::JsonStyle;
+use steno_seeds::devflow::{RunFileShape, RunFilter, RunMetadata};
 
 use super::DevflowStore;
 use super::since::SinceDuration;

@@ -3,10 +3,10 @@
 use std::str::FromStr;
 
 use serde_json::json;
-use steno_core::format::devflow::{
+use steno_model::json::JsonStyle;
+use steno_seeds::devflow::{
     RunFileShape, RunFilter, RunMetadata, RunQuery, RunSearchResult, TokenRange,
 };
-use steno_core::json::JsonStyle;
 
 use super::DevflowStore;
 use crate::error::{CommandError, CommandExit};

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use jiff::SignedDuration;
-use steno_core::Timestamp;
+use steno_model::Timestamp;
 
 /// A duration before now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

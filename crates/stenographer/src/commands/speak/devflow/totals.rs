@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use steno_core::format::devflow::{RunFilter, RunMetadata, RunStats, format_thousands};
+use steno_seeds::devflow::{RunFilter, RunMetadata, RunStats, format_thousands};
 
 use super::since::SinceDuration;
 use super::{DevflowStore, pluralize};

@@ -1,7 +1,7 @@
 //! `view`, `export` and `diff`: print whole runs.
 
 use clap::ValueEnum;
-use steno_core::format::devflow::{self, RunFileShape, RunView, RunViewStyle};
+use steno_seeds::devflow::{self, RunFileShape, RunView, RunViewStyle};
 
 use super::DevflowStore;
 use crate::error::{CommandError, CommandExit};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::json;
-use steno_core::durable;
+use steno_model::durable;
 
 use super::LeslieContext;
 use super::response::{LeslieFailure, LeslieResponse, join_causes};

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use steno_core::thread::WordError;
+use steno_seeds::thread::WordError;
 
 use super::response::LeslieFailure;
 

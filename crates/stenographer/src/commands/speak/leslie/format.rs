@@ -4,7 +4,7 @@ mod table;
 mod yaml;
 
 use serde_json::Value;
-use steno_core::json::JsonStyle;
+use steno_model::json::JsonStyle;
 
 /// An output format.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! `init`: creates the stores and the guide in `AGENTS.md`.
 
 use serde_json::json;
-use steno_core::thread::guide::LeslieGuide;
+use steno_seeds::thread::guide::LeslieGuide;
 
 use super::LeslieContext;
 use super::response::{LeslieFailure, LeslieResponse};

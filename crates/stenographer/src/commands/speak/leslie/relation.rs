@@ -1,7 +1,7 @@
 //! `reference` and `merge`: links threads and merges their files.
 
 use serde_json::json;
-use steno_core::thread::{
+use steno_seeds::thread::{
     ConflictStrategy, MergeRequest, Operator, ReferenceBinding, ReferenceRequest,
 };
 

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use steno_core::thread::{ThreadError, ThreadWarning};
+use steno_seeds::thread::{ThreadError, ThreadWarning};
 
 use crate::error::CommandExit;
 

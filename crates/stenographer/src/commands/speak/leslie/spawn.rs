@@ -1,7 +1,7 @@
 //! `spawn`: creates a thread, and starts an agent unless `--no-run` is given.
 
 use serde_json::json;
-use steno_core::thread::{Executor, Inheritance, Operator, SpawnRequest};
+use steno_seeds::thread::{Executor, Inheritance, Operator, SpawnRequest};
 
 use super::response::{LeslieFailure, LeslieResponse};
 use super::{LeslieContext, worker};

@@ -1,7 +1,7 @@
 //! Status, lifecycle and messages of a thread.
 
 use serde_json::json;
-use steno_core::thread::{
+use steno_seeds::thread::{
     LifecycleAction, Operator, StatusChange, Thread, ThreadError, ThreadInjection, ThreadStatus,
     ThreadTransfer,
 };

@@ -3,9 +3,8 @@
 use std::fs;
 
 use serde_json::json;
-use steno_core::durable;
-use steno_core::format::leslie;
-use steno_core::{Entry, EntryKind, Role, Session, SessionId, Timestamp, Transcript};
+use steno_model::{Entry, EntryKind, Role, Session, SessionId, Timestamp, Transcript, durable};
+use steno_seeds::leslie;
 
 use super::LeslieContext;
 use super::response::{LeslieFailure, LeslieResponse, join_causes};

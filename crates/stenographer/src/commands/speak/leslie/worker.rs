@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
-use steno_core::thread::Thread;
+use steno_seeds::thread::Thread;
 
 use self::agent_run::run_agent;
 pub(super) use self::monitor::run as run_objective;

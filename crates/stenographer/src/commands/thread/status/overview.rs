@@ -1,6 +1,6 @@
 //! Prints all threads of a project as a tree by objective and parent.
 
-use steno_core::thread::{Objective, Thread};
+use steno_seeds::thread::{Objective, Thread};
 
 use super::super::json_line;
 use crate::error::{CommandError, CommandExit};

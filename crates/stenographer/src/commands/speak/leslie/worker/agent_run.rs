@@ -8,8 +8,8 @@ use std::thread as threads;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use steno_core::durable;
-use steno_core::thread::Thread;
+use steno_model::durable;
+use steno_seeds::thread::Thread;
 
 use super::super::response::LeslieFailure;
 use super::policy::{CommandRules, ToolDecision};

@@ -1,16 +1,14 @@
 //! Approval requests for a person: as files in a watched run, else on the terminal.
 
 use std::collections::HashSet;
-use std::fs;
 use std::io::{self, BufRead};
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use serde_json::{Value, json};
-use steno_core::SessionId;
-use steno_core::durable;
-use steno_core::thread::Thread;
+use steno_model::{SessionId, durable};
+use steno_seeds::thread::Thread;
 
 use super::super::response::LeslieFailure;
 use super::runtime::{RuntimeFolder, to_failure};

@@ -7,7 +7,7 @@ use std::thread as threads;
 use std::time::Duration;
 
 use serde_json::json;
-use steno_core::thread::{
+use steno_seeds::thread::{
     Executor, LeslieId, LifecycleAction, Objective, ObjectiveStatus, Operator, SpawnRequest,
     StatusChange, Thread, ThreadStatus,
 };

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use steno_core::durable::{self, FileError};
-use steno_core::thread::{Objective, Thread};
+use steno_model::durable::{self, FileError};
+use steno_seeds::thread::{Objective, Thread};
 
 use super::super::response::{LeslieFailure, join_causes};
 use super::LeslieContext;

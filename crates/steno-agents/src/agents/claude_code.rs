@@ -1,0 +1,233 @@
+//! Reads Claude Code's sessions: one JSON Lines file per session, and one per subagent.
+//!
+//! Also reads web exports (`{"loglines":[…]}`), Claude Desktop's sessions, and the prompt history, which is all
+//! that remains of purged sessions. Records from before a compaction stay in the file and are read too.
+
+mod billing;
+mod blocks;
+mod discovery;
+mod history;
+mod lenient_value;
+mod links;
+mod probe;
+mod prompt;
+mod purged_sessions;
+mod record;
+mod record_decoder;
+mod session_facts;
+mod usage;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+pub use self::probe::is_claude_file;
+
+use self::billing::ClaudeUsageAssigner;
+use self::probe::ClaudeFileKind;
+use self::record::ClaudeRecord;
+use self::record_decoder::ClaudeRecordDecoder;
+use self::session_facts::ClaudeSessionFacts;
+use crate::decoding::json_lines::JsonLines;
+use crate::reader::{FormatError, FormatReader, ItemSink, ReaderItem, entry_sink};
+use steno_model::entry::PRIMARY_SOURCE;
+use steno_model::json::Object;
+use steno_model::numbering::EntryNumbering;
+use steno_model::problem::{Problem, json_error_reason};
+use steno_model::session::{Session, SessionId};
+use steno_vault::{ReadDetail, SessionBundle, SessionFile};
+
+/// The agent's name.
+pub const AGENT: &str = "claude-code";
+
+/// How many bytes of each text are read when only counts are needed. Longer than any id.
+const BRIEF_TEXT_BYTES: usize = 256;
+
+/// Finds and reads its sessions.
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT, find: discovery::find_sessions, read: read_session };
+
+/// Reads the session's main file, then its subagents' files.
+fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    if let Some(excerpt) = bundle.excerpts.last().filter(|_| bundle.has_only_excerpts()) {
+        return history::read_history(excerpt, bundle.key.as_deref(), emit);
+    }
+    let Some(main) = discovery::main_session_file(bundle) else {
+        return read_subagents_only(bundle, emit);
+    };
+    let kind = probe::probe_file(main)?;
+    if let Some(ClaudeFileKind::History) = kind {
+        return history::read_history(main, None, emit);
+    }
+    let native_id = discovery::native_id(main.name(), kind.as_ref());
+    let mut reading = ClaudeSessionReader::new(&native_id, bundle.detail, emit);
+    reading.converter.source =
+        discovery::subagent_id(main.name()).map(|_| PRIMARY_SOURCE.to_owned());
+    match kind {
+        Some(ClaudeFileKind::Export) => reading.read_export(main)?,
+        _ => reading.read_file(main)?,
+    }
+    let facts = std::mem::take(&mut reading.facts);
+    let others = bundle.files.iter().filter(|source| source.name() != main.name());
+    let subagent_files = reading.read_subagent_files(others);
+    reading.finish();
+    let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
+    session.native_id = Some(native_id);
+    session.subagent_files = subagent_files;
+    facts.fill_session(&mut session);
+    if let (Some(_), Some(ClaudeFileKind::Session(parent))) =
+        (discovery::subagent_id(main.name()), kind)
+    {
+        session.parent = parent;
+    }
+    apply_sidecars(&mut session, bundle);
+    Ok(session)
+}
+
+/// Reads a session of which only subagent files exist: the main file is not written yet, or was deleted.
+fn read_subagents_only(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    if bundle.files.is_empty() {
+        return Err(FormatError::Invalid(Problem::for_file(&bundle.root, "no file in it")));
+    }
+    let native_id = discovery::native_id(&bundle.root.to_string_lossy(), None);
+    let mut reading = ClaudeSessionReader::new(&native_id, bundle.detail, emit);
+    let subagent_files = reading.read_subagent_files(&bundle.files);
+    let facts = std::mem::take(&mut reading.facts);
+    reading.finish();
+    let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
+    session.native_id = Some(native_id);
+    session.subagent_files = subagent_files;
+    facts.fill_session(&mut session);
+    Ok(session)
+}
+
+/// Fills in metadata from sidecar files: a subagent's type and task, Claude Desktop's title.
+fn apply_sidecars(session: &mut Session, bundle: &SessionBundle) {
+    let sidecars =
+        bundle.files.iter().filter(|source| discovery::is_sidecar(source.name(), bundle));
+    for sidecar in sidecars {
+        let fields =
+            sidecar.read_bytes().ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let mut fields: Object = fields.unwrap_or_default();
+        if session.title.is_none() {
+            session.title = fields.get("title").and_then(|title| title.as_str()).map(str::to_owned);
+        }
+        for name in ["agentType", "description", "toolUseId", "parentAgentId", "isArchived"] {
+            session.extra.extend(fields.shift_remove_entry(name));
+        }
+    }
+}
+
+/// Decodes the files of one session into entries.
+struct ClaudeSessionReader<'e> {
+    converter: ClaudeRecordDecoder,
+    billing: ClaudeUsageAssigner,
+    facts: ClaudeSessionFacts,
+    detail: ReadDetail,
+    emit: ItemSink<'e>,
+}
+
+#[derive(Deserialize)]
+struct ClaudeWebExport<'a> {
+    #[serde(borrow)]
+    loglines: Vec<&'a RawValue>,
+}
+
+impl<'e> ClaudeSessionReader<'e> {
+    fn new(native_id: &str, detail: ReadDetail, emit: ItemSink<'e>) -> Self {
+        let mut converter = ClaudeRecordDecoder::new(EntryNumbering::new(AGENT, native_id));
+        converter.tools.is_input_omitted = detail != ReadDetail::Full;
+        let (billing, facts) = (ClaudeUsageAssigner::default(), ClaudeSessionFacts::default());
+        Self { converter, billing, facts, detail, emit }
+    }
+
+    fn read_file(&mut self, source: &SessionFile) -> Result<(), FormatError> {
+        JsonLines::open(source)?.for_each_line(|number, line| match line {
+            Ok(bytes) => self.decode_line(source.path(), number, bytes),
+            Err(problem) => (self.emit)(ReaderItem::Problem(problem)),
+        });
+        Ok(())
+    }
+
+    /// Reads the subagent files among `sources` and returns their number.
+    fn read_subagent_files<'s>(
+        &mut self,
+        sources: impl IntoIterator<Item = &'s SessionFile>,
+    ) -> u64 {
+        let mut count = 0;
+        for source in sources {
+            if let Some(agent) = discovery::subagent_id(source.name()) {
+                self.converter.source = Some(format!("subagent:{agent}"));
+                self.read_subagent_file(source);
+                count += 1;
+            }
+        }
+        count
+    }
+
+    /// Reads a subagent's file. A failure is reported as a problem; the session is read without it.
+    fn read_subagent_file(&mut self, source: &SessionFile) {
+        if let Err(error) = self.read_file(source) {
+            (self.emit)(ReaderItem::Problem(Problem::for_file(source.path(), error)));
+        }
+    }
+
+    fn read_export(&mut self, source: &SessionFile) -> Result<(), FormatError> {
+        let bytes = source.read_bytes()?;
+        let export: ClaudeWebExport<'_> = serde_json::from_slice(&bytes).map_err(|error| {
+            FormatError::Invalid(Problem::for_file(source.path(), json_error_reason(&error)))
+        })?;
+        for (number, record) in (1..).zip(export.loglines) {
+            self.decode_line(source.path(), number, record.get().as_bytes());
+        }
+        Ok(())
+    }
+
+    /// Decodes the records of a line: one, or several if the newlines between them were lost.
+    fn decode_line(&mut self, path: &Path, number: u64, bytes: &[u8]) {
+        if self.detail == ReadDetail::UsageOnly
+            && self.facts.has_project()
+            && !record::mentions_usage(bytes)
+        {
+            return;
+        }
+        let mut rest = bytes.trim_ascii();
+        while !rest.is_empty() {
+            match self.decode_record(number, rest) {
+                Ok(length) => rest = rest[length..].trim_ascii_start(),
+                Err(reason) => {
+                    let repaired = record::repair_record(rest);
+                    if repaired
+                        .is_none_or(|repaired| self.decode_record(number, &repaired).is_err())
+                    {
+                        self.report_problem(path, number, &reason);
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    fn decode_record(&mut self, number: u64, bytes: &[u8]) -> Result<usize, String> {
+        let limit = if self.detail == ReadDetail::Full { usize::MAX } else { BRIEF_TEXT_BYTES };
+        let (record, length) = ClaudeRecord::parse_first(bytes, limit)?;
+        let at = record.timestamp.text().and_then(|text| text.parse().ok());
+        self.facts.note_record(&record, at);
+        let line = record_decoder::ClaudeLine { record, raw: &bytes[..length], number, at };
+        let (entries, bill) = self.converter.decode_line(line);
+        self.billing.push_entries(entries, bill, &mut entry_sink(self.emit));
+        Ok(length)
+    }
+
+    fn report_problem(&mut self, path: &Path, number: u64, reason: &str) {
+        (self.emit)(ReaderItem::Problem(Problem::at_line(path, number, reason)));
+    }
+
+    fn finish(mut self) {
+        self.billing.close_message(&mut entry_sink(self.emit));
+    }
+}

@@ -1,0 +1,73 @@
+//! Decodes the parts of a message in Gemini's API: text, thoughts, function calls and responses, files.
+
+use crate::decoding::{attachment, entries, json_fields, json_records};
+use steno_model::entry::{Entry, EntryKind, Role};
+use steno_model::json::{JsonStyle, Object, Value};
+
+/// Decodes `content`, which is a text, a part or a list of parts. Empty texts are skipped.
+pub(crate) fn decode_parts(content: &Value, role: &Role) -> Vec<Entry> {
+    match content {
+        Value::Array(parts) => parts.iter().filter_map(|part| decode_part(part, role)).collect(),
+        part => decode_part(part, role).into_iter().collect(),
+    }
+}
+
+/// The text of all parts without thoughts, joined by newlines.
+pub(crate) fn joined_text(content: &Value) -> String {
+    let texts = decode_parts(content, &Role::User)
+        .into_iter()
+        .filter(|entry| entry.kind == EntryKind::Text);
+    texts.map(|entry| entry.content).collect::<Vec<_>>().join("\n")
+}
+
+fn decode_part(part: &Value, role: &Role) -> Option<Entry> {
+    let part = match part {
+        Value::Null => return None,
+        Value::String(text) => return text_entry(text, role, EntryKind::Text),
+        Value::Object(part) => part,
+        other => return Some(Entry::new(role.clone(), EntryKind::Text, other.to_string())),
+    };
+    if let Some(text) = json_fields::text_field(part, "text") {
+        let is_thought = part.get("thought").and_then(Value::as_bool) == Some(true);
+        return text_entry(
+            text,
+            role,
+            if is_thought { EntryKind::Thinking } else { EntryKind::Text },
+        );
+    }
+    if let Some(call) = json_fields::object_field(part, "functionCall") {
+        let (name, id) =
+            (json_fields::text_field(call, "name"), json_fields::text_field(call, "id"));
+        return Some(entries::tool_call(name, id, call.get("args")));
+    }
+    if let Some(response) = json_fields::object_field(part, "functionResponse") {
+        return Some(decode_function_response(response));
+    }
+    if let Some(file) = json_fields::object_field(part, "inlineData") {
+        let data = json_fields::text_field(file, "data").unwrap_or_default();
+        let description =
+            attachment::describe_base64(json_fields::text_field(file, "mimeType"), data);
+        return Some(Entry::new(role.clone(), EntryKind::Text, description));
+    }
+    Some(entries::unknown_entry(part.clone()))
+}
+
+fn text_entry(text: &str, role: &Role, kind: EntryKind) -> Option<Entry> {
+    (!text.is_empty()).then(|| Entry::new(role.clone(), kind, text))
+}
+
+/// Decodes a `functionResponse` into a tool result.
+fn decode_function_response(response: &Object) -> Entry {
+    let body = json_fields::object_field(response, "response");
+    let error = body.and_then(|body| body.get("error"));
+    let output = body.and_then(|body| body.get("output")).or(error);
+    let content = match (output, body) {
+        (Some(output), _) => json_records::value_text(output),
+        (None, Some(body)) => JsonStyle::COMPACT.print(body),
+        (None, None) => String::new(),
+    };
+    let mut entry =
+        entries::tool_result(json_fields::text_field(response, "id"), content, error.is_some());
+    entry.tool_name = json_fields::text_field(response, "name").map(str::to_owned);
+    entry
+}

@@ -1,0 +1,86 @@
+//! Reads OpenCode's sessions: a SQLite database since 1.2, a tree of JSON files before, and `opencode export`.
+//!
+//! All three hold the same records: messages and their parts. OpenCode leaves the old tree in place after the
+//! migration to the database, so a session in both is read from the database.
+
+mod conversation;
+mod database;
+mod export;
+mod part;
+mod side_files;
+mod storage;
+
+use std::collections::HashSet;
+
+use self::side_files::OpenCodeSideFiles;
+use crate::reader::file_tree::FileTree;
+use crate::reader::{FormatError, FormatReader, ItemSink};
+use steno_model::durable::FileError;
+use steno_model::session::Session;
+use steno_vault::{DatabaseSchema, SessionBundle, SessionFile, sqlite};
+
+/// The agent's name.
+pub const AGENT: &str = "opencode";
+
+/// The schema by which its database is recognized.
+pub(super) const SCHEMA: DatabaseSchema = database::SCHEMA;
+
+/// Finds and reads its sessions.
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+
+fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
+    let mut bundles = Vec::new();
+    let mut files = Vec::new();
+    for file in tree.files() {
+        let sessions = sqlite::sessions_in_file(file, &database::SCHEMA);
+        if sessions.is_empty() {
+            files.push(file);
+        }
+        bundles.extend(sessions);
+    }
+    let mut known: HashSet<_> = bundles.iter().filter_map(|bundle| bundle.key.clone()).collect();
+    let mut beside = OpenCodeSideFiles::default();
+    let (mut messages, mut stored) = (HashSet::new(), Vec::new());
+    for file in &files {
+        let export = SessionBundle::from_file(file);
+        if recognises_export(&export.files[0]) {
+            bundles.push(export);
+        } else if let Some((id, bundle)) = storage::bundle_session(file, &mut beside)
+            && !known.contains(&id)
+        {
+            bundles.push(bundle);
+            stored.push(id);
+        }
+    }
+    known.extend(stored);
+    for file in &files {
+        let folder = file.parent().unwrap_or(file);
+        if messages.contains(folder) {
+            continue;
+        }
+        if let Some((id, bundle)) = storage::bundle_from_message(file, &mut beside) {
+            messages.insert(folder);
+            bundles.extend(known.insert(id).then_some(bundle));
+        }
+    }
+    Ok(bundles)
+}
+
+/// Whether a file is what `opencode export` prints.
+pub fn recognises_export(source: &SessionFile) -> bool {
+    export::is_export(source)
+}
+
+fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    if storage::is_storage_tree(bundle) {
+        storage::read_tree(bundle, emit)
+    } else if sqlite::holds_sqlite_file(bundle)? {
+        database::read_database(bundle, emit)
+    } else {
+        export::read_export(bundle, emit)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,6 @@
+//! The wire between agents, editors and models, decoded into entries.
+
+pub mod acp;
+pub mod api_log;
+pub mod responses;
+pub mod traffic;

@@ -1,0 +1,64 @@
+//! Reads a file of traffic pieces, such as a recording exported from the vault.
+
+use super::piece::TrafficPiece;
+use super::traffic_decoder::TrafficDecoder;
+use crate::decoding::document;
+use crate::decoding::json_lines::JsonLines;
+use crate::reader::file_tree::FileTree;
+use crate::reader::{FormatError, FormatReader, ItemSink, ReaderItem};
+use steno_model::durable::FileError;
+use steno_model::numbering::EntryNumbering;
+use steno_model::problem::Problem;
+use steno_model::session::{Session, SessionId};
+use steno_vault::SessionBundle;
+
+/// The agent of a recording that names none.
+pub const AGENT: &str = "gateway";
+
+/// Finds and reads recordings.
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT, find: find_recordings, read: read_recording };
+
+fn find_recordings(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
+    document::find_documents(tree, |head| {
+        let kind = head.field_start("traffic").unwrap_or_default();
+        kind.starts_with("\"settings\"") || kind.starts_with("\"request\"")
+    })
+}
+
+fn read_recording(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
+    let source = document::only_file(bundle)?;
+    let first =
+        JsonLines::open(source)?.flatten().next().map(|line| line.bytes).unwrap_or_default();
+    let name = blake3::hash(&first).to_hex()[..32].to_owned();
+    let mut numbering = EntryNumbering::new(AGENT, &name);
+    let mut decoder = TrafficDecoder::default();
+    for line in JsonLines::open(source)? {
+        let entries = match line {
+            Err(problem) => {
+                emit(ReaderItem::Problem(problem));
+                continue;
+            }
+            Ok(line) => match TrafficPiece::parse(&line.bytes) {
+                Some(piece) => decoder.decode_piece(piece),
+                None => {
+                    let problem =
+                        Problem::at_line(source.path(), line.number, "not a traffic record");
+                    emit(ReaderItem::Problem(problem));
+                    continue;
+                }
+            },
+        };
+        for mut entry in entries {
+            numbering.assign_number(&mut entry);
+            emit(ReaderItem::Entry(Box::new(entry)));
+        }
+    }
+    for mut entry in decoder.finish() {
+        numbering.assign_number(&mut entry);
+        emit(ReaderItem::Entry(Box::new(entry)));
+    }
+    let mut session = Session::new(SessionId::for_native(AGENT, &name), AGENT);
+    session.totals.cost = decoder.total_reported_cost();
+    Ok(session)
+}

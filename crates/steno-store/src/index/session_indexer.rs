@@ -1,0 +1,169 @@
+//! Indexes a session from the vault, whatever its size. A large session is written in parts.
+//!
+//! A part is written only after all parts before it. The session counts as incomplete until the last one, so the next
+//! refresh resumes after a crash.
+
+use super::session_draft::{PreparedSession, SessionDraft};
+use super::{Index, IndexError};
+use crate::transcript::record_reader::RecordReader;
+use crate::transcript::run_reading::RecordedItem;
+use crate::transcript::{ReadTranscript, stream_files, stream_record};
+use steno_agents::reader::{FormatError, ReaderItem};
+use steno_model::entry::Entry;
+use steno_model::problem::Problem;
+use steno_model::session::Session;
+use steno_vault::SessionDir;
+
+/// How often to start over when the index has other first entries for the session.
+const MAX_ATTEMPTS: usize = 3;
+
+impl Index {
+    /// Reads a session from the vault. Returns `None` if the session was so large that it is already written.
+    pub fn read_session(&self, dir: &SessionDir) -> Result<Option<PreparedSession>, IndexError> {
+        for _ in 0..MAX_ATTEMPTS {
+            match self.try_read_session(dir)? {
+                SessionReadOutcome::Prepared(prepared) => return Ok(Some(*prepared)),
+                SessionReadOutcome::Indexed => return Ok(None),
+                SessionReadOutcome::Conflict => {}
+            }
+        }
+        Err(IndexError::ConcurrentChange(dir.path().to_owned()))
+    }
+
+    fn try_read_session(&self, dir: &SessionDir) -> Result<SessionReadOutcome, IndexError> {
+        let size = dir.stored_size()?;
+        let session_names = Session::new(dir.id().clone(), dir.agent());
+        let mut parts = SessionIndexer {
+            index: self,
+            dir,
+            session_names,
+            draft: SessionDraft::default(),
+            are_parts_written: Ok(true),
+        };
+        let read = parts.read_items();
+        let faults = dir.find_faults()?;
+        // A session that grew while it was read is read again later.
+        let kept = Some(size).filter(|size| dir.stored_size().ok() == Some(*size));
+        match read {
+            Ok(facts) => parts.finish(facts, kept, &faults),
+            Err(error) => {
+                // A system error may be temporary, so the next refresh tries again.
+                let kept = kept.filter(|_| !error.is_system_error());
+                let unreadable =
+                    PreparedSession::new_unreadable(parts.session_names, error.to_string(), kept);
+                Ok(SessionReadOutcome::Prepared(Box::new(unreadable)))
+            }
+        }
+    }
+}
+
+/// The result of reading a session.
+enum SessionReadOutcome {
+    /// Read completely, and not yet written.
+    Prepared(Box<PreparedSession>),
+    /// Already written to the index.
+    Indexed,
+    /// The index has other entries for it by now.
+    Conflict,
+}
+
+/// Session facts beside the entries.
+enum ReadSessionFacts {
+    /// Facts from the session files; the entries add more.
+    Incomplete(Session),
+    /// All facts.
+    Complete(Session),
+    /// All facts but the usage, which the entries have.
+    WithoutTokens(Session),
+}
+
+/// Reads one session and writes it to the index.
+struct SessionIndexer<'a> {
+    index: &'a Index,
+    dir: &'a SessionDir,
+    /// Only agent and id.
+    session_names: Session,
+    draft: SessionDraft,
+    /// Whether all parts so far are written.
+    are_parts_written: Result<bool, IndexError>,
+}
+
+impl SessionIndexer<'_> {
+    /// Reads the session item by item. Damage loses only the damaged records.
+    fn read_items(&mut self) -> Result<ReadSessionFacts, FormatError> {
+        let dir = self.dir;
+        if !dir.is_imported()? {
+            let reader = RecordReader::new(dir.id(), dir.agent());
+            let mut total_origin = None;
+            let session = stream_record(dir, reader, false, &mut |item| match item {
+                RecordedItem::Item(ReaderItem::Entry(entry)) => self.push_entry(*entry),
+                RecordedItem::Item(ReaderItem::Problem(_)) => {}
+                RecordedItem::Origin(origin) => {
+                    total_origin = origin.clone().or(total_origin.take());
+                    self.draft.begin_origin(origin);
+                }
+            })?;
+            if !session.totals.usage.is_empty() {
+                self.draft.set_total_origin(total_origin);
+            }
+            return Ok(ReadSessionFacts::WithoutTokens(session));
+        }
+        if dir.is_recorded()? {
+            let transcript = dir.read_transcript()?;
+            transcript.entries.into_iter().for_each(|entry| self.push_entry(entry));
+            return Ok(ReadSessionFacts::Complete(transcript.session));
+        }
+        let session = stream_files(dir, &mut |item| {
+            if let ReaderItem::Entry(entry) = item {
+                self.push_entry(*entry);
+            }
+        })?;
+        let Session { id, agent, .. } = self.session_names.clone();
+        Ok(ReadSessionFacts::Incomplete(Session { id, agent, ..session }))
+    }
+
+    fn push_entry(&mut self, entry: Entry) {
+        if matches!(self.are_parts_written, Ok(true)) {
+            self.draft.push(entry);
+            if self.draft.held_bytes() >= self.index.batch_bytes {
+                self.are_parts_written = self.write_part();
+            }
+        }
+    }
+
+    fn write_part(&mut self) -> Result<bool, IndexError> {
+        let part = self.draft.take_part(&self.session_names);
+        self.index.write_all_sessions(&[part])
+    }
+
+    fn finish(
+        mut self,
+        facts: ReadSessionFacts,
+        kept: Option<u64>,
+        faults: &[Problem],
+    ) -> Result<SessionReadOutcome, IndexError> {
+        let mut are_in = std::mem::replace(&mut self.are_parts_written, Ok(true))?;
+        let is_parted = self.draft.has_parts();
+        if are_in && is_parted {
+            // Totals are correct only after the last message was taken out.
+            are_in = self.write_part()?;
+        }
+        let session = match facts {
+            ReadSessionFacts::Incomplete(session) => self.draft.complete_session(session),
+            ReadSessionFacts::Complete(session) => session,
+            ReadSessionFacts::WithoutTokens(mut session) => {
+                if session.totals.usage.is_empty() {
+                    session.totals.usage = self.draft.total_usage();
+                }
+                session
+            }
+        };
+        let mut last = self.draft.finish(session, kept);
+        last.problem = faults.first().map(|fault| fault.to_string());
+        if !is_parted {
+            return Ok(SessionReadOutcome::Prepared(Box::new(last)));
+        }
+        let is_in = are_in && self.index.write_all_sessions(&[last])?;
+        Ok(if is_in { SessionReadOutcome::Indexed } else { SessionReadOutcome::Conflict })
+    }
+}

@@ -1,0 +1,137 @@
+//! Compares the journal's listing of a session with its folder, without reading every byte.
+//!
+//! Readers report these faults, because they then see less than was kept. `verify` checks every byte.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::journal::{FileState, ListedFile};
+use super::log_head::LogHeadFile;
+use super::notes::NOTES_FILE;
+use super::verify::check_file_identity;
+use super::{SessionDir, list_names, parse_sealed_name};
+use steno_model::durable::{FileError, OnPath};
+use steno_model::problem::Problem;
+
+impl SessionDir {
+    /// Missing and outdated files of the session, and files damaged at their beginning or end.
+    pub fn find_faults(&self) -> Result<Vec<Problem>, FileError> {
+        let mut faults = Vec::new();
+        let Some(listed) = self.listed_files()? else {
+            let names = self.listed_by_manifest().unwrap_or_default();
+            let paths = names.iter().map(|name| self.path.join(name));
+            let missing = paths.filter(|path| !path.exists());
+            return Ok(missing.map(|path| Problem::for_file(&path, MISSING_FILE)).collect());
+        };
+        let damaged_lines = self.journal.count_damaged_lines()?;
+        if damaged_lines > 0 {
+            let reason = format!("{damaged_lines} of its lines are damaged");
+            faults.push(Problem::for_file(&self.journal.path(), reason));
+        }
+        if !listed.is_empty() && !self.path.is_dir() {
+            faults.push(Problem::for_file(&self.path, "the session's folder is missing"));
+            return Ok(faults);
+        }
+        let journal = self.journal.path();
+        let journal_fault = find_end_fault(&journal, self.journal.durable_length()?)?;
+        faults.extend(journal_fault.map(|reason| Problem::for_file(&journal, reason)));
+        for name in list_names(&self.path)? {
+            if parse_sealed_name(&name).is_some() && !listed.contains_key(&name) {
+                faults.push(Problem::for_file(&self.path.join(&name), UNLISTED_FILE));
+            }
+        }
+        for (name, file) in listed.iter() {
+            let path = self.path.join(name);
+            let fault = match file.state {
+                FileState::Kept => self.find_sealed_fault(name)?,
+                FileState::Open => find_log_fault(&path, file)?,
+                FileState::Replaced | FileState::Removed | FileState::Restarted => None,
+            };
+            faults.extend(fault.map(|reason| Problem::for_file(&path, reason)));
+        }
+        Ok(faults)
+    }
+
+    /// The fault of the session's notes file, if any.
+    pub(super) fn find_notes_fault(&self) -> Result<Option<Problem>, FileError> {
+        let listed = self.listed_files()?.and_then(|listed| listed.get(NOTES_FILE).cloned());
+        let Some(listed) = listed else { return Ok(None) };
+        let path = self.path.join(NOTES_FILE);
+        Ok(find_log_fault(&path, &listed)?.map(|reason| Problem::for_file(&path, reason)))
+    }
+
+    fn find_sealed_fault(&self, name: &str) -> Result<Option<String>, FileError> {
+        let Some((stem, generation)) = parse_sealed_name(name) else { return Ok(None) };
+        let opened = self.open_sealed(&stem, generation).and_then(|sealed| {
+            check_file_identity(sealed.header(), self, name).on("read", sealed.path())?;
+            Ok(sealed.complete_size().is_some())
+        });
+        match opened {
+            Ok(true) => Ok(None),
+            // A listed file has a trailer: the journal lists it only after the trailer is on disk.
+            Ok(false) => Ok(Some(DAMAGED_TRAILER.to_owned())),
+            Err(error) if error.is_missing() => Ok(Some(MISSING_FILE.to_owned())),
+            Err(error) if error.source.raw_os_error().is_some() => Err(error),
+            Err(error) => Ok(Some(error.source.to_string())),
+        }
+    }
+}
+
+/// The reason for ignoring a file that exists.
+pub(super) const UNLISTED_FILE: &str = "the journal does not list this file";
+
+/// The reason for a sealed file whose content is intact, but whose trailer is not.
+const DAMAGED_TRAILER: &str =
+    "its trailer is damaged: the time and mode of the session file are lost";
+
+/// The reason for a listed file that does not exist.
+pub(super) const MISSING_FILE: &str = "the file is missing";
+
+/// Checks a log against its length and its head file.
+fn find_log_fault(path: &Path, listed: &ListedFile) -> Result<Option<String>, FileError> {
+    if let Err(error) = fs::metadata(path) {
+        let is_missing = error.kind() == io::ErrorKind::NotFound;
+        return if is_missing {
+            Ok(Some(MISSING_FILE.to_owned()))
+        } else {
+            Err(error).on("read", path)
+        };
+    }
+    let head_path = super::log_head_path(path);
+    if !head_path.exists() {
+        return Ok(Some("its head file is missing".to_owned()));
+    }
+    let head = match LogHeadFile::read(&head_path) {
+        Ok(head) => head.last,
+        Err(error) if error.source.raw_os_error().is_some() => return Err(error),
+        Err(_) => return Ok(Some("its head file is damaged".to_owned())),
+    };
+    find_end_fault(path, head.map_or(0, |head| head.length).max(listed.length))
+}
+
+/// Checks that a log has the bytes that were known to be on disk, and that a line ends there.
+fn find_end_fault(path: &Path, known: u64) -> Result<Option<String>, FileError> {
+    if known == 0 {
+        return Ok(None);
+    }
+    let missing = match fs::metadata(path) {
+        Ok(metadata) => known.saturating_sub(metadata.len()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => known,
+        Err(error) => return Err(error).on("read", path),
+    };
+    if missing > 0 {
+        return Ok(Some(format!("{missing} bytes are missing at the end")));
+    }
+    let is_whole = ends_with_newline(path, known).on("read", path)?;
+    Ok((!is_whole).then(|| "its last record is damaged".to_owned()))
+}
+
+/// Whether byte `length` of a log ends a line.
+fn ends_with_newline(path: &Path, length: u64) -> io::Result<bool> {
+    let mut log = File::open(path)?;
+    log.seek(SeekFrom::Start(length - 1))?;
+    let mut last = [0];
+    log.read_exact(&mut last)?;
+    Ok(last == *b"\n")
+}

@@ -1,0 +1,243 @@
+//! Notes of users about a session or one of its entries. They are stored beside the kept files, never in them.
+//!
+//! The notes of a session have their own log, with the format of live logs. It is never sealed or rewritten: removing
+//! a note appends a line.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::{fs, io};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::SessionDir;
+use super::journal::{FileState, JournalLine};
+use super::live_log::{LiveLog, LiveLogPaths};
+use super::log_scan::has_zero_bytes;
+use super::record::LineHashChain;
+use crate::line_hash::{FIRST_LINE_HASH, LineHash};
+use steno_model::durable::{FileError, OnPath};
+pub use steno_model::note::Note;
+use steno_model::problem::{Problem, json_error_reason};
+use steno_model::timestamp::{Clock, Timestamp};
+
+/// The file name of the log, inside a session.
+pub(super) const NOTES_FILE: &str = "notes.jsonl";
+
+/// Why a line is not read whose hash is wrong.
+const CHANGED_NOTE: &str = "the note was changed, or one is missing before it";
+
+/// A line of the log. Without a text, it removes the note of this id.
+#[derive(Serialize, Deserialize)]
+struct NoteLine {
+    at: Timestamp,
+    id: Uuid,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    entry: Option<Uuid>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+/// The notes of a session, and the unreadable lines of their log.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SessionNotes {
+    /// The notes, in the order they were written.
+    pub all: Vec<Note>,
+    /// Lines that could not be read.
+    pub problems: Vec<Problem>,
+}
+
+impl SessionDir {
+    /// Reads the notes of the session.
+    pub fn read_notes(&self) -> Result<SessionNotes, FileError> {
+        let path = self.notes_paths().0;
+        let mut notes = SessionNotes::default();
+        notes.problems.extend(self.find_notes_fault()?);
+        let text = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(notes),
+            other => other.on("read", &path)?,
+        };
+        let (mut all, mut chain) = (NoteCollector::default(), LineHashChain::START);
+        for (at, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
+            // A line without a newline is still being written. Unwritten pages contain no note.
+            let Some(line) = line.strip_suffix(b"\n").filter(|line| !has_zero_bytes(line)) else {
+                break;
+            };
+            let note = if chain.check(line) {
+                parse_note_line(line)
+            } else {
+                Err(CHANGED_NOTE.to_owned())
+            };
+            match note {
+                Ok(line) => all.apply_line(line),
+                Err(reason) => notes.problems.push(Problem::at_line(&path, at as u64 + 1, reason)),
+            }
+        }
+        notes.all = all.notes.into_iter().flatten().collect();
+        Ok(notes)
+    }
+
+    /// Size of the log of notes in bytes. It grows with each note.
+    pub fn notes_size(&self) -> u64 {
+        fs::metadata(self.notes_paths().0).map_or(0, |metadata| metadata.len())
+    }
+
+    /// Adds a note about the session or one of its entries. It is on disk when this returns.
+    pub fn add_note(
+        &self,
+        entry: Option<Uuid>,
+        text: &str,
+        clock: &Clock,
+    ) -> Result<Note, FileError> {
+        let note = Note { id: Uuid::new_v4(), at: clock.now(), entry, text: text.to_owned() };
+        let text = Some(note.text.clone());
+        self.append_note(&NoteLine { at: note.at, id: note.id, entry, text })?;
+        Ok(note)
+    }
+
+    /// Removes a note. Returns whether it existed. Its line stays in the log.
+    pub fn remove_note(&self, id: Uuid, clock: &Clock) -> Result<bool, FileError> {
+        let is_there = self.read_notes()?.all.iter().any(|note| note.id == id);
+        if is_there {
+            self.append_note(&NoteLine { at: clock.now(), id, entry: None, text: None })?;
+        }
+        Ok(is_there)
+    }
+
+    fn append_note(&self, line: &NoteLine) -> Result<(), FileError> {
+        let (log, head) = self.notes_paths();
+        let paths = LiveLogPaths { log: &log, head: &head, lock: &self.write_lock_path() };
+        let body = serde_json::to_vec(line).expect("a note has string keys");
+        self.journal.create_if_absent()?;
+        let log = LiveLog::open(&paths, FIRST_LINE_HASH)?;
+        log.skip_to_head()?;
+        let mut tail = log.lock_tail(&mut |_| ())?;
+        tail.append(&body[1..]);
+        let end = tail.write()?;
+        log.sync()?;
+        let (file, link) = (NOTES_FILE.to_owned(), Some(end.line_hash.as_str().to_owned()));
+        let line = self.new_journal_line(FileState::Open);
+        self.journal.append_lines(&[JournalLine { file, length: end.length, link, ..line }])
+    }
+
+    /// Paths of the log of notes and of its head file.
+    pub(super) fn notes_paths(&self) -> (PathBuf, PathBuf) {
+        (self.path.join(NOTES_FILE), self.path.join(format!("{NOTES_FILE}.head")))
+    }
+}
+
+/// Collects notes while their log is read. A removed note leaves `None`.
+#[derive(Default)]
+struct NoteCollector {
+    notes: Vec<Option<Note>>,
+    /// Indexes into `notes` by id.
+    indexes: HashMap<Uuid, Vec<usize>>,
+}
+
+impl NoteCollector {
+    fn apply_line(&mut self, line: NoteLine) {
+        match line.text {
+            Some(text) => {
+                self.indexes.entry(line.id).or_default().push(self.notes.len());
+                let note = Note { id: line.id, at: line.at, entry: line.entry, text };
+                self.notes.push(Some(note));
+            }
+            None => {
+                for index in self.indexes.remove(&line.id).unwrap_or_default() {
+                    self.notes[index] = None;
+                }
+            }
+        }
+    }
+}
+
+fn parse_note_line(line: &[u8]) -> Result<NoteLine, String> {
+    let (_, body) = LineHash::split_line(line).ok_or_else(|| "not a note".to_owned())?;
+    let object = [b"{", body].concat();
+    serde_json::from_slice(&object).map_err(|error| json_error_reason(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vault::Vault;
+    use steno_model::entry::{Entry, EntryKind, Role};
+
+    fn session(root: &std::path::Path) -> SessionDir {
+        let dir = Vault::new(root).session_dir(&"demo".parse().unwrap(), &"one".parse().unwrap());
+        steno_model::durable::create_private_dir(dir.path()).unwrap();
+        dir
+    }
+
+    #[test]
+    fn notes_are_kept_and_taken_back() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = session(root.path());
+        assert_eq!(dir.read_notes().unwrap(), SessionNotes::default());
+        let clock = Clock::fixed("2026-01-05T09:00:00Z".parse().unwrap());
+        let entry = Entry::new(Role::User, EntryKind::Text, "x");
+        let of_session = dir.add_note(None, "ask again #later", &clock).unwrap();
+        let of_entry = dir.add_note(Some(entry.entry_id), "here it <goes> wrong", &clock).unwrap();
+        let notes = dir.read_notes().unwrap();
+        assert_eq!(notes.all, [of_session.clone(), of_entry.clone()]);
+        let found: Vec<_> = Note::for_entry(&notes.all, &entry).collect();
+        assert_eq!(found, [&of_entry]);
+        assert_eq!(Note::for_session(&notes.all, std::slice::from_ref(&entry)), [&of_session]);
+        assert_eq!(Note::for_session(&notes.all, &[]).len(), 2);
+        assert!(dir.remove_note(of_session.id, &clock).unwrap());
+        assert!(!dir.remove_note(of_session.id, &clock).unwrap());
+        assert_eq!(dir.read_notes().unwrap().all, [of_entry]);
+        assert_eq!(dir.verify().unwrap().damage, []);
+    }
+
+    #[test]
+    fn a_bad_line_costs_only_itself_and_is_found() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = session(root.path());
+        let clock = Clock::fixed("2026-01-05T09:00:00Z".parse().unwrap());
+        for text in ["one", "two", "three"] {
+            dir.add_note(None, text, &clock).unwrap();
+        }
+        let path = dir.notes_paths().0;
+        let log = fs::read_to_string(&path).unwrap();
+        fs::write(&path, log.replace("\"two\"", "\"t\\o\"")).unwrap();
+        let notes = dir.read_notes().unwrap();
+        let texts: Vec<_> = notes.all.iter().map(|note| note.text.as_str()).collect();
+        assert_eq!((texts, notes.problems.len()), (vec!["one", "three"], 1));
+        assert_eq!(notes.problems[0].line, Some(2));
+        assert_eq!(dir.verify().unwrap().damage.len(), 1);
+        fs::remove_file(&path).unwrap();
+        assert_eq!(dir.verify().unwrap().damage[0].reason, "the file is missing");
+    }
+
+    #[test]
+    fn a_changed_note_is_reported_and_not_shown() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = session(root.path());
+        let clock = Clock::fixed("2026-01-05T09:00:00Z".parse().unwrap());
+        for text in ["one", "two", "three"] {
+            dir.add_note(None, text, &clock).unwrap();
+        }
+        let path = dir.notes_paths().0;
+        let log = fs::read_to_string(&path).unwrap();
+        fs::write(&path, log.replace("\"two\"", "\"twp\"")).unwrap();
+        let notes = dir.read_notes().unwrap();
+        let texts: Vec<_> = notes.all.iter().map(|note| note.text.as_str()).collect();
+        assert_eq!(texts, ["one", "three"]);
+        assert_eq!(notes.problems.len(), 1);
+        assert_eq!((notes.problems[0].line, &*notes.problems[0].reason), (Some(2), CHANGED_NOTE));
+    }
+
+    #[test]
+    fn tags_are_words_of_the_text() {
+        let note = |text: &str| Note {
+            id: Uuid::nil(),
+            at: "2026-01-05T09:00:00Z".parse().unwrap(),
+            entry: None,
+            text: text.to_owned(),
+        };
+        let tagged = note("#star: see #to-do, # and issue#7 #");
+        assert_eq!(tagged.tags().collect::<Vec<_>>(), ["star", "to-do"]);
+        assert_eq!(note("plain").tags().count(), 0);
+    }
+}

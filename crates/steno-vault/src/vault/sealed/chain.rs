@@ -1,0 +1,48 @@
+//! Checks a sealed file against its hash chain before its header is trusted.
+
+use std::io;
+
+use super::SealedFile;
+use crate::vault::frame;
+use steno_model::durable::{FileError, OnPath};
+
+impl SealedFile {
+    /// Checks that the first frame's link starts from this header.
+    pub(crate) fn check_header(&mut self) -> Result<(), FileError> {
+        let path = self.path.clone();
+        self.check_frames(1).on("read", &path)
+    }
+
+    /// Checks the header, every frame and the recorded location.
+    pub(crate) fn check_all(&mut self) -> Result<(), FileError> {
+        let path = self.path.clone();
+        self.check_frames(self.frames.len().max(1)).on("read", &path)
+    }
+
+    fn check_frames(&mut self, count: usize) -> io::Result<()> {
+        if self.is_damaged {
+            return Err(frame::damage_error("a frame before the end is damaged"));
+        }
+        if self.frames.is_empty() && self.torn_bytes.is_some() {
+            return Err(frame::damage_error("no frame or trailer confirms its header"));
+        }
+        let (mut chain, mut moved) = (self.chains[0], None);
+        for index in 0..count.min(self.frames.len()) {
+            let (header, data) = self.read_frame_data(index)?;
+            if header.check_link(chain, &data).is_err() {
+                let what =
+                    if index == 0 { "its header or first frame" } else { "one of its frames" };
+                return Err(frame::damage_error(&format!("{what} was changed")));
+            }
+            // If only some pieces of a frame are listed, the chain ends with the last listed one.
+            let mut links = header.chain_links(chain);
+            let listed = links.find(|(length, _)| *length == self.length && header.length > 0);
+            chain = listed.map_or(header.chain, |(_, link)| link);
+            moved = header.last_move().cloned().or(moved);
+        }
+        if count >= self.frames.len() && (chain != self.chains[1] || moved != self.moved) {
+            return Err(frame::damage_error("its header or trailer was changed"));
+        }
+        Ok(())
+    }
+}
