@@ -134,7 +134,7 @@ fn run_command(
         CliCommand::Reindex(args) => commands::reindex::run(ui, env, &args),
         CliCommand::Thread(command) => commands::thread::run(ui, env, &command),
         CliCommand::Hooks(args) => commands::hooks::run(ui, env, &args),
-        CliCommand::Hook(args) => commands::hook::run(ui, env, &args),
+        CliCommand::Hook(args) => commands::hook::run(env, &args),
         CliCommand::As(command) => commands::speak::run(ui, env, command),
         CliCommand::Child(args) => commands::child::run(&args),
         CliCommand::Completions(args) => commands::completions::run(ui, CliArgs::command(), &args),

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use steno_model::{Clock, Timestamp};
+use steno_store::StoreLocation;
 
 use crate::error::CommandError;
 
@@ -55,6 +56,12 @@ impl ProcessEnvironment {
             error.hint("use a name such as UTC or Europe/Berlin")
         })?;
         Ok(Self { zone, ..self.clone() })
+    }
+
+    /// Returns the store for the library.
+    pub(crate) fn store_location(&self) -> StoreLocation {
+        let (folder, clock) = (self.store.clone(), self.clock.clone());
+        StoreLocation { folder, boot_id: Self::boot_id(), clock }
     }
 
     /// Returns an environment variable, unless it is empty.

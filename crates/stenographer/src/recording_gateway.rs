@@ -18,13 +18,13 @@ use steno_model::{Clock, Timestamp, durable};
 use steno_seeds::chibi::{ChibiDebugFile, DebugLineEncoder};
 use steno_store::index::attribution::MillisecondSpan;
 use steno_store::index::pending_sessions::{PendingMarker, PendingSessions};
+use steno_store::keep::indexer::Indexer;
 use steno_store::transcript::record_reader::RECORD_DECODER;
 use steno_vault::record::{API_PROTOCOL, RecordingClosing, RecordingOpening};
 use steno_vault::resumable::{RecordedSession, ResumableRecorder, UnclosedRecordingError};
 use steno_vault::{SessionDir, Vault};
 
 use crate::error::CommandError;
-use crate::indexer::Indexer;
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::{Ui, count_noun};
@@ -124,7 +124,7 @@ impl RecordingGateway {
             listener,
         };
         let gateway = bound.start(options, routing);
-        let indexer = Indexer::new(&env.store);
+        let indexer = Indexer::new(&env.store_location());
         let (vault, started_at) = (SessionStore::new(env).vault, env.clock.now());
         let events = (sender, receiver);
         Ok(Self { vault, started_at, indexer, opened_sessions, gateway, debug_writer, events })
@@ -182,7 +182,7 @@ impl RecordingGateway {
             indexed = self.indexer.attribute_traffic(&self.vault, span);
         }
         if let Err(error) = indexed {
-            ui.warning(format_args!("recorded, but not yet in the index: {}", error.error));
+            ui.warning(format_args!("recorded, but not yet in the index: {error}"));
         }
         RecordedTraffic { sessions, has_gap, is_closed }
     }

@@ -14,8 +14,9 @@ use crate::config::{AgentSetting, Config};
 use crate::error::CommandError;
 use crate::hooks::session_sync;
 use crate::process_environment::ProcessEnvironment;
-use crate::session_syncer::{SessionSyncer, existing_roots};
+use crate::session_paths::existing_roots;
 use crate::ui::{Ui, count_noun};
+use steno_store::sync::SessionSyncer;
 
 /// An agent that Steno can run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,7 +164,6 @@ pub(crate) fn child_launcher() -> Result<ChildLauncher, CommandError> {
 
 /// Syncs the session files that the agent wrote for a session.
 pub(crate) fn sync_agent_files(
-    ui: &Ui,
     env: &ProcessEnvironment,
     kept: &KeptSession,
 ) -> Result<(), CommandError> {
@@ -172,15 +172,15 @@ pub(crate) fn sync_agent_files(
         return Ok(());
     }
     if names_files_by_session(agent) {
-        return session_sync::sync_named_session(ui, env, agent, &kept.name).map(drop);
+        return session_sync::sync_named_session(env, agent, &kept.name).map(drop);
     }
-    let mut syncer = SessionSyncer::new(ui, env)?;
+    let mut syncer = SessionSyncer::new(env.store_location())?;
     let agents = [agent.to_owned()];
     for root in existing_roots(env, &[], &agents) {
         syncer.sync_root(&root, &agents)?;
     }
     syncer.seen.save()?;
-    syncer.failures.pop().map_or(Ok(()), Err)
+    syncer.failures.pop().map_or(Ok(()), |error| Err(error.into()))
 }
 
 /// Starts a background process that syncs the agent's session files.

@@ -96,7 +96,7 @@ impl SessionStore {
         }
         let mut progress = ui.start_progress("indexing");
         let refreshed = self.index.catch_up(index, &mut |_, dir| progress.step(dir.id()));
-        progress.finish();
+        drop(progress);
         let refreshed = refreshed?;
         if refreshed.pending > 0 {
             let sessions = count_noun(refreshed.pending as u64, "session");

@@ -68,7 +68,7 @@ impl ThreadRun<'_> {
         {
             // The agent's own files make the transcripts richer; without them the recorded traffic is used.
             let kept = KeptSession { dir: dir.clone(), name };
-            let _ = runnable_agent::sync_agent_files(&Ui::silent(), self.env, &kept);
+            let _ = runnable_agent::sync_agent_files(self.env, &kept);
             let mut transcript = dir.read_transcript()?;
             killed.retain_own_units(&mut transcript);
             recorded =

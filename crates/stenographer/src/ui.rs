@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use steno_model::Problem;
+use steno_store::sync::OnSession;
 
 use crate::error::{CommandError, CommandExit};
 use crate::json_output::{JsonEscaper, escape_json, is_unsafe};
@@ -238,9 +239,16 @@ impl ProgressLine {
         }
     }
 
-    /// Removes the line; later steps are not shown.
-    pub(crate) fn finish(&mut self) {
-        if std::mem::take(&mut self.is_shown) {
+    /// Counts one step per session of a sync.
+    pub(crate) fn into_callback(mut self) -> OnSession {
+        Box::new(move |path| self.step(path.display()))
+    }
+}
+
+/// Removes the line.
+impl Drop for ProgressLine {
+    fn drop(&mut self) {
+        if self.is_shown {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
     }

@@ -13,7 +13,6 @@ use crate::hooks::hook_log::HookLog;
 use crate::hooks::hook_payload::{HookPayload, read_stdin};
 use crate::hooks::session_sync::sync_session;
 use crate::process_environment::ProcessEnvironment;
-use crate::ui::Ui;
 
 /// Delays before each sync: an agent may call the hook before it has written the last lines.
 const SYNC_DELAYS: [Duration; 3] =
@@ -37,12 +36,8 @@ pub(crate) struct Args {
 }
 
 /// Runs the command. On failure the agent continues, and the error goes to the hook log.
-pub(crate) fn run(
-    ui: &mut Ui,
-    env: &ProcessEnvironment,
-    args: &Args,
-) -> Result<CommandExit, CommandError> {
-    let done = if args.keep { sync_with_retries(ui, env, args) } else { start_worker(args) };
+pub(crate) fn run(env: &ProcessEnvironment, args: &Args) -> Result<CommandExit, CommandError> {
+    let done = if args.keep { sync_with_retries(env, args) } else { start_worker(args) };
     if let Err(error) = done {
         let agent = args.agent.as_deref().unwrap_or("agent");
         HookLog::new(&env.store).append_error(env.clock.now(), agent, &*error.error);
@@ -76,7 +71,7 @@ fn spawn_detached(command: &mut Command) -> Result<(), CommandError> {
 }
 
 /// Syncs the session several times, to catch lines that the agent writes shortly after the call.
-fn sync_with_retries(ui: &Ui, env: &ProcessEnvironment, args: &Args) -> Result<(), CommandError> {
+fn sync_with_retries(env: &ProcessEnvironment, args: &Args) -> Result<(), CommandError> {
     let bytes = match args.payload.last() {
         Some(payload) => payload.clone().into_encoded_bytes(),
         None => read_stdin(),
@@ -85,7 +80,7 @@ fn sync_with_retries(ui: &Ui, env: &ProcessEnvironment, args: &Args) -> Result<(
     let (mut kept, mut last) = (false, Ok(()));
     for pause in SYNC_DELAYS {
         thread::sleep(pause);
-        last = sync_session(ui, env, args.agent.as_deref(), &payload).map(|found| kept |= found);
+        last = sync_session(env, args.agent.as_deref(), &payload).map(|found| kept |= found);
     }
     last?;
     if kept || payload.is_start { Ok(()) } else { Err(missing_session_error(&payload)) }

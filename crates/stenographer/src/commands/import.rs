@@ -8,9 +8,9 @@ use steno_store::format::{self, FoundSession};
 
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
-use crate::session_importer::SessionImporter;
-use crate::session_store::{SessionStore, unknown_format_error};
+use crate::session_store::unknown_format_error;
 use crate::ui::{Ui, count_noun};
+use steno_store::keep::SessionImporter;
 
 /// Import transcripts from files or folders in any known format.
 ///
@@ -32,7 +32,7 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let importer = SessionImporter::new(SessionStore::new(env).vault)?;
+    let importer = SessionImporter::new(&env.store_location())?;
     let mut import = ImportRun { ui, importer, json: args.json, exit: CommandExit::Done };
     for path in &args.paths {
         let path = env.cwd.join(path);

@@ -15,11 +15,11 @@ use steno_vault::recorder::{KeptRecord, Recorder};
 use steno_vault::{AgentName, SessionDir};
 
 use crate::error::{CommandError, CommandExit};
-use crate::indexer::Indexer;
 use crate::process_environment::ProcessEnvironment;
 use crate::recording_session::RequestedSession;
 use crate::session_store::SessionStore;
 use crate::ui::Ui;
+use steno_store::keep::indexer::Indexer;
 
 /// Record JSON Lines from standard input; each line is durable once acknowledged.
 ///
@@ -65,7 +65,7 @@ pub(crate) fn run(
         return Ok(CommandExit::Done);
     }
     let opening = session_opening(env, &args, &dir);
-    let mut indexer = Indexer::new(&env.store);
+    let mut indexer = Indexer::new(&env.store_location());
     let marker = indexer.mark(&dir);
     let recorder = Recorder::open(dir.clone(), &opening, env.clock.clone(), RECORD_DECODER)?;
     if recorder.bytes_cut() > 0 {
@@ -86,7 +86,7 @@ pub(crate) fn run(
     recorder.close(&RecordingClosing { status: SessionStatus::Completed, reason: None })?;
     indexer.add_from_vault(&dir, marker);
     if let Err(error) = indexer.flush() {
-        ui.warning(format_args!("recorded, but not yet in the index: {}", error.error));
+        ui.warning(format_args!("recorded, but not yet in the index: {error}"));
     }
     if !args.ack {
         writeln!(ui.out(), "{id}")?;

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::project_threads::ProjectThreads;
+use crate::session_paths::{self, existing_roots};
 use crate::session_store::SessionStore;
-use crate::session_syncer::{self, AgentSyncRow, SessionSyncer, SyncResult, existing_roots};
 use crate::text_table::TextTable;
 use crate::ui::Ui;
+use steno_store::sync::{AgentSyncRow, SessionSyncer, SyncResult};
 
 /// Maximum number of problems printed per agent.
 const MAX_PROBLEMS: usize = 5;
@@ -25,7 +26,7 @@ pub(crate) struct Args {
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Only this agent; may be repeated.
-    #[arg(long, value_name = "NAME", value_parser = session_syncer::agent_name_parser())]
+    #[arg(long, value_name = "NAME", value_parser = session_paths::agent_name_parser())]
     agent: Vec<String>,
     /// Print what would be copied, and copy nothing.
     #[arg(long)]
@@ -44,7 +45,8 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let mut syncer = SessionSyncer::new(ui, env)?;
+    let on_session = ui.start_progress("keeping").into_callback();
+    let mut syncer = SessionSyncer::new(env.store_location())?.with_progress(on_session);
     syncer.dry_run = args.dry_run;
     if args.no_index {
         syncer.disable_index();
@@ -62,7 +64,6 @@ pub(crate) fn run(
             }
         }
     }
-    syncer.progress.finish();
     let SyncResult { failures, rows } = syncer.finish();
     if !args.dry_run && !args.no_index {
         // Indexes sessions that an earlier run has not indexed.
@@ -71,12 +72,13 @@ pub(crate) fn run(
     if !args.dry_run {
         ProjectThreads::finish_killed_runs_near(ui, env);
     }
-    for failure in &failures {
-        ui.report_error(failure);
+    let is_complete = failures.is_empty();
+    for failure in failures {
+        ui.report_error(&failure.into());
     }
     rows.values().for_each(|row| report_problems(ui, row, args));
     print_summary(ui, &rows, args)?;
-    Ok(if failures.is_empty() { CommandExit::Done } else { CommandExit::Failed })
+    Ok(if is_complete { CommandExit::Done } else { CommandExit::Failed })
 }
 
 /// Reports records that cannot be parsed. Their bytes are kept, so this is not a failure.

@@ -48,7 +48,7 @@ pub(crate) fn run(
     if let Some(head) = args.since {
         store.vault.verify_since(head, &mut report)?;
     }
-    progress.finish();
+    drop(progress);
     print_damage(ui, &report, args)?;
     print_summary(ui, &report);
     Ok(if report.damage.is_empty() { CommandExit::Done } else { CommandExit::Failed })

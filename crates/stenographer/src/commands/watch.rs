@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
-use crate::session_syncer;
+use crate::session_paths;
 use crate::ui::Ui;
 
 use watch_loop::WatchLoop;
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Only this agent; may be repeated.
-    #[arg(long, value_name = "NAME", value_parser = session_syncer::agent_name_parser())]
+    #[arg(long, value_name = "NAME", value_parser = session_paths::agent_name_parser())]
     agent: Vec<String>,
     /// Milliseconds that a file must be quiet before it is copied.
     #[arg(long, value_name = "MS", default_value_t = 500)]

@@ -9,22 +9,20 @@ use steno_store::format;
 use super::hook_payload::HookPayload;
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
-use crate::session_syncer::{self, SessionSyncer, resolve_links};
-use crate::ui::Ui;
+use crate::session_paths;
+use steno_store::sync::{SessionSyncer, resolve_links};
 
 /// Syncs a session by its name. Returns whether it exists.
 pub(crate) fn sync_named_session(
-    ui: &Ui,
     env: &ProcessEnvironment,
     agent: &str,
     session: &str,
 ) -> Result<bool, CommandError> {
-    sync_session(ui, env, Some(agent), &HookPayload::for_session(session))
+    sync_session(env, Some(agent), &HookPayload::for_session(session))
 }
 
 /// Syncs the session in a hook's payload. Returns whether it exists.
 pub(crate) fn sync_session(
-    ui: &Ui,
     env: &ProcessEnvironment,
     agent: Option<&str>,
     payload: &HookPayload,
@@ -40,8 +38,8 @@ pub(crate) fn sync_session(
         durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
     lock.lock().on("lock", &path)?;
     let folders: Vec<_> =
-        session_syncer::session_roots(env, &[], &[]).into_iter().map(resolve_links).collect();
-    sync_files(SessionSyncer::new(ui, env)?, payload, &files, &folders)
+        session_paths::possible_roots(env, &[], &[]).into_iter().map(resolve_links).collect();
+    sync_files(SessionSyncer::new(env.store_location())?, payload, &files, &folders)
 }
 
 /// Finds the files of the session: the named transcript, or those with the session's name.
@@ -91,5 +89,5 @@ fn sync_files(
     if let Some(file) = subagent.filter(|file| !known.is_empty() && !known.contains(file)) {
         sync.sync_sessions_of(&file, folders)?;
     }
-    sync.failures.pop().map_or(Ok(!known.is_empty()), Err)
+    sync.failures.pop().map_or(Ok(!known.is_empty()), |error| Err(error.into()))
 }

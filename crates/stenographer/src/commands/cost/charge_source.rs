@@ -15,10 +15,11 @@ use steno_store::index::EntryFilter;
 
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
+use crate::session_paths::existing_roots;
 use crate::session_scope::SessionScope;
 use crate::session_store::{SessionStore, unknown_format_error};
-use crate::session_syncer;
 use crate::ui::Ui;
+use steno_store::sync;
 
 /// Charges read from session files.
 pub(super) struct ChargesFromFiles {
@@ -68,7 +69,7 @@ fn find_sessions(
     agents: &[String],
 ) -> (Vec<FoundSession>, Vec<CommandError>) {
     let (mut found, mut failures) = (Vec::new(), Vec::new());
-    for root in session_syncer::existing_roots(env, paths, agents) {
+    for root in existing_roots(env, paths, agents) {
         match format::find_sessions_and_failures(&root) {
             Ok(look) => {
                 if !paths.is_empty() && look.sessions.is_empty() && look.failures.is_empty() {
@@ -80,7 +81,7 @@ fn find_sessions(
             Err(error) => failures.push(error.into()),
         }
     }
-    found.sort_by_cached_key(session_syncer::last_modified);
+    found.sort_by_cached_key(sync::last_modified);
     (found, failures)
 }
 

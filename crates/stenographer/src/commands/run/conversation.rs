@@ -138,7 +138,7 @@ impl AgentConversation<'_> {
         kept: &[KeptSession],
     ) {
         let Some(kept) = progress.recorded_session(kept) else { return };
-        if let Err(error) = runnable_agent::sync_agent_files(ui, self.env, kept) {
+        if let Err(error) = runnable_agent::sync_agent_files(self.env, kept) {
             // The next `steno sync` copies them.
             let reason = error.error;
             ui.warning(format_args!("could not sync the agent's session files: {reason}"));

@@ -1,13 +1,12 @@
 //! The watched roots. Each is watched by system events, polled if there are none, or missing.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use std::{fs, io};
 
 use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
 
-use crate::session_syncer::{resolve_links, write_ahead_log};
+use steno_store::sync::{resolve_links, write_ahead_log};
 
 /// All roots and their watcher.
 pub(super) struct WatchedRoots {

@@ -17,8 +17,11 @@ use super::pending::PendingFiles;
 use super::roots::WatchedRoots;
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
-use crate::session_syncer::{SessionSyncer, SyncedSession, resolve_links, session_roots};
+use crate::session_paths::possible_roots;
 use crate::ui::{Ui, count_noun};
+use steno_model::SessionId;
+use steno_store::StoreError;
+use steno_store::sync::{SessionSyncer, SyncedSession, resolve_links};
 
 /// Interval of checks for new or removed roots.
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
@@ -67,7 +70,7 @@ pub(super) struct WatchLoop<'a> {
     has_vault: bool,
     is_ready: bool,
     /// Sessions with new bytes.
-    sessions: HashSet<(&'static str, String)>,
+    sessions: HashSet<(&'static str, SessionId)>,
     bytes_new: u64,
 }
 
@@ -79,14 +82,15 @@ impl<'a> WatchLoop<'a> {
         args: &'a Args,
     ) -> Result<Self, CommandError> {
         let (sender, messages) = mpsc::channel();
-        let mut syncer = SessionSyncer::new(ui, env)?;
+        let on_session = ui.start_progress("keeping").into_callback();
+        let mut syncer = SessionSyncer::new(env.store_location())?.with_progress(on_session);
         syncer.synced = Some(Vec::new());
         syncer.stop = stop_on_signal(sender.clone())?;
         let watcher = start_watcher(sender, resolve_links(env.store.clone()));
         let now = Instant::now();
         Ok(Self {
             stop: Arc::clone(&syncer.stop),
-            roots: WatchedRoots::new(session_roots(env, &args.paths, &args.agent), watcher),
+            roots: WatchedRoots::new(possible_roots(env, &args.paths, &args.agent), watcher),
             pending: PendingFiles::new(args.quiet_time()),
             due: TaskSchedule {
                 next_check: now,
@@ -141,7 +145,7 @@ impl<'a> WatchLoop<'a> {
     fn sync_existing(&mut self) -> Result<bool, CommandError> {
         self.check_roots()?;
         let is_cut_short = self.stop.load(Ordering::Relaxed);
-        self.syncer.progress.finish();
+        self.syncer.end_progress();
         self.is_ready = true;
         for path in self.roots.missing_roots().iter().filter(|_| !self.args.paths.is_empty()) {
             self.ui.status(format_args!("waiting for missing path: {}", path.display()));
@@ -241,7 +245,7 @@ impl<'a> WatchLoop<'a> {
     /// Saves the list of seen files; without it only the next start is slower.
     fn save_seen(&mut self) {
         let saved = self.syncer.seen.save();
-        self.syncer.failures.extend(saved.err().map(CommandError::from));
+        self.syncer.failures.extend(saved.err().map(StoreError::from));
     }
 
     /// Syncs changes without events.
@@ -262,7 +266,7 @@ impl<'a> WatchLoop<'a> {
         let had_vault =
             std::mem::replace(&mut self.has_vault, self.env.store.join("vault").is_dir());
         if had_vault && !self.has_vault {
-            self.syncer.reset(self.env)?;
+            self.syncer.reset()?;
             self.sync_roots(&self.roots.existing_roots())?;
         }
         let checked = self.roots.update();
@@ -322,8 +326,8 @@ impl<'a> WatchLoop<'a> {
             }
         }
         for failure in std::mem::take(&mut self.syncer.failures) {
-            if self.reported_errors.insert(failure.error.to_string()) {
-                self.ui.report_error(&failure);
+            if self.reported_errors.insert(failure.to_string()) {
+                self.ui.report_error(&failure.into());
             }
         }
         Ok(())
@@ -331,8 +335,11 @@ impl<'a> WatchLoop<'a> {
 
     fn print_line(&mut self, session: &SyncedSession) -> Result<(), CommandError> {
         let time = self.env.clock.now().instant().to_zoned(self.env.zone.clone());
-        let name =
-            session.title.as_deref().unwrap_or(&session.session).replace(char::is_control, " ");
+        let name = session
+            .title
+            .as_deref()
+            .unwrap_or(session.session.as_str())
+            .replace(char::is_control, " ");
         let (entries, bytes) =
             (count_noun(session.entries, "entry"), count_noun(session.bytes_new, "byte"));
         let agent = session.agent;

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use steno_store::format::FoundSession;
+use crate::format::FoundSession;
 use steno_vault::{SessionBundle, SessionFile, SessionFingerprint};
 
-use crate::seen_files::FileStamp;
+use crate::sync::seen_files::FileStamp;
 
 /// Returns the files on disk that contain a session.
 pub(super) fn session_files(bundle: &SessionBundle) -> Vec<SessionFile> {
@@ -45,7 +45,7 @@ pub(super) fn is_part_of_database(bundle: &SessionBundle, source: &SessionFile) 
 }
 
 /// Returns the path of a database's write-ahead log.
-pub(crate) fn write_ahead_log(file: &Path) -> PathBuf {
+pub fn write_ahead_log(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push("-wal");
     PathBuf::from(name)
@@ -75,6 +75,6 @@ fn is_file(item: &fs::DirEntry) -> bool {
 }
 
 /// Returns the last modification time of a session's files.
-pub(crate) fn last_modified(found: &FoundSession) -> Option<SystemTime> {
+pub fn last_modified(found: &FoundSession) -> Option<SystemTime> {
     found.bundle.files.iter().filter_map(|source| source.modified_time()).max()
 }

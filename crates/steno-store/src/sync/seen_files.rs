@@ -9,13 +9,13 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use crate::format;
 use serde::{Deserialize, Serialize};
 use steno_model::SessionId;
 use steno_model::durable::{self, FileError};
-use steno_store::format;
 
 /// Size and modification time of a file.
-pub(crate) type FileStamp = (u64, i64);
+pub type FileStamp = (u64, i64);
 
 /// A seen file: its stamp, and the sessions it was imported with.
 #[derive(Debug, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ type SeenFileMap = HashMap<String, SeenFile>;
 
 /// Files that are unchanged since their import.
 #[derive(Debug)]
-pub(crate) struct SeenFiles {
+pub struct SeenFiles {
     path: PathBuf,
     files: SeenFileMap,
     has_fresh: bool,
@@ -52,7 +52,7 @@ struct SeenListFromDisk {
 impl SeenFiles {
     /// Reads the list of the store. Entries of sessions that the vault does not have are dropped. An unreadable list,
     /// or one of another reader version, counts as empty.
-    pub(crate) fn load(store: &Path, is_kept: impl Fn(&SessionId) -> bool) -> Self {
+    pub fn load(store: &Path, is_kept: impl Fn(&SessionId) -> bool) -> Self {
         let path = store.join("seen.json");
         let mut files = read_seen_files(&path);
         let sessions = files.values().flat_map(|SeenFile(_, _, sessions, _)| sessions);
@@ -62,18 +62,13 @@ impl SeenFiles {
     }
 
     /// Returns whether the file was imported with this stamp.
-    pub(crate) fn is_unchanged(&self, path: &Path, stamp: FileStamp) -> bool {
+    pub fn is_unchanged(&self, path: &Path, stamp: FileStamp) -> bool {
         let known = self.files.get(&*path.to_string_lossy());
         known.is_some_and(|SeenFile(size, time, ..)| (*size, *time) == stamp)
     }
 
     /// Records that the file was imported with this stamp, for these sessions.
-    pub(crate) fn record_file(
-        &mut self,
-        path: &Path,
-        (size, time): FileStamp,
-        sessions: Vec<SessionId>,
-    ) {
+    pub fn record_file(&mut self, path: &Path, (size, time): FileStamp, sessions: Vec<SessionId>) {
         let name = path.to_string_lossy().into_owned();
         for session in &sessions {
             self.lost.remove(session);
@@ -86,7 +81,7 @@ impl SeenFiles {
     }
 
     /// Writes the list if it has changed, merged with the changes of other processes.
-    pub(crate) fn save(&mut self) -> Result<(), FileError> {
+    pub fn save(&mut self) -> Result<(), FileError> {
         if !self.has_fresh {
             return Ok(());
         }
@@ -128,7 +123,7 @@ fn remove_lost(files: &mut SeenFileMap, lost: &HashSet<SessionId>) {
 }
 
 /// Returns the stamp of a file; `None` if it does not exist.
-pub(crate) fn file_stamp(path: &Path) -> Option<FileStamp> {
+pub fn file_stamp(path: &Path) -> Option<FileStamp> {
     let metadata = fs::metadata(path).ok()?;
     let modified = metadata.modified().ok()?;
     let (distance, sign) = match modified.duration_since(UNIX_EPOCH) {

@@ -1,35 +1,33 @@
 //! Adds sessions to the index in batches. Index failures never prevent recording.
 
-use std::path::{Path, PathBuf};
-
-use steno_model::Clock;
-use steno_store::index::attribution::MillisecondSpan;
-use steno_store::index::pending_sessions::{PendingMarker, PendingSessions};
-use steno_store::index::{Index, IndexError, MAX_BATCH_BYTES, PreparedSession, RebuildReason};
+use crate::index::attribution::MillisecondSpan;
+use crate::index::pending_sessions::{PendingMarker, PendingSessions};
+use crate::index::{Index, IndexError, MAX_BATCH_BYTES, PreparedSession, RebuildReason};
 use steno_vault::{SessionDir, Vault};
 
-use crate::error::CommandError;
-use crate::process_environment::ProcessEnvironment;
+use crate::store_error::StoreError;
+use crate::store_location::StoreLocation;
 
 /// Maximum number of sessions per batch.
 const MAX_BATCH: usize = 256;
 
 /// Queues sessions for the index. Sessions that fail stay marked, and the next search indexes them.
-pub(crate) struct Indexer {
-    store: PathBuf,
+pub struct Indexer {
+    location: StoreLocation,
     pending: PendingSessions,
     index: Option<Index>,
     batch: Vec<PreparedSession>,
     markers: Vec<PendingMarker>,
     batch_size: usize,
-    failure: Option<CommandError>,
+    failure: Option<StoreError>,
 }
 
 impl Indexer {
-    pub(crate) fn new(store: &Path) -> Self {
+    /// An empty batch for the index of a store.
+    pub fn new(location: &StoreLocation) -> Self {
         Self {
-            store: store.to_owned(),
-            pending: PendingSessions::new(store),
+            location: location.clone(),
+            pending: PendingSessions::new(&location.folder),
             index: None,
             batch: Vec::new(),
             markers: Vec::new(),
@@ -39,35 +37,31 @@ impl Indexer {
     }
 
     /// Marks a session as pending before writing it. A failure to mark is ignored.
-    pub(crate) fn mark(&self, dir: &SessionDir) -> Option<PendingMarker> {
+    pub fn mark(&self, dir: &SessionDir) -> Option<PendingMarker> {
         self.pending.mark_session(dir).ok()
     }
 
     /// Queues a session that was parsed during its import.
-    pub(crate) fn add_prepared(
-        &mut self,
-        prepared: PreparedSession,
-        marker: Option<PendingMarker>,
-    ) {
+    pub fn add_prepared(&mut self, prepared: PreparedSession, marker: Option<PendingMarker>) {
         self.batch_size += prepared.size_bytes();
         self.batch.push(prepared);
         self.markers.extend(marker);
     }
 
     /// Returns whether the batch is full.
-    pub(crate) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.batch_size >= MAX_BATCH_BYTES || self.batch.len() >= MAX_BATCH
     }
 
     /// Drops the batch, as its sessions were not written after all. They stay marked.
-    pub(crate) fn discard(&mut self) {
+    pub fn discard(&mut self) {
         self.batch_size = 0;
         self.batch.clear();
         self.markers.clear();
     }
 
     /// Queues a session read from the vault.
-    pub(crate) fn add_from_vault(&mut self, dir: &SessionDir, marker: Option<PendingMarker>) {
+    pub fn add_from_vault(&mut self, dir: &SessionDir, marker: Option<PendingMarker>) {
         match self
             .open_index()
             .and_then(|index| Ok((index.read_session(dir)?, index.is_current_file())))
@@ -81,12 +75,12 @@ impl Indexer {
 
     /// Moves traffic that was recorded in a time span to the sessions of its agents, and indexes both. On failure the
     /// next sync tries again.
-    pub(crate) fn attribute_traffic(
+    pub fn attribute_traffic(
         &mut self,
         vault: &Vault,
         span: MillisecondSpan,
-    ) -> Result<(), CommandError> {
-        let clock = Clock::system();
+    ) -> Result<(), StoreError> {
+        let clock = self.location.clock.clone();
         let changed = self.open_index()?.attribute_traffic(vault, span, &clock)?;
         if changed.is_empty() {
             return Ok(());
@@ -99,14 +93,14 @@ impl Indexer {
     }
 
     /// Writes the batch. Returns the last error since the previous call.
-    pub(crate) fn flush(&mut self) -> Result<(), CommandError> {
+    pub fn flush(&mut self) -> Result<(), StoreError> {
         self.write_batch();
         self.index.iter().for_each(Index::checkpoint_log);
         self.failure.take().map_or(Ok(()), Err)
     }
 
     /// Writes the batch to the index.
-    pub(crate) fn write_batch(&mut self) {
+    pub fn write_batch(&mut self) {
         self.batch_size = 0;
         let gathered = std::mem::take(&mut self.batch);
         let markers = std::mem::take(&mut self.markers);
@@ -128,9 +122,10 @@ impl Indexer {
         match self.index.take().filter(Index::is_current_file) {
             Some(index) => Ok(self.index.insert(index)),
             None => {
-                let index = Index::open(&self.store)?;
-                ProcessEnvironment::boot_id()
-                    .map_or(Ok(()), |boot| index.note_first_boot(&boot))?;
+                let index = Index::open(&self.location.folder)?;
+                if let Some(boot_id) = &self.location.boot_id {
+                    index.note_first_boot(boot_id)?;
+                }
                 Ok(self.index.insert(index))
             }
         }
@@ -140,7 +135,7 @@ impl Indexer {
         self.index = None;
         if error.is_corruption() {
             // The next query indexes everything again.
-            match Index::rebuild(&self.store, Some(RebuildReason::Damaged)) {
+            match Index::rebuild(&self.location.folder, Some(RebuildReason::Damaged)) {
                 Ok(index) => self.index = Some(index),
                 Err(error) => self.failure = Some(error.into()),
             }

@@ -1,108 +1,78 @@
 //! Finds changed session files on this machine and imports them; shared by `sync`, `watch` and hooks.
 
 mod files;
+pub mod known_projects;
+pub mod seen_files;
+pub mod session_roots;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::builder::PossibleValuesParser;
+use crate::format::{self, FileListing, FoundSession, nearby_sessions};
 use jiff::{SignedDuration, Timestamp as Instant};
 use serde::Serialize;
-use steno_agents::agents::session_locations::{
-    SessionLocation, project_locations, session_locations,
-};
 use steno_model::durable::{self, FileError};
 use steno_model::{ProblemList, SessionId};
-use steno_store::format::{self, FileListing, FoundSession, nearby_sessions};
 use steno_vault::{SessionBundle, SessionFile};
 
 use self::files::{
     database_session_name, fingerprint_stamp, folders_to_read, is_part_of_database,
     is_shared_memory, session_files,
 };
-pub(crate) use self::files::{last_modified, write_ahead_log};
-use crate::error::CommandError;
-use crate::known_projects::KnownProjects;
-use crate::process_environment::ProcessEnvironment;
-use crate::seen_files::{FileStamp, SeenFiles, file_stamp};
-use crate::session_importer::{ImportedSession, SessionImporter};
-use crate::session_store::SessionStore;
-use crate::ui::{ProgressLine, Ui};
+pub use self::files::{last_modified, write_ahead_log};
+use self::seen_files::{FileStamp, SeenFiles, file_stamp};
+pub use self::session_roots::{SessionRoots, resolve_links};
+use crate::keep::{ImportedSession, SessionImporter};
+use crate::store_error::StoreError;
+use crate::store_location::StoreLocation;
 
 /// A recording is compared with changed sessions for this long after its end.
 const RECENT_DURATION: SignedDuration = SignedDuration::from_mins(10);
 
 /// Result for one agent.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct AgentSyncRow {
-    pub(crate) agent: String,
+pub struct AgentSyncRow {
+    /// The agent's name.
+    pub agent: String,
     /// Sessions with something new.
-    pub(crate) sessions: u64,
-    pub(crate) entries: u64,
-    pub(crate) bytes_new: u64,
+    pub sessions: u64,
+    /// Their entries.
+    pub entries: u64,
+    /// New bytes.
+    pub bytes_new: u64,
     /// Size of these sessions in the vault.
-    pub(crate) bytes_kept: u64,
-    pub(crate) problems: u64,
+    pub bytes_kept: u64,
+    /// Number of records that could not be parsed, and of files that could not be read.
+    pub problems: u64,
     /// Records that could not be parsed, with their locations.
     #[serde(skip)]
-    pub(crate) problem_list: ProblemList,
+    pub problem_list: ProblemList,
 }
 
-/// Returns the existing paths to sync, without duplicates.
-pub(crate) fn existing_roots(
-    env: &ProcessEnvironment,
-    paths: &[PathBuf],
-    agents: &[String],
-) -> Vec<PathBuf> {
-    let roots = session_roots(env, paths, agents).into_iter();
-    let roots = roots.filter(|path| !paths.is_empty() || path.exists());
-    roots.map(resolve_links).collect::<BTreeSet<_>>().into_iter().collect()
-}
-
-/// Returns the given paths, or the session folders of the selected agents; they may not exist.
-pub(crate) fn session_roots(
-    env: &ProcessEnvironment,
-    paths: &[PathBuf],
-    agents: &[String],
-) -> Vec<PathBuf> {
-    if !paths.is_empty() {
-        return paths.iter().map(|path| env.cwd.join(path)).collect();
-    }
-    let is_selected = |place: &SessionLocation| {
-        agents.is_empty() || agents.iter().any(|name| name == place.agent)
-    };
-    let mut known = session_locations(&env.home, &ProcessEnvironment::variable);
-    let projects = KnownProjects::load(&env.store).folders_and_roots();
-    known.extend(project_locations(&projects, &env.home, &ProcessEnvironment::variable));
-    known.into_iter().filter(is_selected).map(|place| place.path).collect()
-}
-
-/// Parser for the names of agents with readers.
-pub(crate) fn agent_name_parser() -> PossibleValuesParser {
-    PossibleValuesParser::new(format::all_readers().map(|reader| reader.agent))
-}
-
-/// Resolves links, so that a session has the same path however it is reached.
-pub(crate) fn resolve_links(path: PathBuf) -> PathBuf {
-    path.canonicalize().unwrap_or(path)
-}
+/// Called with the path of each session before it is imported.
+pub type OnSession = Box<dyn FnMut(&Path)>;
 
 /// Imports changed sessions.
-pub(crate) struct SessionSyncer {
+pub struct SessionSyncer {
+    location: StoreLocation,
     importer: SessionImporter,
-    pub(crate) seen: SeenFiles,
-    pub(crate) rows: BTreeMap<String, AgentSyncRow>,
-    pub(crate) progress: ProgressLine,
-    pub(crate) failures: Vec<CommandError>,
+    /// Files that are unchanged since their import.
+    pub seen: SeenFiles,
+    /// What was imported, per agent.
+    pub rows: BTreeMap<String, AgentSyncRow>,
+    on_session: OnSession,
+    /// What could not be imported.
+    pub failures: Vec<StoreError>,
     /// Imported sessions, if the caller wants each reported.
-    pub(crate) synced: Option<Vec<SyncedSession>>,
+    pub synced: Option<Vec<SyncedSession>>,
     /// Number of lookups of a session by one file.
-    pub(crate) lookup_count: u64,
-    pub(crate) dry_run: bool,
+    pub lookup_count: u64,
+    /// Only count what would be imported.
+    pub dry_run: bool,
     /// Set to stop before the next session.
-    pub(crate) stop: Arc<AtomicBool>,
+    pub stop: Arc<AtomicBool>,
     /// Files without a session, with their stamps.
     skipped_files: HashMap<PathBuf, FileStamp>,
     /// Sessions of each imported file, until the file is recorded as seen.
@@ -113,42 +83,54 @@ pub(crate) struct SessionSyncer {
 
 /// Changed files, and folders that could not be listed.
 #[derive(Default)]
-pub(crate) struct ChangedFiles {
-    pub(crate) changed: HashMap<PathBuf, FileStamp>,
-    pub(crate) failures: Vec<FileError>,
+pub struct ChangedFiles {
+    /// The changed files.
+    pub changed: HashMap<PathBuf, FileStamp>,
+    /// Folders that could not be listed.
+    pub failures: Vec<FileError>,
 }
 
 /// A session with new bytes.
 #[derive(Debug, Serialize)]
-pub(crate) struct SyncedSession {
-    pub(crate) agent: &'static str,
-    pub(crate) session: String,
-    pub(crate) title: Option<String>,
-    pub(crate) path: PathBuf,
-    pub(crate) entries: u64,
-    pub(crate) bytes_new: u64,
-    pub(crate) problems: u64,
+pub struct SyncedSession {
+    /// The agent's name.
+    pub agent: &'static str,
+    /// The session's id.
+    pub session: SessionId,
+    /// Title, or else the start of its first prompt.
+    pub title: Option<String>,
+    /// Its file or folder.
+    pub path: PathBuf,
+    /// Number of entries.
+    pub entries: u64,
+    /// New bytes.
+    pub bytes_new: u64,
+    /// Number of records that could not be parsed.
+    pub problems: u64,
 }
 
 /// Result of a sync.
-pub(crate) struct SyncResult {
-    pub(crate) failures: Vec<CommandError>,
-    pub(crate) rows: BTreeMap<String, AgentSyncRow>,
+pub struct SyncResult {
+    /// What could not be imported.
+    pub failures: Vec<StoreError>,
+    /// What was imported, per agent.
+    pub rows: BTreeMap<String, AgentSyncRow>,
 }
 
 impl SessionSyncer {
     /// Returns the result and frees the caches.
-    pub(crate) fn finish(self) -> SyncResult {
+    pub fn finish(self) -> SyncResult {
         SyncResult { failures: self.failures, rows: self.rows }
     }
 
-    pub(crate) fn new(ui: &Ui, env: &ProcessEnvironment) -> Result<Self, CommandError> {
-        let importer = SessionImporter::new(SessionStore::new(env).vault)?;
+    /// Reads what the store has seen.
+    pub fn new(location: StoreLocation) -> Result<Self, StoreError> {
+        let importer = SessionImporter::new(&location)?;
         Ok(Self {
-            seen: SeenFiles::load(&env.store, |id| importer.has_session(id)),
+            seen: SeenFiles::load(&location.folder, |id| importer.has_session(id)),
             importer,
             rows: BTreeMap::new(),
-            progress: ui.start_progress("keeping"),
+            on_session: Box::new(|_| ()),
             failures: Vec::new(),
             synced: None,
             lookup_count: 0,
@@ -156,19 +138,31 @@ impl SessionSyncer {
             stop: Arc::default(),
             skipped_files: HashMap::new(),
             sessions_by_file: HashMap::new(),
-            store: resolve_links(env.store.clone()),
+            store: resolve_links(location.folder.clone()),
+            location,
         })
     }
 
+    /// Calls `on_session` with the path of each session before it is imported.
+    #[must_use]
+    pub fn with_progress(self, on_session: OnSession) -> Self {
+        Self { on_session, ..self }
+    }
+
+    /// Reports no further sessions.
+    pub fn end_progress(&mut self) {
+        self.on_session = Box::new(|_| ());
+    }
+
     /// Leaves the index to the next search.
-    pub(crate) fn disable_index(&mut self) {
+    pub fn disable_index(&mut self) {
         self.importer.is_indexing = false;
     }
 
     /// Imports what is new at or below a path.
-    pub(crate) fn sync_root(&mut self, root: &Path, agents: &[String]) -> Result<(), CommandError> {
+    pub fn sync_root(&mut self, root: &Path, agents: &[String]) -> Result<(), StoreError> {
         let ChangedFiles { mut changed, failures } = self.changed_files(root)?;
-        self.failures.extend(failures.into_iter().map(CommandError::from));
+        self.failures.extend(failures.into_iter().map(StoreError::from));
         let mut found = Vec::new();
         for folder in folders_to_read(root, changed.keys()) {
             let failures = match format::find_sessions_and_failures(&folder) {
@@ -203,7 +197,11 @@ impl SessionSyncer {
     fn flush_imports(&mut self, since: Option<Instant>) -> HashSet<SessionId> {
         self.failures.extend(self.importer.flush().err());
         self.failures.extend(self.importer.attribute_traffic(since).err());
-        self.importer.take_failed()
+        let failed = self.importer.take_failed();
+        if let Some(synced) = &mut self.synced {
+            synced.retain(|session| !failed.contains(&session.session));
+        }
+        failed
     }
 
     /// Returns whether a file was imported with one of these sessions.
@@ -213,7 +211,7 @@ impl SessionSyncer {
     }
 
     /// Returns the files at or below a path that have changed.
-    pub(crate) fn changed_files(&self, root: &Path) -> Result<ChangedFiles, CommandError> {
+    pub fn changed_files(&self, root: &Path) -> Result<ChangedFiles, StoreError> {
         let log = Some(write_ahead_log(root)).filter(|log| root.is_file() && log.is_file());
         let FileListing { files, failures } = format::list_files(root)?;
         let files = files.into_iter().chain(log).filter(|file| !is_shared_memory(file));
@@ -225,7 +223,7 @@ impl SessionSyncer {
     /// Imports the session of one file, if the file has changed.
     ///
     /// A file without a session is only skipped, not recorded as seen: a sync of the whole root decides.
-    pub(crate) fn sync_file(&mut self, file: &Path, root: &Path, agents: &[String]) {
+    pub fn sync_file(&mut self, file: &Path, root: &Path, agents: &[String]) {
         let Some(at) = file_stamp(file).filter(|at| self.is_new(file, *at)) else { return };
         self.lookup_count += 1;
         self.skipped_files.insert(file.to_owned(), at);
@@ -234,7 +232,7 @@ impl SessionSyncer {
             Err(error) => {
                 // A file that was deleted meanwhile is not an error.
                 let error = Some(error).filter(|error| !error.is_missing());
-                self.failures.extend(error.map(CommandError::from));
+                self.failures.extend(error.map(StoreError::from));
                 return;
             }
         };
@@ -244,11 +242,11 @@ impl SessionSyncer {
     /// Imports what is new of the sessions that a file belongs to. Returns all their files.
     ///
     /// Reads only the agent's session folder that contains the file, else the file's own folder.
-    pub(crate) fn sync_sessions_of(
+    pub fn sync_sessions_of(
         &mut self,
         file: &Path,
         places: &[PathBuf],
-    ) -> Result<Vec<PathBuf>, CommandError> {
+    ) -> Result<Vec<PathBuf>, StoreError> {
         let place = places.iter().find(|place| file.starts_with(place));
         let root = place.map_or_else(|| durable::parent_folder(file), PathBuf::as_path);
         let found = nearby_sessions::find_sessions_near(file, root)?;
@@ -259,7 +257,7 @@ impl SessionSyncer {
     }
 
     /// Imports what is new in a folder.
-    pub(crate) fn sync_folder(&mut self, folder: &Path) -> Result<(), CommandError> {
+    pub fn sync_folder(&mut self, folder: &Path) -> Result<(), StoreError> {
         self.sync_root(folder, &[])?;
         Ok(self.seen.save()?)
     }
@@ -277,7 +275,7 @@ impl SessionSyncer {
                 changed.remove(&again);
             }
         }
-        let failed = self.flush_imports(recent_start());
+        let failed = self.flush_imports(self.recent_start());
         changed.retain(|path, _| !self.belongs_to(path, &failed));
         for (path, at) in &changed {
             self.skipped_files.remove(path);
@@ -313,14 +311,14 @@ impl SessionSyncer {
     }
 
     /// Clears the list of skipped files.
-    pub(crate) fn clear_skipped(&mut self) {
+    pub fn clear_skipped(&mut self) {
         self.skipped_files.clear();
     }
 
     /// Starts again after the vault was deleted.
-    pub(crate) fn reset(&mut self, env: &ProcessEnvironment) -> Result<(), CommandError> {
-        self.importer = SessionImporter::new(SessionStore::new(env).vault)?;
-        self.seen = SeenFiles::load(&env.store, |id| self.importer.has_session(id));
+    pub fn reset(&mut self) -> Result<(), StoreError> {
+        self.importer = SessionImporter::new(&self.location)?;
+        self.seen = SeenFiles::load(&self.location.folder, |id| self.importer.has_session(id));
         self.skipped_files.clear();
         Ok(())
     }
@@ -352,7 +350,7 @@ impl SessionSyncer {
         if self.stop.load(Ordering::Relaxed) {
             return false;
         }
-        self.progress.step(found.bundle.root.display());
+        (self.on_session)(&found.bundle.root);
         match found.bundle.fingerprint() {
             // Most sessions of a changed database have not changed.
             Ok(Some(print)) => {
@@ -387,6 +385,11 @@ impl SessionSyncer {
                 false
             }
         }
+    }
+
+    /// Returns the time some minutes ago; older recordings are left to the next sync.
+    fn recent_start(&self) -> Option<Instant> {
+        self.location.clock.now().instant().checked_sub(RECENT_DURATION).ok()
     }
 
     fn agent_row(&mut self, found: &FoundSession) -> &mut AgentSyncRow {
@@ -427,16 +430,11 @@ impl SessionSyncer {
     }
 }
 
-/// Returns the time some minutes ago; older recordings are left to the next sync.
-fn recent_start() -> Option<Instant> {
-    Instant::now().checked_sub(RECENT_DURATION).ok()
-}
-
 impl SyncedSession {
     fn from_import(found: &FoundSession, imported: &ImportedSession) -> Self {
         Self {
             agent: found.reader.agent,
-            session: imported.dir.id().to_string(),
+            session: imported.dir.id().clone(),
             title: imported.title.clone(),
             path: found.bundle.root.clone(),
             entries: imported.entries,

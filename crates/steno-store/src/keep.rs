@@ -1,28 +1,31 @@
 //! Imports sessions from session files into the vault.
 
+pub mod indexer;
+
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::format::{FormatError, FoundSession, ReaderItem};
+use crate::index::SessionDraft;
+use crate::index::attribution::MillisecondSpan;
+use crate::index::pending_sessions::PendingMarker;
 use jiff::Timestamp as Instant;
 use steno_agents::agents::aider;
 use steno_model::durable::{self, FileError, OnPath};
 use steno_model::entry::PRIMARY_SOURCE;
 use steno_model::{Entry, EntryKind, Problem, ProblemList, Role, Session, SessionId};
-use steno_store::format::{FormatError, FoundSession, ReaderItem};
-use steno_store::index::SessionDraft;
-use steno_store::index::attribution::MillisecondSpan;
-use steno_store::index::pending_sessions::PendingMarker;
 use steno_vault::commit::VaultCommit;
 use steno_vault::comparison::KeptComparison;
 use steno_vault::{AgentName, ReadDetail, SessionBundle, SessionDir, Vault};
 
-use crate::error::CommandError;
-use crate::indexer::Indexer;
-use crate::known_projects::KnownProjects;
-use crate::seen_files::{FileStamp, file_stamp};
+use self::indexer::Indexer;
+use crate::store_error::StoreError;
+use crate::store_location::StoreLocation;
+use crate::sync::known_projects::KnownProjects;
+use crate::sync::seen_files::{FileStamp, file_stamp};
 
 /// A larger session is not held in memory with others that wait for the index.
 const LARGE_SESSION_BYTES: u64 = 8 << 20;
@@ -34,7 +37,7 @@ const MAX_BATCH: usize = 128;
 const MAX_TITLE_CHARS: usize = 60;
 
 /// Imports sessions, each under its own id.
-pub(crate) struct SessionImporter {
+pub struct SessionImporter {
     vault: Vault,
     /// Agent of each session in the vault. Agents are shared, as there may be very many sessions.
     known_agents: HashMap<SessionId, Arc<AgentName>>,
@@ -50,7 +53,7 @@ pub(crate) struct SessionImporter {
     failed_sessions: HashSet<SessionId>,
     indexer: Indexer,
     /// Whether sessions are indexed at once, rather than by the next search.
-    pub(crate) is_indexing: bool,
+    pub is_indexing: bool,
     /// Time of the earliest entry imported since traffic was last attributed.
     first_entry: Option<Instant>,
     /// Lock for assigning session ids; opened at the first import.
@@ -58,24 +61,27 @@ pub(crate) struct SessionImporter {
 }
 
 /// An imported session.
-pub(crate) struct ImportedSession {
-    pub(crate) dir: SessionDir,
+pub struct ImportedSession {
+    /// Its folder in the vault.
+    pub dir: SessionDir,
     /// Title, or else the start of its first prompt.
-    pub(crate) title: Option<String>,
+    pub title: Option<String>,
     /// Number of entries.
-    pub(crate) entries: u64,
+    pub entries: u64,
     /// New bytes.
-    pub(crate) bytes_added: u64,
+    pub bytes_added: u64,
     /// Bytes in the vault.
-    pub(crate) bytes_stored: u64,
+    pub bytes_stored: u64,
     /// Records that could not be parsed.
-    pub(crate) problems: ProblemList,
+    pub problems: ProblemList,
     /// Damage in the vault that was repaired.
-    pub(crate) damage: Vec<Problem>,
+    pub damage: Vec<Problem>,
 }
 
 impl SessionImporter {
-    pub(crate) fn new(vault: Vault) -> Result<Self, CommandError> {
+    /// Lists the sessions of the vault.
+    pub fn new(location: &StoreLocation) -> Result<Self, StoreError> {
+        let vault = location.vault();
         let mut known_agents = HashMap::new();
         for agent in
             vault.list_agents()?.iter().filter_map(|agent| agent.parse().ok()).map(Arc::new)
@@ -85,7 +91,7 @@ impl SessionImporter {
             })?;
         }
         let projects = KnownProjects::load(durable::parent_folder(vault.root()));
-        let indexer = Indexer::new(durable::parent_folder(vault.root()));
+        let indexer = Indexer::new(location);
         let vault_commit = vault.begin_commit();
         Ok(Self {
             vault,
@@ -104,7 +110,7 @@ impl SessionImporter {
     }
 
     /// Commits all writes: they are durable when this returns, and are indexed next.
-    pub(crate) fn commit(&mut self) -> Result<(), CommandError> {
+    pub fn commit(&mut self) -> Result<(), StoreError> {
         let batch = std::mem::take(&mut self.batch);
         if let Err(error) = self.vault_commit.finish() {
             self.failed_sessions.extend(batch);
@@ -115,12 +121,12 @@ impl SessionImporter {
     }
 
     /// Returns the sessions with a failed commit since the last call.
-    pub(crate) fn take_failed(&mut self) -> HashSet<SessionId> {
+    pub fn take_failed(&mut self) -> HashSet<SessionId> {
         std::mem::take(&mut self.failed_sessions)
     }
 
     /// Waits until no other process assigns session ids.
-    fn lock_names(&mut self) -> Result<(), CommandError> {
+    fn lock_names(&mut self) -> Result<(), StoreError> {
         let lock = match self.name_lock.take() {
             Some(lock) => lock,
             None => {
@@ -140,12 +146,12 @@ impl SessionImporter {
         Ok(())
     }
 
-    fn unlock_names(&self) -> Result<(), CommandError> {
+    fn unlock_names(&self) -> Result<(), StoreError> {
         Ok(self.name_lock.as_ref().map_or(Ok(()), File::unlock)?)
     }
 
     /// Returns whether the vault has a session with this id.
-    pub(crate) fn has_session(&self, id: &SessionId) -> bool {
+    pub fn has_session(&self, id: &SessionId) -> bool {
         self.known_agents.contains_key(id)
     }
 
@@ -155,7 +161,7 @@ impl SessionImporter {
     }
 
     /// Remembers that the vault has the session.
-    fn remember_session(&mut self, dir: &SessionDir) -> Result<(), CommandError> {
+    fn remember_session(&mut self, dir: &SessionDir) -> Result<(), StoreError> {
         if self.known_agents.get(dir.id()).is_none_or(|agent| agent.as_str() != dir.agent()) {
             let same = self.last_agent.take().filter(|agent| agent.as_str() == dir.agent());
             let agent = match same {
@@ -169,7 +175,7 @@ impl SessionImporter {
     }
 
     /// Returns the session imported from its own files, if `found` is only a summary in another file.
-    pub(crate) fn find_better_copy(&self, found: &FoundSession) -> Option<SessionDir> {
+    pub fn find_better_copy(&self, found: &FoundSession) -> Option<SessionDir> {
         let native_id = found.bundle.key.as_deref().filter(|_| found.bundle.has_only_excerpts())?;
         let kept = self.known_session(&SessionId::for_native(found.reader.agent, native_id))?;
         Some(kept).filter(|kept| kept.has_only_excerpts().is_ok_and(|is_told| !is_told))
@@ -177,7 +183,7 @@ impl SessionImporter {
 
     /// Imports what is new of a session. It is durable once [`SessionImporter::commit`] or [`SessionImporter::flush`]
     /// has returned.
-    pub(crate) fn import(&mut self, found: &FoundSession) -> Result<ImportedSession, CommandError> {
+    pub fn import(&mut self, found: &FoundSession) -> Result<ImportedSession, StoreError> {
         let before = file_stamps(&found.bundle);
         if is_large_session(&before) {
             self.commit()?;
@@ -215,7 +221,7 @@ impl SessionImporter {
     }
 
     /// Indexes an Aider history again that version 0.1 imported as one session, since its chats are now separate.
-    fn reindex_older_history(&mut self, found: &FoundSession) -> Result<(), CommandError> {
+    fn reindex_older_history(&mut self, found: &FoundSession) -> Result<(), StoreError> {
         if found.reader.agent != aider::AGENT || !self.is_indexing {
             return Ok(());
         }
@@ -230,7 +236,7 @@ impl SessionImporter {
     }
 
     /// Parses a session for its import.
-    fn read_session(&self, found: &FoundSession) -> Result<ReadSession, CommandError> {
+    fn read_session(&self, found: &FoundSession) -> Result<ReadSession, StoreError> {
         let (mut entries, mut problems, mut prompt) = (0, ProblemList::default(), None);
         let mut first_entry: Option<Instant> = None;
         let mut draft = self.is_indexing.then(SessionDraft::default);
@@ -267,7 +273,7 @@ impl SessionImporter {
     }
 
     /// Commits and indexes a full batch.
-    fn commit_full_batch(&mut self) -> Result<(), CommandError> {
+    fn commit_full_batch(&mut self) -> Result<(), StoreError> {
         if self.indexer.is_full() || self.vault_commit.session_count() >= MAX_BATCH {
             self.commit()?;
             self.indexer.write_batch();
@@ -276,13 +282,13 @@ impl SessionImporter {
     }
 
     /// Commits all writes and indexes them; what fails is indexed by the next search.
-    pub(crate) fn flush(&mut self) -> Result<(), CommandError> {
+    pub fn flush(&mut self) -> Result<(), StoreError> {
         self.commit()?;
         self.indexer.flush()
     }
 
     /// Moves traffic to the imported sessions it belongs to. `since` skips recordings that ended before.
-    pub(crate) fn attribute_traffic(&mut self, since: Option<Instant>) -> Result<(), CommandError> {
+    pub fn attribute_traffic(&mut self, since: Option<Instant>) -> Result<(), StoreError> {
         let first = self.first_entry.take().filter(|_| self.is_indexing);
         let Some(from) = first.max(first.and(since)) else { return Ok(()) };
         let span = MillisecondSpan { from: from.as_millisecond(), to: i64::MAX };
@@ -294,7 +300,7 @@ impl SessionImporter {
         &mut self,
         session: &Session,
         bundle: &SessionBundle,
-    ) -> Result<WrittenSession, CommandError> {
+    ) -> Result<WrittenSession, StoreError> {
         let SessionDestination { dir, is_complete } =
             self.find_destination(&session.agent, &session.id, bundle)?;
         let marker = self.indexer.mark(&dir);
@@ -312,11 +318,7 @@ impl SessionImporter {
     }
 
     /// Writes the session's files. A file with several sessions is stored with the first of them.
-    fn write_files(
-        &mut self,
-        dir: &SessionDir,
-        bundle: &SessionBundle,
-    ) -> Result<u64, CommandError> {
+    fn write_files(&mut self, dir: &SessionDir, bundle: &SessionBundle) -> Result<u64, StoreError> {
         let Some(file) = bundle.shared_file() else {
             return Ok(dir.keep_session_in(bundle, &mut self.vault_commit)?);
         };
@@ -365,7 +367,7 @@ impl SessionImporter {
         agent: &str,
         id: &SessionId,
         bundle: &SessionBundle,
-    ) -> Result<SessionDestination, CommandError> {
+    ) -> Result<SessionDestination, StoreError> {
         let name = agent.parse()?;
         let unread = self.vault.session_dir(&name, &unread_id(agent, bundle));
         if !self.batch.contains(unread.id()) && !unread.is_empty()? {
@@ -465,7 +467,7 @@ fn file_stamps(bundle: &SessionBundle) -> Vec<Option<FileStamp>> {
     bundle.main_files().iter().map(|source| file_stamp(source.path())).collect()
 }
 
-fn is_imported_from(dir: &SessionDir, bundle: &SessionBundle) -> Result<bool, CommandError> {
+fn is_imported_from(dir: &SessionDir, bundle: &SessionBundle) -> Result<bool, StoreError> {
     if !dir.is_imported()? {
         return Ok(false);
     }

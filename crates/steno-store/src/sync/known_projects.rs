@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 
 use steno_model::durable;
 
+use crate::repository::{CheckoutMatch, GitCheckout};
 use steno_model::durable::FileError;
-use steno_store::repository::{CheckoutMatch, GitCheckout};
 
 /// Limit of folders checked in one search.
 const MAX_FOLDERS: usize = 20_000;
 
 /// Repositories of all known project folders.
 #[derive(Debug)]
-pub(crate) struct KnownProjects {
+pub struct KnownProjects {
     path: PathBuf,
     folders: BTreeMap<PathBuf, GitCheckout>,
     checked_folders: BTreeSet<PathBuf>,
@@ -24,33 +24,33 @@ pub(crate) struct KnownProjects {
 
 /// Result of the search for a moved repository.
 #[derive(Debug)]
-pub(crate) struct ProjectSearch {
+pub struct ProjectSearch {
     /// The best matching folders.
-    pub(crate) matches: Vec<PathBuf>,
+    pub matches: Vec<PathBuf>,
     /// Number of folders checked.
-    pub(crate) checked_count: usize,
+    pub checked_count: usize,
 }
 
 impl KnownProjects {
     /// Reads the cache of the store; an unreadable one counts as empty.
-    pub(crate) fn load(store: &Path) -> Self {
+    pub fn load(store: &Path) -> Self {
         let path = store.join("projects.json");
         Self { folders: read_projects(&path), path, checked_folders: BTreeSet::new() }
     }
 
     /// Returns the repository of `folder` at its last import.
-    pub(crate) fn repository(&self, folder: &Path) -> Option<&GitCheckout> {
+    pub fn repository(&self, folder: &Path) -> Option<&GitCheckout> {
         self.folders.get(folder)
     }
 
     /// Returns the known folders and the roots of their repositories.
-    pub(crate) fn folders_and_roots(&self) -> Vec<PathBuf> {
+    pub fn folders_and_roots(&self) -> Vec<PathBuf> {
         let roots = self.folders.iter().flat_map(|(folder, known)| [folder, &known.root]);
         roots.cloned().collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// Stores the repository of a folder, once per process. Other processes write too: the caller holds the lock.
-    pub(crate) fn note_repository(&mut self, folder: &Path) -> Result<(), FileError> {
+    pub fn note_repository(&mut self, folder: &Path) -> Result<(), FileError> {
         if !folder.is_absolute() || !self.checked_folders.insert(folder.to_owned()) {
             return Ok(());
         }
@@ -65,7 +65,7 @@ impl KnownProjects {
     }
 
     /// Searches for `lost`: among the known folders, beside them, and up to two levels below its former parent.
-    pub(crate) fn find_moved(&self, lost: &GitCheckout) -> ProjectSearch {
+    pub fn find_moved(&self, lost: &GitCheckout) -> ProjectSearch {
         let candidates = self.candidates(&lost.root);
         let mut best: Option<CheckoutMatch> = None;
         let mut matches = Vec::new();

@@ -1,0 +1,45 @@
+//! The folders in which the sessions of agents are.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use steno_agents::agents::session_locations::{
+    SessionLocation, project_locations, session_locations,
+};
+
+use super::known_projects::KnownProjects;
+
+/// Where to look for sessions on this machine.
+pub struct SessionRoots<'a> {
+    /// The store, which knows projects.
+    pub store: PathBuf,
+    /// The user's home folder.
+    pub home: PathBuf,
+    /// The value of an environment variable.
+    pub variable: &'a dyn Fn(&str) -> Option<OsString>,
+}
+
+impl SessionRoots<'_> {
+    /// The session folders of the selected agents, or of all if none is selected. They may not exist.
+    pub fn of_agents(&self, agents: &[String]) -> Vec<PathBuf> {
+        let is_selected = |place: &SessionLocation| {
+            agents.is_empty() || agents.iter().any(|name| name == place.agent)
+        };
+        let mut known = session_locations(&self.home, self.variable);
+        let projects = KnownProjects::load(&self.store).folders_and_roots();
+        known.extend(project_locations(&projects, &self.home, self.variable));
+        known.into_iter().filter(is_selected).map(|place| place.path).collect()
+    }
+
+    /// Those that exist, without links and duplicates.
+    pub fn existing(&self, agents: &[String]) -> Vec<PathBuf> {
+        let roots = self.of_agents(agents).into_iter().filter(|path| path.exists());
+        roots.map(resolve_links).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+}
+
+/// Resolves links, so that a session has the same path however it is reached.
+pub fn resolve_links(path: PathBuf) -> PathBuf {
+    path.canonicalize().unwrap_or(path)
+}
