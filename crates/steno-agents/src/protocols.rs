@@ -2,5 +2,6 @@
 
 pub mod acp;
 pub mod api_log;
+pub(crate) mod gemini_parts;
 pub mod responses;
 pub mod traffic;

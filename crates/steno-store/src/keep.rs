@@ -1,6 +1,8 @@
 //! Imports sessions from session files into the vault.
 
+pub mod file_stamp;
 pub mod indexer;
+pub mod known_projects;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -21,11 +23,11 @@ use steno_vault::commit::VaultCommit;
 use steno_vault::comparison::KeptComparison;
 use steno_vault::{AgentName, ReadDetail, SessionBundle, SessionDir, Vault};
 
+use self::file_stamp::{FileStamp, file_stamp};
 use self::indexer::Indexer;
+use self::known_projects::KnownProjects;
 use crate::store_error::StoreError;
 use crate::store_location::StoreLocation;
-use crate::sync::known_projects::KnownProjects;
-use crate::sync::seen_files::{FileStamp, file_stamp};
 
 /// A larger session is not held in memory with others that wait for the index.
 const LARGE_SESSION_BYTES: u64 = 8 << 20;

@@ -1,7 +1,6 @@
 //! Finds changed session files on this machine and imports them; shared by `sync`, `watch` and hooks.
 
 mod files;
-pub mod known_projects;
 pub mod seen_files;
 pub mod session_roots;
 
@@ -22,8 +21,9 @@ use self::files::{
     is_shared_memory, session_files,
 };
 pub use self::files::{last_modified, write_ahead_log};
-use self::seen_files::{FileStamp, SeenFiles, file_stamp};
+use self::seen_files::SeenFiles;
 pub use self::session_roots::{SessionRoots, resolve_links};
+use crate::keep::file_stamp::{FileStamp, file_stamp};
 use crate::keep::{ImportedSession, SessionImporter};
 use crate::store_error::StoreError;
 use crate::store_location::StoreLocation;

@@ -9,7 +9,7 @@ use steno_store::repository::{GitCheckout, normalize_remote_url};
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
 use crate::ui::count_noun;
-use steno_store::sync::known_projects::KnownProjects;
+use steno_store::keep::known_projects::KnownProjects;
 
 /// Resolves a folder given by the user, without links, as agents see it.
 pub(crate) fn resolve_folder(folder: &Path) -> Result<PathBuf, CommandError> {

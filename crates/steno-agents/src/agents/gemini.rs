@@ -3,7 +3,6 @@
 //! Rewound and replaced messages are not read. Subagents' chats are in a folder named after their session.
 
 mod message;
-pub(crate) mod parts;
 mod replay;
 
 #[cfg(test)]

@@ -5,12 +5,13 @@
 
 mod subagents;
 
-use super::gemini::{self, parts};
+use super::gemini;
 use crate::decoding::file_head::FileHead;
 use crate::decoding::json_lines::for_each_object;
 use crate::decoding::message_ids::UniqueMessageIds;
 use crate::decoding::session_emitter::SessionEmitter;
 use crate::decoding::{entries, json_fields, json_records};
+use crate::protocols::gemini_parts;
 use crate::reader::file_tree::FileTree;
 use crate::reader::{FormatError, FormatReader, ItemSink};
 use steno_model::durable::FileError;
@@ -172,7 +173,7 @@ fn decode_user(object: &Object) -> Vec<Entry> {
     }
     let payload = json_fields::object_field(object, "systemPayload");
     let typed = payload.and_then(|payload| json_fields::text_field(payload, "displayText"));
-    let mut entries = parts::decode_parts(message_parts(object), &Role::User);
+    let mut entries = gemini_parts::decode_parts(message_parts(object), &Role::User);
     if let Some(typed) = typed {
         for entry in entries.iter_mut().filter(|entry| entry.kind == EntryKind::Text) {
             entry.kind = EntryKind::Notice;
@@ -187,7 +188,7 @@ fn decode_user(object: &Object) -> Vec<Entry> {
 
 /// Decodes a record with content that `role` did not write, as notices.
 fn decode_notices(object: &Object, role: &Role) -> Vec<Entry> {
-    let mut entries = parts::decode_parts(message_parts(object), role);
+    let mut entries = gemini_parts::decode_parts(message_parts(object), role);
     let payload = json_fields::object_field(object, "systemPayload");
     if let (true, Some(payload)) = (entries.is_empty(), payload) {
         let text = json_fields::text_field(payload, "displayText").unwrap_or_default();
@@ -200,7 +201,7 @@ fn decode_notices(object: &Object, role: &Role) -> Vec<Entry> {
 }
 
 fn decode_assistant(object: &Object) -> Vec<Entry> {
-    let mut entries = parts::decode_parts(message_parts(object), &Role::Assistant);
+    let mut entries = gemini_parts::decode_parts(message_parts(object), &Role::Assistant);
     if entries.is_empty() {
         entries.push(Entry::new(Role::Assistant, EntryKind::Text, ""));
     }
@@ -214,7 +215,7 @@ fn decode_assistant(object: &Object) -> Vec<Entry> {
 fn decode_tool_results(object: &Object) -> Vec<Entry> {
     let result = json_fields::object_field(object, "toolCallResult");
     let status = result.and_then(|result| json_fields::text_field(result, "status"));
-    let mut entries = parts::decode_parts(message_parts(object), &Role::Tool);
+    let mut entries = gemini_parts::decode_parts(message_parts(object), &Role::Tool);
     for entry in &mut entries {
         entry.role = Role::Tool;
         entry.kind = EntryKind::ToolResult;

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use crate::format::FoundSession;
 use steno_vault::{SessionBundle, SessionFile, SessionFingerprint};
 
-use crate::sync::seen_files::FileStamp;
+use crate::keep::file_stamp::FileStamp;
 
 /// Returns the files on disk that contain a session.
 pub(super) fn session_files(bundle: &SessionBundle) -> Vec<SessionFile> {

@@ -7,15 +7,12 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use crate::format;
+use crate::keep::file_stamp::FileStamp;
 use serde::{Deserialize, Serialize};
 use steno_model::SessionId;
 use steno_model::durable::{self, FileError};
-
-/// Size and modification time of a file.
-pub type FileStamp = (u64, i64);
 
 /// A seen file: its stamp, and the sessions it was imported with.
 #[derive(Debug, Serialize, Deserialize)]
@@ -122,38 +119,12 @@ fn remove_lost(files: &mut SeenFileMap, lost: &HashSet<SessionId>) {
     }
 }
 
-/// Returns the stamp of a file; `None` if it does not exist.
-pub fn file_stamp(path: &Path) -> Option<FileStamp> {
-    let metadata = fs::metadata(path).ok()?;
-    let modified = metadata.modified().ok()?;
-    let (distance, sign) = match modified.duration_since(UNIX_EPOCH) {
-        Ok(after) => (after, 1),
-        Err(before) => (before.duration(), -1),
-    };
-    // Times centuries away wrap around: stamps only have to differ.
-    Some((metadata.len(), (distance.as_nanos() as i64).wrapping_mul(sign)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn id(name: &str) -> SessionId {
         name.parse().unwrap()
-    }
-
-    #[test]
-    fn every_time_gives_a_stamp() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        let file = fs::File::create(&path).unwrap();
-        let century = std::time::Duration::from_secs(100 * 365 * 86_400);
-        let mut stamps = Vec::new();
-        for time in [UNIX_EPOCH - century / 2, UNIX_EPOCH, UNIX_EPOCH + century * 4] {
-            file.set_modified(time).unwrap();
-            stamps.push(file_stamp(&path).unwrap());
-        }
-        assert!(stamps[0] != stamps[1] && stamps[1] != stamps[2], "{stamps:?}");
     }
 
     #[test]

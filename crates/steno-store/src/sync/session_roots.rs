@@ -8,7 +8,7 @@ use steno_agents::agents::session_locations::{
     SessionLocation, project_locations, session_locations,
 };
 
-use super::known_projects::KnownProjects;
+use crate::keep::known_projects::KnownProjects;
 
 /// Where to look for sessions on this machine.
 pub struct SessionRoots<'a> {

@@ -17,7 +17,7 @@ use steno_model::session::{Session, SessionId, SessionStatus};
 use steno_model::timestamp::Timestamp;
 use steno_vault::gap::RecordingGap;
 use steno_vault::record::{
-    LogLine, RecordDecoder, RecordError, RecordingClosing, RecordingOpening,
+    LogLineContent, RecordDecoder, RecordError, RecordingClosing, RecordingOpening,
 };
 use steno_vault::record_cursor::RecordCursor;
 
@@ -95,16 +95,16 @@ impl RecordReader {
 
     fn read_line(&mut self, line: &[u8], with_record: bool) -> Result<Vec<Entry>, RecordError> {
         match self.cursor.parse_line(line)? {
-            LogLine::Opening(at, opening) => self.apply_opening(at, opening),
-            LogLine::Closing(at, closing) => self.apply_closing(at, closing),
-            LogLine::Gap(at, gap) => return Ok(self.read_gap(at, &gap)),
-            LogLine::Record { at, id, raw } if with_record => {
+            LogLineContent::Opening(at, opening) => self.apply_opening(at, opening),
+            LogLineContent::Closing(at, closing) => self.apply_closing(at, closing),
+            LogLineContent::Gap(at, gap) => return Ok(self.read_gap(at, &gap)),
+            LogLineContent::Record { at, id, raw } if with_record => {
                 return self.decode_record(at, id, raw);
             }
-            LogLine::Bad { reason, is_json } if with_record || !is_json => {
+            LogLineContent::Bad { reason, is_json } if with_record || !is_json => {
                 return Err(RecordError::Bad(reason));
             }
-            LogLine::Record { .. } | LogLine::Bad { .. } => {}
+            LogLineContent::Record { .. } | LogLineContent::Bad { .. } => {}
         }
         Ok(Vec::new())
     }

@@ -212,7 +212,7 @@ impl LineHashChain {
 
 /// What a log line says.
 #[derive(Debug)]
-pub enum LogLine<'a> {
+pub enum LogLineContent<'a> {
     /// A recorder started.
     Opening(Timestamp, RecordingOpening),
     /// A recorder ended.
@@ -237,7 +237,7 @@ pub enum LogLine<'a> {
     },
 }
 
-impl<'a> LogLine<'a> {
+impl<'a> LogLineContent<'a> {
     /// Parses a line whose hash was checked.
     pub(crate) fn parse(line: &'a [u8]) -> Result<Self, RecordError> {
         let envelope: RecordEnvelope<'a> =

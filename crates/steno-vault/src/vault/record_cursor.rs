@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::gap::RecordingGap;
 use super::record::{
-    ACP_PROTOCOL, API_PROTOCOL, LineHashChain, LogLine, RecordDecoder, RecordError,
+    ACP_PROTOCOL, API_PROTOCOL, LineHashChain, LogLineContent, RecordDecoder, RecordError,
     RecordingClosing, RecordingOpening,
 };
 use crate::line_hash::LineHash;
@@ -56,27 +56,27 @@ impl RecordCursor {
     }
 
     /// Checks the hash of the next line and parses it.
-    pub fn parse_line<'a>(&mut self, line: &'a [u8]) -> Result<LogLine<'a>, RecordError> {
+    pub fn parse_line<'a>(&mut self, line: &'a [u8]) -> Result<LogLineContent<'a>, RecordError> {
         if !self.chain.check(line) {
             return Err(RecordError::Damaged);
         }
-        LogLine::parse(line)
+        LogLineContent::parse(line)
     }
 
     /// Continues after a line that another recorder wrote. Readers and `verify` report lines that cannot be read.
     pub(super) fn follow_line(&mut self, line: &[u8], decoder: RecordDecoder) {
         match self.parse_line(line) {
-            Ok(LogLine::Opening(at, opening)) => {
+            Ok(LogLineContent::Opening(at, opening)) => {
                 self.apply_opening(at, opening);
             }
-            Ok(LogLine::Closing(at, closing)) => self.apply_closing(at, closing),
-            Ok(LogLine::Gap(at, gap)) => drop(self.follow_gap(at, &gap)),
-            Ok(LogLine::Record { at, id, raw }) if !(decoder.is_wire_record)(raw) => {
+            Ok(LogLineContent::Closing(at, closing)) => self.apply_closing(at, closing),
+            Ok(LogLineContent::Gap(at, gap)) => drop(self.follow_gap(at, &gap)),
+            Ok(LogLineContent::Record { at, id, raw }) if !(decoder.is_wire_record)(raw) => {
                 if let Ok(mut entries) = (decoder.decode)(raw, id) {
                     self.number_entries(at, id, &mut entries);
                 }
             }
-            Ok(LogLine::Record { .. } | LogLine::Bad { .. }) | Err(_) => {}
+            Ok(LogLineContent::Record { .. } | LogLineContent::Bad { .. }) | Err(_) => {}
         }
     }
 

@@ -1,8 +1,8 @@
 //! Decodes a message of a chat into entries.
 
-use super::parts;
 use crate::decoding::session_emitter::SessionEmitter;
 use crate::decoding::{entries, json_fields};
+use crate::protocols::gemini_parts;
 use steno_model::entry::{Entry, EntryKind, Role, Usage};
 use steno_model::json::{Object, Value};
 use steno_model::name_hash::CompactNameSet;
@@ -38,8 +38,8 @@ impl GeminiMessageDecoder {
 
     fn decode_user(&mut self, message: &Object) -> Vec<Entry> {
         let content = message.get("content").unwrap_or(&Value::Null);
-        let is_prompt = is_prompt(&parts::joined_text(content));
-        let mut entries = parts::decode_parts(content, &Role::User);
+        let is_prompt = is_prompt(&gemini_parts::joined_text(content));
+        let mut entries = gemini_parts::decode_parts(content, &Role::User);
         // Tool results are also part of the calls, and emitted there.
         entries.retain(|entry| entry.kind != EntryKind::ToolResult || self.is_first_result(entry));
         for entry in entries.iter_mut().filter(|entry| entry.kind == EntryKind::Text && !is_prompt)
@@ -55,7 +55,7 @@ impl GeminiMessageDecoder {
             .filter_map(thinking_entry)
             .collect();
         let content = message.get("content").unwrap_or(&Value::Null);
-        entries.extend(parts::decode_parts(content, &Role::Assistant));
+        entries.extend(gemini_parts::decode_parts(content, &Role::Assistant));
         for call in
             json_fields::list_field(message, "toolCalls").iter().filter_map(Value::as_object)
         {
@@ -83,7 +83,7 @@ impl GeminiMessageDecoder {
         let Some(result) = call.get("result").filter(|result| !result.is_null()) else {
             return vec![request];
         };
-        let texts = parts::decode_parts(result, &Role::Tool);
+        let texts = gemini_parts::decode_parts(result, &Role::Tool);
         let texts: Vec<_> = texts.into_iter().map(|entry| entry.content).collect();
         let is_error =
             matches!(json_fields::text_field(call, "status"), Some("error" | "cancelled"));
@@ -118,7 +118,7 @@ fn thinking_entry(thought: &Value) -> Option<Entry> {
 
 fn notice_entries(message: &Object, kind: EntryKind) -> Vec<Entry> {
     let content = message.get("content").unwrap_or(&Value::Null);
-    vec![Entry::new(Role::System, kind, parts::joined_text(content))]
+    vec![Entry::new(Role::System, kind, gemini_parts::joined_text(content))]
 }
 
 /// Parses usage. Gemini includes cached tokens in `input`, but not thoughts in `output`.

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::agents::gemini::parts;
 use crate::decoding::json_fields::{list_field, object_field, text_field};
 use crate::decoding::usage;
+use crate::protocols::gemini_parts;
 use steno_model::entry::{Entry, Role, Usage};
 use steno_model::json::{Object, Value};
 
@@ -20,7 +20,7 @@ pub(super) fn decode_contents(request: &Object) -> Vec<Entry> {
 /// The text of the system instruction, in either spelling.
 pub(super) fn system_instruction(request: &Object) -> Option<String> {
     let instruction = request.get("systemInstruction").or(request.get("system_instruction"))?;
-    Some(parts::joined_text(instruction.get("parts").unwrap_or(instruction)))
+    Some(gemini_parts::joined_text(instruction.get("parts").unwrap_or(instruction)))
 }
 
 /// Whether the request asks for structured output.
@@ -66,9 +66,9 @@ fn decode_content(content: &Value) -> Vec<Entry> {
     };
     match content.get("parts") {
         Some(Value::Array(list)) => {
-            parts::decode_parts(&list.iter().map(to_camel_case).collect::<Value>(), &role)
+            gemini_parts::decode_parts(&list.iter().map(to_camel_case).collect::<Value>(), &role)
         }
-        other => parts::decode_parts(other.unwrap_or(content), &role),
+        other => gemini_parts::decode_parts(other.unwrap_or(content), &role),
     }
 }
 
@@ -91,7 +91,7 @@ fn to_camel_case(part: &Value) -> Value {
 
 fn decode_candidate(candidate: &Value) -> Vec<Entry> {
     let parts = candidate.get("content").and_then(|content| content.get("parts"));
-    parts.map(|parts| parts::decode_parts(parts, &Role::Assistant)).unwrap_or_default()
+    parts.map(|parts| gemini_parts::decode_parts(parts, &Role::Assistant)).unwrap_or_default()
 }
 
 fn merge_candidate(answer: &mut Object, piece: &Object) {
