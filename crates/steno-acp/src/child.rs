@@ -131,6 +131,6 @@ fn kill_with_parent(parent: i32) -> io::Result<()> {
 }
 
 #[cfg(all(unix, not(target_os = "linux")))]
-fn end_with(_: i32) -> io::Result<()> {
+fn kill_with_parent(_: i32) -> io::Result<()> {
     Ok(())
 }

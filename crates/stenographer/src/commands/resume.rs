@@ -297,7 +297,7 @@ fn exec_command(command: &mut Command) -> Result<CommandExit, std::io::Error> {
 }
 
 #[cfg(not(unix))]
-fn become_it(command: &mut Command) -> Result<CommandExit, std::io::Error> {
+fn exec_command(command: &mut Command) -> Result<CommandExit, std::io::Error> {
     let status = command.status()?;
     Ok(if status.success() { CommandExit::Done } else { CommandExit::Failed })
 }

@@ -77,7 +77,7 @@ fn is_foreground_group() -> bool {
 }
 
 #[cfg(not(unix))]
-fn is_in_front() -> bool {
+fn is_foreground_group() -> bool {
     true
 }
 
@@ -88,5 +88,5 @@ pub(super) fn run(
     mut command: Command,
     _: ChildGroup,
 ) -> io::Result<ExitStatus> {
-    prepare_command.spawn()?.wait()
+    command.spawn()?.wait()
 }
