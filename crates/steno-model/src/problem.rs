@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// A record that could not be read. Its bytes stay in the file, and reading continues after it.
+/// A record that could not be read, or damage of a kept file. Reading continues after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The file that holds the record.
@@ -12,8 +12,19 @@ pub struct Problem {
     pub line: Option<u64>,
     /// Why it could not be read.
     pub reason: String,
-    /// Whether everything was read and this is only information.
-    pub is_notice: bool,
+    /// What the problem means for the record.
+    pub kind: ProblemKind,
+}
+
+/// What a [`Problem`] means for the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProblemKind {
+    /// A record is as its agent wrote it, and cannot be read.
+    UnreadableRecord,
+    /// Bytes that Steno kept are changed or missing, so anything read from them is incomplete.
+    Damage,
+    /// Everything was read; this is only information.
+    Notice,
 }
 
 impl Problem {
@@ -25,12 +36,32 @@ impl Problem {
     /// A problem with a file as a whole.
     pub fn for_file(path: &Path, reason: impl fmt::Display) -> Self {
         let (path, reason) = (path.to_owned(), reason.to_string());
-        Self { path, line: None, reason, is_notice: false }
+        Self { path, line: None, reason, kind: ProblemKind::UnreadableRecord }
+    }
+
+    /// Damage of a kept file.
+    pub fn damage_in_file(path: &Path, reason: impl fmt::Display) -> Self {
+        Self { kind: ProblemKind::Damage, ..Self::for_file(path, reason) }
+    }
+
+    /// Damage of one line of a kept file.
+    pub fn damage_at_line(path: &Path, line: u64, reason: impl fmt::Display) -> Self {
+        Self { kind: ProblemKind::Damage, ..Self::at_line(path, line, reason) }
     }
 
     /// Information about a file without any loss.
     pub fn notice_for_file(path: &Path, reason: impl fmt::Display) -> Self {
-        Self { is_notice: true, ..Self::for_file(path, reason) }
+        Self { kind: ProblemKind::Notice, ..Self::for_file(path, reason) }
+    }
+
+    /// Whether kept bytes are changed or missing.
+    pub fn is_damage(&self) -> bool {
+        self.kind == ProblemKind::Damage
+    }
+
+    /// Whether everything was read.
+    pub fn is_notice(&self) -> bool {
+        self.kind == ProblemKind::Notice
     }
 }
 
@@ -59,7 +90,7 @@ impl ProblemList {
     /// Adds a problem.
     pub fn push(&mut self, problem: Problem) {
         self.count += 1;
-        self.notices += u64::from(problem.is_notice);
+        self.notices += u64::from(problem.is_notice());
         if self.kept.len() < MAX_KEPT_PROBLEMS {
             self.kept.push(problem);
         }

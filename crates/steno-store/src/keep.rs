@@ -202,18 +202,20 @@ impl SessionImporter {
             let _ = self.projects.note_repository(folder.as_ref());
         }
         self.unlock_names()?;
-        let WrittenSession { dir, marker, damage, bytes_added, is_more } = written?;
+        let WrittenSession { dir, marker, damage, bytes_added, is_new, is_more } = written?;
         let bytes_stored = dir.stored_size()?;
         self.remember_session(&dir)?;
         let title = session.title.clone().or(prompt);
-        let is_read = file_stamps(&found.bundle) == before && !is_more;
+        // The vault has a damaged session only in part, even if its files are whole.
+        let is_damaged = !damage.is_empty() || (!is_new && self.indexer.has_damage(&dir));
+        let is_read = file_stamps(&found.bundle) == before && !is_more && !is_damaged;
         if let Some(draft) = draft.filter(|_| is_read) {
             let named = Session { id: dir.id().clone(), ..session };
             let named = draft.complete_session(named);
             self.indexer.add_prepared(draft.finish(named, Some(bytes_stored)), marker);
         } else if self.is_indexing {
-            // More was written than parsed, the vault has more than the files, or the session is too large to hold in
-            // memory.
+            // More was written than parsed, the vault has more or less than the files, or the session is too large to
+            // hold in memory.
             self.commit()?;
             self.indexer.add_from_vault(&dir, marker);
         }
@@ -316,7 +318,7 @@ impl SessionImporter {
             self.commit()?;
         }
         let is_more = is_complete || dir.has_more_than(bundle.main_files().len())?;
-        Ok(WrittenSession { dir, marker, damage, bytes_added, is_more })
+        Ok(WrittenSession { dir, marker, damage, bytes_added, is_new, is_more })
     }
 
     /// Writes the session's files. A file with several sessions is stored with the first of them.
@@ -424,6 +426,8 @@ struct WrittenSession {
     damage: Vec<Problem>,
     /// New bytes.
     bytes_added: u64,
+    /// Whether the vault did not have the session before.
+    is_new: bool,
     /// Whether the vault has more than the files.
     is_more: bool,
 }

@@ -25,8 +25,9 @@ use steno_model::numbering::EntryNumbering;
 use steno_model::problem::{Problem, ProblemList};
 use steno_model::session::{Session, SessionStatus, SessionTotals, Transcript};
 use steno_model::timestamp::Timestamp;
+use steno_vault::record::{self, RecordError};
 use steno_vault::sealed::SharedProblems;
-use steno_vault::{SessionBundle, SessionDir, record};
+use steno_vault::{SessionBundle, SessionDir};
 
 /// The stop reason of a session with a killed recorder.
 pub const UNENDED_REASON: &str = "the recorder stopped without ending the session";
@@ -36,7 +37,7 @@ pub trait ReadTranscript {
     /// Reads the session with its notes. Damage costs only the affected frames and lines, and is reported.
     fn read_transcript(&self) -> Result<Transcript, FormatError>;
 
-    /// Reads only the recording, without the agent's own files.
+    /// Reads only the recording, without the agent's own files. Faults of those files are not reported.
     fn read_recording(&self) -> Result<Transcript, FileError>;
 }
 
@@ -46,21 +47,29 @@ impl ReadTranscript for SessionDir {
         let notes = self.read_notes()?;
         transcript.notes.extend(notes.all);
         transcript.problems.extend(notes.problems);
-        for fault in self.find_faults()? {
-            let is_known = transcript.problems.iter().any(|problem| problem.path == fault.path);
-            if !is_known {
-                transcript.problems.push(fault);
-            }
-        }
+        add_faults(&mut transcript, self.find_faults()?);
         Ok(transcript)
     }
 
     fn read_recording(&self) -> Result<Transcript, FileError> {
-        read_record(self, false)
+        let mut transcript = read_record(self, false)?;
+        add_faults(&mut transcript, self.find_recording_faults()?);
+        Ok(transcript)
     }
 }
 
-fn read_files_and_record(dir: &SessionDir) -> Result<Transcript, FormatError> {
+/// Adds the faults of files that no damage is known of.
+fn add_faults(transcript: &mut Transcript, faults: Vec<Problem>) {
+    for fault in faults {
+        let is_known = |known: &Problem| known.is_damage() && known.path == fault.path;
+        if !transcript.problems.iter().any(is_known) {
+            transcript.problems.push(fault);
+        }
+    }
+}
+
+/// Reads the session without its notes.
+pub(crate) fn read_files_and_record(dir: &SessionDir) -> Result<Transcript, FormatError> {
     if !dir.is_imported()? {
         return Ok(read_record(dir, false)?);
     }
@@ -97,11 +106,17 @@ pub(crate) fn for_each_own_entry(
     Ok(())
 }
 
-/// Emits each entry and problem of the agent's own files as it is read. Returns the session's fields at the end.
+/// Emits each entry and problem of the agent's own files as it is read, and then the damage of the kept files. Returns
+/// the session's fields at the end.
 pub(crate) fn stream_files(dir: &SessionDir, emit: ItemSink<'_>) -> Result<Session, FormatError> {
-    let bundle = bundle_for_reader(dir, &SharedProblems::default())?;
+    let problems = SharedProblems::default();
+    let bundle = bundle_for_reader(dir, &problems)?;
     let reader = format::reader_for_stored_session(dir.agent(), &bundle);
-    (reader.read)(&bundle, emit)
+    let session = (reader.read)(&bundle, emit);
+    for problem in problems.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        emit(ReaderItem::Problem(problem));
+    }
+    session
 }
 
 /// The bundle to pass to a reader.
@@ -166,9 +181,11 @@ pub(crate) fn stream_record(
                 }
                 emit_entries(entries, &mut last, emit);
             }
-            Err(error) => {
-                emit_problem(Problem::at_line(path, number, error), emit);
+            Err(RecordError::Damaged) => {
+                let damage = Problem::damage_at_line(path, number, RecordError::Damaged);
+                emit_problem(damage, emit);
             }
+            Err(error) => emit_problem(Problem::at_line(path, number, error), emit),
         }
     })?;
     failure.map_or(Ok(()), Err)?;

@@ -38,6 +38,7 @@ pub mod verify;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 use std::{fs, io};
 
 use self::commit::VaultCommit;
@@ -289,6 +290,33 @@ impl SessionDir {
             }
         }
         Ok(size)
+    }
+
+    /// A hash over names, sizes, times and inodes of the session's files, and the faults of the journal. It differs
+    /// after a file was changed or replaced, even by one of the same size.
+    pub fn files_stamp(&self) -> Result<i64, FileError> {
+        let mut hasher = blake3::Hasher::new();
+        for fault in self.find_journal_faults()? {
+            hasher.update(fault.to_string().as_bytes());
+        }
+        for name in list_names(&self.path)? {
+            let Ok(metadata) = fs::metadata(self.path.join(&name)) else { continue };
+            hasher.update(name.as_bytes());
+            hasher.update(&metadata.len().to_le_bytes());
+            let modified =
+                metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+            hasher.update(&modified.map_or(0, |at| at.as_nanos()).to_le_bytes());
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::MetadataExt;
+                let (inode, changed) = (metadata.ino(), (metadata.ctime(), metadata.ctime_nsec()));
+                hasher.update(&inode.to_le_bytes());
+                hasher.update(&changed.0.to_le_bytes());
+                hasher.update(&changed.1.to_le_bytes());
+            }
+        }
+        let first = hasher.finalize().as_bytes()[..8].try_into().expect("a hash is longer");
+        Ok(i64::from_le_bytes(first))
     }
 
     /// Whether the vault may hold more than the current content of `files` session files: an earlier generation, a

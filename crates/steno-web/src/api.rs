@@ -57,9 +57,7 @@ impl CheckedResponse {
 
     /// A response about all sessions.
     fn about_all_sessions(value: Value, library: &SessionLibrary) -> Result<Self, WebError> {
-        let troubled = library.query_index(|index| index.damaged_sessions(5))?;
-        let problems = troubled.iter().map(|one| format!("{}: {}", one.id, one.reason)).collect();
-        Ok(Self { value, problems })
+        Ok(Self { value, problems: library.damage_warnings()? })
     }
 }
 

@@ -32,6 +32,9 @@ const WRITE_RETRY_INTERVAL: Duration = Duration::from_secs(10);
 /// How many idle connections to the index are cached.
 const MAX_IDLE_INDEXES: usize = 2;
 
+/// The most damaged sessions named in a warning.
+const MAX_WARNINGS: usize = 5;
+
 /// How many sessions are cached, and the limit of their text in bytes. The last one is cached whatever its size.
 const MAX_OPEN_SESSIONS: usize = 4;
 const MAX_OPEN_TEXT_BYTES: usize = 32 << 20;
@@ -195,6 +198,16 @@ impl SessionLibrary {
     pub(crate) fn index_edition(&self) -> IndexEdition {
         let files = ["index.db", "index.db-wal"].map(|name| file_stamp(&self.store.join(name)));
         IndexEdition { files, indexed_sessions: self.indexed_sessions.load(Ordering::Relaxed) }
+    }
+
+    /// Warnings about damaged sessions. Every answer about all sessions lacks a part of them.
+    pub(crate) fn damage_warnings(&self) -> Result<Vec<String>, WebError> {
+        let mut damaged = self.query_index(|index| index.damaged_sessions(MAX_WARNINGS + 1))?;
+        let has_more = damaged.len() > MAX_WARNINGS;
+        damaged.truncate(MAX_WARNINGS);
+        let warnings = damaged.iter().map(|one| format!("{}: {}", one.id, one.reason));
+        let more = has_more.then(|| "and more; run `steno verify` to list all".to_owned());
+        Ok(warnings.chain(more).collect())
     }
 
     /// All sessions, newest first.

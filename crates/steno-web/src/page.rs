@@ -35,6 +35,18 @@ pub(crate) fn stale_notice(notice: Option<&str>) -> Markup {
     html! { @if let Some(notice) = notice { p.stale role="status" { (notice) } } }
 }
 
+/// A warning about sessions with missing entries.
+pub(crate) fn damage_notice(warnings: &[String]) -> Markup {
+    html! {
+        @if !warnings.is_empty() {
+            details.error open {
+                summary { b { "Some sessions are incomplete or unreadable" } }
+                pre tabindex="0" { @for warning in warnings { (clean_text(warning)) "\n" } }
+            }
+        }
+    }
+}
+
 /// A page with its own bar and body.
 pub(crate) fn page_frame(title: &str, current: &str, bar: &Markup, body: &Markup) -> Markup {
     html! {

@@ -183,7 +183,7 @@ impl SessionStore {
                 && self.vault.is_empty_recording(&agent, &id, entries);
             let named = (agent, id);
             is_empty |= has_nothing && latest.as_ref() == Some(&named);
-            if newest.is_none() && !has_nothing && trouble.is_none() {
+            if newest.is_none() && !has_nothing && (trouble.is_none() || entries > 0) {
                 newest = Some(named);
             }
         })?;

@@ -171,7 +171,7 @@ impl Ui {
         for problem in problems {
             self.warning(problem);
         }
-        self.has_problems |= problems.iter().any(|problem| !problem.is_notice);
+        self.has_problems |= problems.iter().any(|problem| !problem.is_notice());
     }
 
     /// Warns that a result is incomplete. The program then exits with 1.

@@ -94,7 +94,7 @@ fn finds_messages_at_any_depth() {
         assert_eq!(summarize(&transcript.entries), expected, "{name}");
         let reports: Vec<_> = transcript.problems.iter().map(|it| &it.reason).collect();
         assert_eq!(reports, [&unknown_field_reason("mood")], "{name}");
-        assert!(transcript.problems[0].is_notice);
+        assert!(transcript.problems[0].is_notice());
     }
 }
 

@@ -275,23 +275,26 @@ impl<'a> IndexWriter<'a> {
         let models = serde_json::to_string(&session.models).expect("names are text");
         let [input, cache_read, cache_write, cache_write_5m, cache_write_1h, output, reasoning] =
             signed_counts(session.totals.usage.numbers());
-        let done = self.index.connection.prepare_cached(UPDATE_SESSION_FACTS).and_then(|mut update| {
-            update.execute(named_params! {
-                ":id": id, ":native_id": session.native_id, ":project": session.project,
-                ":branch": session.branch, ":title": session.title,
-                ":started": session.started.map(|at| at.to_string()),
-                ":ended": session.ended.map(|at| at.to_string()),
-                ":started_at": moment(session.started), ":ended_at": moment(session.ended),
-                ":status": session.status.as_str(), ":stop_reason": session.stop_reason,
-                ":models": models, ":thread": session.thread, ":parent": session.parent,
-                ":subagent_files": session.subagent_files as i64,
-                ":entries": session.totals.entries as i64,
-                ":input": input, ":cache_read": cache_read, ":cache_write": cache_write,
-                ":cache_write_5m": cache_write_5m, ":cache_write_1h": cache_write_1h,
-                ":output": output, ":reasoning": reasoning, ":cost": session.totals.cost,
-                ":trouble": prepared.problem, ":kept": prepared.vault_bytes.map_or(-1, |kept| kept as i64),
-            })
-        });
+        let done =
+            self.index.connection.prepare_cached(UPDATE_SESSION_FACTS).and_then(|mut update| {
+                update.execute(named_params! {
+                    ":id": id, ":native_id": session.native_id, ":project": session.project,
+                    ":branch": session.branch, ":title": session.title,
+                    ":started": session.started.map(|at| at.to_string()),
+                    ":ended": session.ended.map(|at| at.to_string()),
+                    ":started_at": moment(session.started), ":ended_at": moment(session.ended),
+                    ":status": session.status.as_str(), ":stop_reason": session.stop_reason,
+                    ":models": models, ":thread": session.thread, ":parent": session.parent,
+                    ":subagent_files": session.subagent_files as i64,
+                    ":entries": session.totals.entries as i64,
+                    ":input": input, ":cache_read": cache_read, ":cache_write": cache_write,
+                    ":cache_write_5m": cache_write_5m, ":cache_write_1h": cache_write_1h,
+                    ":output": output, ":reasoning": reasoning, ":cost": session.totals.cost,
+                    ":trouble": prepared.damage.as_ref().map(|damage| &damage.problem),
+                    ":damage_stamp": prepared.damage.as_ref().map(|damage| damage.files_stamp),
+                    ":kept": prepared.vault_bytes.map_or(-1, |kept| kept as i64),
+                })
+            });
         self.index.wrap_error(done).map(|_| ())
     }
 }
@@ -302,4 +305,4 @@ const UPDATE_SESSION_FACTS: &str = "UPDATE session SET native_id = :native_id, p
     parent = :parent, subagent_files = :subagent_files, entries = :entries, input = :input,
     cache_read = :cache_read, cache_write = :cache_write, cache_write_5m = :cache_write_5m,
     cache_write_1h = :cache_write_1h, output = :output, reasoning = :reasoning, cost = :cost,
-    trouble = :trouble, kept = :kept WHERE id = :id";
+    trouble = :trouble, damage_stamp = :damage_stamp, kept = :kept WHERE id = :id";

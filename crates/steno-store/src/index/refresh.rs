@@ -10,9 +10,11 @@
 //! - `kept = -1` in the row of the session. Example: a process died between two transactions for one session.
 //! - Another boot of the machine ([`Index::verify_after_boot`]). Example: a power failure took the last commits, which
 //!   SQLite does not sync in this mode.
+//! - Changed files of a session that was damaged when it was read. Example: somebody replaces a damaged file by its
+//!   backup.
 //!
 //! A sign only selects sessions to check. A session is read again if the size of its files in the vault differs from
-//! `kept`, its size when it was last indexed completely. The writer then compares a hash over the entries that the
+//! `kept`, its size when it was last indexed completely, or if it was damaged. The writer then compares a hash over the entries that the
 //! index has, and appends or replaces (`index_writer`). For example, the index has 40 entries of a session and the
 //! vault now 50. If the hash over the first 40 is the same, 10 rows are inserted. If the agent rewrote the file, all
 //! rows are replaced.
@@ -59,17 +61,6 @@ struct ClaimedSessions {
     pending_elsewhere: usize,
 }
 
-/// A session that is missing or damaged in the vault.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DamagedSession {
-    /// The agent.
-    pub agent: String,
-    /// The session's id.
-    pub id: String,
-    /// The reason.
-    pub reason: String,
-}
-
 /// A callback before each session is indexed: the number of sessions, and this one.
 pub type RefreshProgress<'a> = &'a mut dyn FnMut(usize, &SessionDir);
 
@@ -104,11 +95,12 @@ impl Index {
         self.mark_missing(&missing)?;
         let unfinished = self.unfinished_sessions(vault)?.into_iter();
         to_index.extend(unfinished.filter(|dir| !is_marked.contains(dir.path()) && dir.exists()));
+        // A marked session may never have been written. Another one may have lost its lines in the journal.
+        to_index.retain(|dir| !dir.is_empty().unwrap_or(false) || dir.may_be_unlisted());
+        to_index.retain(|dir| !self.is_up_to_date(dir).unwrap_or(false));
+        to_index.extend(self.changed_damaged_sessions(vault)?);
         to_index.sort_by(|a, b| a.path().cmp(b.path()));
         to_index.dedup();
-        // A marked session may never have been written.
-        to_index.retain(|dir| !dir.is_empty().unwrap_or(false));
-        to_index.retain(|dir| !self.is_up_to_date(dir).unwrap_or(false));
         let indexed = to_index.len();
         self.index_sessions(&mut to_index, pass)?;
         if !to_index.is_empty() {
@@ -179,20 +171,6 @@ impl Index {
             }
             Ok(())
         })
-    }
-
-    /// The first `limit` sessions that could not be read completely, with reasons.
-    pub fn damaged_sessions(&self, limit: usize) -> Result<Vec<DamagedSession>, IndexError> {
-        let all = || -> rusqlite::Result<Vec<DamagedSession>> {
-            let query =
-                "SELECT agent, name, trouble FROM session WHERE trouble IS NOT NULL LIMIT ?1";
-            let mut all = self.connection.prepare_cached(query)?;
-            let row = |row: &rusqlite::Row<'_>| {
-                Ok(DamagedSession { agent: row.get(0)?, id: row.get(1)?, reason: row.get(2)? })
-            };
-            all.query_map([i64::try_from(limit).unwrap_or(i64::MAX)], row)?.collect()
-        };
-        self.wrap_error(all())
     }
 
     /// Whether the index has all of a session.

@@ -15,11 +15,17 @@ use crate::format;
 const PAGE_BYTES: i64 = 16 << 10;
 
 /// All migrations, in order. `user_version` counts the applied ones.
-const MIGRATIONS: [&str; 5] =
-    [FIRST_MIGRATION, SECOND_MIGRATION, THIRD_MIGRATION, FOURTH_MIGRATION, FIFTH_MIGRATION];
+const MIGRATIONS: [&str; 6] = [
+    FIRST_MIGRATION,
+    SECOND_MIGRATION,
+    THIRD_MIGRATION,
+    FOURTH_MIGRATION,
+    FIFTH_MIGRATION,
+    SIXTH_MIGRATION,
+];
 
 /// Version of the rules that derive rows from decoded records. A new version rebuilds every index.
-const RULES_VERSION: i64 = 5 + format::READER_VERSION as i64;
+const RULES_VERSION: i64 = 6 + format::READER_VERSION as i64;
 
 const FIRST_MIGRATION: &str = "
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -174,6 +180,9 @@ const FOURTH_MIGRATION: &str = "INSERT INTO words (words, rank) VALUES ('hashsiz
 /// Recordings without a native session id. They are few, and are looked up after each sync.
 const FIFTH_MIGRATION: &str =
     "CREATE INDEX session_unnamed ON session (ended_at) WHERE native_id IS NULL;";
+
+/// The stamp of a damaged session's files. Changed files may have been repaired.
+const SIXTH_MIGRATION: &str = "ALTER TABLE session ADD COLUMN damage_stamp INTEGER;";
 
 /// Whether this version can use an index.
 #[derive(Debug, PartialEq, Eq)]

@@ -8,9 +8,11 @@ use super::entry_text;
 use super::text_blocks::{TextHash, hash_text};
 use crate::cost::bill::{MessageBill, SessionBills};
 use crate::transcript::run_reading::RecordOrigin;
+use steno_model::durable::FileError;
 use steno_model::entry::{Entry, EntryKind, Role, Usage};
 use steno_model::session::{Session, SessionId};
 use steno_model::usage_tally::UsageTally;
+use steno_vault::SessionDir;
 
 /// Size limit of a draft. A larger session is written in parts.
 pub(super) const MAX_DRAFT_BYTES: usize = 32 << 20;
@@ -73,10 +75,25 @@ pub struct PreparedSession {
     pub(super) billed_usage: Usage,
     /// The session that states the total of tokens, where that is another.
     pub(super) total_origin: Option<RecordOrigin>,
-    pub(super) problem: Option<String>,
+    /// Why the session is incomplete.
+    pub(super) damage: Option<IndexedDamage>,
     /// The session's size in the vault, if exactly that was read.
     pub(super) vault_bytes: Option<u64>,
     pub(super) size_bytes: usize,
+}
+
+/// Why the vault does not have all of a session, or why it cannot be read.
+#[derive(Debug)]
+pub(super) struct IndexedDamage {
+    pub(super) problem: String,
+    /// The stamp of the session's files when they were read ([`SessionDir::files_stamp`]).
+    pub(super) files_stamp: i64,
+}
+
+impl IndexedDamage {
+    pub(super) fn new(problem: String, dir: &SessionDir) -> Result<Self, FileError> {
+        Ok(Self { problem, files_stamp: dir.files_stamp()? })
+    }
 }
 
 impl Default for SessionDraft {
@@ -184,7 +201,7 @@ impl SessionDraft {
             texts: self.texts,
             bills: self.bills.bills,
             total_origin: self.total_origin,
-            problem: None,
+            damage: None,
             vault_bytes: kept,
             size_bytes: size,
         }
@@ -254,7 +271,11 @@ impl IndexedEntry {
 
 impl PreparedSession {
     /// A session that could not be read.
-    pub fn new_unreadable(session: Session, reason: String, kept: Option<u64>) -> Self {
+    pub(super) fn new_unreadable(
+        session: Session,
+        damage: IndexedDamage,
+        kept: Option<u64>,
+    ) -> Self {
         Self {
             session,
             is_part: false,
@@ -265,7 +286,7 @@ impl PreparedSession {
             bills: Vec::new(),
             billed_usage: Usage::default(),
             total_origin: None,
-            problem: Some(reason),
+            damage: Some(damage),
             vault_bytes: kept,
             size_bytes: 0,
         }

@@ -3,14 +3,15 @@
 //! A part is written only after all parts before it. The session counts as incomplete until the last one, so the next
 //! refresh resumes after a crash.
 
-use super::session_draft::{PreparedSession, SessionDraft};
+use super::damaged_sessions::describe_damage;
+use super::session_draft::{IndexedDamage, PreparedSession, SessionDraft};
 use super::{Index, IndexError};
 use crate::transcript::record_reader::RecordReader;
 use crate::transcript::run_reading::RecordedItem;
-use crate::transcript::{ReadTranscript, stream_files, stream_record};
+use crate::transcript::{read_files_and_record, stream_files, stream_record};
 use steno_agents::reader::{FormatError, ReaderItem};
 use steno_model::entry::Entry;
-use steno_model::problem::Problem;
+use steno_model::problem::{Problem, ProblemList};
 use steno_model::session::Session;
 use steno_vault::SessionDir;
 
@@ -38,19 +39,25 @@ impl Index {
             dir,
             session_names,
             draft: SessionDraft::default(),
+            damage: ProblemList::default(),
             are_parts_written: Ok(true),
         };
         let read = parts.read_items();
         let faults = dir.find_faults()?;
         // A session that grew while it was read is read again later.
         let kept = Some(size).filter(|size| dir.stored_size().ok() == Some(*size));
+        let problem = describe_damage(&parts.damage, &faults);
         match read {
-            Ok(facts) => parts.finish(facts, kept, &faults),
+            Ok(facts) => {
+                let damage = problem.map(|problem| IndexedDamage::new(problem, dir)).transpose()?;
+                parts.finish(facts, kept, damage)
+            }
             Err(error) => {
                 // A system error may be temporary, so the next refresh tries again.
                 let kept = kept.filter(|_| !error.is_system_error());
-                let unreadable =
-                    PreparedSession::new_unreadable(parts.session_names, error.to_string(), kept);
+                let problem = problem.unwrap_or_else(|| error.to_string());
+                let damage = IndexedDamage::new(problem, dir)?;
+                let unreadable = PreparedSession::new_unreadable(parts.session_names, damage, kept);
                 Ok(SessionReadOutcome::Prepared(Box::new(unreadable)))
             }
         }
@@ -84,6 +91,8 @@ struct SessionIndexer<'a> {
     /// Only agent and id.
     session_names: Session,
     draft: SessionDraft,
+    /// Damage of the vault found while reading. Problems of the agent's own records do not count.
+    damage: ProblemList,
     /// Whether all parts so far are written.
     are_parts_written: Result<bool, IndexError>,
 }
@@ -96,8 +105,7 @@ impl SessionIndexer<'_> {
             let reader = RecordReader::new(dir.id(), dir.agent());
             let mut total_origin = None;
             let session = stream_record(dir, reader, false, &mut |item| match item {
-                RecordedItem::Item(ReaderItem::Entry(entry)) => self.push_entry(*entry),
-                RecordedItem::Item(ReaderItem::Problem(_)) => {}
+                RecordedItem::Item(item) => self.push_item(item),
                 RecordedItem::Origin(origin) => {
                     total_origin = origin.clone().or(total_origin.take());
                     self.draft.begin_origin(origin);
@@ -109,17 +117,27 @@ impl SessionIndexer<'_> {
             return Ok(ReadSessionFacts::WithoutTokens(session));
         }
         if dir.is_recorded()? {
-            let transcript = dir.read_transcript()?;
+            let transcript = read_files_and_record(dir)?;
             transcript.entries.into_iter().for_each(|entry| self.push_entry(entry));
+            transcript.problems.into_iter().for_each(|problem| self.push_problem(problem));
             return Ok(ReadSessionFacts::Complete(transcript.session));
         }
-        let session = stream_files(dir, &mut |item| {
-            if let ReaderItem::Entry(entry) = item {
-                self.push_entry(*entry);
-            }
-        })?;
+        let session = stream_files(dir, &mut |item| self.push_item(item))?;
         let Session { id, agent, .. } = self.session_names.clone();
         Ok(ReadSessionFacts::Incomplete(Session { id, agent, ..session }))
+    }
+
+    fn push_item(&mut self, item: ReaderItem) {
+        match item {
+            ReaderItem::Entry(entry) => self.push_entry(*entry),
+            ReaderItem::Problem(problem) => self.push_problem(problem),
+        }
+    }
+
+    fn push_problem(&mut self, problem: Problem) {
+        if problem.is_damage() {
+            self.damage.push(problem);
+        }
     }
 
     fn push_entry(&mut self, entry: Entry) {
@@ -140,7 +158,7 @@ impl SessionIndexer<'_> {
         mut self,
         facts: ReadSessionFacts,
         kept: Option<u64>,
-        faults: &[Problem],
+        damage: Option<IndexedDamage>,
     ) -> Result<SessionReadOutcome, IndexError> {
         let mut are_in = std::mem::replace(&mut self.are_parts_written, Ok(true))?;
         let is_parted = self.draft.has_parts();
@@ -159,7 +177,7 @@ impl SessionIndexer<'_> {
             }
         };
         let mut last = self.draft.finish(session, kept);
-        last.problem = faults.first().map(|fault| fault.to_string());
+        last.damage = damage;
         if !is_parted {
             return Ok(SessionReadOutcome::Prepared(Box::new(last)));
         }

@@ -166,9 +166,9 @@ impl Index {
         self.wrap_error(find())
     }
 
-    /// The session that began last.
+    /// The session that began last, except for those that cannot be read at all.
     pub fn latest_session(&self) -> Result<Option<(String, SessionId)>, IndexError> {
-        let sql = "SELECT agent, name FROM session WHERE trouble IS NULL
+        let sql = "SELECT agent, name FROM session WHERE trouble IS NULL OR entries > 0
             ORDER BY started_at DESC, agent DESC, name DESC LIMIT 1";
         let find = || {
             let mut find = self.connection.prepare_cached(sql)?;

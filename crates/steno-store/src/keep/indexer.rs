@@ -48,6 +48,11 @@ impl Indexer {
         self.markers.extend(marker);
     }
 
+    /// Returns whether the index has the session as damaged. Without an index, that shows when one is built.
+    pub(crate) fn has_damage(&mut self, dir: &SessionDir) -> bool {
+        self.open_index().and_then(|index| index.has_damage(dir)).unwrap_or(false)
+    }
+
     /// Returns whether the batch is full.
     pub fn is_full(&self) -> bool {
         self.batch_size >= MAX_BATCH_BYTES || self.batch.len() >= MAX_BATCH

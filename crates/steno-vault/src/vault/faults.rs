@@ -9,6 +9,7 @@ use std::path::Path;
 use super::journal::{FileState, ListedFile};
 use super::log_head::LogHeadFile;
 use super::notes::NOTES_FILE;
+use super::recorder::RECORD_FILE;
 use super::verify::check_file_identity;
 use super::{SessionDir, list_names, parse_sealed_name};
 use steno_model::durable::{FileError, OnPath};
@@ -22,23 +23,19 @@ impl SessionDir {
             let names = self.listed_by_manifest().unwrap_or_default();
             let paths = names.iter().map(|name| self.path.join(name));
             let missing = paths.filter(|path| !path.exists());
-            return Ok(missing.map(|path| Problem::for_file(&path, MISSING_FILE)).collect());
+            return Ok(missing.map(|path| Problem::damage_in_file(&path, MISSING_FILE)).collect());
         };
-        let damaged_lines = self.journal.count_damaged_lines()?;
-        if damaged_lines > 0 {
-            let reason = format!("{damaged_lines} of its lines are damaged");
-            faults.push(Problem::for_file(&self.journal.path(), reason));
-        }
+        faults.extend(self.find_journal_faults()?);
         if !listed.is_empty() && !self.path.is_dir() {
-            faults.push(Problem::for_file(&self.path, "the session's folder is missing"));
+            faults.push(Problem::damage_in_file(&self.path, "the session's folder is missing"));
             return Ok(faults);
         }
-        let journal = self.journal.path();
-        let journal_fault = find_end_fault(&journal, self.journal.durable_length()?)?;
-        faults.extend(journal_fault.map(|reason| Problem::for_file(&journal, reason)));
-        for name in list_names(&self.path)? {
-            if parse_sealed_name(&name).is_some() && !listed.contains_key(&name) {
-                faults.push(Problem::for_file(&self.path.join(&name), UNLISTED_FILE));
+        for name in list_names(&self.path)?.iter().filter(|name| !listed.contains_key(name)) {
+            let path = self.path.join(name);
+            if parse_sealed_name(name).is_some() {
+                faults.push(Problem::damage_in_file(&path, UNLISTED_FILE));
+            } else if self.is_acknowledged_log(name)? {
+                faults.push(Problem::damage_in_file(&path, UNLISTED_LOG));
             }
         }
         for (name, file) in listed.iter() {
@@ -48,9 +45,73 @@ impl SessionDir {
                 FileState::Open => find_log_fault(&path, file)?,
                 FileState::Replaced | FileState::Removed | FileState::Restarted => None,
             };
-            faults.extend(fault.map(|reason| Problem::for_file(&path, reason)));
+            faults.extend(fault.map(|reason| Problem::damage_in_file(&path, reason)));
         }
         Ok(faults)
+    }
+
+    /// Whether the session has a folder and the journal is damaged, so that it may have files without a listing.
+    pub fn may_be_unlisted(&self) -> bool {
+        self.exists() && self.find_journal_faults().is_ok_and(|faults| !faults.is_empty())
+    }
+
+    /// The faults that affect the recording: all but those of notes and of the agent's own files.
+    pub fn find_recording_faults(&self) -> Result<Vec<Problem>, FileError> {
+        let mut faults = self.find_faults()?;
+        faults.retain(|fault| {
+            let name = fault.path.file_name().unwrap_or_default().to_string_lossy();
+            let sealed = parse_sealed_name(&name);
+            name != NOTES_FILE && sealed.is_none_or(|(stem, _)| stem == RECORD_FILE)
+        });
+        Ok(faults)
+    }
+
+    /// Damaged lines of the journal, and faults at its end.
+    pub(super) fn find_journal_faults(&self) -> Result<Vec<Problem>, FileError> {
+        // Damaged lines are counted while the session's lines are looked up.
+        if self.listed_files()?.is_none() {
+            return Ok(Vec::new());
+        }
+        let journal = self.journal.path();
+        let mut faults = Vec::new();
+        let damaged_lines = self.journal.count_damaged_lines()?;
+        if damaged_lines > 0 {
+            let reason = format!("{damaged_lines} of its lines are damaged");
+            faults.push(Problem::damage_in_file(&journal, reason));
+        }
+        let own_listing = ListedFile { state: FileState::Open, length: 0, size: None, link: None };
+        let end_fault = find_log_fault(&journal, &own_listing)?;
+        faults.extend(end_fault.map(|reason| Problem::damage_in_file(&journal, reason)));
+        Ok(faults)
+    }
+
+    /// Whether a file is a live log with acknowledged records that are not sealed. The journal lists such a log before
+    /// its first record, and until it is sealed.
+    pub(super) fn is_acknowledged_log(&self, name: &str) -> Result<bool, FileError> {
+        let Some(base) = Self::parse_live_log_base(name) else { return Ok(false) };
+        let path = self.path.join(name);
+        let acknowledged = match LogHeadFile::read(&super::log_head_path(&path)) {
+            Ok(head) => head.last.map_or(0, |head| head.length),
+            Err(error) if error.source.raw_os_error().is_some() => return Err(error),
+            Err(_) => fs::metadata(&path).on("read", &path)?.len(),
+        };
+        if acknowledged == 0 {
+            return Ok(false);
+        }
+        let sealed =
+            if self.has_sealed_record()? { self.open_sealed(RECORD_FILE, 0).ok() } else { None };
+        Ok(sealed.is_none_or(|sealed| sealed.length() < base + acknowledged))
+    }
+
+    /// How many bytes of a log are known to have been on disk.
+    pub(super) fn durable_log_length(&self, path: &Path) -> Result<u64, FileError> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let listed = self.listed_files()?.and_then(|listed| listed.get(&name).cloned());
+        let head = match LogHeadFile::read(&super::log_head_path(path)) {
+            Err(error) if error.source.raw_os_error().is_some() => return Err(error),
+            other => other.ok().and_then(|head| head.last),
+        };
+        Ok(head.map_or(0, |head| head.length).max(listed.map_or(0, |listed| listed.length)))
     }
 
     /// The fault of the session's notes file, if any.
@@ -58,7 +119,7 @@ impl SessionDir {
         let listed = self.listed_files()?.and_then(|listed| listed.get(NOTES_FILE).cloned());
         let Some(listed) = listed else { return Ok(None) };
         let path = self.path.join(NOTES_FILE);
-        Ok(find_log_fault(&path, &listed)?.map(|reason| Problem::for_file(&path, reason)))
+        Ok(find_log_fault(&path, &listed)?.map(|reason| Problem::damage_in_file(&path, reason)))
     }
 
     fn find_sealed_fault(&self, name: &str) -> Result<Option<String>, FileError> {
@@ -80,6 +141,10 @@ impl SessionDir {
 
 /// The reason for ignoring a file that exists.
 pub(super) const UNLISTED_FILE: &str = "the journal does not list this file";
+
+/// The reason for a live log that the journal does not list.
+pub(super) const UNLISTED_LOG: &str =
+    "the journal does not list this log, although its records were acknowledged";
 
 /// The reason for a sealed file whose content is intact, but whose trailer is not.
 const DAMAGED_TRAILER: &str =

@@ -27,7 +27,7 @@ use self::state::JournalCache;
 pub(crate) use self::state::{JournalState, ListedFiles};
 use super::frame::HexHash;
 use super::live_log::{LiveLog, LiveLogPaths, open_lock_file};
-use super::log_head::{LogHead, LogHeadFile};
+use super::log_head::LogHead;
 use super::log_scan::{LogScan, scan_log};
 use crate::line_hash::{FIRST_LINE_HASH, LineHash};
 use steno_model::durable::{self, FileError, OnPath};
@@ -163,15 +163,6 @@ impl Journal {
     /// Number of damaged journal lines.
     pub(crate) fn count_damaged_lines(&self) -> Result<u64, FileError> {
         lock_ignoring_poison(&self.cache).count_damaged_lines(&self.path())
-    }
-
-    /// How much of the journal was known to be on disk, according to its head file.
-    pub(crate) fn durable_length(&self) -> Result<u64, FileError> {
-        let head = match LogHeadFile::read(&self.root.join(JOURNAL_HEAD_FILE)) {
-            Err(error) if error.source.raw_os_error().is_some() => return Err(error),
-            other => other.ok().and_then(|head| head.last),
-        };
-        Ok(head.map_or(0, |head| head.length))
     }
 
     /// Clears the cache, so that the next access reads the journal again.

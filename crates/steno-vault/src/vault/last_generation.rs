@@ -43,7 +43,7 @@ impl SessionDir {
                 let is_torn = sealed.torn_bytes().is_some() && sealed.frame_count() == 0;
                 if is_torn { Ok(()) } else { sealed.check_header() }
             });
-            damage.extend(checked.err().map(|error| Problem::for_file(&path, error.source)));
+            damage.extend(checked.err().map(|error| Problem::damage_in_file(&path, error.source)));
         }
         Ok(damage)
     }

@@ -57,20 +57,21 @@ impl SessionDir {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(notes),
             other => other.on("read", &path)?,
         };
-        let (mut all, mut chain) = (NoteCollector::default(), LineHashChain::START);
+        let (mut all, mut chain, mut end) = (NoteCollector::default(), LineHashChain::START, 0);
         for (at, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
             // A line without a newline is still being written. Unwritten pages contain no note.
-            let Some(line) = line.strip_suffix(b"\n").filter(|line| !has_zero_bytes(line)) else {
-                break;
-            };
-            let note = if chain.check(line) {
-                parse_note_line(line)
-            } else {
-                Err(CHANGED_NOTE.to_owned())
-            };
-            match note {
+            let is_unwritten = has_zero_bytes(line) && self.durable_log_length(&path)? <= end;
+            end += line.len() as u64;
+            let line = line.strip_suffix(b"\n");
+            let Some(line) = line.filter(|_| !is_unwritten) else { break };
+            let number = at as u64 + 1;
+            if !chain.check(line) {
+                notes.problems.push(Problem::damage_at_line(&path, number, CHANGED_NOTE));
+                continue;
+            }
+            match parse_note_line(line) {
                 Ok(line) => all.apply_line(line),
-                Err(reason) => notes.problems.push(Problem::at_line(&path, at as u64 + 1, reason)),
+                Err(reason) => notes.problems.push(Problem::at_line(&path, number, reason)),
             }
         }
         notes.all = all.notes.into_iter().flatten().collect();

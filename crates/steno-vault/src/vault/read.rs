@@ -49,7 +49,7 @@ impl SessionDir {
                 Err(_) if !last.contains(&(stem.clone(), generation)) => continue,
                 Err(error) => {
                     let problem =
-                        Problem::for_file(&path, format!("cannot be read: {}", error.source));
+                        Problem::damage_in_file(&path, format!("cannot be read: {}", error.source));
                     problems.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
                     continue;
                 }
@@ -96,7 +96,7 @@ impl SessionDir {
                 Ok(sealed) => Some(bytes_as_session_file(&sealed, problems)),
                 Err(error) => {
                     let reason = format!("cannot be read: {}", error.source);
-                    let problem = Problem::for_file(sealed.path(), reason);
+                    let problem = Problem::damage_in_file(sealed.path(), reason);
                     problems.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
                     None
                 }

@@ -50,6 +50,22 @@ struct RecordPart {
     input: Box<dyn BufRead>,
     /// The offset of the next byte in the recording.
     position: u64,
+    /// The live log that this part is; `None` for the sealed part.
+    log: Option<LiveLogPart>,
+}
+
+struct LiveLogPart {
+    dir: SessionDir,
+    /// The offset of the log's first byte in the recording.
+    base: u64,
+}
+
+impl RecordPart {
+    /// Whether the byte at `position` was known to be on disk. Reads the head file of a log.
+    fn is_durable(&self) -> Result<bool, FileError> {
+        let Some(LiveLogPart { dir, base }) = &self.log else { return Ok(true) };
+        Ok(self.position < base.saturating_add(dir.durable_log_length(&self.path)?))
+    }
 }
 
 impl RecordLines {
@@ -74,14 +90,15 @@ impl RecordLines {
                 let path = Arc::from(dir.sealed_record_path());
                 let input =
                     open_sealed(sealed, at, problems).on("read", &dir.sealed_record_path())?;
-                parts.push_back(RecordPart { path, input, position: at });
+                parts.push_back(RecordPart { path, input, position: at, log: None });
             }
         }
         for (base, path, mut file) in logs {
             let position = at.max(length).max(base);
             file.seek(SeekFrom::Start(position - base)).on("read", &path)?;
             let input = Box::new(BufReader::new(file));
-            parts.push_back(RecordPart { path: Arc::from(path), input, position });
+            let log = Some(LiveLogPart { dir: dir.clone(), base });
+            parts.push_back(RecordPart { path: Arc::from(path), input, position, log });
         }
         Ok(Self { parts })
     }
@@ -92,8 +109,8 @@ impl RecordLines {
             line.clear();
             part.input.read_until(b'\n', line).on("read", &part.path)?;
             // A line without a newline is still being written. The next recorder cuts it off, with any pages that
-            // never reached the disk.
-            if line.pop() == Some(b'\n') && !has_zero_bytes(line) {
+            // never reached the disk. Zeros in a line that did reach it are damage.
+            if line.pop() == Some(b'\n') && (!has_zero_bytes(line) || part.is_durable()?) {
                 let position = part.position;
                 part.position += line.len() as u64 + 1;
                 return Ok(Some((Arc::clone(&part.path), position)));

@@ -180,7 +180,8 @@ impl SessionDir {
         Ok(targets.into_iter().collect())
     }
 
-    /// Opens a sealed file after checking its header and all frames, so that nothing is written to a tampered path.
+    /// Opens a sealed file after checking its header and all frames, so that no tampered bytes are written, and
+    /// nothing to a tampered path.
     pub(super) fn open_verified(
         &self,
         stem: &str,
@@ -191,6 +192,7 @@ impl SessionDir {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         check_file_identity(sealed.header(), self, &name).on("read", &path)?;
         sealed.check_all()?;
+        sealed.check_content()?;
         Ok(sealed)
     }
 }

@@ -238,7 +238,7 @@ impl SealedFile {
         }
     }
 
-    /// Reads the kept bytes without damaged frames, which are reported as problems.
+    /// Reads the kept bytes without frames that cannot be unpacked. All damaged frames are reported as problems.
     pub(crate) fn lenient_reader(self, problems: SharedProblems) -> impl BufRead + 'static {
         let damage = Some(problems);
         FrameReader {
@@ -251,13 +251,21 @@ impl SealedFile {
         }
     }
 
-    /// Decompresses a frame up to the kept length. zstd verifies its checksum.
+    /// Decompresses a frame up to the kept length, and compares it with the hashes in its header.
     fn read_frame(&mut self, index: usize) -> io::Result<Vec<u8>> {
+        let unpacked = self.unpack_frame(index)?;
+        unpacked.checked?;
+        Ok(unpacked.bytes)
+    }
+
+    /// Decompresses a frame up to the kept length. zstd verifies its checksum.
+    fn unpack_frame(&mut self, index: usize) -> io::Result<UnpackedFrame> {
         let (header, data) = self.read_frame_data(index)?;
-        let mut raw = frame::unpack_frame(&header, &data)?;
+        let mut bytes = frame::unpack_frame(&header, &data)?;
+        let checked = header.check_content(&bytes);
         let kept = self.length.saturating_sub(self.frames[index].1);
-        raw.truncate(usize::try_from(kept).unwrap_or(usize::MAX));
-        Ok(raw)
+        bytes.truncate(usize::try_from(kept).unwrap_or(usize::MAX));
+        Ok(UnpackedFrame { bytes, checked })
     }
 
     fn read_frame_data(&mut self, index: usize) -> io::Result<(FrameHeader, Vec<u8>)> {
@@ -347,6 +355,13 @@ fn read_stored_data(input: &mut impl Read, header: &FrameHeader) -> io::Result<V
     }
 }
 
+/// The bytes of a frame.
+struct UnpackedFrame {
+    bytes: Vec<u8>,
+    /// Whether they have the hashes that the frame's header states.
+    checked: io::Result<()>,
+}
+
 struct FrameReader {
     sealed: SealedFile,
     next_index: usize,
@@ -358,23 +373,34 @@ struct FrameReader {
 
 impl FrameReader {
     fn next_frame(&mut self) -> io::Result<Vec<u8>> {
-        let (index, at) = (self.next_index, self.sealed.frames[self.next_index].0);
+        let index = self.next_index;
         self.next_index += 1;
-        match (self.sealed.read_frame(index), &self.problems) {
+        let Some(problems) = self.problems.clone() else { return self.sealed.read_frame(index) };
+        match self.sealed.unpack_frame(index) {
             // An I/O error of the system is not damage: the bytes may be intact.
-            (Err(error), Some(problems)) if error.raw_os_error().is_none() => {
-                let problem = Problem::for_file(
-                    &self.sealed.path,
-                    format!("damaged frame at byte {at}: {error}"),
-                );
-                let mut problems = problems.lock().unwrap_or_else(PoisonError::into_inner);
-                // A second read of the file finds the same problem again.
-                if !problems.contains(&problem) {
-                    problems.push(problem);
-                }
+            Err(error) if error.raw_os_error().is_some() => Err(error),
+            Err(error) => {
+                self.report_damage(index, &error, &problems);
                 Ok(Vec::new())
             }
-            (result, _) => result,
+            Ok(UnpackedFrame { bytes, checked }) => {
+                // Perhaps only the header was changed.
+                if let Err(error) = checked {
+                    self.report_damage(index, &error, &problems);
+                }
+                Ok(bytes)
+            }
+        }
+    }
+
+    fn report_damage(&self, index: usize, error: &io::Error, problems: &SharedProblems) {
+        let at = self.sealed.frames[index].0;
+        let reason = format!("damaged frame at byte {at}: {error}");
+        let problem = Problem::damage_in_file(&self.sealed.path, reason);
+        let mut problems = problems.lock().unwrap_or_else(PoisonError::into_inner);
+        // A second read of the file finds the same problem again.
+        if !problems.contains(&problem) {
+            problems.push(problem);
         }
     }
 }

@@ -14,7 +14,7 @@ use self::log_check::LogCheck;
 pub(super) use self::sealed_check::check_file_identity;
 use self::sealed_check::check_sealed_bytes;
 pub use self::since_head::{JournalHead, JournalHeadError};
-use super::faults::{MISSING_FILE, UNLISTED_FILE};
+use super::faults::{MISSING_FILE, UNLISTED_FILE, UNLISTED_LOG};
 use super::journal::{
     FileState, JOURNAL_FILE, JOURNAL_HEAD_FILE, JOURNAL_LOCK_FILE, ListedFile, ListedFiles,
 };
@@ -267,6 +267,8 @@ impl VerifyReport {
             self.add_damage(&path, 0, "a lock file that is not empty");
         } else if is_lock || is_listed_head || name == MANIFEST_FILE {
             // Checked with its log, or obsolete.
+        } else if dir.is_acknowledged_log(name)? {
+            self.add_damage(&path, 0, UNLISTED_LOG);
         } else if name.ends_with(REPLACEMENT_SUFFIX)
             || durable::is_leftover(&path)
             || is_log

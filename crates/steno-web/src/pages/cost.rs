@@ -48,6 +48,7 @@ pub(crate) async fn cost_page(
         let body = html! {
             h1 { "Cost" }
             (page::stale_notice(library.index_notice().as_deref()))
+            (page::damage_notice(&library.damage_warnings()?))
             (total_figures(&accounts, &total))
             nav.tabs aria-label="Group by" {
                 @for name in GROUPS.map(GroupBy::name).into_iter().chain(["block"]) {

@@ -63,6 +63,7 @@ fn session_rows(library: &SessionLibrary, filter: &str) -> Result<Markup, WebErr
         shown.chunk_by(|a, b| start_date(library, &a.session) == start_date(library, &b.session));
     Ok(html! {
         (page::stale_notice(library.index_notice().as_deref()))
+        (page::damage_notice(&library.damage_warnings()?))
         p.found role="status" {
             (matching.len()) @if matching.len() == 1 { " session" } @else { " sessions" }
             @if matching.len() > MAX_SESSIONS { ", showing the newest " (MAX_SESSIONS) }

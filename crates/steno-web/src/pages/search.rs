@@ -32,6 +32,7 @@ pub(crate) async fn search_page(
             h1 { "Search" }
             (search_form(&filters))
             (page::stale_notice(library.index_notice().as_deref()))
+            (page::damage_notice(&library.damage_warnings()?))
             @match result {
                 _ if filters.q.trim().is_empty() => p.empty {
                     "Words, \"a phrase\", -not, prefix*, one OR other, /regex/: in messages, tool calls and results."

@@ -23,7 +23,7 @@ use crate::error::CommandError;
 use crate::export_format::{ExportFormat, TranscriptExport};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
-use crate::ui::Ui;
+use crate::ui::{Ui, count_noun};
 
 /// A search starts only if no further key comes within this time.
 const SEARCH_DELAY: Duration = Duration::from_millis(40);
@@ -105,7 +105,8 @@ impl BrowserWorker {
         };
         let mut notice = None;
         let listed = self.store.query_quietly(&mut pass, all).map(|(mut listed, condition)| {
-            notice = condition.notice();
+            let incomplete = listed.iter().filter(|one| one.problem.is_some()).count();
+            notice = condition.notice().or_else(|| incomplete_notice(incomplete));
             for one in listed.iter_mut().filter(|one| one.problem.is_none()) {
                 one.session = refresh_running_session(&self.store, one.session.clone());
             }
@@ -177,4 +178,10 @@ fn unused_path(folder: &Path, name: &str) -> PathBuf {
     let mut names = std::iter::once(format!("{name}.md")).chain(numbered);
     let path = names.find_map(|name| Some(folder.join(name)).filter(|path| !path.exists()));
     path.unwrap_or_else(|| folder.join(name))
+}
+
+/// Returns a notice about sessions with missing entries, which a search does not find.
+fn incomplete_notice(count: usize) -> Option<String> {
+    let sessions = count_noun(count as u64, "session");
+    (count > 0).then(|| format!("{sessions} incomplete or unreadable; run `steno verify`"))
 }

@@ -14,6 +14,7 @@ mod children;
 mod cost;
 mod crash;
 mod cut_anywhere;
+mod damaged;
 mod databases;
 mod devflow;
 mod diff;

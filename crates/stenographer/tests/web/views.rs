@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::driver::Browser;
+use crate::guarded::{asked, site_headers};
 use crate::site::{Site, assistant, thought, tool, user};
 
 /// A typical session, and its page.
@@ -379,4 +380,30 @@ fn an_exported_page_works_without_a_server() {
     browser.press("thirty");
     browser.until("document.querySelector('#e9.at')");
     assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn pages_about_all_sessions_name_damaged_ones() {
+    let mut site = Site::new();
+    site.keep("damaged", &[user("needle one")]);
+    site.keep("damaged", &[user("needle one"), user("needle two")]);
+    let sealed = site.path().join("store/vault/claude-code/damaged/damaged.jsonl.zst");
+    let mut bytes = std::fs::read(&sealed).unwrap();
+    let magic = [0x28, 0xb5, 0x2f, 0xfd];
+    let frame = bytes.windows(4).rposition(|window| window == magic).unwrap();
+    bytes[frame + 20] ^= 4;
+    std::fs::write(&sealed, bytes).unwrap();
+    site.try_steno(&["reindex"]);
+    site.serve();
+    let headers = site_headers(&site);
+    for page in ["/", "/search?q=needle", "/cost"] {
+        let (status, answer) = asked(&site, &format!("GET {page}"), &headers);
+        assert_eq!(status, 200, "{page}");
+        assert!(answer.contains("Some sessions are incomplete"), "{page}: {answer}");
+        assert!(answer.contains("damaged frame"), "{page}: {answer}");
+    }
+    for path in ["/api/sessions", "/api/search?q=needle", "/api/cost"] {
+        let (_, answer) = asked(&site, &format!("GET {path}"), &headers);
+        assert!(answer.contains("x-steno-problems: damaged: "), "{path}: {answer}");
+    }
 }

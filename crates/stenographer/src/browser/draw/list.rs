@@ -226,14 +226,17 @@ fn draw_detail(frame: &mut Frame<'_>, area: Rect, lines: Vec<Line<'static>>) {
 }
 
 fn session_lines(state: &BrowserState, listed: &ListedSession) -> Vec<Line<'static>> {
-    if let Some(trouble) = &listed.problem {
-        return vec![Line::raw(format!("cannot be read: {}", one_line(trouble)))];
+    let is_unreadable = listed.session.totals.entries == 0;
+    if let Some(problem) = listed.problem.as_ref().filter(|_| is_unreadable) {
+        return vec![Line::raw(format!("cannot be read: {}", one_line(problem)))];
     }
     let text = render_heading(&listed.session, &state.zone);
     let line = |(at, text): (usize, &str)| {
         Line::styled(one_line(text), if at == 0 { BOLD_STYLE } else { PLAIN_STYLE })
     };
-    text.lines().enumerate().map(line).collect()
+    let incomplete = listed.problem.as_ref().map(|problem| format!("incomplete: {problem}"));
+    let incomplete = incomplete.map(|text| Line::styled(one_line(&text), BOLD_STYLE));
+    incomplete.into_iter().chain(text.lines().enumerate().map(line)).collect()
 }
 
 fn hit_lines(found: &BrowserHit, width: usize) -> Vec<Line<'static>> {

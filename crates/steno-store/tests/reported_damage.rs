@@ -1,0 +1,198 @@
+//! Damage that costs readers nothing, or more than its own line, is reported all the same.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use steno_model::{Clock, Problem, SessionStatus};
+use steno_store::transcript::ReadTranscript;
+use steno_store::transcript::record_reader::RECORD_DECODER;
+use steno_vault::record::{RecordingClosing, RecordingOpening};
+use steno_vault::recorder::Recorder;
+use steno_vault::{SessionDir, SessionFile, Vault};
+use tempfile::TempDir;
+
+fn vault(folder: &TempDir) -> Vault {
+    Vault::new(folder.path().join("vault"))
+}
+
+/// A handle without anything cached.
+fn session(folder: &TempDir) -> SessionDir {
+    vault(folder).session_dir(&"test".parse().unwrap(), &"s".parse().unwrap())
+}
+
+/// Records lines, without an end.
+fn record(folder: &TempDir, contents: &[&str]) -> Recorder {
+    let opening = RecordingOpening { agent: "test".to_owned(), ..RecordingOpening::default() };
+    let recorder =
+        Recorder::open(session(folder), &opening, Clock::system(), RECORD_DECODER).unwrap();
+    for content in contents {
+        let line = format!("{{\"role\":\"user\",\"content\":\"{content}\"}}");
+        recorder.record_line(line.as_bytes()).unwrap();
+    }
+    recorder
+}
+
+fn live_log(folder: &TempDir) -> PathBuf {
+    session(folder).path().join("record.jsonl.live.0")
+}
+
+/// The contents of the session's entries, and whether damage is reported.
+fn read(folder: &TempDir) -> (Vec<String>, bool) {
+    let transcript = session(folder).read_transcript().unwrap();
+    let is_damaged = transcript.problems.iter().any(Problem::is_damage);
+    (transcript.entries.into_iter().map(|entry| entry.content).collect(), is_damaged)
+}
+
+fn has_damage(folder: &TempDir) -> bool {
+    !vault(folder).verify(&mut |_| {}).unwrap().damage.is_empty()
+}
+
+fn flip_bit(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+/// Two joined lines, and the next one, cannot be verified. Each newline of the log is flipped in turn.
+#[test]
+fn a_flipped_newline_of_a_live_log_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(record(&folder, &["one", "two", "three", "four"]));
+    let path = live_log(&folder);
+    let whole = fs::read(&path).unwrap();
+    assert_eq!(read(&folder), (["one", "two", "three", "four"].map(str::to_owned).to_vec(), false));
+    for (at, _) in whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+        flip_bit(&path, at);
+        let (contents, is_damaged) = read(&folder);
+        assert!(contents.len() < 4 && is_damaged, "newline at {at}: {contents:?}");
+        assert!(has_damage(&folder), "newline at {at}");
+        fs::write(&path, &whole).unwrap();
+    }
+}
+
+/// Zeros at the end may be unwritten pages, but not in a part that was known to be on disk.
+#[test]
+fn zeros_in_acknowledged_records_cost_only_their_line_and_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(record(&folder, &["one", "two", "three"]));
+    let path = live_log(&folder);
+    let mut bytes = fs::read(&path).unwrap();
+    let at = bytes.windows(5).position(|window| window == b"\"two\"").unwrap();
+    bytes[at..at + 5].fill(0);
+    fs::write(&path, &bytes).unwrap();
+    assert_eq!(read(&folder), (vec!["one".to_owned(), "three".to_owned()], true));
+    // What follows the acknowledged part is the remainder of a write that failed.
+    bytes.extend([0; 100]);
+    bytes.push(b'\n');
+    fs::write(&path, &bytes).unwrap();
+    let problems = session(&folder).read_transcript().unwrap().problems;
+    assert_eq!(problems.len(), 1, "{problems:?}");
+}
+
+#[test]
+fn zeros_in_acknowledged_notes_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(record(&folder, &["one"]));
+    for note in ["first", "second", "third"] {
+        session(&folder).add_note(None, note, &Clock::system()).unwrap();
+    }
+    let path = session(&folder).path().join("notes.jsonl");
+    let mut bytes = fs::read(&path).unwrap();
+    let at = bytes.windows(6).position(|window| window == b"second").unwrap();
+    bytes[at..at + 6].fill(0);
+    fs::write(&path, &bytes).unwrap();
+    let notes = session(&folder).read_notes().unwrap();
+    let texts: Vec<&str> = notes.all.iter().map(|note| note.text.as_str()).collect();
+    assert_eq!((texts, notes.problems.len()), (vec!["first", "third"], 1));
+}
+
+#[test]
+fn a_recording_that_is_read_alone_reports_its_faults() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(record(&folder, &["one", "two"]));
+    let dir = session(&folder);
+    assert_eq!(dir.read_recording().unwrap().problems, []);
+    let whole = fs::read(live_log(&folder)).unwrap();
+    let end = whole[..whole.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    fs::write(live_log(&folder), &whole[..end]).unwrap();
+    let read = session(&folder).read_recording().unwrap();
+    assert_eq!((read.entries.len(), read.problems.len()), (1, 1));
+    assert!(read.problems[0].reason.contains("bytes are missing"), "{:?}", read.problems);
+}
+
+#[test]
+fn a_damaged_or_missing_head_of_the_journal_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(record(&folder, &["one"]));
+    let head = folder.path().join("vault/journal.jsonl.head");
+    let whole = fs::read(&head).unwrap();
+    flip_bit(&head, 20);
+    assert_eq!(read(&folder), (vec!["one".to_owned()], true));
+    assert!(has_damage(&folder));
+    fs::remove_file(&head).unwrap();
+    assert_eq!(read(&folder), (vec!["one".to_owned()], true));
+    fs::write(&head, whole).unwrap();
+    assert_eq!(read(&folder), (vec!["one".to_owned()], false));
+    assert!(!has_damage(&folder));
+}
+
+/// A journal that was rolled back with its head does not list a log with acknowledged records.
+#[test]
+fn a_live_log_that_the_journal_lost_is_damage_and_not_an_interrupted_write() {
+    let folder = tempfile::tempdir().unwrap();
+    record(&folder, &["one"])
+        .close(&RecordingClosing { status: SessionStatus::Completed, reason: None })
+        .unwrap();
+    let files =
+        ["journal.jsonl", "journal.jsonl.head"].map(|name| vault(&folder).root().join(name));
+    let older = files.each_ref().map(|path| fs::read(path).unwrap());
+    drop(record(&folder, &["two"]));
+    assert!(!has_damage(&folder));
+    for (path, bytes) in files.iter().zip(older) {
+        fs::write(path, bytes).unwrap();
+    }
+    assert_eq!(read(&folder), (vec!["one".to_owned(), "two".to_owned()], true));
+    let report = vault(&folder).verify(&mut |_| {}).unwrap();
+    assert!(report.damage[0].reason.contains("the journal does not list this log"), "{report:?}");
+}
+
+/// A log that was sealed and is still there is what a crash leaves.
+#[test]
+fn a_sealed_log_that_is_not_listed_is_an_interrupted_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = record(&folder, &["one"]);
+    let path = live_log(&folder);
+    let files = [path.clone(), path.with_extension("0.head")];
+    let files = files.map(|path| (fs::read(&path), path));
+    recorder.close(&RecordingClosing { status: SessionStatus::Completed, reason: None }).unwrap();
+    for (bytes, path) in &files {
+        fs::write(path, bytes.as_ref().unwrap()).unwrap();
+    }
+    assert_eq!(read(&folder), (vec!["one".to_owned()], false));
+    assert!(!has_damage(&folder));
+}
+
+/// Adds two frames, and changes a salt in the second one's header: its bytes are as they were, but not proven.
+#[test]
+fn a_changed_salt_of_a_later_frame_is_reported_and_not_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.jsonl");
+    for text in ["one\n", "one\ntwo\n"] {
+        fs::write(&path, text).unwrap();
+        let file = SessionFile::on_disk("a.jsonl", &path);
+        session(&folder).keep_file(&file, folder.path()).unwrap();
+    }
+    let target = folder.path().join("target");
+    session(&folder).restore(Some(&target), false, &[]).unwrap();
+    fs::remove_dir_all(&target).unwrap();
+    let sealed = session(&folder).path().join("a.jsonl.zst");
+    let mut bytes = fs::read(&sealed).unwrap();
+    let salt = bytes.windows(8).rposition(|window| window == b"\"salt\":\"").unwrap() + 8;
+    bytes[salt] = if bytes[salt] == b'0' { b'1' } else { b'0' };
+    fs::write(&sealed, bytes).unwrap();
+    assert!(has_damage(&folder));
+    let error = session(&folder).restore(Some(&target), false, &[]).unwrap_err();
+    assert!(error.is_damage() && !target.join("a.jsonl").exists(), "{error}");
+}
