@@ -4,13 +4,16 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::CompleteEnv;
 use steno_acp::child::raise_open_file_limit;
 
 use crate::browser;
+use crate::command_pages::add_help_pages;
 use crate::commands;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::ui::Ui;
+use crate::value_completion::{COMPLETION_VARIABLE, add_completers};
 
 /// The court reporter for AI agents.
 ///
@@ -19,13 +22,13 @@ use crate::ui::Ui;
 #[command(name = "steno", version, about, after_help = EXIT_CODES)]
 struct CliArgs {
     /// Print results, warnings and errors only.
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, display_order = 1000)]
     quiet: bool,
     #[command(subcommand)]
     command: Option<CliCommand>,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 nothing found or bad input, 2 wrong command line";
+const EXIT_CODES: &str = "Run `steno help COMMAND` for details and examples.\nExit codes: 0 done, 1 nothing found or bad input, 2 wrong command line";
 
 #[derive(Debug, Subcommand)]
 enum CliCommand {
@@ -57,13 +60,27 @@ enum CliCommand {
     #[command(flatten)]
     Thread(commands::thread::ThreadCommand),
     Hooks(commands::hooks::Args),
+    #[command(hide = true)]
     Hook(commands::hook::Args),
     /// Use the command line of another system.
     #[command(subcommand)]
     As(commands::speak::ForeignCommand),
     Completions(commands::completions::Args),
+    Man(commands::man::Args),
     #[command(hide = true)]
     Child(commands::child::Args),
+}
+
+/// Returns the whole command line, with its help pages.
+fn program_command() -> clap::Command {
+    add_help_pages(CliArgs::command())
+}
+
+/// Answers a shell that asks for completions. Returns whether it did.
+pub(crate) fn complete_values() -> Result<bool, CommandError> {
+    let request = CompleteEnv::with_factory(|| add_completers(program_command()));
+    let cwd = std::env::current_dir().ok();
+    Ok(request.var(COMPLETION_VARIABLE).try_complete(std::env::args_os(), cwd.as_deref())?)
 }
 
 /// Parses the command line and runs the command.
@@ -73,7 +90,7 @@ pub(crate) fn run_command_line(
 ) -> Result<CommandExit, CommandError> {
     let args: Vec<OsString> = std::env::args_os().collect();
     let parsed =
-        CliArgs::command().try_get_matches_from(expand_program_name(args)).and_then(|matches| {
+        program_command().try_get_matches_from(expand_program_name(args)).and_then(|matches| {
             let is_json = prints_json(&matches);
             Ok((CliArgs::from_arg_matches(&matches)?, is_json))
         });
@@ -137,7 +154,8 @@ fn run_command(
         CliCommand::Hook(args) => commands::hook::run(env, &args),
         CliCommand::As(command) => commands::speak::run(ui, env, command),
         CliCommand::Child(args) => commands::child::run(&args),
-        CliCommand::Completions(args) => commands::completions::run(ui, CliArgs::command(), &args),
+        CliCommand::Completions(args) => commands::completions::run(ui, &args),
+        CliCommand::Man(args) => commands::man::run(ui, env, program_command(), &args),
     }
 }
 
@@ -179,7 +197,7 @@ fn open_browser(ui: &mut Ui, env: &ProcessEnvironment) -> Result<CommandExit, Co
     if ui.is_interactive() {
         return browser::run_browser(ui, env);
     }
-    ui.print_note(CliArgs::command().render_help().to_string().trim_end());
+    ui.print_note(program_command().render_help().to_string().trim_end());
     Ok(CommandExit::Usage)
 }
 
@@ -198,5 +216,66 @@ fn expand_program_name(args: Vec<OsString>) -> Vec<OsString> {
             prefix.into_iter().chain(args.into_iter().skip(1)).collect()
         }
         _ => args,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command_pages::COMMAND_GROUPS;
+
+    fn visible_commands() -> Vec<String> {
+        let command = program_command();
+        let visible = command.get_subcommands().filter(|below| !below.is_hide_set());
+        visible.map(|below| below.get_name().to_owned()).collect()
+    }
+
+    #[test]
+    fn each_command_is_in_one_group() {
+        let pages = COMMAND_GROUPS.iter().flat_map(|group| group.pages);
+        let mut named: Vec<String> = pages.map(|page| page.name.to_owned()).collect();
+        let mut visible = visible_commands();
+        named.sort();
+        visible.sort();
+        assert_eq!(named, visible);
+    }
+
+    #[test]
+    fn each_example_is_a_command_line() {
+        for page in COMMAND_GROUPS.iter().flat_map(|group| group.pages) {
+            for example in page.examples {
+                let words = shlex::split(example).expect(example);
+                let input = words.iter().position(|word| word == "<").unwrap_or(words.len());
+                assert_eq!(words[..2], ["steno", page.name], "{example}");
+                let parsed = program_command().try_get_matches_from(&words[..input]);
+                let parsed = parsed.and_then(|matches| CliArgs::from_arg_matches(&matches));
+                assert!(parsed.is_ok(), "{example}: {parsed:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_command_is_described_on_one_line_of_80_columns() {
+        let help = program_command().render_long_help().to_string();
+        let wide: Vec<&str> = help.lines().filter(|line| line.chars().count() > 80).collect();
+        assert_eq!(wide, Vec::<&str>::new());
+        for name in visible_commands() {
+            let lines = help.lines().filter(|line| line.starts_with(&format!("  {name} ")));
+            assert_eq!(lines.count(), 1, "{name}\n{help}");
+        }
+    }
+
+    #[test]
+    fn quiet_is_the_last_option_of_each_page() {
+        let mut command = program_command();
+        command.build();
+        for below in command.get_subcommands_mut().filter(|below| below.get_name() != "help") {
+            let help = below.render_help().to_string();
+            let options = help
+                .lines()
+                .filter(|line| line.trim_start().starts_with('-') && line.starts_with(' '));
+            let last = options.last().unwrap_or_default().trim_start();
+            assert!(last.starts_with("-q, --quiet"), "{}: {help}", below.get_name());
+        }
     }
 }

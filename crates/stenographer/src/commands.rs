@@ -15,6 +15,7 @@ pub(crate) mod hooks;
 pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod record;
 pub(crate) mod reindex;
 pub(crate) mod replay;

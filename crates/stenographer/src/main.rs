@@ -4,6 +4,7 @@ mod agent_route;
 mod browser;
 mod byte_size;
 mod cli;
+mod command_pages;
 mod commands;
 mod config;
 mod error;
@@ -25,6 +26,7 @@ mod text_table;
 mod thread_error;
 mod thread_run;
 mod ui;
+mod value_completion;
 mod write_permission;
 
 use std::process::ExitCode;
@@ -37,6 +39,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let mut ui = ui::Ui::stdio();
+    match cli::complete_values() {
+        Ok(false) => {}
+        Ok(true) => return ExitCode::SUCCESS,
+        Err(error) => return ui.report_error(&error).into(),
+    }
     let result = process_environment::ProcessEnvironment::from_environment()
         .and_then(|env| cli::run_command_line(&mut ui, &env));
     match result {

@@ -11,7 +11,7 @@ use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::runnable_agent;
 
-/// Record an agent from inside an editor that speaks the Agent Client Protocol.
+/// Record the agent of an editor (Agent Client Protocol).
 ///
 /// Put `steno acp --` before the agent's command in the editor's settings. Every byte is recorded and then forwarded
 /// unchanged, in both directions; signals, the end of input and the exit code are forwarded too. Each session of the

@@ -1,26 +1,30 @@
 //! `steno completions`: prints the completion script for a shell.
 
-use clap_complete::Shell;
+use clap_complete::env::Shells;
 
 use crate::error::{CommandError, CommandExit};
 use crate::ui::Ui;
+use crate::value_completion::COMPLETION_VARIABLE;
 
 /// Print a shell's completion script.
+///
+/// Source it when the shell starts. bash and zsh: `source <(steno completions bash)`, or zsh, in the shell's rc file.
+/// fish: `steno completions fish | source`. The script asks Steno itself, so it completes session ids, agents,
+/// projects, models and threads too.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The shell.
-    shell: Shell,
+    #[arg(value_parser = ["bash", "elvish", "fish", "powershell", "zsh"])]
+    shell: String,
 }
 
 /// Runs the command.
-pub(crate) fn run(
-    ui: &mut Ui,
-    mut command: clap::Command,
-    args: &Args,
-) -> Result<CommandExit, CommandError> {
-    // Buffered: `generate` panics if the reader closes the pipe.
+pub(crate) fn run(ui: &mut Ui, args: &Args) -> Result<CommandExit, CommandError> {
+    let shells = Shells::builtins();
+    let shell = shells.completer(&args.shell).ok_or("unknown shell")?;
+    // Buffered: a shell that closes the pipe is not an error.
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command, "steno", &mut script);
+    shell.write_registration(COMPLETION_VARIABLE, "steno", "steno", "steno", &mut script)?;
     ui.out().write_all(&script)?;
     Ok(CommandExit::Done)
 }

@@ -14,7 +14,7 @@ use crate::process_environment::ProcessEnvironment;
 use crate::text_table::TextTable;
 use crate::ui::Ui;
 
-/// Register Steno with agents, so that each session is recorded as it happens.
+/// Record sessions as they happen, through the hooks of agents.
 ///
 /// Adds `steno hook` to the agents' own settings. All other settings and comments stay unchanged; the previous
 /// settings are saved as `NAME.steno-backup`.

@@ -12,10 +12,10 @@ use crate::session_store::unknown_format_error;
 use crate::text_table::TextTable;
 use crate::ui::{Ui, count_noun};
 
-/// Count prompts, responses, tool calls and tokens in files of any known format.
+/// Count prompts, tool calls and tokens in session files.
 ///
-/// Nothing is imported. A file with several sessions has a row for each; so has each file of a subagent. In the
-/// total, a message copied from one file to another (by a fork or a resumed session) counts once.
+/// Reads files of any known format. Nothing is imported. A file with several sessions has a row for each; so has each
+/// file of a subagent. In the total, a message copied from one file to another (by a fork or a resumed session) counts once.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Files or folders.

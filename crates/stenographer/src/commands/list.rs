@@ -17,7 +17,7 @@ use crate::session_store::SessionStore;
 use crate::text_table::TextTable;
 use crate::ui::{Ui, count_noun};
 
-/// List recorded sessions, or the threads of a project, newest first.
+/// List sessions, or the threads of a project, newest first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Only sessions of this agent.

@@ -21,7 +21,9 @@ use crate::session_store::SessionStore;
 use crate::ui::Ui;
 use steno_store::keep::indexer::Indexer;
 
-/// Record JSON Lines from standard input; each line is durable once acknowledged.
+/// Record JSON Lines from standard input.
+///
+/// With `--ack`, each line is on disk before its number is printed.
 ///
 /// A line may be an entry of Steno, weakincentives, chibi, devflow or OpenAI (chat messages, items of the Responses
 /// API, lists of either, requests and responses), or a line of an agent's own session file, such as those of Claude

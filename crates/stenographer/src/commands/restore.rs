@@ -12,9 +12,9 @@ use crate::session_store::SessionStore;
 use crate::ui::Ui;
 use crate::write_permission::WritePermission;
 
-/// Restore the files of an imported session, byte for byte, with their times and modes.
+/// Restore the files of an imported session, byte for byte.
 ///
-/// Files go back to their original paths, so that the agent can resume a session it has purged. Nothing is written if
+/// Files go back to their original paths, with their times and modes, so that the agent can resume a session it has purged. Nothing is written if
 /// a file would replace other content. Prints the path of each file.
 ///
 /// Files outside of the agent's session folders need `--to`, or a yes at a terminal. Files that other programs run or

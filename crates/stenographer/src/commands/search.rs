@@ -12,7 +12,9 @@ use crate::session_scope::SessionScope;
 use crate::session_store::SessionStore;
 use crate::ui::{Ui, escape_control};
 
-/// Search messages, thoughts, tool calls and results of all sessions.
+/// Search the text of all sessions.
+///
+/// Searches messages, thoughts, tool calls and results.
 ///
 /// All words must match; "a phrase" matches in order, -word excludes, begin* matches a prefix, one OR other matches
 /// either, and /regex/ (or /regex/i to ignore case) matches every text. Words match inside snake_case, camelCase and

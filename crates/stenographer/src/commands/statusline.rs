@@ -18,7 +18,7 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
-/// Print one line for an agent's status line: model, costs, rate and context.
+/// Print model, costs and context for an agent's status line.
 ///
 /// Reads the agent's JSON on standard input, and adds costs from the index. For Claude Code, add {"statusLine":
 /// {"type": "command", "command": "steno statusline"}} to its settings.

@@ -40,6 +40,7 @@ mod gateway_secrets;
 #[cfg(unix)]
 mod gateway_websocket;
 mod harness;
+mod help_pages;
 #[cfg(unix)]
 mod hooks;
 mod hostile_text;

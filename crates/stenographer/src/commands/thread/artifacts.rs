@@ -8,7 +8,9 @@ use crate::text_table::TextTable;
 use crate::thread_error::explain_thread_error;
 use crate::ui::Ui;
 
-/// List the assets of a thread: plan, progress, design, learnings, discussions, transcripts.
+/// List the assets of a thread.
+///
+/// Assets are its plan, progress, design, learnings, discussions and transcripts.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -9,9 +9,10 @@ use crate::project_threads::{ThreadArgument, report_warnings};
 use crate::thread_error::explain_thread_error;
 use crate::ui::Ui;
 
-/// Print the context of a thread for its agent: the paths of its assets, and of the threads it refers to.
+/// Print the context of a thread for its agent.
 ///
-/// Put it before a task, after a resume and after a compaction; `steno run` does this automatically.
+/// It has the paths of the thread's assets, and of the threads it refers to. Put it before a task, after a resume and after a
+/// compaction; `steno run` does this automatically.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]

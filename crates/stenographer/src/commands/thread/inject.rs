@@ -10,7 +10,9 @@ use crate::project_threads::ThreadArgument;
 use crate::thread_error::explain_thread_error;
 use crate::ui::Ui;
 
-/// Send a message to a thread: its agent gets it between two steps, or with its next task.
+/// Send a message to the agent of a thread.
+///
+/// The agent gets it between two steps, or with its next task.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]

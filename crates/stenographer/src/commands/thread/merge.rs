@@ -10,10 +10,10 @@ use crate::project_threads::{ProjectThreads, ThreadFlags, report_warnings};
 use crate::thread_error::explain_thread_error;
 use crate::ui::{Ui, count_noun};
 
-/// Copy the files of threads into another thread, and print their paths.
+/// Copy the files of threads into another thread.
 ///
-/// If files with the same name differ, the last thread wins, with a warning. Replaced files of the target are kept in
-/// its `.meta/replaced`.
+/// Prints their paths. If files with the same name differ, the last thread wins, with a warning. Replaced files of the
+/// target are kept in its `.meta/replaced`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Threads to copy from.

@@ -10,9 +10,10 @@ use crate::project_threads::{ProjectThreads, ThreadFlags, word_parser};
 use crate::thread_error::explain_thread_error;
 use crate::ui::Ui;
 
-/// Let a thread refer to another: its context then lists the other's assets too.
+/// Let a thread refer to another.
 ///
-/// A frozen reference also copies the other's current files into `context/inherited`, and prints their paths.
+/// The context of the first then lists the other's assets too. A frozen reference also copies the other's current
+/// files into `context/inherited`, and prints their paths.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Thread that refers.

@@ -9,9 +9,9 @@ use crate::project_threads::{ProjectThreads, ThreadFlags, word_parser};
 use crate::thread_error::explain_thread_error;
 use crate::ui::Ui;
 
-/// Create a thread, a unit of work with a folder for its assets, and print its id.
+/// Create a thread and print its id.
 ///
-/// Does not start an agent; `steno run --thread ID` does.
+/// A thread is a unit of work with a folder for its assets. This does not start an agent; `steno run --thread ID` does.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Task of the thread.

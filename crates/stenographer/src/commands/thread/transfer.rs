@@ -9,9 +9,10 @@ use crate::project_threads::{ThreadArgument, word_parser};
 use crate::thread_error::explain_thread_error;
 use crate::ui::Ui;
 
-/// Transfer a thread to an agent or a person, and print its new status.
+/// Transfer a thread to an agent or a person.
 ///
-/// A request for approval makes the thread wait for a person; `delegate` and `handoff` end that.
+/// Prints the new status. A request for approval makes the thread wait for a person; `delegate` and `handoff`
+/// end that.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
