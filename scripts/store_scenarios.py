@@ -34,7 +34,7 @@ class Box:
 
     @property
     def env(self):
-        return {"HOME": str(self.home), "STENO_HOME": str(self.store), "PATH": os.environ["PATH"], "TZ": "UTC",
+        return {"HOME": str(self.home), "STENO_HOME": str(self.store), "STENO_SYNC_AUTOMATIC": "false", "PATH": os.environ["PATH"], "TZ": "UTC",
                 "TMPDIR": str(self.home), **self.more_env}
 
     def run(self, *args, stdin=b"", prefix=(), cwd=None):

@@ -1,6 +1,7 @@
 //! Finds changed session files on this machine and imports them; shared by `sync`, `watch` and hooks.
 
 mod files;
+mod newest_sessions;
 pub mod seen_files;
 pub mod session_roots;
 

@@ -31,14 +31,16 @@ use self::screen::TerminalScreen;
 use self::search_pane::BrowserHit;
 use self::state::{BrowserEffect, BrowserState};
 use self::worker::BrowserWorker;
+use crate::automatic_sync::{AutomaticSyncFlag, BackgroundSync, SyncNews};
 use crate::commands::resume;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
-/// Poll timeout for keys while a response is pending, and otherwise.
+/// Poll timeout for keys while a response is pending, while a sync runs, and otherwise.
 const BUSY_POLL_TIMEOUT: Duration = Duration::from_millis(20);
+const SYNC_POLL_TIMEOUT: Duration = Duration::from_millis(200);
 const IDLE_POLL_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Identifies a session.
@@ -90,7 +92,12 @@ pub(crate) enum WorkerResponse {
 pub(crate) fn run_browser(
     ui: &mut Ui,
     env: &ProcessEnvironment,
+    sync: &AutomaticSyncFlag,
 ) -> Result<CommandExit, CommandError> {
+    let mut sync = sync.start_if_due(ui, env);
+    if let Some(sync) = &mut sync {
+        sync.wait_until_listable();
+    }
     let store = SessionStore::new(env);
     if !store.vault.has_sessions()? {
         ui.print_note(
@@ -101,7 +108,8 @@ pub(crate) fn run_browser(
     let (worker, responses) = BrowserWorker::new(env);
     let state = BrowserState::new(env.zone.clone(), env.clock.now());
     let palette = TerminalPalette { has_colours: ui.is_styled() };
-    let mut browser = Browser { state, palette, worker, responses, written_files: Vec::new() };
+    let written_files = Vec::new();
+    let mut browser = Browser { state, palette, worker, responses, sync, written_files };
     browser.worker.submit(WorkerRequest::List);
     let exit = loop {
         let Some(name) = browser.run_until_left()? else { break CommandExit::Done };
@@ -123,6 +131,8 @@ struct Browser {
     palette: TerminalPalette,
     worker: BrowserWorker,
     responses: Receiver<WorkerResponse>,
+    /// A sync that runs beside the browser.
+    sync: Option<BackgroundSync>,
     /// Files that were exported.
     written_files: Vec<PathBuf>,
 }
@@ -134,10 +144,9 @@ impl Browser {
         self.state.resize(screen.size()?);
         loop {
             self.handle_responses();
+            self.handle_sync();
             screen.draw(&mut self.state, self.palette)?;
-            let patience =
-                if self.state.is_waiting() { BUSY_POLL_TIMEOUT } else { IDLE_POLL_TIMEOUT };
-            if !event::poll(patience)? {
+            if !event::poll(self.poll_timeout())? {
                 continue;
             }
             match self.handle_event(event::read()?) {
@@ -158,6 +167,25 @@ impl Browser {
                 None
             }
             _ => None,
+        }
+    }
+
+    /// Returns how long to wait for a key.
+    fn poll_timeout(&self) -> Duration {
+        match (self.state.is_waiting(), &self.sync) {
+            (true, _) => BUSY_POLL_TIMEOUT,
+            (false, Some(_)) => SYNC_POLL_TIMEOUT,
+            (false, None) => IDLE_POLL_TIMEOUT,
+        }
+    }
+
+    /// Lists the sessions again when the sync has new ones.
+    fn handle_sync(&mut self) {
+        let Some(sync) = &self.sync else { return };
+        match sync.poll_news() {
+            SyncNews::Nothing => {}
+            SyncNews::Changed => self.worker.submit(WorkerRequest::List),
+            SyncNews::Ended => self.sync = None,
         }
     }
 

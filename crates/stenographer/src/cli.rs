@@ -7,6 +7,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
 use steno_acp::child::raise_open_file_limit;
 
+use crate::automatic_sync::AutomaticSyncFlag;
 use crate::browser;
 use crate::command_pages::add_help_pages;
 use crate::commands;
@@ -24,6 +25,8 @@ struct CliArgs {
     /// Print results, warnings and errors only.
     #[arg(long, short, global = true, display_order = 1000)]
     quiet: bool,
+    #[command(flatten)]
+    sync: AutomaticSyncFlag,
     #[command(subcommand)]
     command: Option<CliCommand>,
 }
@@ -105,7 +108,7 @@ pub(crate) fn run_command_line(
     if ProcessEnvironment::variable("NO_COLOR").is_some() {
         ui.set_plain();
     }
-    let Some(command) = cli.command else { return open_browser(ui, env) };
+    let Some(command) = cli.command else { return open_browser(ui, env, &cli.sync) };
     if command.reads_much_data() {
         use_small_pages();
     }
@@ -193,9 +196,13 @@ fn use_small_pages() {
 }
 
 /// Opens the browser on a terminal, else prints the help.
-fn open_browser(ui: &mut Ui, env: &ProcessEnvironment) -> Result<CommandExit, CommandError> {
+fn open_browser(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    sync: &AutomaticSyncFlag,
+) -> Result<CommandExit, CommandError> {
     if ui.is_interactive() {
-        return browser::run_browser(ui, env);
+        return browser::run_browser(ui, env, sync);
     }
     ui.print_note(program_command().render_help().to_string().trim_end());
     Ok(CommandExit::Usage)
@@ -271,10 +278,10 @@ mod tests {
         command.build();
         for below in command.get_subcommands_mut().filter(|below| below.get_name() != "help") {
             let help = below.render_help().to_string();
-            let options = help
+            let mut options = help
                 .lines()
                 .filter(|line| line.trim_start().starts_with('-') && line.starts_with(' '));
-            let last = options.last().unwrap_or_default().trim_start();
+            let last = options.next_back().unwrap_or_default().trim_start();
             assert!(last.starts_with("-q, --quiet"), "{}: {help}", below.get_name());
         }
     }

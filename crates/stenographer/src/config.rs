@@ -130,6 +130,20 @@ impl Config {
         Ok(limit)
     }
 
+    /// Returns whether commands that read sync by themselves.
+    pub(crate) fn automatic_sync(&self) -> Result<bool, CommandError> {
+        let settings = self.parse_toml()?;
+        let mut is_automatic = true;
+        for (name, item) in self.table_entries(&settings, "sync")? {
+            let wrong = |reason: &str| self.error_at(item.span(), reason);
+            if name != "automatic" {
+                return Err(wrong(&format!("unknown setting {name}; one of: automatic")));
+            }
+            is_automatic = item.as_bool().ok_or_else(|| wrong("automatic is not true or false"))?;
+        }
+        Ok(is_automatic)
+    }
+
     /// Returns the additional hosts that `steno exec --proxy` records.
     pub(crate) fn proxy_hosts(&self) -> Result<Vec<String>, CommandError> {
         let settings = self.parse_toml()?;

@@ -1,6 +1,7 @@
 //! `steno`: the court reporter for AI agents.
 
 mod agent_route;
+mod automatic_sync;
 mod browser;
 mod byte_size;
 mod cli;
@@ -22,6 +23,7 @@ mod runnable_agent;
 mod session_paths;
 mod session_scope;
 mod session_store;
+mod sync_state;
 mod text_table;
 mod thread_error;
 mod thread_run;

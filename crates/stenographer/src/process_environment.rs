@@ -14,6 +14,8 @@ use crate::error::CommandError;
 pub(crate) struct ProcessEnvironment {
     /// `$STENO_HOME`, or the platform's data folder.
     pub(crate) store: PathBuf,
+    /// Whether the store is in the platform's data folder.
+    pub(crate) is_default_store: bool,
     /// The user's home folder.
     pub(crate) home: PathBuf,
     /// The working folder.
@@ -29,7 +31,9 @@ impl ProcessEnvironment {
     pub(crate) fn from_environment() -> Result<Self, CommandError> {
         let home = etcetera::home_dir()
             .map_err(|error| CommandError::user(error).hint("set HOME to your home folder"))?;
-        let store = match Self::variable("STENO_HOME") {
+        let named_store = Self::variable("STENO_HOME");
+        let is_default_store = named_store.is_none();
+        let store = match named_store {
             Some(path) => PathBuf::from(path),
             None => {
                 use etcetera::BaseStrategy;
@@ -38,6 +42,7 @@ impl ProcessEnvironment {
         };
         Ok(Self {
             store,
+            is_default_store,
             home,
             // A deleted working folder has no path; relative paths then fail on their own.
             cwd: env::current_dir().unwrap_or_default(),

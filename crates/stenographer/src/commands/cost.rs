@@ -12,6 +12,7 @@ use steno_store::cost::charge::{ChargeTable, CostMode};
 use steno_store::cost::report::GroupBy;
 use steno_store::index::EntryFilter;
 
+use crate::automatic_sync::AutomaticSyncFlag;
 use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
@@ -47,6 +48,8 @@ pub(crate) struct Args {
     /// Print JSON Lines.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    sync: AutomaticSyncFlag,
 }
 
 /// Key of the groups.
@@ -115,6 +118,7 @@ pub(crate) fn run(
         read.failures.iter().for_each(|failure| _ = ui.report_error(failure));
         (read.charges, read.filter)
     } else {
+        args.sync.sync_if_due(ui, &env);
         charge_source::from_index(ui, &env, &args.scope)?
     };
     let costs = charges.charge_costs(&prices, args.mode.into());

@@ -10,6 +10,7 @@ use steno_store::transcript::ReadTranscript;
 use steno_store::view::json_rows::SessionRow;
 
 use super::thread::list::ThreadFilter;
+use crate::automatic_sync::AutomaticSyncFlag;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::project_threads::{ProjectThreads, ThreadFlags, word_parser};
@@ -46,6 +47,8 @@ pub(crate) struct Args {
     /// Print JSON Lines.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    sync: AutomaticSyncFlag,
 }
 
 /// Runs the command.
@@ -59,6 +62,7 @@ pub(crate) fn run(
         let filter = ThreadFilter { status: args.status, limit: args.limit, flags };
         return super::thread::list::run(ui, env, &filter);
     }
+    args.sync.sync_if_due(ui, env);
     ProjectThreads::finish_killed_runs_near(ui, env);
     let store = SessionStore::new(env);
     store.check_agent(args.agent.as_deref())?;

@@ -6,6 +6,7 @@ use steno_store::index::{EntryFilter, Index, SearchHit, SearchOrder, SearchQuery
 use steno_store::view::json_rows::HitRow;
 
 use super::list::MIN_ID_CHARS;
+use crate::automatic_sync::AutomaticSyncFlag;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_scope::SessionScope;
@@ -38,6 +39,8 @@ pub(crate) struct Args {
     /// Print JSON Lines.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    sync: AutomaticSyncFlag,
 }
 
 /// Filter of a search.
@@ -72,6 +75,7 @@ pub(crate) fn run(
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
     let query = parse_query(&args.query)?;
+    args.sync.sync_if_due(ui, env);
     let store = SessionStore::new(env);
     let search = SearchRequest {
         query: &query,

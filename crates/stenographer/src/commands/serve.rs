@@ -9,6 +9,7 @@ use std::sync::Arc;
 use steno_web::{ConnectionLimits, ResumeAction, ServerOptions, WebError, WebServer};
 
 use super::resume;
+use crate::automatic_sync::AutomaticSyncFlag;
 use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
@@ -36,6 +37,8 @@ pub(crate) struct Args {
     /// Allow no changes: no notes, and no restoring of files to resume a session.
     #[arg(long)]
     read_only: bool,
+    #[command(flatten)]
+    sync: AutomaticSyncFlag,
 }
 
 /// Runs the command.
@@ -48,6 +51,8 @@ pub(crate) fn run(
     let url = server.url();
     writeln!(ui.out(), "{url}")?;
     ui.flush()?;
+    // The page lists the sessions as they come.
+    let _sync = args.sync.start_if_due(ui, env);
     if !args.host.is_loopback() {
         ui.warning("anyone with this address who can reach this machine can read all sessions");
     }

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use crate::automatic_sync;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::project_threads::ProjectThreads;
 use crate::session_paths::{self, existing_roots};
 use crate::session_store::SessionStore;
+use crate::sync_state::{LastSync, SyncLock};
 use crate::text_table::TextTable;
 use crate::ui::Ui;
 use steno_store::sync::{AgentSyncRow, SessionSyncer, SyncResult};
@@ -37,6 +39,9 @@ pub(crate) struct Args {
     /// Print JSON Lines, one per agent, and report every unreadable record.
     #[arg(long)]
     json: bool,
+    /// Sync for another command that reports to the user.
+    #[arg(long, hide = true)]
+    background: bool,
 }
 
 /// Runs the command.
@@ -45,12 +50,56 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
+    if args.background {
+        return sync_in_background(env, args);
+    }
+    let _lock = (!args.dry_run).then(|| acquire_lock(ui, env));
     let on_session = ui.start_progress("keeping").into_callback();
     let mut syncer = SessionSyncer::new(env.store_location())?.with_progress(on_session);
     syncer.dry_run = args.dry_run;
     if args.no_index {
         syncer.disable_index();
     }
+    let SyncResult { failures, rows } = sync_roots(ui, env, args, syncer)?;
+    let is_complete = failures.is_empty();
+    for failure in failures {
+        ui.report_error(&failure.into());
+    }
+    rows.values().for_each(|row| report_problems(ui, row, args));
+    print_summary(ui, &rows, args)?;
+    Ok(if is_complete { CommandExit::Done } else { CommandExit::Failed })
+}
+
+/// Waits until no other process syncs.
+fn acquire_lock(ui: &mut Ui, env: &ProcessEnvironment) -> SyncLock {
+    SyncLock::try_acquire(&env.store).unwrap_or_else(|| {
+        ui.status("waiting for another sync to end");
+        SyncLock::acquire(&env.store)
+    })
+}
+
+/// Syncs all agents, the newest sessions of an empty store first, and reports to the command that started this
+/// process. Does nothing if another process syncs.
+fn sync_in_background(env: &ProcessEnvironment, args: &Args) -> Result<CommandExit, CommandError> {
+    let Some(_lock) = SyncLock::try_acquire(&env.store) else { return Ok(CommandExit::Done) };
+    let mut ui = Ui::silent();
+    let mut syncer = SessionSyncer::new(env.store_location())?;
+    if !SessionStore::new(env).vault.has_sessions()? {
+        syncer.sync_newest(&existing_roots(env, &[], &[]));
+        automatic_sync::report_newest();
+    }
+    let rows = sync_roots(&mut ui, env, args, syncer)?.rows;
+    automatic_sync::report_finished(rows.values().map(|row| row.sessions).sum());
+    Ok(CommandExit::Done)
+}
+
+/// Syncs the selected paths and agents.
+fn sync_roots(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+    mut syncer: SessionSyncer,
+) -> Result<SyncResult, CommandError> {
     let mut looked_at = BTreeSet::new();
     // New sessions may name projects in which other agents have sessions, so a second pass follows.
     for _ in 0..2 {
@@ -64,7 +113,7 @@ pub(crate) fn run(
             }
         }
     }
-    let SyncResult { failures, rows } = syncer.finish();
+    let result = syncer.finish();
     if !args.dry_run && !args.no_index {
         // Indexes sessions that an earlier run has not indexed.
         SessionStore::new(env).query(ui, |_| Ok(()))?;
@@ -72,13 +121,10 @@ pub(crate) fn run(
     if !args.dry_run {
         ProjectThreads::finish_killed_runs_near(ui, env);
     }
-    let is_complete = failures.is_empty();
-    for failure in failures {
-        ui.report_error(&failure.into());
+    if !args.dry_run && args.paths.is_empty() && args.agent.is_empty() {
+        LastSync::now(&env.home).save(&env.store)?;
     }
-    rows.values().for_each(|row| report_problems(ui, row, args));
-    print_summary(ui, &rows, args)?;
-    Ok(if is_complete { CommandExit::Done } else { CommandExit::Failed })
+    Ok(result)
 }
 
 /// Reports records that cannot be parsed. Their bytes are kept, so this is not a failure.

@@ -50,6 +50,7 @@ impl Home {
         let mut command = Command::new(program);
         command.args(args).current_dir(self.path()).env_clear();
         command.env("HOME", self.path()).env("STENO_HOME", self.path().join("store"));
+        command.env("STENO_SYNC_AUTOMATIC", "false");
         command.env("TZ", "UTC").env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command
     }

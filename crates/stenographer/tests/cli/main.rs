@@ -5,6 +5,7 @@
 #[cfg(unix)]
 mod acp;
 mod annotate;
+mod automatic_sync;
 mod bad_input;
 #[cfg(unix)]
 mod browser;

@@ -40,6 +40,7 @@ impl Terminal {
         let path = format!("{}:{path}", home.path().join("bin").display());
         let command = Command::new(program).args(args).current_dir(home.path()).env_clear();
         let command = command.env("HOME", home.path()).env("STENO_HOME", home.path().join("store"));
+        let command = command.env("STENO_SYNC_AUTOMATIC", "false");
         let command = command.env("TZ", "UTC").env("PATH", path).env("TERM", "xterm-256color");
         let command = command.env("STENO_NOW", "2026-01-05T09:15:32.5Z");
         let child = command.envs(variables.iter().copied()).spawn(pts).unwrap();

@@ -192,6 +192,7 @@ impl Site {
         let mut command = Command::new(program);
         command.args(args).current_dir(self.path()).env_clear().env("HOME", self.path());
         command.env("STENO_HOME", self.path().join("store")).env("TZ", "UTC");
+        command.env("STENO_SYNC_AUTOMATIC", "false");
         command
     }
 }
