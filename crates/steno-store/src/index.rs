@@ -13,6 +13,7 @@
 //! A store that cannot be written is still readable: [`StoreIndex`] queries the index as it is, or one in memory.
 
 mod activity;
+mod agent_summary;
 pub mod attribution;
 mod catch_up;
 mod charges;
@@ -45,6 +46,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 pub use self::activity::{ActivityReport, SessionActivity};
 pub use self::damaged_sessions::DamagedSession;
+pub use self::agent_summary::AgentSummary;
 pub use self::query::SearchQuery;
 use self::read_only::IndexAccess;
 pub use self::read_only::WriteObstacle;

@@ -1,5 +1,6 @@
 //! Byte sizes with units: `500000`, `64 MiB`, `1.5GB`.
 
+use std::fmt;
 use std::str::FromStr;
 
 /// A number of bytes.
@@ -24,6 +25,21 @@ const UNITS: [(&str, u64); 10] = [
     ("TIB", 1 << 40),
 ];
 
+impl fmt::Display for ByteSize {
+    /// Formats the size with three digits: `12.3 MB`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("KB", 1e3)];
+        let bytes = self.0 as f64;
+        match units.into_iter().find(|(_, factor)| bytes >= *factor) {
+            Some((unit, factor)) if bytes >= 99.95 * factor => {
+                write!(f, "{:.0} {unit}", bytes / factor)
+            }
+            Some((unit, factor)) => write!(f, "{:.1} {unit}", bytes / factor),
+            None => write!(f, "{} B", self.0),
+        }
+    }
+}
+
 impl FromStr for ByteSize {
     type Err = ByteSizeError;
 
@@ -44,6 +60,13 @@ impl FromStr for ByteSize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_printed_with_three_digits() {
+        let shown = [0, 999, 1000, 99_949, 99_950, 12_345_678, 5_000_000_000];
+        let shown = shown.map(|bytes| ByteSize(bytes).to_string());
+        assert_eq!(shown, ["0 B", "999 B", "1.0 KB", "99.9 KB", "100 KB", "12.3 MB", "5.0 GB"]);
+    }
 
     #[test]
     fn sizes_have_units() {

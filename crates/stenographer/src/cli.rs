@@ -58,6 +58,7 @@ enum CliCommand {
     Replay(commands::replay::Args),
     Restore(commands::restore::Args),
     Resume(commands::resume::Args),
+    Doctor(commands::doctor::Args),
     Verify(commands::verify::Args),
     Reindex(commands::reindex::Args),
     #[command(flatten)]
@@ -150,6 +151,7 @@ fn run_command(
         CliCommand::Replay(args) => commands::replay::run(ui, env, &args),
         CliCommand::Restore(args) => commands::restore::run(ui, env, &args),
         CliCommand::Resume(args) => commands::resume::run(ui, env, &args),
+        CliCommand::Doctor(args) => commands::doctor::run(ui, env, &args),
         CliCommand::Verify(args) => commands::verify::run(ui, env, &args),
         CliCommand::Reindex(args) => commands::reindex::run(ui, env, &args),
         CliCommand::Thread(command) => commands::thread::run(ui, env, &command),

@@ -124,6 +124,7 @@ const THREAD_PAGES: &[CommandPage] = &[
 ];
 
 const STORE_PAGES: &[CommandPage] = &[
+    page("doctor", ["steno doctor", "steno doctor --json"]),
     page("verify", ["steno verify", "steno verify --json"]),
     page("reindex", ["steno reindex", "steno reindex --quiet"]),
     page("restore", ["steno restore latest", "steno restore latest --to /tmp/copy"]),

@@ -56,11 +56,20 @@ fn agent_name_parser() -> PossibleValuesParser {
 }
 
 #[derive(Serialize)]
-struct HookStatusRow {
-    agent: &'static str,
-    state: HookState,
+pub(crate) struct HookStatusRow {
+    pub(crate) agent: &'static str,
+    pub(crate) state: HookState,
     settings: String,
-    last_problem: Option<String>,
+    pub(crate) last_problem: Option<String>,
+}
+
+/// Returns the state of all agents' hooks, and the errors of settings that cannot be read.
+pub(crate) fn hook_status(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+) -> Result<(Vec<HookStatusRow>, Vec<CommandError>), CommandError> {
+    let action = HooksAction::Status(AgentSelection { agents: Vec::new(), json: false });
+    apply_to_agents(ui, env, &action)
 }
 
 /// Runs the command.
@@ -69,28 +78,40 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let program = ProcessEnvironment::stable_program_path()?;
-    let program = program.to_str().ok_or("the path of this program is not UTF-8")?;
-    let log = HookLog::new(&env.store);
-    let (mut rows, mut exit) = (Vec::new(), CommandExit::Done);
-    for agent_settings in select_settings(env, &args.action) {
-        let registration = HookRegistration { agent: agent_settings.agent, program };
-        match apply_action(ui, &args.action, &agent_settings, &registration) {
-            Ok(state) => rows.push(HookStatusRow {
-                agent: agent_settings.agent.name,
-                state,
-                settings: agent_settings.file.to_string_lossy().into_owned(),
-                last_problem: log.last_error(agent_settings.agent.name),
-            }),
-            Err(error) => exit = ui.report_error(&error),
-        }
-    }
+    let (rows, errors) = apply_to_agents(ui, env, &args.action)?;
+    let exit = if errors.is_empty() { CommandExit::Done } else { CommandExit::Failed };
+    errors.iter().for_each(|error| _ = ui.report_error(error));
     if rows.is_empty() && exit == CommandExit::Done {
         ui.status("no agent with hooks is installed");
         return Ok(CommandExit::Failed);
     }
     print_status_rows(ui, &rows, args.action.selection().json)?;
     Ok(exit)
+}
+
+/// Applies the action to the selected agents.
+fn apply_to_agents(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    action: &HooksAction,
+) -> Result<(Vec<HookStatusRow>, Vec<CommandError>), CommandError> {
+    let program = ProcessEnvironment::stable_program_path()?;
+    let program = program.to_str().ok_or("the path of this program is not UTF-8")?;
+    let log = HookLog::new(&env.store);
+    let (mut rows, mut errors) = (Vec::new(), Vec::new());
+    for agent_settings in select_settings(env, action) {
+        let registration = HookRegistration { agent: agent_settings.agent, program };
+        match apply_action(ui, action, &agent_settings, &registration) {
+            Ok(state) => rows.push(HookStatusRow {
+                agent: agent_settings.agent.name,
+                state,
+                settings: agent_settings.file.to_string_lossy().into_owned(),
+                last_problem: log.last_error(agent_settings.agent.name),
+            }),
+            Err(error) => errors.push(error),
+        }
+    }
+    Ok((rows, errors))
 }
 
 /// Settings of an agent.

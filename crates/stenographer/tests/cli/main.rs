@@ -19,6 +19,7 @@ mod damaged;
 mod databases;
 mod devflow;
 mod diff;
+mod doctor;
 #[cfg(unix)]
 mod exec;
 #[cfg(unix)]

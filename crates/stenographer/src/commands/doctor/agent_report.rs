@@ -1,0 +1,121 @@
+//! The agents of this machine and of the store.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use steno_agents::agents::session_locations::{
+    SessionLocation, project_locations, session_locations,
+};
+use steno_store::format;
+use steno_store::index::AgentSummary;
+
+use super::store_report::shorten_home;
+use crate::commands::hooks::HookStatusRow;
+use crate::hooks::HookState;
+use crate::process_environment::ProcessEnvironment;
+use steno_store::keep::file_stamp::file_stamp;
+use steno_store::keep::known_projects::KnownProjects;
+use steno_store::sync::resolve_links;
+use steno_store::sync::seen_files::SeenFiles;
+
+/// An agent that was found on this machine, or has sessions in the store.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct AgentReport {
+    pub(crate) agent: String,
+    /// Existing folders and files with sessions.
+    locations: Vec<PathBuf>,
+    /// Files in them, and their size.
+    files: u64,
+    bytes: u64,
+    /// Files that were not copied yet, or have changed since.
+    pub(crate) new_files: u64,
+    /// Kept sessions with entries.
+    sessions: u64,
+    /// Time of the last kept message.
+    last_message: Option<String>,
+    /// Whether hooks are installed; `None` for an agent without hooks.
+    pub(crate) hooks: Option<HookState>,
+}
+
+/// Collects the agents, and messages about folders that cannot be read.
+pub(crate) fn collect_agents(
+    env: &ProcessEnvironment,
+    summaries: &[AgentSummary],
+    hooks: &[HookStatusRow],
+) -> (Vec<AgentReport>, Vec<String>) {
+    let seen = SeenFiles::load(&env.store, |_| true);
+    let mut agents: BTreeMap<String, AgentReport> = BTreeMap::new();
+    let mut problems = Vec::new();
+    for location in existing_locations(env) {
+        let report = agents.entry(location.agent.to_owned()).or_default();
+        problems.extend(report.add_location(&seen, location.path));
+    }
+    for summary in summaries {
+        let report = agents.entry(summary.agent.clone()).or_default();
+        report.sessions = summary.sessions;
+        report.last_message = summary.last_activity.map(|at| at.to_string());
+    }
+    for row in hooks.iter().filter(|row| row.state != HookState::NotFound) {
+        agents.entry(row.agent.to_owned()).or_default().hooks = Some(row.state);
+    }
+    let reports = agents.into_iter().map(|(agent, report)| AgentReport { agent, ..report });
+    (reports.collect(), problems)
+}
+
+/// Returns the places with sessions that exist, each once.
+fn existing_locations(env: &ProcessEnvironment) -> Vec<SessionLocation> {
+    let mut locations = session_locations(&env.home, &ProcessEnvironment::variable);
+    let projects = KnownProjects::load(&env.store).folders_and_roots();
+    locations.extend(project_locations(&projects, &env.home, &ProcessEnvironment::variable));
+    let existing = locations.into_iter().filter(|location| location.path.exists());
+    let mut found: Vec<SessionLocation> = Vec::new();
+    for SessionLocation { agent, path } in existing {
+        let location = SessionLocation { agent, path: resolve_links(path) };
+        if !found.contains(&location) {
+            found.push(location);
+        }
+    }
+    found
+}
+
+impl AgentReport {
+    /// Counts the files at a location. Returns messages about folders that cannot be read.
+    fn add_location(&mut self, seen: &SeenFiles, path: PathBuf) -> Vec<String> {
+        let problems = match format::list_files(&path) {
+            Ok(listing) => {
+                for file in &listing.files {
+                    let Some((size, modified)) = file_stamp(file) else { continue };
+                    self.files += 1;
+                    self.bytes += size;
+                    self.new_files += u64::from(!seen.is_unchanged(file, (size, modified)));
+                }
+                listing.failures.iter().map(ToString::to_string).collect()
+            }
+            Err(error) => vec![error.to_string()],
+        };
+        self.locations.push(path);
+        problems
+    }
+
+    pub(crate) fn table_cells(&self, env: &ProcessEnvironment) -> [String; 6] {
+        let last = self.last_message.as_deref().and_then(|at| at.parse().ok());
+        let last = last.map(|at: steno_model::Timestamp| {
+            at.in_zone(&env.zone).wall().strftime("%Y-%m-%d %H:%M").to_string()
+        });
+        let hooks = self.hooks.map_or_else(|| "-".to_owned(), |state| state.to_string());
+        let mut folder = self.locations.first().map(|path| shorten_home(path, env));
+        if self.locations.len() > 1 {
+            let more = self.locations.len() - 1;
+            folder = folder.map(|folder| format!("{folder} and {more} more"));
+        }
+        [
+            self.agent.clone(),
+            self.sessions.to_string(),
+            last.unwrap_or_else(|| "-".to_owned()),
+            self.new_files.to_string(),
+            hooks,
+            folder.unwrap_or_else(|| "-".to_owned()),
+        ]
+    }
+}
