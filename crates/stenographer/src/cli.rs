@@ -94,7 +94,7 @@ pub(crate) fn run_command_line(
 ) -> Result<CommandExit, CommandError> {
     let args: Vec<OsString> = std::env::args_os().collect();
     let parsed =
-        program_command().try_get_matches_from(expand_program_name(args)).and_then(|matches| {
+        program_command().try_get_matches_from(prepare_arguments(args)).and_then(|matches| {
             let is_json = prints_json(&matches);
             Ok((CliArgs::from_arg_matches(&matches)?, is_json))
         });
@@ -116,7 +116,9 @@ pub(crate) fn run_command_line(
     if command.opens_many_files() {
         raise_open_file_limit();
     }
-    let exit = run_command(ui, env, command)?;
+    let exit = run_command(ui, env, command);
+    ui.end_pager();
+    let exit = exit?;
     ui.flush()?;
     Ok(ui.adjust_exit(exit))
 }
@@ -215,6 +217,52 @@ pub(crate) fn is_hook_call() -> bool {
     std::env::args_os().nth(1).is_some_and(|command| command == "hook")
 }
 
+/// Prepares the arguments for the parser.
+fn prepare_arguments(args: Vec<OsString>) -> Vec<OsString> {
+    mark_excluded_words(expand_program_name(args))
+}
+
+/// Puts a space before words that a search excludes, such as `-test`, so that they are not parsed as options.
+fn mark_excluded_words(mut args: Vec<OsString>) -> Vec<OsString> {
+    let is_option = |arg: &OsString| arg.as_encoded_bytes().starts_with(b"-");
+    let Some(begin) = args.iter().skip(1).position(|arg| !is_option(arg)).map(|at| at + 1) else {
+        return args;
+    };
+    if args[begin] != "search" {
+        return args;
+    }
+    let mut takes_value = false;
+    for arg in &mut args[begin + 1..] {
+        let Some(word) = arg.to_str() else { continue };
+        if word == "--" {
+            break;
+        }
+        let is_value = std::mem::replace(&mut takes_value, false);
+        if is_value || !word.starts_with('-') {
+            continue;
+        }
+        if let Some(long) = word.strip_prefix("--") {
+            let flags = ["errors", "json", "no-sync", "quiet", "help"];
+            takes_value = !long.contains('=') && !flags.contains(&long);
+        } else if matches!(word, "-n" | "-C") {
+            takes_value = true;
+        } else if !is_short_option(word) {
+            *arg = OsString::from(format!(" {word}"));
+        }
+    }
+    args
+}
+
+/// Returns whether a word is a short option of the search, with or without a number.
+fn is_short_option(word: &str) -> bool {
+    let is_number = |rest: &str| {
+        let digits = rest.strip_prefix('=').unwrap_or(rest);
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let counted = word.strip_prefix("-n").or_else(|| word.strip_prefix("-C"));
+    matches!(word, "-" | "-q" | "-h") || counted.is_some_and(is_number)
+}
+
 /// Expands the program names `devflow`, `chibi` and `leslie` to `steno as NAME`.
 fn expand_program_name(args: Vec<OsString>) -> Vec<OsString> {
     let name =
@@ -256,10 +304,34 @@ mod tests {
                 let words = shlex::split(example).expect(example);
                 let input = words.iter().position(|word| word == "<").unwrap_or(words.len());
                 assert_eq!(words[..2], ["steno", page.name], "{example}");
-                let parsed = program_command().try_get_matches_from(&words[..input]);
+                let words = prepare_arguments(words[..input].iter().map(OsString::from).collect());
+                let parsed = program_command().try_get_matches_from(words);
                 let parsed = parsed.and_then(|matches| CliArgs::from_arg_matches(&matches));
                 assert!(parsed.is_ok(), "{example}: {parsed:?}");
             }
+        }
+    }
+
+    #[test]
+    fn words_that_a_search_excludes_are_no_options() {
+        let prepared = |line: &str| {
+            let words = shlex::split(line).unwrap().into_iter().map(OsString::from).collect();
+            let words = prepare_arguments(words).into_iter();
+            words.map(|word| word.into_string().unwrap()).collect::<Vec<_>>().join("|")
+        };
+        for (line, expected) in [
+            ("steno search login -bug", "steno|search|login| -bug"),
+            ("steno search -night -x login", "steno|search| -night| -x|login"),
+            ("steno -q search a -n 5 -b", "steno|-q|search|a|-n|5| -b"),
+            ("steno search a -n5 -C=2 -q", "steno|search|a|-n5|-C=2|-q"),
+            ("steno search a --since -7d -b", "steno|search|a|--since|-7d| -b"),
+            ("steno search a --json -b", "steno|search|a|--json| -b"),
+            ("steno search a --since=7d -b", "steno|search|a|--since=7d| -b"),
+            ("steno search -- a -b", "steno|search|--|a|-b"),
+            ("steno list -bug", "steno|list|-bug"),
+            ("steno", "steno"),
+        ] {
+            assert_eq!(prepared(line), expected);
         }
     }
 

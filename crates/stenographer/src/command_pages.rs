@@ -50,10 +50,10 @@ const CAPTURE_PAGES: &[CommandPage] = &[
 ];
 
 const READING_PAGES: &[CommandPage] = &[
-    page("list", ["steno list -n 20", "steno list --agent claude-code --json"]),
+    page("list", ["steno list -n 20", "steno list --project shop --since 7d --json"]),
     page(
         "search",
-        ["steno search 'login timeout'", "steno search 'panic -test' --since 7d --role tool"],
+        ["steno search 'login timeout'", "steno search panic -test --since 7d --role tool"],
     ),
     page("show", ["steno show latest", "steno show latest --only user --last 5"]),
     page("serve", ["steno serve --open", "steno serve --port 8080 --read-only"]),

@@ -74,6 +74,16 @@ impl ProcessEnvironment {
         env::var_os(name).filter(|value| !value.is_empty())
     }
 
+    /// Returns the command of the pager; `None` if the user wants none.
+    pub(crate) fn pager() -> Option<String> {
+        if Self::variable("TERM").is_none_or(|terminal| terminal == "dumb") {
+            return None;
+        }
+        let named = env::var_os("STENO_PAGER").or_else(|| env::var_os("PAGER"));
+        let command = named.map_or(Some("less".to_owned()), |named| named.into_string().ok())?;
+        Some(command).filter(|command| !matches!(command.trim(), "" | "cat"))
+    }
+
     /// Returns the id of the current boot, if the system has one.
     pub(crate) fn boot_id() -> Option<String> {
         let name = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;

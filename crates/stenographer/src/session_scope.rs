@@ -17,13 +17,13 @@ pub(crate) struct SessionScope {
     /// Only sessions of this project: its folder, or the last part of its path.
     #[arg(long, value_name = "DIR")]
     project: Option<String>,
-    /// Only entries of models with this text in their name.
+    /// Only models with this text in their name.
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// Only entries since this time: a date, a time, or 12h, 7d, 2w ago.
+    /// Only since this time: a date, a time, or 12h, 7d, 2w ago.
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Only entries before this time, or up to the end of this day.
+    /// Only before this time, or up to the end of this day.
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
     /// Only this session: id, unique prefix, or `latest`.
@@ -35,6 +35,11 @@ pub(crate) struct SessionScope {
 }
 
 impl SessionScope {
+    /// Returns the project as it was typed.
+    pub(crate) fn project(&self) -> Option<&str> {
+        self.project.as_deref()
+    }
+
     /// Converts the flags to an index filter; `session` resolves a session name.
     pub(crate) fn to_filter(
         &self,

@@ -6,7 +6,8 @@ use steno_model::durable::FileError;
 use steno_model::{Clock, SessionId, SessionStatus, Transcript};
 use steno_store::format::{self, FoundSession};
 use steno_store::index::{
-    Index, IndexCondition, IndexError, RebuildReason, RefreshProgress, SessionHeading, StoreIndex,
+    Index, IndexCondition, IndexError, RebuildReason, RefreshProgress, SessionFilter,
+    SessionHeading, StoreIndex,
 };
 use steno_store::transcript::{ReadTranscript, traffic_owner};
 use steno_store::view::pictures::SessionPictures;
@@ -173,11 +174,29 @@ impl SessionStore {
         })
     }
 
+    /// Counts the sessions that `steno list` lists for a filter.
+    pub(crate) fn count_sessions(
+        &self,
+        index: &Index,
+        filter: &SessionFilter,
+    ) -> Result<SessionCounts, IndexError> {
+        let mut counts = SessionCounts::default();
+        index.each_heading(filter, None, &mut |heading| {
+            let SessionHeading { agent, id, entries, problem, .. } = heading;
+            if entries > 0 {
+                counts.with_entries += 1;
+            } else if problem.is_none() && !self.vault.is_empty_recording(&agent, &id, entries) {
+                counts.without_entries += 1;
+            }
+        })?;
+        Ok(counts)
+    }
+
     /// Returns the session that started last, except for recordings without entries.
     fn find_newest(&self, index: &Index) -> Result<Option<(String, SessionId)>, IndexError> {
         let latest = index.latest_session()?;
         let (mut is_empty, mut newest) = (false, None);
-        index.each_heading(None, Some(LATEST_CANDIDATES), &mut |heading| {
+        index.each_heading(&SessionFilter::default(), Some(LATEST_CANDIDATES), &mut |heading| {
             let SessionHeading { agent, id, status, entries, problem: trouble, .. } = heading;
             let has_nothing = status != SessionStatus::Running
                 && self.vault.is_empty_recording(&agent, &id, entries);
@@ -201,6 +220,21 @@ impl SessionStore {
                 .hint("run `steno sync`, `steno import PATH` or `steno record`")
         })?;
         Ok(self.vault.session_dir(&agent.parse()?, &id))
+    }
+}
+
+/// The sessions that `steno list` lists. Recordings without entries are not among them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SessionCounts {
+    pub(crate) with_entries: u64,
+    /// Imported sessions without entries.
+    pub(crate) without_entries: u64,
+}
+
+impl SessionCounts {
+    /// Returns the number of all listed sessions.
+    pub(crate) fn listed(self) -> u64 {
+        self.with_entries + self.without_entries
     }
 }
 

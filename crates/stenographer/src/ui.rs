@@ -10,6 +10,7 @@ use steno_store::sync::OnSession;
 
 use crate::error::{CommandError, CommandExit};
 use crate::json_output::{JsonEscaper, escape_json, is_unsafe};
+use crate::pager::Pager;
 
 /// The two outputs of the program.
 pub(crate) struct Ui {
@@ -19,6 +20,7 @@ pub(crate) struct Ui {
     hides_status: bool,
     hides_all: bool,
     has_problems: bool,
+    pager: Option<Pager>,
 }
 
 impl Ui {
@@ -34,6 +36,7 @@ impl Ui {
             hides_status: false,
             hides_all: false,
             has_problems: false,
+            pager: None,
         }
     }
 
@@ -46,6 +49,7 @@ impl Ui {
             hides_status: true,
             hides_all: true,
             has_problems: false,
+            pager: None,
         }
     }
 
@@ -121,6 +125,43 @@ impl Ui {
             self.out.write_all(escape_control(text).as_bytes())
         } else {
             self.out.write_all(text.as_bytes())
+        }
+    }
+
+    /// Prints a part of a transcript: escaped and coloured on a terminal, unchanged into a pipe.
+    pub(crate) fn styled_text(&mut self, part: &StyledText) -> io::Result<()> {
+        let code = part.style.ansi_code().filter(|_| self.has_style);
+        let Some(code) = code else { return self.transcript_text(&part.text) };
+        // Each line has its own style, as a pager ends styles at the end of a line.
+        for line in part.text.split_inclusive('\n') {
+            let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));
+            match text {
+                "" => self.out.write_all(end.as_bytes())?,
+                text => write!(self.out, "\x1b[{code}m{}\x1b[0m{end}", escape_control(text))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends all further results through a pager, if stdout is a terminal. Without one that starts, they are printed
+    /// directly.
+    pub(crate) fn start_pager(&mut self, command: Option<&str>) {
+        let Some(command) = command.filter(|_| self.is_stdout_terminal) else { return };
+        if self.flush().is_ok()
+            && let Some((pager, input)) = Pager::start(command)
+        {
+            self.out = Box::new(io::BufWriter::new(input));
+            self.pager = Some(pager);
+        }
+    }
+
+    /// Waits until the user leaves the pager.
+    pub(crate) fn end_pager(&mut self) {
+        if let Some(pager) = self.pager.take() {
+            // A pager that the user has left takes no more; closing its input ends it otherwise.
+            let _ = self.flush();
+            self.out = Box::new(io::BufWriter::new(io::stdout()));
+            pager.wait();
         }
     }
 
@@ -217,6 +258,39 @@ impl Ui {
     }
 }
 
+/// A part of a text with one style.
+pub(crate) struct StyledText {
+    pub(crate) style: TextStyle,
+    pub(crate) text: String,
+}
+
+/// The styles of a text on a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TextStyle {
+    Plain,
+    Title,
+    Faint,
+    User,
+    Assistant,
+    Tool,
+    Note,
+}
+
+impl TextStyle {
+    /// Returns the parameters of the terminal's own colours, which every theme makes readable.
+    fn ansi_code(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Title => Some("1"),
+            Self::Faint => Some("2"),
+            Self::User => Some("1;36"),
+            Self::Assistant => Some("1;32"),
+            Self::Tool => Some("33"),
+            Self::Note => Some("35"),
+        }
+    }
+}
+
 /// A progress line with a counter on the terminal.
 pub(crate) struct ProgressLine {
     verb: &'static str,
@@ -264,6 +338,19 @@ pub(crate) fn count_noun(number: u64, noun: &str) -> String {
     }
 }
 
+/// Formats a number with commas between groups of three digits.
+pub(crate) fn group_digits(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
 /// Escapes control and bidirectional characters, so that no transcript can control a terminal.
 pub(crate) fn escape_control(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -286,6 +373,12 @@ mod tests {
         let entries = [0, 1, 2].map(|number| count_noun(number, "entry"));
         assert_eq!(entries, ["0 entries", "1 entry", "2 entries"]);
         assert_eq!([1, 2].map(|number| count_noun(number, "byte")), ["1 byte", "2 bytes"]);
+    }
+
+    #[test]
+    fn digits_are_grouped() {
+        let grouped = [0, 999, 1000, 1_234_567].map(group_digits);
+        assert_eq!(grouped, ["0", "999", "1,000", "1,234,567"]);
     }
 
     #[test]

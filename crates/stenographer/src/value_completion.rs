@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use steno_acp::replay::REHEARSAL;
-use steno_store::index::{Index, SessionFacet};
+use steno_store::index::{Index, SessionFacet, SessionFilter};
 
 use crate::config::Config;
 use crate::process_environment::ProcessEnvironment;
@@ -107,7 +107,7 @@ fn session_candidates(env: &ProcessEnvironment, typed: &str) -> Vec<CompletionCa
     let mut found =
         vec![CompletionCandidate::new("latest").help(Some("the newest session".into()))];
     let limit = typed.is_empty().then_some(MAX_SESSIONS);
-    let listed = index.each_heading(None, limit, &mut |heading| {
+    let listed = index.each_heading(&SessionFilter::default(), limit, &mut |heading| {
         if heading.id.as_str().starts_with(typed) && found.len() <= MAX_SESSIONS {
             let title = heading.title.as_deref().unwrap_or_default();
             let title = title.replace(char::is_control, " ");

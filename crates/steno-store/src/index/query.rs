@@ -51,6 +51,11 @@ enum QueryTerm {
 }
 
 impl SearchQuery {
+    /// Whether the query is a regular expression.
+    pub fn is_regex(&self) -> bool {
+        self.regex.is_some()
+    }
+
     /// Parses a query.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         let mut groups: Vec<Vec<String>> = Vec::new();

@@ -1,9 +1,9 @@
 //! Lists the sessions of the index.
 
 use rusqlite::types::ValueRef;
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::{OptionalExtension, Row, params_from_iter};
 
-use super::{Index, IndexError};
+use super::{Index, IndexError, SessionFilter};
 use steno_model::session::{Session, SessionId, SessionStatus};
 use steno_model::timestamp::Timestamp;
 use steno_model::usage::Usage;
@@ -56,13 +56,14 @@ impl Index {
         agent: Option<&str>,
         limit: Option<usize>,
     ) -> Result<Vec<ListedSession>, IndexError> {
-        self.query_newest(SESSION_COLUMNS, agent, limit, session_from_row)
+        let filter = SessionFilter::of_agent(agent);
+        self.query_newest(SESSION_COLUMNS, &filter, limit, session_from_row)
     }
 
-    /// Calls `take` with each of these sessions, so that only one is in memory at a time.
+    /// Calls `take` with each selected session, newest first, so that only one is in memory at a time.
     pub fn each_session(
         &self,
-        agent: Option<&str>,
+        filter: &SessionFilter,
         limit: Option<usize>,
         take: &mut dyn FnMut(ListedSession),
     ) -> Result<(), IndexError> {
@@ -73,13 +74,13 @@ impl Index {
         // Rows come by time, but pages are in insertion order. With a smaller cache, the pages of a hundred thousand
         // sessions would be read again and again.
         self.wrap_error(self.connection.pragma_update(None, "cache_size", -64_000))?;
-        self.query_newest::<()>(SESSION_COLUMNS, agent, limit, read).map(drop)
+        self.query_newest::<()>(SESSION_COLUMNS, filter, limit, read).map(drop)
     }
 
-    /// Calls `take` with each of these sessions' headings.
+    /// Calls `take` with the heading of each selected session, newest first.
     pub fn each_heading(
         &self,
-        agent: Option<&str>,
+        filter: &SessionFilter,
         limit: Option<usize>,
         take: &mut dyn FnMut(SessionHeading),
     ) -> Result<(), IndexError> {
@@ -88,24 +89,28 @@ impl Index {
             heading_from_row(row)?.into_iter().for_each(&mut *take);
             Ok(None)
         };
-        self.query_newest::<()>(columns, agent, limit, read).map(drop)
+        self.query_newest::<()>(columns, filter, limit, read).map(drop)
     }
 
     fn query_newest<T>(
         &self,
         columns: &str,
-        agent: Option<&str>,
+        filter: &SessionFilter,
         limit: Option<usize>,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<Option<T>>,
     ) -> Result<Vec<T>, IndexError> {
         let limit = limit.and_then(|limit| i64::try_from(limit).ok()).unwrap_or(-1);
+        let (conditions, values) = filter.sql_conditions();
+        // The covering index has the columns of a heading, and no others to select by.
+        let hint = if filter.is_agent_only() { "INDEXED BY session_heading" } else { "" };
         let sql = format!(
-            "SELECT {columns} FROM session INDEXED BY session_heading
-             WHERE ?1 IS NULL OR agent = ?1 ORDER BY started_at DESC, agent, name LIMIT ?2"
+            "SELECT {columns} FROM session {hint} WHERE {conditions}
+             ORDER BY started_at DESC, agent, name LIMIT {limit}"
         );
         let all = || -> rusqlite::Result<Vec<T>> {
             let mut all = self.connection.prepare_cached(&sql)?;
-            all.query_map((agent, limit), read)?.filter_map(Result::transpose).collect()
+            let rows = all.query_map(params_from_iter(values), read)?;
+            rows.filter_map(Result::transpose).collect()
         };
         self.wrap_error(all())
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use steno_model::durable;
+use steno_model::{Session, durable};
 use steno_store::view::redaction::SecretRedactor;
 use steno_web::export::{SessionExport as Page, render_index};
 
@@ -33,6 +33,10 @@ pub(crate) struct Args {
     /// Keep secrets in html and md.
     #[arg(long)]
     no_redact: bool,
+    /// Print JSON Lines: session, agent, path and the number of redacted secrets of each file. Needs --output or
+    /// --site.
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs the command.
@@ -43,6 +47,10 @@ pub(crate) fn run(
 ) -> Result<CommandExit, CommandError> {
     if args.site.is_some() && args.format != ExportFormat::Html {
         return Err(CommandError::usage("--site needs --format html").hint("add --format html"));
+    }
+    if args.json && args.site.is_none() && args.output.is_none() {
+        let error = CommandError::usage("--json needs --output or --site");
+        return Err(error.hint("add -o PATH, as the session itself goes to standard output"));
     }
     let mut exporting = SessionExporter { env, args, redactor: SecretRedactor::default() };
     match &args.site {
@@ -67,8 +75,10 @@ impl SessionExporter<'_> {
         let store = SessionStore::new(self.env);
         let (format, out) = (self.args.format, self.args.output.as_deref());
         for name in &self.args.sessions {
+            let before = self.redactor.count();
             let PicturedTranscript { transcript, pictures } =
                 self.redact_if_shared(ui, store.transcript_with_pictures(name)?);
+            let secrets = self.redactor.count() - before;
             let file = match (out, format.extension(), self.args.sessions.len()) {
                 (Some(dir), Some(extension), 2..) => {
                     durable::create_private_dir(dir)?;
@@ -77,7 +87,16 @@ impl SessionExporter<'_> {
                 _ => out.map(Path::to_owned),
             };
             let (transcript, pictures, out) = (&transcript, &pictures, file.as_deref());
-            TranscriptExport { transcript, pictures, format, out }.write_output(ui, self.env)?;
+            let export = TranscriptExport { transcript, pictures, format, out };
+            if !self.args.json {
+                export.write_output(ui, self.env)?;
+                continue;
+            }
+            // The paths are in the JSON.
+            export.write_output(&mut Ui::silent(), self.env)?;
+            let path = out.unwrap_or(Path::new("-"));
+            let row = ExportedFile { session: &transcript.session, path, secrets };
+            row.print_json_line(ui)?;
         }
         Ok(())
     }
@@ -92,8 +111,10 @@ impl SessionExporter<'_> {
         }
         let mut listed = Vec::new();
         for session in &sessions {
+            let before = self.redactor.count();
             let PicturedTranscript { transcript, pictures } =
                 self.redact_if_shared(ui, PicturedTranscript::from_session(session)?);
+            let secrets = self.redactor.count() - before;
             let (session, zone) = (&transcript.session, &self.env.zone);
             let file = format!("{}/{}.html", session.agent, session.id);
             let index = Some("../index.html");
@@ -101,13 +122,20 @@ impl SessionExporter<'_> {
             let path = dir.join(&file);
             durable::create_private_dir(path.parent().unwrap_or(dir))?;
             durable::replace_unsynced(&path, page.to_html().as_bytes())?;
+            if self.args.json {
+                let row = ExportedFile { session: &transcript.session, path: &path, secrets };
+                row.print_json_line(ui)?;
+            }
             listed.push((file, transcript.session));
         }
         listed
             .sort_by_key(|(_, session)| std::cmp::Reverse(session.started.map(|at| at.instant())));
         let path = dir.join("index.html");
         durable::replace_unsynced(&path, render_index(&listed, &self.env.zone).as_bytes())?;
-        Ok(ui.path_line(&path)?)
+        match self.args.json {
+            true => Ok(()),
+            false => Ok(ui.path_line(&path)?),
+        }
     }
 
     /// Reports problems, and redacts the session if the format is for sharing.
@@ -121,5 +149,25 @@ impl SessionExporter<'_> {
             self.redactor.redact_transcript(&mut pictured.transcript);
         }
         pictured
+    }
+}
+
+/// A file that was written.
+struct ExportedFile<'a> {
+    session: &'a Session,
+    path: &'a Path,
+    secrets: u64,
+}
+
+impl ExportedFile<'_> {
+    fn print_json_line(&self, ui: &mut Ui) -> Result<(), CommandError> {
+        let row = serde_json::json!({
+            "session": self.session.id.as_str(),
+            "agent": self.session.agent,
+            "path": self.path.to_string_lossy(),
+            "secrets_redacted": self.secrets,
+        });
+        serde_json::to_writer(ui.out(), &row)?;
+        Ok(writeln!(ui.out())?)
     }
 }

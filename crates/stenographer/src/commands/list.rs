@@ -1,39 +1,54 @@
 //! `steno list`: lists sessions or threads.
 
+mod session_table;
+
 use std::path::PathBuf;
 
-use jiff::tz::TimeZone;
 use steno_model::{Session, SessionId, SessionStatus, Timestamp};
 use steno_seeds::thread;
-use steno_store::index::{Index, IndexError, ListedSession, SessionHeading};
+use steno_store::index::{
+    Index, IndexError, ListedSession, SearchQuery, SessionFilter, SessionHeading, SessionText,
+};
 use steno_store::transcript::ReadTranscript;
 use steno_store::view::json_rows::SessionRow;
 
+use self::session_table::{SessionTable, distinct_lengths};
 use super::thread::list::ThreadFilter;
 use crate::automatic_sync::AutomaticSyncFlag;
 use crate::error::{CommandError, CommandExit};
+use crate::known_values::check_known_values;
 use crate::process_environment::ProcessEnvironment;
 use crate::project_threads::{ProjectThreads, ThreadFlags, word_parser};
+use crate::session_scope::SessionScope;
 use crate::session_store::SessionStore;
-use crate::text_table::TextTable;
 use crate::ui::{Ui, count_noun};
 
 /// List sessions, or the threads of a project, newest first.
+///
+/// On a terminal, ids are as short as they are unique; every command accepts them. Into a pipe, ids are whole.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only sessions of this agent.
-    #[arg(long, value_name = "NAME", conflicts_with = "threads")]
-    agent: Option<String>,
+    #[command(flatten)]
+    scope: SessionScope,
+    /// Only sessions on this Git branch.
+    #[arg(long, value_name = "NAME")]
+    branch: Option<String>,
+    /// Only sessions with this text, a query as for `steno search`.
+    #[arg(long, value_name = "QUERY", allow_hyphen_values = true)]
+    text: Option<String>,
     /// Print at most N.
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<usize>,
     /// Include recordings without entries, such as a connection without any request.
-    #[arg(long, conflicts_with = "threads")]
-    empty: bool,
-    /// List the threads of a project.
     #[arg(long)]
+    empty: bool,
+    /// List the threads of a project: of --project, of this folder, or of the nearest above that has threads.
+    #[arg(
+        long,
+        conflicts_with_all = ["agent", "model", "since", "until", "session", "thread", "branch", "text", "empty"]
+    )]
     threads: bool,
-    /// Only threads with this status.
+    /// With --threads: only threads with this status.
     #[arg(
         long,
         value_name = "STATUS",
@@ -41,9 +56,6 @@ pub(crate) struct Args {
         value_parser = word_parser::<thread::ThreadStatus>(thread::ThreadStatus::WORDS)
     )]
     status: Option<thread::ThreadStatus>,
-    /// Project of the threads [default: this folder, or the nearest above that has threads].
-    #[arg(long, value_name = "DIR", requires = "threads")]
-    project: Option<PathBuf>,
     /// Print JSON Lines.
     #[arg(long)]
     json: bool,
@@ -58,35 +70,120 @@ pub(crate) fn run(
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
     if args.threads {
-        let flags = ThreadFlags { project: args.project.clone(), json: args.json };
+        let project = args.scope.project().map(PathBuf::from);
+        let flags = ThreadFlags { project, json: args.json };
         let filter = ThreadFilter { status: args.status, limit: args.limit, flags };
         return super::thread::list::run(ui, env, &filter);
     }
+    let text = args.text.as_deref().map(parse_text).transpose()?;
     args.sync.sync_if_due(ui, env);
     ProjectThreads::finish_killed_runs_near(ui, env);
     let store = SessionStore::new(env);
-    store.check_agent(args.agent.as_deref())?;
-    if args.json { print_json(ui, &store, args) } else { print_list(ui, env, &store, args) }
+    store.check_agent(args.scope.agent.as_deref())?;
+    let scope = args.scope.to_filter(env, |name| Ok(store.find_session(name)?.id().clone()))?;
+    let filter = SessionFilter { scope, branch: args.branch.clone(), text };
+    let listing = SessionListing { env, store: &store, args, filter: &filter };
+    if args.json { listing.print_json(ui) } else { listing.print_table(ui) }
 }
 
-fn print_json(ui: &mut Ui, store: &SessionStore, args: &Args) -> Result<CommandExit, CommandError> {
-    let ask = |index: &Index| {
-        list_enough(args.limit, |limit| {
-            let mut listing = JsonListing { with_empty: args.empty, ..JsonListing::default() };
-            let add = &mut |listed| listing.add(store, listed);
-            index.each_session(args.agent.as_deref(), limit, add)?;
-            let hidden = listing.hidden;
-            Ok((listing, hidden))
-        })
-    };
-    let listing = store.query(ui, ask)?.1;
-    listing.write_error.map_or(Ok(()), Err)?;
-    ui.out().write_all(&listing.lines)?;
-    let mut exit = CommandExit::Done;
-    for (id, reason) in &listing.unreadable {
-        exit = report_unreadable(ui, id, reason);
+/// Parses the text that sessions must contain.
+fn parse_text(text: &str) -> Result<SessionText, CommandError> {
+    let query = SearchQuery::parse(text).map_err(CommandError::user)?;
+    if query.is_regex() {
+        let error = CommandError::usage("--text does not take a regular expression");
+        return Err(error.hint("use words, or `steno search` for expressions"));
     }
-    Ok(exit)
+    Ok(SessionText { title_part: text.to_owned(), query })
+}
+
+/// What is listed, and from where.
+struct SessionListing<'a> {
+    env: &'a ProcessEnvironment,
+    store: &'a SessionStore,
+    args: &'a Args,
+    filter: &'a SessionFilter,
+}
+
+impl SessionListing<'_> {
+    fn print_json(&self, ui: &mut Ui) -> Result<CommandExit, CommandError> {
+        let ask = |index: &Index| {
+            list_enough(self.args.limit, |limit| {
+                let mut listing =
+                    JsonListing { with_empty: self.args.empty, ..JsonListing::default() };
+                let add = &mut |listed| listing.add(self.store, listed);
+                index.each_session(self.filter, limit, add)?;
+                let hidden = listing.hidden;
+                Ok((listing, hidden))
+            })
+        };
+        let (index, listing) = self.store.query(ui, ask)?;
+        listing.write_error.map_or(Ok(()), Err)?;
+        ui.out().write_all(&listing.lines)?;
+        let mut exit = CommandExit::Done;
+        for (id, reason) in &listing.unreadable {
+            exit = report_unreadable(ui, id, reason);
+        }
+        if listing.lines.is_empty() && listing.unreadable.is_empty() {
+            return self.explain_nothing(ui, &index, listing.hidden);
+        }
+        Ok(exit)
+    }
+
+    fn print_table(&self, ui: &mut Ui) -> Result<CommandExit, CommandError> {
+        let is_terminal = ui.is_terminal();
+        let ask = |index: &Index| {
+            list_enough(self.args.limit, |limit| {
+                let mut table = SessionTable::new(self.env, self.store);
+                table.with_empty = self.args.empty;
+                index.each_heading(self.filter, limit, &mut |heading| table.add(heading))?;
+                let hidden = table.hidden;
+                Ok((table, hidden))
+            })
+        };
+        let (index, table) = self.store.query(ui, ask)?;
+        let mut exit = CommandExit::Done;
+        for (id, reason) in &table.unreadable {
+            exit = report_unreadable(ui, id, reason);
+        }
+        if table.hidden > 0 {
+            let hidden = count_noun(table.hidden as u64, "recording");
+            ui.status(format_args!("{hidden} without entries not listed; use --empty to see them"));
+        }
+        if table.is_empty() && table.unreadable.is_empty() {
+            return self.explain_nothing(ui, &index, table.hidden);
+        }
+        if !table.is_empty() {
+            let text = match is_terminal {
+                true => table.render_short(&distinct_lengths(&index, table.ids())?, ui.width()),
+                false => table.render_whole(ui.width()),
+            };
+            ui.transcript_text(&text)?;
+        }
+        Ok(exit)
+    }
+
+    /// Says why nothing is listed. Fails if the filter is the reason.
+    fn explain_nothing(
+        &self,
+        ui: &mut Ui,
+        index: &Index,
+        hidden: usize,
+    ) -> Result<CommandExit, CommandError> {
+        let mut newest = None;
+        index.each_heading(&SessionFilter::default(), Some(1), &mut |heading| {
+            newest = Some(heading.id);
+        })?;
+        if newest.is_none() {
+            ui.status("no sessions yet; run `steno sync`, `steno import PATH` or `steno record`");
+        } else if self.args.limit == Some(0) {
+            ui.status("no session listed, because of -n 0");
+        } else if hidden == 0 {
+            check_known_values(index, &self.filter.scope, self.filter.branch.as_deref())?;
+            ui.status("no session matches");
+            return Ok(CommandExit::Failed);
+        }
+        Ok(CommandExit::Done)
+    }
 }
 
 /// Sessions as JSON Lines. They are printed only if the index returned all of them without an error.
@@ -142,97 +239,6 @@ fn list_enough<T>(
     }
 }
 
-fn print_list(
-    ui: &mut Ui,
-    env: &ProcessEnvironment,
-    store: &SessionStore,
-    args: &Args,
-) -> Result<CommandExit, CommandError> {
-    let (agent, is_terminal) = (args.agent.as_deref(), ui.is_terminal());
-    let ask = |index: &Index| {
-        // A terminal gets short ids, a pipe whole ids.
-        let shown = match args.limit {
-            _ if !is_terminal => usize::MAX,
-            Some(limit) => distinct_length_among_newest(index, agent, limit)?,
-            None => distinct_length(index.find_by_prefix("")?),
-        };
-        list_enough(args.limit, |limit| {
-            let mut listing = SessionTable::new(env, store, shown);
-            listing.with_empty = args.empty;
-            index.each_heading(agent, limit, &mut |heading| listing.add(heading))?;
-            let hidden = listing.hidden;
-            Ok((listing, hidden))
-        })
-    };
-    let listing = store.query(ui, ask)?.1;
-    let mut exit = CommandExit::Done;
-    for (id, reason) in &listing.unreadable {
-        exit = report_unreadable(ui, id, reason);
-    }
-    if listing.hidden > 0 {
-        let hidden = count_noun(listing.hidden as u64, "recording");
-        ui.status(format_args!("{hidden} without entries not listed; use --empty to see them"));
-    }
-    if listing.is_empty && listing.hidden == 0 {
-        ui.status("no sessions yet; run `steno sync`, `steno import PATH` or `steno record`");
-    } else if !listing.is_empty {
-        let text = listing.table.render(ui.width());
-        ui.transcript_text(&text)?;
-    }
-    Ok(exit)
-}
-
-/// The table of sessions.
-struct SessionTable<'a> {
-    store: &'a SessionStore,
-    zone: &'a TimeZone,
-    this_year: i16,
-    /// Characters shown of each id.
-    id_length: usize,
-    table: TextTable<6>,
-    is_empty: bool,
-    /// Whether recordings without entries are listed, and how many were hidden.
-    with_empty: bool,
-    hidden: usize,
-    unreadable: Vec<(SessionId, String)>,
-}
-
-impl<'a> SessionTable<'a> {
-    fn new(env: &'a ProcessEnvironment, store: &'a SessionStore, id_length: usize) -> Self {
-        let this_year = env.clock.now().in_zone(&env.zone).wall().year();
-        let table = TextTable::new(["STARTED", "AGENT", "STATUS", "ENTRIES", "ID", "TITLE"]);
-        let (zone, unreadable) = (&env.zone, Vec::new());
-        let (is_empty, with_empty, hidden) = (true, false, 0);
-        Self { store, zone, this_year, id_length, table, is_empty, with_empty, hidden, unreadable }
-    }
-
-    fn add(&mut self, mut heading: SessionHeading) {
-        if let Some(reason) = heading.problem.take() {
-            self.unreadable.push((heading.id.clone(), reason));
-            if heading.entries == 0 {
-                return;
-            }
-        }
-        refresh_heading(self.store, &mut heading);
-        let SessionHeading { agent, id, entries, .. } = &heading;
-        if !self.with_empty && self.store.vault.is_empty_recording(agent, id, *entries) {
-            self.hidden += 1;
-            return;
-        }
-        let started = heading.started.map(|at| format_start(at.in_zone(self.zone), self.this_year));
-        let id = heading.id.as_str();
-        self.is_empty = false;
-        self.table.add_row([
-            &started.unwrap_or_default(),
-            &heading.agent,
-            heading.status.as_str(),
-            &heading.entries.to_string(),
-            &id[..id.len().min(self.id_length)],
-            heading.title.as_deref().unwrap_or_default(),
-        ]);
-    }
-}
-
 fn report_unreadable(ui: &mut Ui, id: &SessionId, reason: &str) -> CommandExit {
     ui.warning(format_args!("session {id} is only partly readable: {reason}"));
     CommandExit::Failed
@@ -272,39 +278,3 @@ pub(crate) fn format_start(at: Timestamp, this_year: i16) -> String {
 
 /// Minimum number of characters shown of an id.
 pub(crate) const MIN_ID_CHARS: usize = 8;
-
-/// Returns the id length that distinguishes the newest sessions from all others, without reading all ids.
-fn distinct_length_among_newest(
-    index: &Index,
-    agent: Option<&str>,
-    limit: usize,
-) -> Result<usize, IndexError> {
-    let mut ids = Vec::new();
-    index.each_heading(agent, Some(limit), &mut |heading| ids.push(heading.id))?;
-    let mut lengths = ids.iter().map(|id| index.distinct_length(id));
-    lengths.try_fold(MIN_ID_CHARS, |longest, length| Ok(longest.max(length?)))
-}
-
-/// Returns the id length that distinguishes all sessions, at least [`MIN_ID_CHARS`].
-fn distinct_length(sessions: Vec<(String, SessionId)>) -> usize {
-    let mut ids: Vec<&str> = sessions.iter().map(|(_, id)| id.as_str()).collect();
-    ids.sort_unstable();
-    let common =
-        |pair: &[&str]| pair[0].bytes().zip(pair[1].bytes()).take_while(|(a, b)| a == b).count();
-    ids.windows(2).map(|pair| common(pair) + 1).max().unwrap_or(0).max(MIN_ID_CHARS)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_are_shortened_as_far_as_they_differ() {
-        let length = |ids: &[&str]| {
-            distinct_length(ids.iter().map(|id| (String::new(), id.parse().unwrap())).collect())
-        };
-        assert_eq!(length(&["0190-abcdef", "0200-abcdef"]), 8);
-        assert_eq!(length(&["0190-abcdef", "0190-abcdeg"]), 11);
-        assert_eq!(length(&["only"]), 8);
-    }
-}

@@ -50,6 +50,9 @@ pub(crate) struct Args {
         requires = "as_api"
     )]
     listen: SocketAddr,
+    /// Print JSON Lines: the entries, or with --as-api the address.
+    #[arg(long, conflicts_with = "as_agent")]
+    json: bool,
 }
 
 /// What to replay the session as, if not on the terminal.
@@ -73,7 +76,7 @@ pub(crate) fn run(
 ) -> Result<CommandExit, CommandError> {
     if args.mode.as_api {
         let options = ReplayOptions { listen: args.listen, strict: args.strict };
-        return api::serve_api(ui, env, &args.session, options);
+        return api::serve_api(ui, env, args, options);
     }
     let transcript = match args.session.as_str() {
         REHEARSAL => replay::rehearsal_session(),
@@ -89,8 +92,8 @@ pub(crate) fn run(
         return Err(error.hint(format!("the last entry is {last}")));
     }
     let pace = ReplayPace { speed: args.speed.unwrap_or(1.0), max_pause: args.max_pause };
-    let is_timed = args.speed.is_some() || ui.is_interactive();
-    TerminalReplay { transcript: &transcript, zone: &env.zone, is_timed }
+    let is_timed = args.speed.is_some() || (ui.is_interactive() && !args.json);
+    TerminalReplay { transcript: &transcript, zone: &env.zone, is_timed, is_json: args.json }
         .play(ui, args.from, pace)?;
     Ok(CommandExit::Done)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use steno_agents::agents::database_schemas;
 use steno_store::transcript::ReadTranscript;
-use steno_vault::restore::RestoreError;
+use steno_vault::restore::{RestoreError, RestoredFile};
 
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
@@ -39,6 +39,9 @@ pub(crate) struct Args {
     /// Also restore earlier contents of files that the agent rewrote, each as NAME.steno-earlier.N beside its file.
     #[arg(long)]
     earlier: bool,
+    /// Print JSON Lines: path, whether it was written, and the backup of what it replaced.
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs the command.
@@ -65,7 +68,10 @@ pub(crate) fn run(
             .extend(session.restore_earlier(to.as_deref(), args.force).map_err(add_restore_hint)?);
     }
     for file in restored {
-        ui.path_line(&file.path)?;
+        match args.json {
+            true => print_json_line(ui, &file)?,
+            false => ui.path_line(&file.path)?,
+        }
         if let Some(backup) = &file.backup {
             let (path, backup) = (file.path.display(), backup.display());
             ui.status(format_args!("saved the previous {path} as {backup}"));
@@ -76,6 +82,17 @@ pub(crate) fn run(
     }
     ui.report_problems(&session.find_faults()?);
     Ok(CommandExit::Done)
+}
+
+fn print_json_line(ui: &mut Ui, file: &RestoredFile) -> Result<(), CommandError> {
+    let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+    let row = serde_json::json!({
+        "path": text(&file.path),
+        "written": file.was_written,
+        "backup": file.backup.as_ref().map(text),
+    });
+    serde_json::to_writer(ui.out(), &row)?;
+    Ok(writeln!(ui.out())?)
 }
 
 /// Adds a hint to the error.

@@ -8,6 +8,7 @@ use steno_store::view::json_rows::HitRow;
 use super::list::MIN_ID_CHARS;
 use crate::automatic_sync::AutomaticSyncFlag;
 use crate::error::{CommandError, CommandExit};
+use crate::known_values::check_known_values;
 use crate::process_environment::ProcessEnvironment;
 use crate::session_scope::SessionScope;
 use crate::session_store::SessionStore;
@@ -99,7 +100,14 @@ pub(crate) fn run(
             lines.iter().try_for_each(|line| print_line(ui, line))?;
         }
     }
-    Ok(if hits.is_empty() { CommandExit::Failed } else { CommandExit::Done })
+    if !hits.is_empty() {
+        return Ok(CommandExit::Done);
+    }
+    if args.limit > 0 {
+        check_known_values(&index, &search.filter, None)?;
+        ui.status(format_args!("no hits for: {}", args.query.join(" ").trim()));
+    }
+    Ok(CommandExit::Failed)
 }
 
 /// Parses the query. Words that the shell split are joined; quotes within mark a phrase.

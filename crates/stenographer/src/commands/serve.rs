@@ -37,6 +37,9 @@ pub(crate) struct Args {
     /// Allow no changes: no notes, and no restoring of files to resume a session.
     #[arg(long)]
     read_only: bool,
+    /// Print the address as JSON.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     sync: AutomaticSyncFlag,
 }
@@ -49,7 +52,10 @@ pub(crate) fn run(
 ) -> Result<CommandExit, CommandError> {
     let mut server = bind_server(env, args)?;
     let url = server.url();
-    writeln!(ui.out(), "{url}")?;
+    match args.json {
+        true => writeln!(ui.out(), "{}", serde_json::json!({ "url": url.to_string() }))?,
+        false => writeln!(ui.out(), "{url}")?,
+    }
     ui.flush()?;
     // The page lists the sessions as they come.
     let _sync = args.sync.start_if_due(ui, env);

@@ -15,7 +15,7 @@ use steno_vault::notes::Note;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
-use crate::ui::Ui;
+use crate::ui::{StyledText, TextStyle, Ui};
 
 pub(crate) mod terminal;
 
@@ -53,6 +53,9 @@ pub(crate) struct Args {
     /// Print the entries as JSON Lines.
     #[arg(long)]
     json: bool,
+    /// Print directly. By default a terminal gets the session through $STENO_PAGER, $PAGER or `less`.
+    #[arg(long)]
+    no_pager: bool,
 }
 
 /// Output style.
@@ -107,8 +110,11 @@ pub(crate) fn run(
         }
         return Ok(CommandExit::Done);
     }
-    let text = render_style(&transcript, &noted, &RenderOptions { env, args, width: ui.width() });
-    ui.transcript_text(&text)?;
+    let parts = render_style(&transcript, &noted, &RenderOptions { env, args, width: ui.width() });
+    if !args.no_pager {
+        ui.start_pager(ProcessEnvironment::pager().as_deref());
+    }
+    parts.iter().try_for_each(|part| ui.styled_text(part))?;
     Ok(CommandExit::Done)
 }
 
@@ -208,10 +214,16 @@ struct RenderOptions<'a> {
     width: usize,
 }
 
-fn render_style(transcript: &Transcript, noted: &[Note], options: &RenderOptions<'_>) -> String {
+fn render_style(
+    transcript: &Transcript,
+    noted: &[Note],
+    options: &RenderOptions<'_>,
+) -> Vec<StyledText> {
     let RenderOptions { env, args, width } = *options;
-    match (args.style, args.summary) {
-        (ShowStyle::Terminal, false) => terminal::render_session(transcript, noted, &env.zone),
+    let text = match (args.style, args.summary) {
+        (ShowStyle::Terminal, false) => {
+            return terminal::render_session(transcript, noted, &env.zone);
+        }
         (ShowStyle::Terminal, true) => terminal::render_summary(transcript, &env.zone, width),
         (ShowStyle::Weakincentives, _) => weakincentives::format_transcript(&transcript.entries),
         (ShowStyle::Devflow, summary) => {
@@ -228,5 +240,6 @@ fn render_style(transcript: &Transcript, noted: &[Note], options: &RenderOptions
             let lines = chibi::lines_from_transcript(transcript);
             chibi::render_log(&lines, chibi::ChibiLogStyle::Documented, false)
         }
-    }
+    };
+    vec![StyledText { style: TextStyle::Plain, text }]
 }

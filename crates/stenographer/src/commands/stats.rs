@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use steno_store::cost::charge::{ChargeTable, CostMode};
 use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
-use steno_store::index::{ActivityReport, Index};
+use steno_store::index::{ActivityReport, Index, SessionFilter};
 
 use self::days::ActiveDays;
 use super::cost::PricedCharges;
 use crate::amount::{format_cost, format_count, render_bar, render_curve, round_for_json};
 use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
+use crate::known_values::check_known_values;
 use crate::process_environment::ProcessEnvironment;
 use crate::session_scope::SessionScope;
 use crate::session_store::SessionStore;
@@ -46,6 +47,8 @@ struct StatsOverview {
     days: ActiveDays,
     agents: Vec<(String, u64)>,
     projects: Vec<(String, u64)>,
+    /// Sessions that `steno list` has beyond those counted here.
+    empty_sessions: u64,
 }
 
 /// Runs the command.
@@ -60,14 +63,23 @@ pub(crate) fn run(
     store.check_agent(args.scope.agent.as_deref())?;
     let filter = args.scope.to_filter(&env, |name| Ok(store.find_session(name)?.id().clone()))?;
     let ask = |index: &Index| Ok((index.load_charges(&filter)?, index.count_activity(&filter)?));
-    let (_, (charges, activity)) = store.query_all(ui, ask)?;
+    let (index, (charges, activity)) = store.query_all(ui, ask)?;
+    if activity.sessions.is_empty() {
+        check_known_values(&index, &filter, None)?;
+    }
+    let listed = SessionFilter { scope: filter.clone(), ..SessionFilter::default() };
+    let counts = store.count_sessions(&index, &listed)?;
     let costs = charges.charge_costs(&prices, CostMode::Auto);
-    let overview = StatsOverview::new(&env, PricedCharges { charges, costs, filter }, activity);
+    let mut overview = StatsOverview::new(&env, PricedCharges { charges, costs, filter }, activity);
+    overview.empty_sessions = counts.without_entries;
     if args.json {
         serde_json::to_writer(ui.out(), &overview.to_json(args.limit))?;
         writeln!(ui.out())?;
     } else if overview.activity.sessions.is_empty() {
-        ui.status("no sessions yet; run `steno sync`");
+        ui.status(match store.vault.has_sessions()? {
+            true => "no session matches",
+            false => "no sessions yet; run `steno sync`",
+        });
     } else {
         let text = overview.render_page(ui, args.limit);
         ui.listing_text(&text)?;
@@ -94,7 +106,7 @@ impl StatsOverview {
         };
         let agents = named(|session| Some(session.agent.clone()));
         let projects = named(|session| session.project.clone());
-        Self { charges, total, models, activity, days, agents, projects }
+        Self { charges, total, models, activity, days, agents, projects, empty_sessions: 0 }
     }
 
     fn entry_count(&self) -> u64 {
@@ -115,6 +127,7 @@ impl StatsOverview {
         let busiest = self.days.busiest_day();
         json!({
             "sessions": self.activity.sessions.len(),
+            "sessions_without_entries": self.empty_sessions,
             "entries": self.entry_count(),
             "prompts": self.prompt_count(),
             "tokens": self.total.tokens(),
@@ -137,8 +150,12 @@ impl StatsOverview {
     fn render_page(&self, ui: &Ui, limit: usize) -> String {
         let tokens = self.total.tokens();
         let sessions = count_noun(self.activity.sessions.len() as u64, "session");
+        let empty = match self.empty_sessions {
+            0 => String::new(),
+            empty => format!(" (and {empty} without entries)"),
+        };
         let mut text = format!(
-            "{sessions}, {} entries, {} prompts\n",
+            "{sessions}{empty}, {} entries, {} prompts\n",
             format_count(self.entry_count()),
             format_count(self.prompt_count())
         );

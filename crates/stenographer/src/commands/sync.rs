@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::automatic_sync;
+use crate::byte_size::ByteSize;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::project_threads::ProjectThreads;
@@ -11,7 +12,7 @@ use crate::session_paths::{self, existing_roots};
 use crate::session_store::SessionStore;
 use crate::sync_state::{LastSync, SyncLock};
 use crate::text_table::TextTable;
-use crate::ui::Ui;
+use crate::ui::{Ui, group_digits};
 use steno_store::sync::{AgentSyncRow, SessionSyncer, SyncResult};
 
 /// Maximum number of problems printed per agent.
@@ -156,9 +157,15 @@ fn print_summary(
     let heading = if args.dry_run { "BYTES CHANGED" } else { "BYTES NEW" };
     let mut table =
         TextTable::new(["AGENT", "SESSIONS", "ENTRIES", heading, "BYTES KEPT", "PROBLEMS"]);
+    let is_terminal = ui.is_terminal();
     for row in rows.values() {
         let numbers = [row.sessions, row.entries, row.bytes_new, row.bytes_kept, row.problems];
-        let [sessions, entries, new, kept, problems] = numbers.map(|number| number.to_string());
+        let [sessions, entries, mut new, mut kept, problems] = numbers
+            .map(|number| if is_terminal { group_digits(number) } else { number.to_string() });
+        if is_terminal {
+            (new, kept) =
+                (ByteSize(row.bytes_new).to_string(), ByteSize(row.bytes_kept).to_string());
+        }
         table.add_row([row.agent.clone(), sessions, entries, new, kept, problems]);
     }
     let text = table.render(ui.width());

@@ -331,7 +331,7 @@ fn stats_show_all_on_one_page() {
     --- exit 0
     ");
     insta::assert_snapshot!(home.steno(&["stats", "--json", "--session", "2222", "-n", "1"]), @r#"
-    {"sessions":1,"entries":2,"prompts":0,"tokens":{"input":3,"cache_read":0,"cache_write":0,"cache_write_5m":0,"cache_write_1h":0,"output":1000000,"reasoning":0},"cost":null,"unpriced":["secret"],"first_day":"2026-01-02","last_day":"2026-01-05","days":2,"streak":1,"longest_streak":1,"busiest_day":{"day":"2026-01-02","entries":1},"hours":[0,0,0,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,1],"agents":[{"agent":"claude-code","sessions":1}],"projects":[{"project":"/code/two","sessions":1}],"models":[{"model":"secret","tokens":{"input":3,"cache_read":0,"cache_write":0,"cache_write_5m":0,"cache_write_1h":0,"output":1000000,"reasoning":0},"cost":null}],"tools":[]}
+    {"sessions":1,"sessions_without_entries":0,"entries":2,"prompts":0,"tokens":{"input":3,"cache_read":0,"cache_write":0,"cache_write_5m":0,"cache_write_1h":0,"output":1000000,"reasoning":0},"cost":null,"unpriced":["secret"],"first_day":"2026-01-02","last_day":"2026-01-05","days":2,"streak":1,"longest_streak":1,"busiest_day":{"day":"2026-01-02","entries":1},"hours":[0,0,0,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,1],"agents":[{"agent":"claude-code","sessions":1}],"projects":[{"project":"/code/two","sessions":1}],"models":[{"model":"secret","tokens":{"input":3,"cache_read":0,"cache_write":0,"cache_write_5m":0,"cache_write_1h":0,"output":1000000,"reasoning":0},"cost":null}],"tools":[]}
     --- exit 0
     "#);
     let unknown = Home::new().steno(&["stats", "--agent", "nope"]);

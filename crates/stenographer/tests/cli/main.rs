@@ -46,9 +46,11 @@ mod help_pages;
 #[cfg(unix)]
 mod hooks;
 mod hostile_text;
+mod json_output;
 mod killed;
 #[cfg(unix)]
 mod leslie;
+mod listing;
 #[cfg(unix)]
 mod model;
 mod moved;
@@ -68,6 +70,8 @@ mod resume;
 mod run;
 #[cfg(target_os = "linux")]
 mod run_killed;
+#[cfg(unix)]
+mod screens;
 mod search;
 mod sessions;
 #[cfg(target_os = "linux")]

@@ -155,7 +155,11 @@ fn a_hit_is_shown_with_its_lines_and_can_be_opened() {
 #[test]
 fn no_match_and_bad_queries_end_with_one() {
     let home = synced(1);
-    insta::assert_snapshot!(home.steno(&["search", "absent"]), @"--- exit 1");
+    insta::assert_snapshot!(home.steno(&["search", "absent"]), @r"
+    --- stderr
+    no hits for: absent
+    --- exit 1
+    ");
     insta::assert_snapshot!(home.steno(&["search", "a \"b"]), @r#"
     --- stderr
     error: a phrase without its closing quotation mark: "b

@@ -34,8 +34,19 @@ impl Terminal {
         args: &[&str],
         variables: &[(&str, &str)],
     ) -> Self {
+        Self::run_sized(home, (80, 24), &[&[program], args].concat(), variables)
+    }
+
+    /// Runs a program and its arguments in a terminal with this number of columns and rows.
+    pub(crate) fn run_sized(
+        home: &Home,
+        (columns, rows): (u16, u16),
+        words: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
+        let (program, args) = words.split_first().unwrap();
         let (pty, pts) = pty_process::blocking::open().unwrap();
-        pty.resize(Size::new(24, 80)).unwrap();
+        pty.resize(Size::new(rows, columns)).unwrap();
         let path = std::env::var("PATH").unwrap();
         let path = format!("{}:{path}", home.path().join("bin").display());
         let command = Command::new(program).args(args).current_dir(home.path()).env_clear();
@@ -44,7 +55,7 @@ impl Terminal {
         let command = command.env("TZ", "UTC").env("PATH", path).env("TERM", "xterm-256color");
         let command = command.env("STENO_NOW", "2026-01-05T09:15:32.5Z");
         let child = command.envs(variables.iter().copied()).spawn(pts).unwrap();
-        let parser = Arc::new(Mutex::new(Parser::new(size(24), size(80), 0)));
+        let parser = Arc::new(Mutex::new(Parser::new(size(rows), size(columns), 0)));
         let mut output = std::fs::File::from(pty.as_fd().try_clone_to_owned().unwrap());
         let screen = Arc::clone(&parser);
         let reader = thread::spawn(move || {

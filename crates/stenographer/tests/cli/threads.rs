@@ -173,11 +173,12 @@ CREATED      STATUS     EXECUTOR  ID               TITLE
     assert_eq!(one["id"], *project.first);
     assert_eq!(project.json(&["list", "--threads", "-n", "1"])["id"], *project.second);
     assert_eq!(project.ok(&["list", "--threads", "--status", "frozen"]), "");
-    for wrong in [&["--status", "active"][..], &["--project", "."], &["--threads", "--status", "x"]]
-    {
+    for wrong in [&["--status", "active"][..], &["--threads", "--status", "x"]] {
         assert_eq!(project.steno(&[&["list"], wrong].concat()).code, 2, "{wrong:?}");
     }
     assert_eq!(project.steno(&["list", "--threads", "--agent", "x"]).code, 2);
+    let elsewhere = project.steno(&["list", "--threads", "--project", "/"]);
+    assert!(elsewhere.stderr.starts_with("error: no threads in /\n"), "{elsewhere}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ use steno_store::format::{self, FormatError, FoundSession};
 use steno_store::index::EntryFilter;
 
 use crate::error::CommandError;
+use crate::known_values::check_known_values;
 use crate::process_environment::ProcessEnvironment;
 use crate::session_paths::existing_roots;
 use crate::session_scope::SessionScope;
@@ -36,7 +37,13 @@ pub(super) fn from_index(
 ) -> Result<(ChargeTable, EntryFilter), CommandError> {
     let store = SessionStore::new(env);
     let filter = scope.to_filter(env, |name| Ok(store.find_session(name)?.id().clone()))?;
-    let (_, charges) = store.query_all(ui, |index| index.load_charges(&filter))?;
+    let (index, charges) = store.query_all(ui, |index| index.load_charges(&filter))?;
+    if charges.select_charges(&filter).next().is_none() {
+        // Sums of nothing are an answer too.
+        let agent = store.check_agent(scope.agent.as_deref());
+        let unknown = agent.and_then(|()| check_known_values(&index, &filter, None));
+        unknown.unwrap_or_else(|error| ui.warning(error.to_line()));
+    }
     Ok((charges, filter))
 }
 

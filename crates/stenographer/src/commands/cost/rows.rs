@@ -3,12 +3,15 @@
 use serde_json::{Map, Value};
 use steno_store::cost::charge::ChargeTable;
 use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
+use steno_store::index::SessionFilter;
 use steno_store::view::json_rows::cost as answer;
 
 use super::cost_table::CostTable;
 use super::{CostGrouping, CostReport, PricedCharges, svg, write_svg};
+use crate::commands::list::MIN_ID_CHARS;
 use crate::error::CommandError;
-use crate::ui::Ui;
+use crate::session_store::SessionStore;
+use crate::ui::{Ui, count_noun};
 
 /// Prints the costs.
 pub(super) fn print_rows(
@@ -22,8 +25,10 @@ pub(super) fn print_rows(
     let rows = charges.report_rows(costs, &selected, &ReportGroup { by, zone: &env.zone });
     let total = charges.sum_charges(costs, &selected);
     if let Some(path) = &args.svg {
-        let bars: Vec<_> =
-            rows.iter().map(|row| (row_label(charges, args.by, row, 8), row.sum.cost())).collect();
+        let bars: Vec<_> = rows
+            .iter()
+            .map(|row| (row_label(charges, args.by, row, &|_| 8), row.sum.cost()))
+            .collect();
         write_svg(env, path, &svg::draw_cost_chart(args.by.noun(), &bars))?;
     }
     if args.json {
@@ -40,12 +45,43 @@ pub(super) fn print_rows(
         ui.status("no charges");
         return Ok(());
     }
-    // A terminal gets a short id, a pipe the whole id.
-    let shown = if ui.is_terminal() { 8 } else { usize::MAX };
+    // A terminal gets ids as short as they are unique, a pipe whole ids.
+    let index = if args.no_index { None } else { Some(SessionStore::new(env).index()?) };
+    let is_terminal = ui.is_terminal();
+    let id_length = |session: &str| match session.parse() {
+        _ if !is_terminal => usize::MAX,
+        Ok(id) => {
+            let length = index.as_ref().and_then(|index| index.distinct_length(&id).ok());
+            length.unwrap_or(MIN_ID_CHARS).max(MIN_ID_CHARS)
+        }
+        Err(_) => usize::MAX,
+    };
     let mut table = CostTable::new(args.by.heading());
-    rows.iter().for_each(|row| table.add_row(row_label(charges, args.by, row, shown), &row.sum));
+    for row in &rows {
+        table.add_row(row_label(charges, args.by, row, &id_length), &row.sum);
+    }
     table.add_total(&total);
+    if by == GroupBy::Session && !args.no_index {
+        report_sessions_without_usage(ui, report, rows.len())?;
+    }
     print_table(ui, &table, PricedSum { charges, sum: &total })
+}
+
+/// Says how many sessions `steno list` has beyond those with usage.
+fn report_sessions_without_usage(
+    ui: &mut Ui,
+    report: &CostReport<'_>,
+    shown: usize,
+) -> Result<(), CommandError> {
+    let scope = report.priced.filter.clone();
+    let filter = SessionFilter { scope, ..SessionFilter::default() };
+    let store = SessionStore::new(report.env);
+    let listed = store.count_sessions(&store.index()?, &filter)?.listed();
+    if listed > shown as u64 {
+        let (more, all) = (listed - shown as u64, count_noun(listed, "session"));
+        ui.status(format_args!("{more} of {all} state no usage and have no row"));
+    }
+    Ok(())
 }
 
 /// A sum and the charges it is made of.
@@ -79,11 +115,17 @@ pub(super) fn print_json(
     Ok(writeln!(ui.out())?)
 }
 
-/// Returns the label of a row, with at most `shown` characters of an id.
-fn row_label(charges: &ChargeTable, by: CostGrouping, row: &ReportRow, shown: usize) -> String {
+/// Returns the label of a row, with at most `id_length` characters of an id.
+fn row_label(
+    charges: &ChargeTable,
+    by: CostGrouping,
+    row: &ReportRow,
+    id_length: &dyn Fn(&str) -> usize,
+) -> String {
     let account = row.sum.sessions.iter().map(|at| &charges.accounts[*at]).next();
     match account.filter(|_| by == CostGrouping::Session) {
         Some(account) => {
+            let shown = id_length(&account.session);
             let id: String = account.session.chars().take(shown).collect();
             let words = [Some(id.as_str()), account.title.as_deref()];
             words.into_iter().flatten().collect::<Vec<_>>().join(" ")

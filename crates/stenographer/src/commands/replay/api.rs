@@ -2,6 +2,7 @@
 
 use steno_gateway::replay::{ReplayOptions, ReplayServer};
 
+use super::Args;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
@@ -12,9 +13,10 @@ use steno_store::transcript::read_exchanges;
 pub(super) fn serve_api(
     ui: &mut Ui,
     env: &ProcessEnvironment,
-    session: &str,
+    args: &Args,
     options: ReplayOptions,
 ) -> Result<CommandExit, CommandError> {
+    let session = args.session.as_str();
     let exchanges = read_exchanges(&SessionStore::new(env).find_session(session)?)?;
     if exchanges.is_empty() {
         let error = CommandError::user(format!("no API traffic in session: {session}"));
@@ -27,7 +29,11 @@ pub(super) fn serve_api(
         let _ = sender.send(());
     };
     ctrlc::set_handler(stop).map_err(CommandError::user)?;
-    writeln!(ui.out(), "http://{}", replay.address())?;
+    let url = format!("http://{}", replay.address());
+    match args.json {
+        true => writeln!(ui.out(), "{}", serde_json::json!({ "url": url }))?,
+        false => writeln!(ui.out(), "{url}")?,
+    }
     ui.flush()?;
     ui.status(format_args!("serving {known}"));
     let _ = stopped.recv();

@@ -7,7 +7,8 @@ use jiff::tz::TimeZone;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use steno_acp::replay::ReplayPace;
-use steno_model::Transcript;
+use steno_model::{Entry, Transcript};
+use steno_store::view::json_rows::EntryRow;
 
 use super::player::{ReplayKey, ReplayPlayer, ReplayStep};
 use crate::commands::show::terminal;
@@ -23,6 +24,8 @@ pub(super) struct TerminalReplay<'a> {
     pub(super) zone: &'a TimeZone,
     /// Whether the original pauses are kept.
     pub(super) is_timed: bool,
+    /// Whether entries are printed as JSON Lines, without a heading and without keys.
+    pub(super) is_json: bool,
 }
 
 /// Raw mode for single keys; `drop` restores the terminal.
@@ -54,8 +57,10 @@ impl TerminalReplay<'_> {
         pace: ReplayPace,
     ) -> Result<(), CommandError> {
         let entries = &self.transcript.entries;
-        let keys = RawKeyInput::open(ui)?;
-        self.print(ui, &terminal::render_heading(&self.transcript.session, self.zone), &keys)?;
+        let keys = if self.is_json { None } else { RawKeyInput::open(ui)? };
+        if !self.is_json {
+            self.print(ui, &terminal::render_heading(&self.transcript.session, self.zone), &keys)?;
+        }
         let mut player = ReplayPlayer::new(entries, from, pace.speed);
         let mut before = entries.get(from).and_then(|entry| entry.created_at);
         while let Some(entry) = entries.get(player.position) {
@@ -71,11 +76,23 @@ impl TerminalReplay<'_> {
                 self.print(ui, &format!("\n... {skipped} entries\n"), &keys)?;
             }
             let Some(entry) = entries.get(player.position) else { break };
-            self.print(ui, &format!("\n{}", terminal::render_entry(entry, self.zone)), &keys)?;
+            match self.is_json {
+                true => self.print_json_line(ui, entry)?,
+                false => {
+                    let text = format!("\n{}", terminal::render_entry(entry, self.zone));
+                    self.print(ui, &text, &keys)?;
+                }
+            }
             before = entry.created_at.or(before);
             player.position += 1;
         }
         Ok(())
+    }
+
+    fn print_json_line(&self, ui: &mut Ui, entry: &Entry) -> Result<(), CommandError> {
+        serde_json::to_writer(ui.out(), &EntryRow::from_entry(entry, &self.transcript.notes))?;
+        writeln!(ui.out())?;
+        Ok(ui.flush()?)
     }
 
     fn print(&self, ui: &mut Ui, text: &str, keys: &Option<RawKeyInput>) -> io::Result<()> {

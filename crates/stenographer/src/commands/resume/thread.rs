@@ -3,7 +3,7 @@
 use steno_model::Transcript;
 use steno_seeds::leslie;
 use steno_seeds::thread::Thread;
-use steno_store::index::{Index, ListedSession};
+use steno_store::index::{Index, ListedSession, SessionFilter};
 use steno_store::transcript::ReadTranscript;
 
 use super::Args;
@@ -68,11 +68,15 @@ fn read_thread_sessions(
     let store = SessionStore::new(env);
     let ask = |index: &Index| {
         let mut own = Vec::new();
-        index.each_session(None, None, &mut |ListedSession { session, .. }| {
-            if session.thread.as_deref() == Some(thread.id.as_str()) {
-                own.push((session.started.map(|at| at.instant()), session.agent, session.id));
-            }
-        })?;
+        index.each_session(
+            &SessionFilter::default(),
+            None,
+            &mut |ListedSession { session, .. }| {
+                if session.thread.as_deref() == Some(thread.id.as_str()) {
+                    own.push((session.started.map(|at| at.instant()), session.agent, session.id));
+                }
+            },
+        )?;
         Ok(own)
     };
     let mut own = store.query(ui, ask)?.1;

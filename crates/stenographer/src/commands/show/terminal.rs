@@ -1,23 +1,50 @@
 //! Steno's own view of a session: a heading, then each entry with speaker and time.
 
 use jiff::tz::TimeZone;
-use steno_model::{Entry, Session, Timestamp, Transcript};
+use steno_model::{Entry, EntryKind, Role, Session, Timestamp, Transcript};
 use steno_vault::notes::Note;
 
 use crate::text_table::fit_columns;
-use crate::ui::count_noun;
+use crate::ui::{StyledText, TextStyle, count_noun, group_digits};
 
 /// Renders the whole session; `noted` are the notes on the session itself.
-pub(super) fn render_session(transcript: &Transcript, noted: &[Note], zone: &TimeZone) -> String {
-    let mut text = render_heading(&transcript.session, zone);
-    noted.iter().for_each(|note| text.push_str(&self::render_note(note, zone)));
+pub(super) fn render_session(
+    transcript: &Transcript,
+    noted: &[Note],
+    zone: &TimeZone,
+) -> Vec<StyledText> {
+    let heading = render_heading(&transcript.session, zone);
+    let (title, facts) = heading.split_once('\n').unwrap_or((&heading, ""));
+    let mut parts = vec![
+        StyledText { style: TextStyle::Title, text: format!("{title}\n") },
+        StyledText { style: TextStyle::Faint, text: facts.to_owned() },
+    ];
+    parts.extend(noted.iter().map(|note| styled_note(note, zone)));
     for entry in &transcript.entries {
-        text.push('\n');
-        text.push_str(&self::render_entry(entry, zone));
+        let caption = format!("\n{}\n", entry_caption(entry, zone));
+        parts.push(StyledText { style: TextStyle::of_entry(entry), text: caption });
+        parts.push(StyledText { style: TextStyle::Plain, text: entry_body(entry) });
         let notes = Note::for_entry(&transcript.notes, entry);
-        notes.for_each(|note| text.push_str(&self::render_note(note, zone)));
+        parts.extend(notes.map(|note| styled_note(note, zone)));
     }
-    text
+    parts
+}
+
+fn styled_note(note: &Note, zone: &TimeZone) -> StyledText {
+    StyledText { style: TextStyle::Note, text: render_note(note, zone) }
+}
+
+impl TextStyle {
+    /// Returns the style of an entry's caption.
+    fn of_entry(entry: &Entry) -> Self {
+        match entry.role {
+            _ if entry.kind == EntryKind::Thinking => Self::Faint,
+            Role::User => Self::User,
+            Role::Assistant => Self::Assistant,
+            Role::Tool => Self::Tool,
+            _ => Self::Faint,
+        }
+    }
 }
 
 fn render_note(note: &Note, zone: &TimeZone) -> String {
@@ -26,14 +53,18 @@ fn render_note(note: &Note, zone: &TimeZone) -> String {
 
 /// Renders one entry with speaker and time.
 pub(crate) fn render_entry(entry: &Entry, zone: &TimeZone) -> String {
-    let mut text = entry_caption(entry, zone) + "\n";
-    if !entry.content.is_empty() {
-        text.push_str(entry.content.trim_end_matches('\n'));
-        text.push('\n');
-    } else if let Some(input) = &entry.tool_input {
-        text.push_str(&format!("{input}\n"));
+    format!("{}\n{}", entry_caption(entry, zone), entry_body(entry))
+}
+
+/// Renders the content of an entry, or the input of its tool.
+fn entry_body(entry: &Entry) -> String {
+    match &entry.tool_input {
+        _ if !entry.content.is_empty() => {
+            format!("{}\n", entry.content.trim_end_matches('\n'))
+        }
+        Some(input) => format!("{input}\n"),
+        None => String::new(),
     }
-    text
 }
 
 /// Renders one line per entry.
@@ -68,7 +99,8 @@ pub(crate) fn render_heading(session: &Session, zone: &TimeZone) -> String {
     facts.push(count_noun(session.totals.entries, "entry"));
     if !session.totals.usage.is_empty() {
         let usage = &session.totals.usage;
-        facts.push(format!("{} tokens in, {} out", usage.prompt_tokens(), usage.output));
+        let (input, output) = (group_digits(usage.prompt_tokens()), group_digits(usage.output));
+        facts.push(format!("{input} tokens in, {output} out"));
     }
     facts.extend(session.totals.cost.map(|cost| format!("${cost:.2}")));
     facts.extend(session.models.iter().cloned());

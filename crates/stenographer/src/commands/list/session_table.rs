@@ -1,0 +1,148 @@
+//! The table of sessions: whole ids for a pipe, short ones and more room for titles on a terminal.
+
+use std::collections::HashMap;
+
+use jiff::tz::TimeZone;
+use steno_model::{SessionId, SessionStatus};
+use steno_store::index::{Index, IndexError, SessionHeading};
+
+use super::{MIN_ID_CHARS, format_start, refresh_heading};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_store::SessionStore;
+use crate::text_table::TextTable;
+use crate::ui::group_digits;
+
+/// With more sessions, all ids are read at once instead of the neighbours of each.
+const MAX_SINGLE_LOOKUPS: usize = 500;
+
+/// The sessions to print.
+pub(super) struct SessionTable<'a> {
+    store: &'a SessionStore,
+    zone: &'a TimeZone,
+    this_year: i16,
+    rows: Vec<SessionHeading>,
+    /// Whether recordings without entries are listed, and how many were hidden.
+    pub(super) with_empty: bool,
+    pub(super) hidden: usize,
+    pub(super) unreadable: Vec<(SessionId, String)>,
+}
+
+impl<'a> SessionTable<'a> {
+    pub(super) fn new(env: &'a ProcessEnvironment, store: &'a SessionStore) -> Self {
+        let this_year = env.clock.now().in_zone(&env.zone).wall().year();
+        let (rows, unreadable) = (Vec::new(), Vec::new());
+        let (zone, with_empty, hidden) = (&env.zone, false, 0);
+        Self { store, zone, this_year, rows, with_empty, hidden, unreadable }
+    }
+
+    /// Adds a session, unless it cannot be read or is an empty recording.
+    pub(super) fn add(&mut self, mut heading: SessionHeading) {
+        if let Some(reason) = heading.problem.take() {
+            self.unreadable.push((heading.id.clone(), reason));
+            if heading.entries == 0 {
+                return;
+            }
+        }
+        refresh_heading(self.store, &mut heading);
+        let SessionHeading { agent, id, entries, .. } = &heading;
+        if !self.with_empty && self.store.vault.is_empty_recording(agent, id, *entries) {
+            self.hidden += 1;
+            return;
+        }
+        self.rows.push(heading);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    pub(super) fn ids(&self) -> impl ExactSizeIterator<Item = &SessionId> {
+        self.rows.iter().map(|row| &row.id)
+    }
+
+    /// Renders the table with whole ids.
+    pub(super) fn render_whole(&self, width: usize) -> String {
+        let mut table = TextTable::new(["STARTED", "AGENT", "STATUS", "ENTRIES", "ID", "TITLE"]);
+        for row in &self.rows {
+            table.add_row([
+                &self.started_text(row),
+                &row.agent,
+                row.status.as_str(),
+                &row.entries.to_string(),
+                row.id.as_str(),
+                row.title.as_deref().unwrap_or_default(),
+            ]);
+        }
+        table.render(width)
+    }
+
+    /// Renders the table with short ids; a status is shown only if it is not the usual one.
+    pub(super) fn render_short(&self, lengths: &HashMap<SessionId, usize>, width: usize) -> String {
+        let mut table = TextTable::new(["STARTED", "AGENT", "ENTRIES", "ID", "TITLE"]);
+        for row in &self.rows {
+            let id = row.id.as_str();
+            let length = lengths.get(&row.id).copied().unwrap_or(id.len()).min(id.len());
+            let title = row.title.as_deref().unwrap_or_default();
+            let title = match row.status {
+                SessionStatus::Completed => title.to_owned(),
+                status => format!("[{}] {title}", status.as_str()),
+            };
+            table.add_row([
+                self.started_text(row),
+                row.agent.clone(),
+                format!("{:>7}", group_digits(row.entries)),
+                id[..length].to_owned(),
+                title,
+            ]);
+        }
+        table.render(width)
+    }
+
+    fn started_text(&self, row: &SessionHeading) -> String {
+        let started = row.started.map(|at| format_start(at.in_zone(self.zone), self.this_year));
+        started.unwrap_or_default()
+    }
+}
+
+/// Returns how many characters of each id are unique among all sessions, at least [`MIN_ID_CHARS`].
+pub(super) fn distinct_lengths<'a>(
+    index: &Index,
+    ids: impl ExactSizeIterator<Item = &'a SessionId>,
+) -> Result<HashMap<SessionId, usize>, IndexError> {
+    if ids.len() > MAX_SINGLE_LOOKUPS {
+        return Ok(lengths_among(index.find_by_prefix("")?));
+    }
+    ids.map(|id| Ok((id.clone(), index.distinct_length(id)?.max(MIN_ID_CHARS)))).collect()
+}
+
+fn lengths_among(sessions: Vec<(String, SessionId)>) -> HashMap<SessionId, usize> {
+    let mut ids: Vec<SessionId> = sessions.into_iter().map(|(_, id)| id).collect();
+    ids.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
+    let shared = |a: &SessionId, b: &SessionId| {
+        a.as_str().bytes().zip(b.as_str().bytes()).take_while(|(a, b)| a == b).count()
+    };
+    let mut lengths = HashMap::with_capacity(ids.len());
+    for (at, id) in ids.iter().enumerate() {
+        let before = at.checked_sub(1).map_or(0, |before| shared(id, &ids[before]));
+        let after = ids.get(at + 1).map_or(0, |after| shared(id, after));
+        lengths.insert(id.clone(), (before.max(after) + 1).max(MIN_ID_CHARS));
+    }
+    lengths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_shortened_as_far_as_they_differ() {
+        let lengths = |ids: &[&str]| -> Vec<usize> {
+            let sessions = ids.iter().map(|id| (String::new(), id.parse().unwrap())).collect();
+            let lengths = lengths_among(sessions);
+            ids.iter().map(|id| lengths[&id.parse::<SessionId>().unwrap()]).collect()
+        };
+        assert_eq!(lengths(&["0190-abcdef", "0200-abcdef"]), [8, 8]);
+        assert_eq!(lengths(&["0190-abcdef", "0190-abcdeg", "03"]), [11, 11, 8]);
+        assert_eq!(lengths(&["only"]), [8]);
+    }
+}
