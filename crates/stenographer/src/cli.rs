@@ -1,6 +1,7 @@
 //! Parses the command line and dispatches to the command.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::Path;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -9,7 +10,7 @@ use steno_acp::child::raise_open_file_limit;
 
 use crate::automatic_sync::AutomaticSyncFlag;
 use crate::browser;
-use crate::command_pages::add_help_pages;
+use crate::command_pages::{add_help_pages, find_page};
 use crate::commands;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
@@ -100,7 +101,7 @@ pub(crate) fn run_command_line(
         });
     let (cli, is_json) = match parsed {
         Err(error) if is_hook_call() && error.use_stderr() => return Ok(CommandExit::Done),
-        other => other.unwrap_or_else(|error| error.exit()),
+        other => other.unwrap_or_else(|error| exit_with_example(&error)),
     };
     ui.set_quiet(cli.quiet);
     if is_json {
@@ -121,6 +122,17 @@ pub(crate) fn run_command_line(
     let exit = exit?;
     ui.flush()?;
     Ok(ui.adjust_exit(exit))
+}
+
+/// Prints a help page, or what is wrong with the command line and a line that is right.
+fn exit_with_example(error: &clap::Error) -> ! {
+    let page = std::env::args_os().skip(1).find_map(|word| find_page(word.to_str()?));
+    // A closed output is ignored.
+    let _ = error.print();
+    if let Some(page) = page.filter(|_| error.use_stderr()) {
+        let _ = writeln!(std::io::stderr(), "For example: {}", page.examples[0]);
+    }
+    std::process::exit(error.exit_code())
 }
 
 /// Dispatches to the module of the command.

@@ -5,6 +5,7 @@ use std::io;
 use std::process::{ExitCode, ExitStatus};
 
 use steno_acp::child;
+use steno_model::durable::FileError;
 
 /// Exit status of the program; documented in `--help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +80,12 @@ impl CommandError {
         let mut words = vec![self.error.to_string()];
         words.extend(self.hints.iter().cloned());
         words.join("; ")
+    }
+
+    /// Returns whether a named file or folder does not exist.
+    pub(crate) fn is_missing_path(&self) -> bool {
+        let file = self.error.downcast_ref::<FileError>();
+        file.is_some_and(FileError::is_missing)
     }
 
     /// Returns whether the reader of our output closed the pipe, which is not an error.

@@ -31,6 +31,7 @@ mod thread_error;
 mod thread_run;
 mod ui;
 mod value_completion;
+mod value_parsers;
 mod write_permission;
 
 use std::process::ExitCode;

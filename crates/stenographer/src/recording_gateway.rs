@@ -86,7 +86,10 @@ impl RecordingGateway {
         target: RecordingTarget,
         settings: GatewaySettings,
     ) -> Result<Self, CommandError> {
-        let bound = BoundAddress::bind(settings.listen)?;
+        let bound = BoundAddress::bind(settings.listen).map_err(|error| {
+            let error = CommandError::user(error);
+            error.hint("use an address of this machine, such as 127.0.0.1, and a free port")
+        })?;
         bound.check_upstreams(&settings.upstreams)?;
         let (sender, receiver) = mpsc::channel();
         let (listener, debug_writer) = match &settings.debug_files {

@@ -349,7 +349,8 @@ fn session_path_name(found: &FoundSession) -> String {
 /// Returns the error for a path without a known format: empty logs, or other files.
 pub(crate) fn unknown_format_error(path: &Path) -> CommandError {
     if format::holds_only_empty_logs(path) {
-        return CommandError::user(format!("no messages in {}", path.display()));
+        let error = CommandError::user(format!("no messages in {}", path.display()));
+        return error.hint("give a file or folder in which an agent has written messages");
     }
     let error = CommandError::user(format!("no known transcript format in {}", path.display()));
     error.hint("run `steno inspect PATH` on its parent folder to see what is recognized")

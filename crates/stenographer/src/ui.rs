@@ -242,6 +242,9 @@ impl Ui {
         for hint in &error.hints {
             self.print_message(format_args!("hint: {hint}"));
         }
+        if error.hints.is_empty() && error.is_missing_path() {
+            self.print_message("hint: check that the path exists");
+        }
         error.exit
     }
 

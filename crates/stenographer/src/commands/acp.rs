@@ -35,7 +35,8 @@ pub(crate) struct Args {
 pub(crate) fn run(env: &ProcessEnvironment, args: &Args) -> Result<CommandExit, CommandError> {
     let unable = |error: io::Error| {
         let program = args.command[0].to_string_lossy();
-        CommandError::user(format!("could not start {program}: {error}"))
+        let error = CommandError::user(format!("could not start {program}: {error}"));
+        error.hint("check the program's name, or give its path")
     };
     let assignment = ConnectionSettings {
         agent: args.agent.clone(),

@@ -37,5 +37,6 @@ pub(crate) fn run(args: &Args) -> Result<CommandExit, CommandError> {
     let setup = ChildSetup { parent: args.parent, open_files: args.open_files };
     let error = child::become_child(setup, &args.command);
     let program = args.command[0].to_string_lossy();
-    Err(CommandError::user(format!("could not start {program}: {error}")))
+    let error = CommandError::user(format!("could not start {program}: {error}"));
+    Err(error.hint("check the program's name, or give its path"))
 }

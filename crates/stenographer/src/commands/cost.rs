@@ -165,6 +165,8 @@ impl From<CostSource> for CostMode {
 /// Writes the chart to a file.
 fn write_svg(env: &ProcessEnvironment, path: &Path, text: &str) -> Result<(), CommandError> {
     let path = env.cwd.join(path);
-    std::fs::write(&path, text)
-        .map_err(|error| CommandError::user(format!("could not write {}: {error}", path.display())))
+    std::fs::write(&path, text).map_err(|error| {
+        let error = CommandError::user(format!("could not write {}: {error}", path.display()));
+        error.hint("give a file in an existing folder that can be written")
+    })
 }

@@ -107,7 +107,8 @@ pub(crate) fn run(
     let recorded = gateway.finish(ui, &closing_status(&ended));
     let status = ended.map_err(|error| {
         let program = args.command[0].to_string_lossy();
-        CommandError::user(format!("could not run {program}: {error}"))
+        let error = CommandError::user(format!("could not run {program}: {error}"));
+        error.hint("check the program's name, or give its path")
     })?;
     report_recording(ui, &recorded, &plan);
     Ok(CommandExit::from_status(status))

@@ -18,6 +18,7 @@ use crate::recording_gateway::{
 use crate::recording_session::RequestedSession;
 use crate::session_store::SessionStore;
 use crate::ui::Ui;
+use crate::value_parsers::parse_socket_address;
 
 /// Record requests to model APIs through a gateway on this machine.
 ///
@@ -26,7 +27,12 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Address to listen on. With an address other than loopback, other machines can use the gateway.
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:4180")]
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:4180",
+        value_parser = parse_socket_address
+    )]
     listen: SocketAddr,
     /// Add an upstream, or change the address of one.
     #[arg(long = "upstream", value_name = "NAME=URL", value_parser = parse_upstream)]

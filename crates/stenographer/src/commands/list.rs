@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use steno_model::{Session, SessionId, SessionStatus, Timestamp};
 use steno_seeds::thread;
 use steno_store::index::{
-    Index, IndexError, ListedSession, SearchQuery, SessionFilter, SessionHeading, SessionText,
+    Index, IndexError, ListedSession, SessionFilter, SessionHeading, SessionText,
 };
 use steno_store::transcript::ReadTranscript;
 use steno_store::view::json_rows::SessionRow;
 
 use self::session_table::{SessionTable, distinct_lengths};
+use super::search::parse_query;
 use super::thread::list::ThreadFilter;
 use crate::automatic_sync::AutomaticSyncFlag;
 use crate::error::{CommandError, CommandExit};
@@ -22,6 +23,7 @@ use crate::project_threads::{ProjectThreads, ThreadFlags, word_parser};
 use crate::session_scope::SessionScope;
 use crate::session_store::SessionStore;
 use crate::ui::{Ui, count_noun};
+use crate::value_parsers::parse_count;
 
 /// List sessions, or the threads of a project, newest first.
 ///
@@ -37,7 +39,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "QUERY", allow_hyphen_values = true)]
     text: Option<String>,
     /// Print at most N.
-    #[arg(long, short = 'n', value_name = "N")]
+    #[arg(long, short = 'n', value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     limit: Option<usize>,
     /// Include recordings without entries, such as a connection without any request.
     #[arg(long)]
@@ -88,7 +90,7 @@ pub(crate) fn run(
 
 /// Parses the text that sessions must contain.
 fn parse_text(text: &str) -> Result<SessionText, CommandError> {
-    let query = SearchQuery::parse(text).map_err(CommandError::user)?;
+    let query = parse_query(text)?;
     if query.is_regex() {
         let error = CommandError::usage("--text does not take a regular expression");
         return Err(error.hint("use words, or `steno search` for expressions"));

@@ -36,7 +36,9 @@ pub(crate) fn run(
         return Ok(CommandExit::Done);
     };
     std::fs::create_dir_all(&dir).map_err(|error| {
-        CommandError::user(format!("could not create folder {}: {error}", dir.display()))
+        let error =
+            CommandError::user(format!("could not create folder {}: {error}", dir.display()));
+        error.hint("give a folder that can be written")
     })?;
     for page in all_commands(command) {
         let name = page.get_display_name().unwrap_or_else(|| page.get_name());

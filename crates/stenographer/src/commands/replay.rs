@@ -17,6 +17,7 @@ use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::Ui;
+use crate::value_parsers::{parse_count, parse_socket_address};
 
 /// Replay a session.
 ///
@@ -28,13 +29,13 @@ pub(crate) struct Args {
     #[arg(value_name = "ID")]
     session: String,
     /// Speed factor [default: 1].
-    #[arg(long, value_name = "X", value_parser = parse_speed)]
+    #[arg(long, value_name = "X", value_parser = parse_speed, allow_negative_numbers = true)]
     speed: Option<f64>,
     /// Longest pause in seconds.
-    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = parse_seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = parse_seconds, allow_negative_numbers = true)]
     max_pause: Duration,
     /// First entry to show, counted from 0 as in search hits.
-    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "ReplayMode")]
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "ReplayMode", value_parser = parse_count, allow_negative_numbers = true)]
     from: usize,
     #[command(flatten)]
     mode: ReplayMode,
@@ -47,6 +48,7 @@ pub(crate) struct Args {
         value_name = "ADDRESS:PORT",
         default_value = "127.0.0.1:0",
         hide_default_value = true,
+        value_parser = parse_socket_address,
         requires = "as_api"
     )]
     listen: SocketAddr,

@@ -100,6 +100,7 @@ fn add_restore_hint(error: RestoreError) -> CommandError {
     let hint = match &error {
         error if error.is_taken() => Some("use --force to replace it, or --to DIR"),
         error if error.is_foreign() => Some("use --to DIR to restore to another folder"),
+        RestoreError::Recorded => Some("use `steno export` to write it in another format"),
         error if error.is_damage() => Some("run `steno verify` to find other damage"),
         _ => None,
     };

@@ -118,7 +118,8 @@ fn read_prompts(given: &[String]) -> Result<Vec<String>, CommandError> {
         std::io::stdin().read_to_string(prompt)?;
     }
     match prompts.iter().any(|prompt| prompt.trim().is_empty()) {
-        true => Err(CommandError::usage("the prompt is empty")),
+        true => Err(CommandError::usage("the prompt is empty")
+            .hint("give the task in quotes: steno run 'Fix the test'")),
         false => Ok(prompts),
     }
 }

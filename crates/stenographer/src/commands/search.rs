@@ -13,6 +13,7 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_scope::SessionScope;
 use crate::session_store::SessionStore;
 use crate::ui::{Ui, escape_control};
+use crate::value_parsers::parse_count;
 
 /// Search the text of all sessions.
 ///
@@ -32,10 +33,10 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = HitOrder::Relevance)]
     sort: HitOrder,
     /// Print at most N hits.
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 10, value_parser = parse_count, allow_negative_numbers = true)]
     limit: usize,
     /// Lines to print before and after each match.
-    #[arg(short = 'C', long, value_name = "N", default_value_t = 0)]
+    #[arg(short = 'C', long, value_name = "N", default_value_t = 0, value_parser = parse_count, allow_negative_numbers = true)]
     context: usize,
     /// Print JSON Lines.
     #[arg(long)]
@@ -75,7 +76,7 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let query = parse_query(&args.query)?;
+    let query = parse_query(args.query.join(" ").trim())?;
     args.sync.sync_if_due(ui, env);
     let store = SessionStore::new(env);
     let search = SearchRequest {
@@ -110,9 +111,9 @@ pub(crate) fn run(
     Ok(CommandExit::Failed)
 }
 
-/// Parses the query. Words that the shell split are joined; quotes within mark a phrase.
-fn parse_query(words: &[String]) -> Result<SearchQuery, CommandError> {
-    let query = SearchQuery::parse(&words.join(" "));
+/// Parses a query. Quotes within mark a phrase.
+pub(crate) fn parse_query(text: &str) -> Result<SearchQuery, CommandError> {
+    let query = SearchQuery::parse(text);
     query.map_err(|error| {
         CommandError::user(error).hint("words, \"a phrase\", -not, begin*, one OR other, /regex/")
     })

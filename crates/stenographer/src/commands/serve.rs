@@ -15,6 +15,7 @@ use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::Ui;
+use crate::value_parsers::parse_ip_address;
 
 /// Port to try first.
 const DEFAULT_PORT: u16 = 7473;
@@ -29,7 +30,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     port: Option<u16>,
     /// Listen on this address, so that other machines with the token can connect.
-    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST),
+        value_parser = parse_ip_address
+    )]
     host: IpAddr,
     /// Open the page in the browser.
     #[arg(long)]

@@ -16,6 +16,7 @@ use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::{StyledText, TextStyle, Ui};
+use crate::value_parsers::parse_count;
 
 pub(crate) mod terminal;
 
@@ -26,13 +27,13 @@ pub(crate) struct Args {
     #[arg(value_name = "ID")]
     session: String,
     /// Only the last N entries.
-    #[arg(long, value_name = "N", conflicts_with = "first")]
+    #[arg(long, value_name = "N", conflicts_with = "first", value_parser = parse_count, allow_negative_numbers = true)]
     last: Option<usize>,
     /// Only the first N entries.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     first: Option<usize>,
     /// Entries before and after a hit.
-    #[arg(short = 'C', long, value_name = "N", default_value_t = 3)]
+    #[arg(short = 'C', long, value_name = "N", default_value_t = 3, value_parser = parse_count, allow_negative_numbers = true)]
     context: usize,
     /// Only entries with this role: system, user, assistant, tool.
     #[arg(long, value_name = "ROLE")]

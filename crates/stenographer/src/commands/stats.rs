@@ -20,6 +20,7 @@ use crate::session_scope::SessionScope;
 use crate::session_store::SessionStore;
 use crate::text_table::fit_columns;
 use crate::ui::{Ui, count_noun};
+use crate::value_parsers::parse_count;
 use steno_store::view::json_rows::cost::unpriced_models;
 
 /// Show activity, models, tools and costs of all sessions.
@@ -31,7 +32,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
     /// Print at most N of each kind.
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 5)]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 5, value_parser = parse_count, allow_negative_numbers = true)]
     limit: usize,
     /// Print JSON.
     #[arg(long)]

@@ -12,6 +12,7 @@ use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_paths;
 use crate::ui::Ui;
+use crate::value_parsers::parse_milliseconds;
 
 use watch_loop::WatchLoop;
 
@@ -28,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", value_parser = session_paths::agent_name_parser())]
     agent: Vec<String>,
     /// Milliseconds that a file must be quiet before it is copied.
-    #[arg(long, value_name = "MS", default_value_t = 500)]
+    #[arg(long, value_name = "MS", default_value_t = 500, value_parser = parse_milliseconds)]
     debounce: u64,
     /// Print JSON Lines: `ready`, then `kept` for each session that has grown, and `stopped`.
     #[arg(long)]

@@ -136,6 +136,7 @@ fn a_missing_path() {
     --- stderr
     error: could not open $HOME/nowhere
     caused by: No such file or directory (os error 2)
+    hint: check that the path exists
     --- exit 1
     ");
     insta::assert_snapshot!(home.steno(&["show", "nowhere"]), @r"
@@ -167,6 +168,7 @@ fn a_log_without_messages_is_no_unknown_format() {
             insta::assert_snapshot!(home.steno(&[command, "sessions"]), @r"
             --- stderr
             error: no messages in $HOME/sessions
+            hint: give a file or folder in which an agent has written messages
             --- exit 1
             ");
         }

@@ -87,3 +87,5 @@ mod tls;
 mod verify;
 #[cfg(unix)]
 mod watch;
+#[cfg(unix)]
+mod wrong_command_lines;
