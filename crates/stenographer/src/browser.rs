@@ -8,6 +8,7 @@ mod entry_folds;
 mod entry_rows;
 mod layout;
 mod list_selection;
+mod preview;
 mod reader;
 mod screen;
 mod search_pane;
@@ -25,6 +26,8 @@ use std::time::Duration;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use steno_model::{SessionId, Transcript};
 use steno_store::index::ListedSession;
+use steno_vault::notes::Note;
+use uuid::Uuid;
 
 use self::draw::TerminalPalette;
 use self::screen::TerminalScreen;
@@ -65,6 +68,10 @@ pub(crate) enum WorkerRequest {
     Search(u64, String),
     /// Reads a session.
     Read(SessionName),
+    /// Reads a session to show it beside the list.
+    Preview(SessionName),
+    /// Adds a note to an entry of a session.
+    AddNote(SessionName, Uuid, String),
     /// Exports a session to a file.
     Export(SessionName),
 }
@@ -82,6 +89,10 @@ pub(crate) enum WorkerResponse {
     SearchResult(u64, Result<Vec<BrowserHit>, String>),
     /// A session that was read.
     Read(SessionName, Box<Result<Transcript, String>>),
+    /// The selected session.
+    Preview(SessionName, Box<Result<Transcript, String>>),
+    /// The note that was added.
+    Noted(Result<Note, String>),
     /// The file that was written.
     Exported(Result<PathBuf, String>),
     /// The worker panicked.
@@ -162,10 +173,7 @@ impl Browser {
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => self.state.handle_key(key),
             Event::Paste(text) => self.state.paste(&text),
-            Event::Resize(width, height) => {
-                self.state.resize((width, height).into());
-                None
-            }
+            Event::Resize(width, height) => self.state.resize((width, height).into()),
             _ => None,
         }
     }

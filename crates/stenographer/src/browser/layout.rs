@@ -33,6 +33,31 @@ pub(crate) fn list_layout(area: Rect) -> ScreenParts {
     split_screen(area, detail)
 }
 
+/// Minimum width of a screen with a preview beside the list.
+const MIN_PREVIEW_SCREEN: u16 = 140;
+
+/// Splits off the right part of the list screen for a preview, if the screen is wide enough.
+pub(crate) fn split_preview(parts: ScreenParts) -> (ScreenParts, Option<Rect>) {
+    let width = parts.body.width;
+    if width < MIN_PREVIEW_SCREEN || parts.body.height == 0 {
+        return (parts, None);
+    }
+    let left = (width * 2 / 5).max(70);
+    let (body, detail) = (parts.body, parts.detail);
+    let height = body.height + detail.height;
+    let preview = Rect { x: body.x + left, width: width - left, height, ..body };
+    let body = Rect { width: left, ..body };
+    let detail = Rect { width: left, ..detail };
+    (ScreenParts { body, detail, ..parts }, Some(preview))
+}
+
+/// Returns the columns and rows available for the text of a preview: beside a rule, and below the title and facts.
+pub(crate) fn preview_text_area(preview: Rect) -> Rect {
+    let (x, y) = (preview.x + 2, preview.y + 3);
+    let height = preview.height.saturating_sub(3);
+    Rect { x, y, width: preview.width.saturating_sub(3), height }
+}
+
 /// Returns the layout of the reader screen.
 pub(crate) fn reader_layout(area: Rect) -> ScreenParts {
     split_screen(area, 0)
@@ -67,6 +92,19 @@ fn split_screen(area: Rect, detail: u16) -> ScreenParts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_preview_needs_a_wide_screen() {
+        let split = |width, height| split_preview(list_layout(Rect::new(0, 0, width, height)));
+        assert_eq!(split(139, 60).1, None);
+        let (parts, preview) = split(200, 60);
+        let preview = preview.unwrap();
+        assert_eq!(parts.body.width + preview.width, 200);
+        assert_eq!(parts.body.height + parts.detail.height, preview.height);
+        assert_eq!(preview.x, parts.body.right());
+        let text = preview_text_area(preview);
+        assert!(text.right() < preview.right() && text.bottom() == preview.bottom());
+    }
 
     #[test]
     fn parts_fill_the_screen_whatever_its_size() {

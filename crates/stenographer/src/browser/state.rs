@@ -9,6 +9,7 @@ use ratatui::layout::{Rect, Size};
 use steno_model::Timestamp;
 
 use super::list_selection::ListSelection;
+use super::preview::{PreviewContent, SessionPreview};
 use super::reader::SessionReader;
 use super::search_pane::SearchPane;
 use super::session_pane::SessionPane;
@@ -46,6 +47,13 @@ pub(crate) struct BrowserState {
     /// The open session, and the text to find in it.
     pub(crate) reader: Option<SessionReader>,
     pub(crate) find: TextInput,
+    /// The selected session beside the list.
+    pub(crate) preview: Option<SessionPreview>,
+    /// Whether the input line takes a note.
+    pub(crate) is_noting: bool,
+    pub(crate) note: TextInput,
+    /// Whether a note is being written.
+    pub(crate) is_saving_note: bool,
     /// The session being read, and the entry to show.
     pub(crate) opening: Option<(SessionName, Option<usize>)>,
     /// Whether an export is running.
@@ -71,6 +79,10 @@ impl BrowserState {
             search: SearchPane::default(),
             reader: None,
             find: TextInput::default(),
+            preview: None,
+            is_noting: false,
+            note: TextInput::default(),
+            is_saving_note: false,
             opening: None,
             is_exporting: false,
             background_work: Some("looking for sessions".to_owned()),
@@ -83,9 +95,10 @@ impl BrowserState {
     }
 
     /// Sets the size of the screen.
-    pub(crate) fn resize(&mut self, size: Size) {
+    pub(crate) fn resize(&mut self, size: Size) -> Option<BrowserEffect> {
         self.area = Rect::from(size);
         self.fit_to_screen();
+        self.request_preview()
     }
 
     /// Handles a key.
@@ -104,7 +117,7 @@ impl BrowserState {
             _ => self.handle_list_key(key),
         };
         self.fit_to_screen();
-        effect
+        effect.or_else(|| self.request_preview())
     }
 
     /// Handles pasted text.
@@ -115,7 +128,7 @@ impl BrowserState {
         self.active_input().insert(text);
         let effect = self.apply_input();
         self.fit_to_screen();
-        effect
+        effect.or_else(|| self.request_preview())
     }
 
     /// Applies a response of the worker.
@@ -135,6 +148,8 @@ impl BrowserState {
             }
             WorkerResponse::SearchResult(ticket, answer) => self.search.take_result(ticket, answer),
             WorkerResponse::Read(name, read) => self.show_opened(&name, *read),
+            WorkerResponse::Preview(name, read) => self.show_preview(&name, *read),
+            WorkerResponse::Noted(added) => self.show_note(added),
             WorkerResponse::Exported(written) => {
                 self.is_exporting = false;
                 let message = written.map(|path| format!("written: {}", path.display()));
@@ -142,12 +157,14 @@ impl BrowserState {
             }
             WorkerResponse::Failed(error) => {
                 (self.opening, self.background_work, self.is_exporting) = (None, None, false);
+                self.is_saving_note = false;
                 self.search.stop_waiting();
+                self.preview = None;
                 self.notice = Some(error);
             }
         }
         self.fit_to_screen();
-        effect
+        effect.or_else(|| self.request_preview())
     }
 
     /// Returns whether a response is pending.
@@ -155,12 +172,15 @@ impl BrowserState {
         self.background_work.is_some()
             || self.opening.is_some()
             || self.is_exporting
+            || self.is_saving_note
             || self.search.is_waiting()
+            || matches!(&self.preview, Some(preview) if matches!(preview.content, PreviewContent::Reading))
     }
 
     /// Returns the input line that receives letters.
     fn active_input(&mut self) -> &mut TextInput {
         match (&self.reader, self.view) {
+            (Some(_), _) if self.is_noting => &mut self.note,
             (Some(_), _) => &mut self.find,
             (None, ListView::Sessions) => &mut self.sessions.filter,
             (None, ListView::Hits) => &mut self.search.input,
@@ -170,6 +190,7 @@ impl BrowserState {
     /// Applies a change of the input line.
     fn apply_input(&mut self) -> Option<BrowserEffect> {
         match (&self.reader, self.view) {
+            (Some(_), _) if self.is_noting => {}
             (Some(_), _) => self.find_in_session(),
             (None, ListView::Sessions) => self.sessions.apply_filter(),
             (None, ListView::Hits) => {
@@ -194,6 +215,12 @@ impl BrowserState {
         if let Some(reader) = &mut self.reader {
             let (width, height) = layout::reader_pane_size(self.area);
             reader.resize(width, height);
+        }
+        let preview = layout::split_preview(list).1.map(layout::preview_text_area);
+        if let (Some(area), Some(SessionPreview { content: PreviewContent::Read(reader), .. })) =
+            (preview, &mut self.preview)
+        {
+            reader.resize(usize::from(area.width), usize::from(area.height));
         }
     }
 }

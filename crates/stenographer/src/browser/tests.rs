@@ -336,3 +336,38 @@ fn without_colours_there_are_none() {
     let cells = browser.terminal.backend().buffer().content();
     assert!(cells.iter().all(|cell| cell.fg == reset && cell.bg == reset));
 }
+
+#[test]
+fn a_wide_screen_shows_the_selected_session_beside_the_list() {
+    let mut browser = TestBrowser::new(150, 24);
+    let effect = browser.state.apply_response(WorkerResponse::Listed(Ok(sessions())));
+    let Some(BrowserEffect::Request(WorkerRequest::Preview(first))) = effect else {
+        panic!("the first session is previewed")
+    };
+    assert_eq!(first.id.as_str(), "aaa");
+    assert!(browser.screen().contains("│ reading …"));
+    assert!(browser.state.is_waiting());
+    let Some(BrowserEffect::Request(WorkerRequest::Preview(second))) = browser.keys("j") else {
+        panic!("the next session is previewed")
+    };
+    let mut transcript = Transcript::new(sessions()[0].session.clone());
+    transcript.push(entry(Role::User, EntryKind::Text, "Where is the bug?"));
+    let answer = |name: &SessionName| {
+        WorkerResponse::Preview(name.clone(), Box::new(Ok(transcript.clone())))
+    };
+    browser.state.apply_response(answer(&first));
+    assert!(browser.screen().contains("│ reading …"), "another session is selected by now");
+    browser.state.apply_response(answer(&second));
+    let screen = browser.screen();
+    assert!(screen.contains("Where is the bug?") && !screen.contains("reading …"), "{screen}");
+    assert_eq!(browser.keys("?x"), None, "nothing is read twice");
+    assert_eq!(TestBrowser::with_sessions(100, 24).keys("j"), None, "too narrow");
+}
+
+#[test]
+fn a_session_that_cannot_be_read_has_no_preview() {
+    let mut browser = TestBrowser::new(150, 24);
+    browser.state.apply_response(WorkerResponse::Listed(Ok(sessions())));
+    assert_eq!(browser.keys("G"), None);
+    assert!(browser.screen().contains("│ cannot be read: frame 1: sum differs"));
+}

@@ -16,6 +16,9 @@ use steno_store::transcript::ReadTranscript;
 use steno_store::view::pictures::SessionPictures;
 use steno_store::view::redaction::SecretRedactor;
 
+use steno_vault::notes::Note;
+use uuid::Uuid;
+
 use super::search_pane::{self, BrowserHit, MAX_HITS};
 use super::{SessionName, WorkerRequest, WorkerResponse};
 use crate::commands::list::refresh_running_session;
@@ -28,6 +31,9 @@ use crate::ui::{Ui, count_noun};
 /// A search starts only if no further key comes within this time.
 const SEARCH_DELAY: Duration = Duration::from_millis(40);
 
+/// A session is read for the preview only if it stays selected for this time.
+const PREVIEW_DELAY: Duration = Duration::from_millis(60);
+
 /// Runs each request on its own thread.
 #[derive(Clone)]
 pub(crate) struct BrowserWorker {
@@ -36,6 +42,8 @@ pub(crate) struct BrowserWorker {
     responses: Sender<WorkerResponse>,
     /// Number of the latest query. Older queries are not started.
     latest_query: Arc<AtomicU64>,
+    /// Number of the latest preview. Older ones are not read.
+    latest_preview: Arc<AtomicU64>,
     /// Held by the running search.
     search_lock: Arc<Mutex<()>>,
 }
@@ -48,6 +56,7 @@ impl BrowserWorker {
             env: env.clone(),
             responses,
             latest_query: Arc::default(),
+            latest_preview: Arc::default(),
             search_lock: Arc::default(),
         };
         (worker, receiver)
@@ -58,13 +67,24 @@ impl BrowserWorker {
         if let WorkerRequest::Search(ticket, _) = &ask {
             self.latest_query.store(*ticket, Ordering::Relaxed);
         }
+        let is_preview = matches!(ask, WorkerRequest::Preview(_));
+        let ticket = is_preview.then(|| self.latest_preview.fetch_add(1, Ordering::Relaxed) + 1);
         let worker = self.clone();
         thread::spawn(move || {
+            if ticket.is_some_and(|ticket| !worker.is_preview_wanted(ticket)) {
+                return;
+            }
             let answered = panic::catch_unwind(AssertUnwindSafe(|| worker.handle_request(ask)));
             if let Err(panic) = answered {
                 worker.respond(WorkerResponse::Failed(panic_message(panic.as_ref())));
             }
         });
+    }
+
+    /// Waits a moment, and returns whether no other session was selected meanwhile.
+    fn is_preview_wanted(&self, ticket: u64) -> bool {
+        thread::sleep(PREVIEW_DELAY);
+        self.latest_preview.load(Ordering::Relaxed) == ticket
     }
 
     fn handle_request(&self, ask: WorkerRequest) {
@@ -77,6 +97,14 @@ impl BrowserWorker {
             WorkerRequest::Read(name) => {
                 let read = Box::new(self.read_session(&name).map_err(|error| error.to_line()));
                 self.respond(WorkerResponse::Read(name, read));
+            }
+            WorkerRequest::Preview(name) => {
+                let read = Box::new(self.read_session(&name).map_err(|error| error.to_line()));
+                self.respond(WorkerResponse::Preview(name, read));
+            }
+            WorkerRequest::AddNote(name, entry, text) => {
+                let added = self.add_note(&name, entry, &text);
+                self.respond(WorkerResponse::Noted(added.map_err(|error| error.to_line())));
             }
             WorkerRequest::Export(name) => {
                 self.respond(WorkerResponse::Exported(
@@ -149,6 +177,11 @@ impl BrowserWorker {
 
     fn read_session(&self, name: &SessionName) -> Result<Transcript, CommandError> {
         Ok(self.store.vault.session_dir(&name.agent.parse()?, &name.id).read_transcript()?)
+    }
+
+    fn add_note(&self, name: &SessionName, entry: Uuid, text: &str) -> Result<Note, CommandError> {
+        let session = self.store.vault.session_dir(&name.agent.parse()?, &name.id);
+        Ok(session.add_note(Some(entry), text, &self.env.clock)?)
     }
 
     /// Writes a session as Markdown into the working folder. Never overwrites a file.

@@ -102,7 +102,7 @@ fn a_session_is_read_and_unfolded() {
 
 
 
-     Enter fold  x error  c compact  a subagent  r resume  e export  ? help  q back
+     Enter fold  x error  c compact  n p prompt  r resume  e export  ? help  q back
     ");
     terminal.press("\t\t\r");
     terminal.shows(&["❯ ▾ 09:15:03 tool call Bash", "│ command: grep ineedle1x src"]);
@@ -190,7 +190,7 @@ fn the_window_may_change_its_size() {
     terminal.shows(&["❯ ▾ 09:15:01 user"]);
     terminal.resize(3, 2);
     terminal.resize(120, 30);
-    terminal.shows(&["4 entries · 3 tokens in, 4 out", "u prompt  / find"]);
+    terminal.shows(&["4 entries · 3 tokens in, 4 out", "a note  / find"]);
 }
 
 #[test]

@@ -182,3 +182,55 @@ fn doctor_fits_a_small_terminal() {
     next: run `steno hooks install` to record claude-code, codex as they work
     ");
 }
+
+#[test]
+fn a_large_browser_shows_the_selected_session() {
+    let home = home_with_sessions();
+    let words = [env!("CARGO_BIN_EXE_steno")];
+    let mut terminal = Terminal::run_sized(&home, (160, 30), &words, &[]);
+    terminal.press("/blog");
+    terminal.shows(&["2 of 6 sessions", "Done with 04."]);
+    terminal.press("\x1b[B");
+    let screen = terminal.rests_at(&["Done with 03."]);
+    insta::assert_snapshot!(screen, @r"
+     steno  2 of 6 sessions
+     Filter: blog
+      01-04 09:00  claude-code       2  Explain the borrow checker        │  Write the feed
+      01-03 09:00  claude-code       2  Write the feed                    │  claude-code · 2026-01-03 09:00:00 to 2026-01-03 09:00:05 · 2 entries · 1,234,567 toke…
+                                                                          │
+                                                                          │ ▾ 09:00:00 user
+                                                                          │ Write the feed
+                                                                          │
+                                                                          │ ▾ 09:00:05 assistant
+                                                                          │ Done with 03.
+                                                                          │
+                                                                          │
+                                                                          │
+                                                                          │
+                                                                          │
+                                                                          │
+                                                                          │
+                                                                          │
+                                                                          │
+                                                                          │
+                                                                          │
+    ──────────────────────────────────────────────────────────────────────│
+     Write the feed                                                       │
+     claude-code · 2bcd · completed                                       │
+     2026-01-03 09:00:00 to 2026-01-03 09:00:05 · 2 entries · 1,234,567 … │
+     /code/blog                                                           │
+                                                                          │
+                                                                          │
+                                                                          │
+     Enter open  ↑↓ choose  Tab search all text  Esc done
+    ");
+    terminal.press("\r");
+    terminal.shows(&["❯ ▾ 09:00:00 user"]);
+    terminal.press("aroot cause #bug\r");
+    terminal.shows(&["note added"]);
+    terminal.press("qqq");
+    terminal.press("\x1b\x1bq");
+    terminal.ends();
+    let notes = home.steno(&["annotate", "--tag", "bug"]).ok();
+    assert!(notes.contains("root cause #bug"), "{notes}");
+}

@@ -23,7 +23,7 @@ const LIST_KEYS: [(&str, &str); 13] = [
     ("! *", "failed or unreadable; running"),
 ];
 
-const READER_KEYS: [(&str, &str); 15] = [
+const READER_KEYS: [(&str, &str); 16] = [
     ("↑ ↓  j k", "by line"),
     ("PgUp PgDn  ^U ^D", "by page, by half a page"),
     ("g G", "first, last"),
@@ -32,9 +32,10 @@ const READER_KEYS: [(&str, &str); 15] = [
     ("o  t", "fold or unfold all tools, all thoughts"),
     ("x X", "next, previous error"),
     ("c C", "next, previous compaction"),
-    ("a A", "next, previous subagent"),
-    ("u U", "next, previous prompt"),
-    ("/  n N", "find; next, previous match"),
+    ("s S", "next, previous subagent"),
+    ("n p", "next, previous prompt"),
+    ("/  m M", "find; next, previous match"),
+    ("a", "add a note to the entry"),
     ("r", "resume the session in its agent"),
     ("e", "export it as Markdown into this folder"),
     ("q  Esc", "back to the list"),

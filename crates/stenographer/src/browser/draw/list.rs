@@ -8,6 +8,7 @@ use steno_model::{SessionStatus, Timestamp};
 use steno_store::index::ListedSession;
 use unicode_width::UnicodeWidthStr;
 
+use super::reader::draw_preview;
 use super::{
     BOLD_STYLE, DIM_STYLE, KeyHint, PLAIN_STYLE, SELECTED_STYLE, TerminalPalette, draw_footer,
     draw_line, draw_line_ends, draw_text_input, one_line, shows_hits, spans_around_match,
@@ -34,8 +35,24 @@ const FILTER_KEYS: [KeyHint; 4] =
 const SEARCH_KEYS: [KeyHint; 4] =
     [("Enter", "open", 9), ("↑↓", "choose", 8), ("Tab", "sessions", 6), ("Esc", "done", 10)];
 
-pub(super) fn draw_list(frame: &mut Frame<'_>, state: &BrowserState, palette: TerminalPalette) {
-    let parts = layout::list_layout(frame.area());
+pub(super) fn draw_list(frame: &mut Frame<'_>, state: &mut BrowserState, palette: TerminalPalette) {
+    let mut parts = layout::list_layout(frame.area());
+    if !shows_hits(state) {
+        let (left, preview) = layout::split_preview(parts);
+        parts = left;
+        if let (Some(area), Some(preview)) = (preview, &mut state.preview) {
+            draw_preview(frame, preview, area, palette);
+        }
+    }
+    draw_list_parts(frame, state, parts, palette);
+}
+
+fn draw_list_parts(
+    frame: &mut Frame<'_>,
+    state: &BrowserState,
+    parts: layout::ScreenParts,
+    palette: TerminalPalette,
+) {
     draw_title(frame, state, parts.title);
     draw_input(frame, state, parts.line);
     if shows_hits(state) {

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::browser::entry_rows::ScreenRow;
 use crate::browser::layout::{self, GUTTER_COLUMNS};
+use crate::browser::preview::{PreviewContent, SessionPreview};
 use crate::browser::reader::SessionReader;
 use crate::browser::state::BrowserState;
 use crate::commands::show::terminal::render_heading;
@@ -22,8 +23,8 @@ const READER_KEYS: [KeyHint; 10] = [
     ("Enter", "fold", 9),
     ("x", "error", 8),
     ("c", "compact", 5),
-    ("a", "subagent", 4),
-    ("u", "prompt", 2),
+    ("n p", "prompt", 4),
+    ("a", "note", 2),
     ("/", "find", 3),
     ("r", "resume", 7),
     ("e", "export", 6),
@@ -38,10 +39,14 @@ pub(super) fn draw_reader(
 ) {
     let parts = layout::reader_layout(frame.area());
     if let Some(reader) = &mut state.reader {
-        draw_header(frame, reader, parts.title, parts.line);
+        let count = reader.transcript.entries.len();
+        let position = format!("{}/{count} ", (reader.cursor().entry + 1).min(count));
+        draw_header(frame, reader, [parts.title, parts.line], position);
         draw_body(frame, reader, parts.body, palette);
     }
-    if state.is_typing {
+    if state.is_typing && state.is_noting {
+        draw_text_input(frame, parts.footer, " Note: ", &state.note);
+    } else if state.is_typing {
         let prompt = if state.notice.is_some() { " Find (no match): " } else { " Find: " };
         draw_text_input(frame, parts.footer, prompt, &state.find);
     } else {
@@ -49,12 +54,15 @@ pub(super) fn draw_reader(
     }
 }
 
-/// Draws the session's title and facts, and the reader's position.
-fn draw_header(frame: &mut Frame<'_>, reader: &SessionReader, title: Rect, line: Rect) {
+/// Draws the session's title and facts on two rows, and the reader's position.
+fn draw_header(
+    frame: &mut Frame<'_>,
+    reader: &SessionReader,
+    [title, line]: [Rect; 2],
+    position: String,
+) {
     let session = &reader.transcript.session;
     let name = session.title.as_deref().unwrap_or("(no title)");
-    let count = reader.transcript.entries.len();
-    let position = format!("{}/{count} ", (reader.cursor().entry + 1).min(count));
     draw_line_ends(
         frame,
         title,
@@ -89,6 +97,35 @@ fn draw_body(
         let text = Rect { x: place.x + gutter, width: place.width - gutter, ..place };
         let entry = &reader.transcript.entries[spot.entry];
         draw_line(frame, render_row(row, entry, reader.find.as_ref(), palette), text);
+    }
+}
+
+/// Draws a session beside the list: its title, its facts, and its first entries.
+pub(super) fn draw_preview(
+    frame: &mut Frame<'_>,
+    preview: &mut SessionPreview,
+    area: Rect,
+    palette: TerminalPalette,
+) {
+    for row in area.rows() {
+        frame.render_widget(Span::styled("│", DIM_STYLE), row);
+    }
+    let text = layout::preview_text_area(area);
+    let title = Rect { y: area.y, height: 1, ..text };
+    let reader = match &mut preview.content {
+        PreviewContent::Reading => {
+            return draw_line(frame, Line::styled("reading …", DIM_STYLE), title);
+        }
+        PreviewContent::Unavailable(reason) => {
+            return draw_line(frame, Line::raw(one_line(reason)), title);
+        }
+        PreviewContent::Read(reader) => reader,
+    };
+    let rows = [title, Rect { y: area.y + 1, ..title }];
+    draw_header(frame, reader, rows, String::new());
+    for ((spot, row), place) in reader.visible_rows().iter().zip(text.rows()) {
+        let entry = &reader.transcript.entries[spot.entry];
+        draw_line(frame, render_row(row, entry, None, palette), place);
     }
 }
 

@@ -4,6 +4,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use steno_model::Transcript;
 
 use super::{BrowserEffect, BrowserState, ListView};
+use crate::browser::preview::{MAX_PREVIEW_ENTRIES, PreviewContent, SessionPreview};
 use crate::browser::reader::SessionReader;
 use crate::browser::{SessionName, WorkerRequest, layout};
 
@@ -35,6 +36,7 @@ impl BrowserState {
             KeyCode::Esc => self.step_back(),
             KeyCode::F(5) => {
                 self.background_work = Some("looking for sessions".to_owned());
+                self.preview = None;
                 Some(BrowserEffect::Request(WorkerRequest::List))
             }
             KeyCode::Char(letter) => self.handle_list_letter(letter),
@@ -130,6 +132,47 @@ impl BrowserState {
     pub(super) fn request_export(&mut self, name: SessionName) -> BrowserEffect {
         self.is_exporting = true;
         BrowserEffect::Request(WorkerRequest::Export(name))
+    }
+
+    /// Requests the selected session for the preview, if there is one and it is not shown yet.
+    pub(super) fn request_preview(&mut self) -> Option<BrowserEffect> {
+        let parts = layout::list_layout(self.area);
+        let is_shown = self.view == ListView::Sessions && self.reader.is_none();
+        if !is_shown || layout::split_preview(parts).1.is_none() {
+            return None;
+        }
+        let listed = self.sessions.selected_session()?;
+        let name = SessionName::from_listed(listed);
+        if self.preview.as_ref().is_some_and(|preview| preview.name == name) {
+            return None;
+        }
+        let reason = match &listed.problem {
+            Some(problem) => Some(format!("cannot be read: {problem}")),
+            None if listed.session.totals.entries > MAX_PREVIEW_ENTRIES => {
+                Some("too long for a preview; press Enter to open it".to_owned())
+            }
+            None => None,
+        };
+        let (content, is_read) = match reason {
+            Some(reason) => (PreviewContent::Unavailable(reason), false),
+            None => (PreviewContent::Reading, true),
+        };
+        self.preview = Some(SessionPreview { name: name.clone(), content });
+        is_read.then_some(BrowserEffect::Request(WorkerRequest::Preview(name)))
+    }
+
+    /// Shows a session beside the list, unless another one is selected by now.
+    pub(super) fn show_preview(&mut self, name: &SessionName, read: Result<Transcript, String>) {
+        let Some(preview) = self.preview.as_mut().filter(|preview| preview.name == *name) else {
+            return;
+        };
+        preview.content = match read {
+            Ok(transcript) => {
+                let reader = SessionReader::new(transcript, self.zone.clone());
+                PreviewContent::Read(Box::new(reader))
+            }
+            Err(error) => PreviewContent::Unavailable(error),
+        };
     }
 
     /// Shows a session that was read, unless the user no longer wants it.

@@ -1,15 +1,19 @@
 //! Keys while a session is open.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use steno_vault::notes::Note;
 
 use super::{BrowserEffect, BrowserState};
-use crate::browser::SessionName;
 use crate::browser::entry_folds::FoldGroup;
 use crate::browser::reader::{JumpTarget, SessionReader};
 use crate::browser::search_pane;
+use crate::browser::{SessionName, WorkerRequest};
 
 impl BrowserState {
     pub(super) fn handle_reader_key(&mut self, key: KeyEvent) -> Option<BrowserEffect> {
+        if self.is_typing && self.is_noting {
+            return self.handle_note_key(key);
+        }
         if self.is_typing {
             self.handle_find_key(key);
             return None;
@@ -36,6 +40,8 @@ impl BrowserState {
             'o' => self.reader.as_mut()?.toggle_group(FoldGroup::Tools),
             't' => self.reader.as_mut()?.toggle_group(FoldGroup::Thoughts),
             '/' => self.is_typing = true,
+            'a' => (self.is_typing, self.is_noting) = (true, true),
+            'p' => self.jump_to(JumpTarget::Prompt, false),
             'r' => return self.open_session_name().map(BrowserEffect::Resume),
             'e' => return self.open_session_name().map(|name| self.request_export(name)),
             letter => {
@@ -45,6 +51,38 @@ impl BrowserState {
             }
         }
         None
+    }
+
+    /// Handles a key while the user types a note on the entry at the cursor.
+    fn handle_note_key(&mut self, key: KeyEvent) -> Option<BrowserEffect> {
+        if !matches!(key.code, KeyCode::Enter | KeyCode::Esc) {
+            self.note.handle_key(key);
+            return None;
+        }
+        (self.is_typing, self.is_noting) = (false, false);
+        let text = self.note.text().trim().to_owned();
+        self.note.clear();
+        if key.code == KeyCode::Esc || text.is_empty() {
+            return None;
+        }
+        let name = self.open_session_name()?;
+        let reader = self.reader.as_ref()?;
+        let entry = reader.transcript.entries.get(reader.cursor().entry)?.entry_id;
+        self.is_saving_note = true;
+        Some(BrowserEffect::Request(WorkerRequest::AddNote(name, entry, text)))
+    }
+
+    /// Shows that a note was written, or why not.
+    pub(super) fn show_note(&mut self, added: Result<Note, String>) {
+        self.is_saving_note = false;
+        self.notice = Some(match added {
+            Ok(note) => {
+                let open = self.reader.as_mut();
+                open.into_iter().for_each(|reader| reader.transcript.notes.push(note.clone()));
+                "note added".to_owned()
+            }
+            Err(error) => error,
+        });
     }
 
     /// Handles a key while the user types a text to find.
@@ -92,9 +130,9 @@ fn jump_target(letter: char) -> Option<JumpTarget> {
     Some(match letter {
         'x' => JumpTarget::Error,
         'c' => JumpTarget::Compaction,
-        'a' => JumpTarget::Subagent,
-        'u' => JumpTarget::Prompt,
-        'n' => JumpTarget::Match,
+        's' => JumpTarget::Subagent,
+        'n' | 'u' => JumpTarget::Prompt,
+        'm' => JumpTarget::Match,
         _ => return None,
     })
 }

@@ -3,6 +3,9 @@
 use ratatui::crossterm::event::KeyCode;
 use steno_model::{EntryKind, Role, Transcript};
 
+use crate::browser::state::BrowserEffect;
+use crate::browser::{WorkerRequest, WorkerResponse};
+
 use super::{TestBrowser, entry, sessions, transcript};
 
 #[test]
@@ -31,7 +34,7 @@ fn a_session_is_read() {
 
 
 
-     Enter fold  x error  c compact  a subagent  r resume  e export  ? help  q back
+     Enter fold  x error  c compact  n p prompt  r resume  e export  ? help  q back
     ");
 }
 
@@ -60,11 +63,11 @@ fn jumps_go_to_errors_compactions_subagents_and_prompts() {
     assert!(browser.screen().ends_with(" no further error"));
     browser.keys("C");
     assert_eq!(browser.at(), "❯ ▾ 08:00:01 system compaction");
-    browser.keys("a");
+    browser.keys("s");
     assert_eq!(browser.at(), "❯ ▾ 08:00:01 [01234567…] assistant");
-    browser.keys("U");
+    browser.keys("p");
     assert_eq!(browser.at(), "❯ ▾ 08:00:01 user");
-    browser.keys("U");
+    browser.keys("p");
     assert!(browser.screen().ends_with(" no earlier prompt"));
 }
 
@@ -77,11 +80,11 @@ fn a_text_is_found_in_the_session_and_again() {
     browser.press(KeyCode::Backspace);
     assert_eq!(browser.at(), "❯ Fix the login bug");
     browser.press(KeyCode::Enter);
-    browser.keys("n");
+    browser.keys("m");
     assert_eq!(browser.at(), "❯     bug();", "what is folded is unfolded");
-    browser.keys("n");
+    browser.keys("m");
     assert_eq!(browser.at(), "❯ Done. The bug is gone.");
-    browser.keys("NN");
+    browser.keys("MM");
     assert_eq!(browser.at(), "❯ Fix the login bug");
     assert_eq!(browser.keys("q"), None);
     assert!(browser.state.reader.is_none());
@@ -137,9 +140,10 @@ fn the_help_lists_every_key() {
      │ o  t             fold or unfold all tools, all thoughts            │
      │ x X              next, previous error                              │
      │ c C              next, previous compaction                         │
-     │ a A              next, previous subagent                           │
-     │ u U              next, previous prompt                             │
-     │ /  n N           find; next, previous match                        │
+     │ s S              next, previous subagent                           │
+     │ n p              next, previous prompt                             │
+     │ /  m M           find; next, previous match                        │
+     │ a                add a note to the entry                           │
      │ r                resume the session in its agent                   │
      │ e                export it as Markdown into this folder            │
      │ q  Esc           back to the list                                  │
@@ -147,9 +151,44 @@ fn the_help_lists_every_key() {
      └ any key closes this ───────────────────────────────────────────────┘
 
 
-
      Enter fold  x error  c compact  r resume  e export  ? help  q back
     ");
     browser.keys("q");
     assert!(browser.state.reader.is_some(), "the key only closes the help");
+}
+
+#[test]
+fn the_keys_for_prompts_go_both_ways() {
+    let mut long = Transcript::new(sessions()[0].session.clone());
+    for number in 0..3 {
+        long.push(entry(Role::User, EntryKind::Text, &format!("Prompt {number}")));
+        long.push(entry(Role::Assistant, EntryKind::Text, "Answer"));
+    }
+    let mut browser = TestBrowser::reading(40, 20, long);
+    let position = |browser: &TestBrowser| browser.state.reader.as_ref().unwrap().cursor().entry;
+    browser.keys("nn");
+    assert_eq!(position(&browser), 4);
+    browser.keys("p");
+    assert_eq!(position(&browser), 2);
+}
+
+#[test]
+fn a_note_is_added_to_the_entry_at_the_cursor() {
+    let mut browser = TestBrowser::reading(60, 12, transcript());
+    browser.keys("aroot cause");
+    assert!(browser.screen().ends_with(" Note: root cause"));
+    let Some(BrowserEffect::Request(WorkerRequest::AddNote(name, entry, text))) =
+        browser.press(KeyCode::Enter)
+    else {
+        panic!("Enter adds the note")
+    };
+    assert_eq!((name.id.as_str(), text.as_str()), ("aaa", "root cause"));
+    assert_eq!(entry, browser.state.reader.as_ref().unwrap().transcript.entries[0].entry_id);
+    browser.state.apply_response(WorkerResponse::Noted(Err("the store is full".to_owned())));
+    assert!(browser.screen().ends_with(" the store is full"));
+    browser.keys("anothing");
+    assert_eq!(browser.press(KeyCode::Esc), None);
+    assert!(!browser.state.is_typing && browser.state.reader.is_some());
+    browser.keys("a ");
+    assert_eq!(browser.press(KeyCode::Enter), None, "a blank note is none");
 }
