@@ -46,8 +46,8 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 pub use self::activity::{ActivityReport, SessionActivity};
-pub use self::damaged_sessions::DamagedSession;
 pub use self::agent_summary::AgentSummary;
+pub use self::damaged_sessions::DamagedSession;
 pub use self::query::SearchQuery;
 use self::read_only::IndexAccess;
 pub use self::read_only::WriteObstacle;

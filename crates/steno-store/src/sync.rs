@@ -52,8 +52,9 @@ pub struct AgentSyncRow {
     pub problem_list: ProblemList,
 }
 
-/// Called with the path of each session before it is imported.
-pub type OnSession = Box<dyn FnMut(&Path)>;
+/// Called with the path of each session before it is imported, and the size of its changed files. The sessions of a
+/// database have the size 0, as they share its file.
+pub type OnSession = Box<dyn FnMut(&Path, u64)>;
 
 /// Imports changed sessions.
 pub struct SessionSyncer {
@@ -131,7 +132,7 @@ impl SessionSyncer {
             seen: SeenFiles::load(&location.folder, |id| importer.has_session(id)),
             importer,
             rows: BTreeMap::new(),
-            on_session: Box::new(|_| ()),
+            on_session: Box::new(|_, _| ()),
             failures: Vec::new(),
             synced: None,
             lookup_count: 0,
@@ -152,7 +153,7 @@ impl SessionSyncer {
 
     /// Reports no further sessions.
     pub fn end_progress(&mut self) {
-        self.on_session = Box::new(|_| ());
+        self.on_session = Box::new(|_, _| ());
     }
 
     /// Leaves the index to the next search.
@@ -351,7 +352,9 @@ impl SessionSyncer {
         if self.stop.load(Ordering::Relaxed) {
             return false;
         }
-        (self.on_session)(&found.bundle.root);
+        let sizes = sources.iter().filter_map(|source| changed.get(source.path()));
+        let size = sizes.filter(|_| found.bundle.key.is_none()).map(|(size, _)| size).sum();
+        (self.on_session)(&found.bundle.root, size);
         match found.bundle.fingerprint() {
             // Most sessions of a changed database have not changed.
             Ok(Some(print)) => {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use steno_gateway::{DEFAULT_BODY_LIMIT, Upstream, Upstreams};
 use steno_store::cost::{ModelPrice, PriceTable, TokenRates};
-use toml_edit::{Document, Item, Table, TableLike};
+use toml_edit::{Document, Item, Key, Table, TableLike};
 
 pub(crate) use self::agents::{AgentSetting, RunSettings};
 pub(crate) use self::base_url_method::BaseUrlMethod;
@@ -164,9 +164,15 @@ impl Config {
 
     fn parse_toml(&self) -> Result<Table, CommandError> {
         let parsed = Document::parse(self.text.as_str());
-        parsed
+        let settings = parsed
             .map(Document::into_table)
-            .map_err(|error| self.error_at(error.span(), error.message()))
+            .map_err(|error| self.error_at(error.span(), error.message()))?;
+        for (name, item) in settings.iter().filter(|(name, _)| !SECTION_NAMES.contains(name)) {
+            let span = settings.key(name).and_then(Key::span).or(item.span());
+            let error = self.error_at(span, &format!("unknown setting: {name}"));
+            return Err(error.hint(format!("the sections are: {}", SECTION_NAMES.join(", "))));
+        }
+        Ok(settings)
     }
 
     /// Returns the entries of a table; empty if it does not exist.
@@ -212,5 +218,9 @@ impl Config {
         CommandError::user(format!("{}:{line}: {reason}", self.path.display()))
     }
 }
+
+/// The tables of the file.
+const SECTION_NAMES: [&str; 8] =
+    ["agents", "aliases", "gateway", "prices", "proxy", "run", "sync", "upstreams"];
 
 const RATE_NAMES: [&str; 5] = ["input", "output", "cache_read", "cache_write_5m", "cache_write_1h"];

@@ -16,6 +16,7 @@ mod known_values;
 mod moment;
 mod pager;
 mod process_environment;
+mod progress_line;
 mod project_folder;
 mod project_threads;
 mod protected_paths;

@@ -96,7 +96,8 @@ impl SessionStore {
             None => {}
         }
         let mut progress = ui.start_progress("indexing");
-        let refreshed = self.index.catch_up(index, &mut |_, dir| progress.step(dir.id()));
+        let refreshed =
+            self.index.catch_up(index, &mut |total, dir| progress.step_of(total, dir.id()));
         drop(progress);
         let refreshed = refreshed?;
         if refreshed.pending > 0 {

@@ -3,14 +3,13 @@
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use steno_model::Problem;
-use steno_store::sync::OnSession;
 
 use crate::error::{CommandError, CommandExit};
 use crate::json_output::{JsonEscaper, escape_json, is_unsafe};
 use crate::pager::Pager;
+use crate::progress_line::ProgressLine;
 
 /// The two outputs of the program.
 pub(crate) struct Ui {
@@ -199,7 +198,7 @@ impl Ui {
     /// Creates a progress line; it is shown only on a terminal.
     pub(crate) fn start_progress(&self, verb: &'static str) -> ProgressLine {
         let is_shown = !self.hides_status && io::stderr().is_terminal();
-        ProgressLine { verb, is_shown, count: 0, last: Instant::now() }
+        ProgressLine::new(verb, is_shown)
     }
 
     /// Prints a warning.
@@ -290,43 +289,6 @@ impl TextStyle {
             Self::Assistant => Some("1;32"),
             Self::Tool => Some("33"),
             Self::Note => Some("35"),
-        }
-    }
-}
-
-/// A progress line with a counter on the terminal.
-pub(crate) struct ProgressLine {
-    verb: &'static str,
-    is_shown: bool,
-    count: u64,
-    last: Instant,
-}
-
-impl ProgressLine {
-    /// Counts one step.
-    pub(crate) fn step(&mut self, what: impl Display) {
-        self.count += 1;
-        if self.is_shown && self.last.elapsed() > Duration::from_millis(100) {
-            self.last = Instant::now();
-            let line: String = escape_control(&format!("{} {} {what}", self.verb, self.count))
-                .chars()
-                .take(78)
-                .collect();
-            let _ = write!(io::stderr(), "\r\x1b[K{line}");
-        }
-    }
-
-    /// Counts one step per session of a sync.
-    pub(crate) fn into_callback(mut self) -> OnSession {
-        Box::new(move |path| self.step(path.display()))
-    }
-}
-
-/// Removes the line.
-impl Drop for ProgressLine {
-    fn drop(&mut self) {
-        if self.is_shown {
-            let _ = write!(io::stderr(), "\r\x1b[K");
         }
     }
 }

@@ -55,8 +55,12 @@ pub(crate) fn run(
         return sync_in_background(env, args);
     }
     let _lock = (!args.dry_run).then(|| acquire_lock(ui, env));
-    let on_session = ui.start_progress("keeping").into_callback();
-    let mut syncer = SessionSyncer::new(env.store_location())?.with_progress(on_session);
+    let mut syncer = SessionSyncer::new(env.store_location())?;
+    let mut progress = ui.start_progress("keeping");
+    if progress.is_shown() {
+        progress.set_total_bytes(count_changed_bytes(&syncer, env, args));
+    }
+    syncer = syncer.with_progress(progress.into_callback());
     syncer.dry_run = args.dry_run;
     if args.no_index {
         syncer.disable_index();
@@ -69,6 +73,14 @@ pub(crate) fn run(
     rows.values().for_each(|row| report_problems(ui, row, args));
     print_summary(ui, &rows, args)?;
     Ok(if is_complete { CommandExit::Done } else { CommandExit::Failed })
+}
+
+/// Returns the size of all files that have changed since the last sync.
+fn count_changed_bytes(syncer: &SessionSyncer, env: &ProcessEnvironment, args: &Args) -> u64 {
+    let roots = existing_roots(env, &args.paths, &args.agent);
+    // A folder that cannot be listed is reported by the sync itself.
+    let changed = roots.iter().filter_map(|root| syncer.changed_files(root).ok());
+    changed.flat_map(|found| found.changed.into_values()).map(|(size, _)| size).sum()
 }
 
 /// Waits until no other process syncs.

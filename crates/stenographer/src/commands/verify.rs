@@ -44,7 +44,8 @@ pub(crate) fn run(
         return Ok(CommandExit::Done);
     }
     let mut progress = ui.start_progress("verifying");
-    let mut report = store.vault.verify(&mut |session| progress.step(session.id()))?;
+    let total = if progress.is_shown() { store.vault.list_sessions()?.len() } else { 0 };
+    let mut report = store.vault.verify(&mut |session| progress.step_of(total, session.id()))?;
     if let Some(head) = args.since {
         store.vault.verify_since(head, &mut report)?;
     }

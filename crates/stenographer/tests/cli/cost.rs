@@ -280,6 +280,17 @@ fn prices_can_be_set() {
 }
 
 #[test]
+fn an_unknown_section_of_the_settings_is_an_error() {
+    let home = synced();
+    home.file("store/config.toml", "# mine\n\n[sycn]\nautomatic = true\n");
+    let output = home.steno(&["cost"]);
+    let message = "error: $HOME/store/config.toml:3: unknown setting: sycn\n\
+        hint: the sections are: agents, aliases, gateway, prices, proxy, run, sync, upstreams";
+    assert!(output.stderr.starts_with(message), "{output}");
+    assert_eq!(output.code, 1);
+}
+
+#[test]
 fn errors_in_the_settings_are_reported_with_their_line() {
     let home = synced();
     let payload = |text: &str| {

@@ -1,0 +1,191 @@
+//! A line on the terminal that shows how far a command is: bytes, rate, and the time left.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use steno_store::sync::OnSession;
+
+use crate::byte_size::ByteSize;
+use crate::text_table::fit_columns;
+use crate::ui::{count_noun, escape_control};
+
+/// The line appears after this time; shorter work needs none.
+const FIRST_DELAY: Duration = Duration::from_millis(500);
+
+/// Time between two updates.
+const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Width of the bar in columns.
+const BAR_COLUMNS: u64 = 20;
+
+/// Width of the line in columns.
+const LINE_COLUMNS: usize = 78;
+
+/// A progress line; `drop` removes it.
+pub(crate) struct ProgressLine {
+    is_shown: bool,
+    state: ProgressState,
+    started: Instant,
+    last: Option<Instant>,
+}
+
+/// What was done, and what there is to do.
+#[derive(Clone, Copy, Debug)]
+struct ProgressState {
+    verb: &'static str,
+    /// Number of steps.
+    count: u64,
+    total_count: Option<u64>,
+    bytes: u64,
+    total_bytes: Option<u64>,
+}
+
+impl ProgressLine {
+    pub(crate) fn new(verb: &'static str, is_shown: bool) -> Self {
+        let state =
+            ProgressState { verb, count: 0, total_count: None, bytes: 0, total_bytes: None };
+        Self { is_shown, state, started: Instant::now(), last: None }
+    }
+
+    /// Returns whether anybody sees the line.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.is_shown
+    }
+
+    /// Sets how many bytes there are to read.
+    pub(crate) fn set_total_bytes(&mut self, bytes: u64) {
+        self.state.total_bytes = Some(bytes);
+    }
+
+    /// Counts one of `total` steps.
+    pub(crate) fn step_of(&mut self, total: usize, what: impl Display) {
+        self.state.total_count = Some(total as u64);
+        self.step(what);
+    }
+
+    /// Counts one step.
+    pub(crate) fn step(&mut self, what: impl Display) {
+        self.state.count += 1;
+        if !self.is_shown || self.started.elapsed() < FIRST_DELAY {
+            return;
+        }
+        if self.last.is_none_or(|last| last.elapsed() > UPDATE_INTERVAL) {
+            self.last = Some(Instant::now());
+            let line = self.state.render_line(self.started.elapsed(), &what.to_string());
+            let _ = write!(io::stderr(), "\r\x1b[K{line}");
+        }
+    }
+
+    /// Counts one step per session of a sync.
+    pub(crate) fn into_callback(mut self) -> OnSession {
+        Box::new(move |path, bytes| {
+            self.step(path.display());
+            // The session is read after this call.
+            self.state.bytes += bytes;
+        })
+    }
+}
+
+/// Removes the line.
+impl Drop for ProgressLine {
+    fn drop(&mut self) {
+        if self.last.is_some() {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+impl ProgressState {
+    /// Renders the line after some time; `what` is the current step.
+    fn render_line(&self, elapsed: Duration, what: &str) -> String {
+        let seconds = elapsed.as_secs_f64().max(0.001);
+        let text = match (self.total_bytes, self.total_count) {
+            (Some(total), _) if total > 0 => {
+                let done = self.bytes.min(total);
+                let rate = done as f64 / seconds;
+                format!(
+                    "{} {} {} of {}, {}/s, {} {what}",
+                    self.verb,
+                    render_bar(done, total),
+                    ByteSize(done),
+                    ByteSize(total),
+                    ByteSize(rate as u64),
+                    format_time_left((total - done) as f64, rate),
+                )
+            }
+            (_, Some(total)) if total > 0 => {
+                let done = self.count.min(total);
+                let rate = done as f64 / seconds;
+                let left = format_time_left((total - done) as f64, rate);
+                let bar = render_bar(done, total);
+                format!("{} {bar} {done} of {total}, {rate:.0}/s, {left} {what}", self.verb)
+            }
+            _ => format!("{} {} {what}", self.verb, self.count),
+        };
+        fit_columns(&escape_control(&text).replace(['\n', '\t'], " "), LINE_COLUMNS)
+    }
+}
+
+fn render_bar(done: u64, total: u64) -> String {
+    let filled = (u128::from(done) * u128::from(BAR_COLUMNS) / u128::from(total)) as usize;
+    let empty = BAR_COLUMNS as usize - filled;
+    format!("[{}{}]", "#".repeat(filled), "-".repeat(empty))
+}
+
+/// Formats the time that the rest takes at this rate.
+fn format_time_left(rest: f64, rate: f64) -> String {
+    if rate <= 0.0 {
+        return "time left unknown".to_owned();
+    }
+    match (rest / rate).ceil() as u64 {
+        seconds @ 0..100 => format!("{seconds} s left"),
+        seconds => format!("{} left", count_noun(seconds.div_ceil(60), "minute")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(
+        bytes: u64,
+        total_bytes: Option<u64>,
+        count: u64,
+        total: Option<u64>,
+    ) -> ProgressState {
+        ProgressState { verb: "keeping", count, total_count: total, bytes, total_bytes }
+    }
+
+    #[test]
+    fn bytes_rate_and_time_left_are_shown() {
+        let line = |bytes, seconds| {
+            let elapsed = Duration::from_secs(seconds);
+            state(bytes, Some(1_000_000_000), 7, None).render_line(elapsed, "/a/b.jsonl")
+        };
+        assert_eq!(
+            line(250_000_000, 5),
+            "keeping [#####---------------] 250 MB of 1.0 GB, 50.0 MB/s, 15 s left /a/b.js…"
+        );
+        assert_eq!(
+            line(10_000_000, 5),
+            "keeping [--------------------] 10.0 MB of 1.0 GB, 2.0 MB/s, 9 minutes left /a…"
+        );
+        assert!(line(0, 5).contains("0 B of 1.0 GB, 0 B/s, time left unknown"));
+        assert!(line(2_000_000_000, 5).contains("[####################] 1.0 GB of 1.0 GB"));
+    }
+
+    #[test]
+    fn steps_are_counted_where_bytes_are_unknown() {
+        let elapsed = Duration::from_secs(2);
+        assert_eq!(
+            state(0, None, 10, Some(40)).render_line(elapsed, "x"),
+            "keeping [#####---------------] 10 of 40, 5/s, 6 s left x"
+        );
+        assert_eq!(
+            state(0, None, 10, None).render_line(elapsed, "a\nb\x1b"),
+            "keeping 10 a b\\u{1b}"
+        );
+        assert_eq!(state(0, Some(0), 1, None).render_line(elapsed, "x"), "keeping 1 x");
+    }
+}
