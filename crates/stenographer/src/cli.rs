@@ -110,7 +110,10 @@ pub(crate) fn run_command_line(
     if ProcessEnvironment::variable("NO_COLOR").is_some() {
         ui.set_plain();
     }
-    let Some(command) = cli.command else { return open_browser(ui, env, &cli.sync) };
+    let Some(mut command) = cli.command else { return open_browser(ui, env, &cli.sync) };
+    if cli.sync.no_sync {
+        command.disable_sync();
+    }
     if command.reads_much_data() {
         use_small_pages();
     }
@@ -183,6 +186,18 @@ impl CliCommand {
     fn reads_much_data(&self) -> bool {
         use CliCommand::{Cost, Import, Inspect, Reindex, Sync, Watch};
         matches!(self, Sync(_) | Watch(_) | Import(_) | Inspect(_) | Reindex(_) | Cost(_))
+    }
+
+    /// Disables the automatic sync, as `steno --no-sync COMMAND` asks for.
+    fn disable_sync(&mut self) {
+        let sync = match self {
+            CliCommand::List(args) => &mut args.sync,
+            CliCommand::Search(args) => &mut args.sync,
+            CliCommand::Cost(args) => &mut args.sync,
+            CliCommand::Serve(args) => &mut args.sync,
+            _ => return,
+        };
+        sync.no_sync = true;
     }
 
     /// Returns whether the command may open many connections, files or folders at once.

@@ -167,7 +167,8 @@ impl Config {
         let settings = parsed
             .map(Document::into_table)
             .map_err(|error| self.error_at(error.span(), error.message()))?;
-        for (name, item) in settings.iter().filter(|(name, _)| !SECTION_NAMES.contains(name)) {
+        if let Some((name, item)) = settings.iter().find(|(name, _)| !SECTION_NAMES.contains(name))
+        {
             let span = settings.key(name).and_then(Key::span).or(item.span());
             let error = self.error_at(span, &format!("unknown setting: {name}"));
             return Err(error.hint(format!("the sections are: {}", SECTION_NAMES.join(", "))));

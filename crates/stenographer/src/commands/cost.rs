@@ -49,7 +49,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    sync: AutomaticSyncFlag,
+    pub(crate) sync: AutomaticSyncFlag,
 }
 
 /// Key of the groups.

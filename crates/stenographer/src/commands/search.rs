@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    sync: AutomaticSyncFlag,
+    pub(crate) sync: AutomaticSyncFlag,
 }
 
 /// Filter of a search.

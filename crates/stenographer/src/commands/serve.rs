@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    sync: AutomaticSyncFlag,
+    pub(crate) sync: AutomaticSyncFlag,
 }
 
 /// Runs the command.

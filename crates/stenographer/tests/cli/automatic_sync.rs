@@ -110,6 +110,7 @@ fn flag_setting_and_variable_disable_it() {
         assert!(!home.path().join("store/last-sync.json").exists());
     };
     nothing(steno(&home, &["list", "--no-sync"]));
+    nothing(steno(&home, &["--no-sync", "list"]));
     nothing(home.steno(&["list"]));
     home.file("store/config.toml", "[sync]\nautomatic = false\n");
     nothing(steno(&home, &["list"]));
