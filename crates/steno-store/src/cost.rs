@@ -5,6 +5,7 @@
 
 pub(crate) mod bill;
 pub mod billing_block;
+pub mod budget;
 pub mod charge;
 pub mod file_charges;
 mod model_name;

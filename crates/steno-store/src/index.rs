@@ -37,6 +37,7 @@ mod store_index;
 mod text_blocks;
 pub mod text_folding;
 mod text_scan;
+pub mod trends;
 mod usage_tables;
 
 use std::fs::{self, File};

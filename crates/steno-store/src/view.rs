@@ -3,8 +3,12 @@
 pub mod amount;
 pub mod atif;
 pub mod edits;
+pub mod entry_totals;
+pub mod file_changes;
 pub mod json_rows;
 pub mod lanes;
 pub mod markdown;
 pub mod pictures;
+pub mod quality;
 pub mod redaction;
+pub mod turns;

@@ -94,7 +94,7 @@ fn find_replacement(fields: &Object) -> Option<(&str, &str)> {
     REPLACEMENT_FIELDS.iter().find_map(found)
 }
 
-fn diff_lines<'a>(old: &'a str, new: &'a str) -> Vec<EditLine<'a>> {
+pub(super) fn diff_lines<'a>(old: &'a str, new: &'a str) -> Vec<EditLine<'a>> {
     let (mut lines, mut added) = (Vec::new(), Vec::new());
     for row in pair_lines(old, new) {
         if row.is_same() {

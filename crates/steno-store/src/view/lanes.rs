@@ -1,18 +1,20 @@
-//! Orders the entries of a session so that each subagent follows the call that started it.
+//! Orders the entries of a session so that each subagent follows the call that started it, and each result its call.
 //!
 //! Agents write the output of subagents to separate files, or interleave it with others. Here the entries of one
-//! subagent are kept together, indented below its caller. Entries keep their numbers; only their positions differ.
+//! subagent are kept together, indented below its caller. Results of parallel calls come after all calls; here each
+//! result follows its own call. Entries keep their numbers; only their positions differ.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
-use steno_model::entry::{Entry, EntryKind, PRIMARY_SOURCE};
+use steno_model::entry::{Entry, EntryKind, PRIMARY_SOURCE, Role};
 use steno_model::json::Value;
 
 /// The display order of a session's entries, and their depths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubagentLanes {
-    /// Entry numbers by position; empty if all entries are the main agent's.
+    /// Entry numbers by position; empty if every position equals its entry number and all entries are the main agent's.
     order: Vec<usize>,
     /// Nesting depth by position; the main agent has 0.
     depths: Vec<usize>,
@@ -22,7 +24,8 @@ impl SubagentLanes {
     /// The lanes of these entries.
     pub fn from_entries(entries: &[Entry]) -> Self {
         let mut lanes = Self::default();
-        if entries.iter().all(|entry| entry.source == PRIMARY_SOURCE) {
+        let results = CallResults::from_entries(entries);
+        if results.are_in_place() && entries.iter().all(|entry| entry.source == PRIMARY_SOURCE) {
             return lanes;
         }
         let mut numbers: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -30,11 +33,9 @@ impl SubagentLanes {
             numbers.entry(&entry.source).or_default().push(number);
         }
         let mut begins = find_starts(entries, &numbers);
-        lanes.lay_out(
-            numbers.get(PRIMARY_SOURCE).map_or(&[], Vec::as_slice),
-            &numbers,
-            &mut begins,
-        );
+        let primary = numbers.get(PRIMARY_SOURCE).map_or(&[][..], Vec::as_slice);
+        let mut layout = LaneLayout { numbers: &numbers, results: &results, begins: &mut begins };
+        layout.lay_out(primary, &mut lanes);
         // Subagents that start each other in a cycle come last.
         let mut left: Vec<&str> = begins.into_values().flatten().collect();
         left.sort_by_key(|source| numbers[source][0]);
@@ -43,28 +44,6 @@ impl SubagentLanes {
             lanes.depths.resize(lanes.order.len(), 1);
         }
         lanes
-    }
-
-    /// Lays out the main agent's entries, and after each the subagents that start there.
-    fn lay_out<'a>(
-        &mut self,
-        primary: &'a [usize],
-        numbers: &'a HashMap<&'a str, Vec<usize>>,
-        begins: &mut HashMap<Option<usize>, Vec<&'a str>>,
-    ) {
-        let mut open = vec![(primary, 0)];
-        let mut begin = |open: &mut Vec<(&'a [usize], usize)>, at, depth| {
-            let sources = begins.remove(&at).unwrap_or_default();
-            open.extend(sources.iter().rev().map(|source| (numbers[source].as_slice(), depth)));
-        };
-        begin(&mut open, None, 1);
-        while let Some((lane, depth)) = open.pop() {
-            let Some((number, rest)) = lane.split_first() else { continue };
-            self.order.push(*number);
-            self.depths.push(depth);
-            open.push((rest, depth));
-            begin(&mut open, Some(*number), depth + 1);
-        }
     }
 
     /// The entry number at a position.
@@ -82,11 +61,128 @@ impl SubagentLanes {
         self.depths.get(position).copied().unwrap_or(0)
     }
 
+    /// The runs of subagents: the positions of each, with those of the subagents that it started.
+    pub fn subagent_runs(&self, entries: &[Entry]) -> Vec<SubagentRun> {
+        let (mut runs, mut open): (Vec<SubagentRun>, Vec<usize>) = (Vec::new(), Vec::new());
+        for place in 0..self.depths.len() {
+            let (depth, source) = (self.depths[place], &entries[self.order[place]].source);
+            while let Some(last) = open.last().map(|at| &mut runs[*at]) {
+                if last.depth < depth || (last.depth == depth && last.source == *source) {
+                    break;
+                }
+                last.places.end = place;
+                open.pop();
+            }
+            let is_inside = open.last().is_some_and(|at| runs[*at].depth == depth);
+            if depth > 0 && !is_inside {
+                open.push(runs.len());
+                let places = place..self.depths.len();
+                runs.push(SubagentRun { source: source.clone(), depth, places });
+            }
+        }
+        runs
+    }
+
     /// Runs of consecutive entry numbers, as first number and length. Empty if every position equals its entry number.
     pub fn consecutive_runs(&self) -> Vec<(usize, usize)> {
         let runs = self.order.chunk_by(|one, next| one + 1 == *next);
         let runs: Vec<_> = runs.map(|run| (run[0], run.len())).collect();
-        if runs.len() == 1 { Vec::new() } else { runs }
+        if runs.len() <= 1 { Vec::new() } else { runs }
+    }
+}
+
+/// The entries of a subagent, from its first to its last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubagentRun {
+    /// The source of its entries.
+    pub source: String,
+    /// Its nesting depth, from 1.
+    pub depth: usize,
+    /// The positions of its entries, and of those of the subagents that it started.
+    pub places: Range<usize>,
+}
+
+/// The numbers of each source, and what follows each entry.
+struct LaneLayout<'a, 'b> {
+    numbers: &'a HashMap<&'a str, Vec<usize>>,
+    results: &'a CallResults,
+    /// The subagents that start after an entry.
+    begins: &'b mut HashMap<Option<usize>, Vec<&'a str>>,
+}
+
+impl<'a> LaneLayout<'a, '_> {
+    /// Lays out the main agent's entries, and after each the subagents that start there and the results of the call.
+    fn lay_out(&mut self, primary: &'a [usize], lanes: &mut SubagentLanes) {
+        let mut open = vec![(primary, 0)];
+        let mut placed: HashSet<usize> = HashSet::new();
+        self.begin_subagents(&mut open, None, 1);
+        while let Some((lane, depth)) = open.pop() {
+            let Some((number, rest)) = lane.split_first() else { continue };
+            open.push((rest, depth));
+            // A result is placed after its call, and skipped where its source has it.
+            if self.results.is_paired.contains(number) && !placed.insert(*number) {
+                continue;
+            }
+            lanes.order.push(*number);
+            lanes.depths.push(depth);
+            if let Some(results) = self.results.by_call.get(number) {
+                open.push((results.as_slice(), depth));
+            }
+            self.begin_subagents(&mut open, Some(*number), depth + 1);
+        }
+    }
+
+    fn begin_subagents(
+        &mut self,
+        open: &mut Vec<(&'a [usize], usize)>,
+        at: Option<usize>,
+        depth: usize,
+    ) {
+        let sources = self.begins.remove(&at).unwrap_or_default();
+        open.extend(sources.iter().rev().map(|source| (self.numbers[source].as_slice(), depth)));
+    }
+}
+
+/// The results that follow their calls in display order.
+struct CallResults {
+    by_call: HashMap<usize, Vec<usize>>,
+    is_paired: HashSet<usize>,
+}
+
+impl CallResults {
+    /// Pairs results with calls of the same source. A result that comes after the next prompt stays where it is.
+    fn from_entries(entries: &[Entry]) -> Self {
+        let mut calls: HashMap<&str, (usize, usize)> = HashMap::new();
+        let mut prompts: HashMap<&str, usize> = HashMap::new();
+        let (mut by_call, mut is_paired) = (HashMap::<usize, Vec<usize>>::new(), HashSet::new());
+        for (number, entry) in entries.iter().enumerate() {
+            let turn = prompts.entry(entry.source.as_str()).or_default();
+            *turn += usize::from(entry.role == Role::User && entry.kind == EntryKind::Text);
+            let Some(id) = entry.tool_call_id.as_deref() else { continue };
+            match entry.kind {
+                EntryKind::ToolCall => {
+                    calls.insert(id, (number, *turn));
+                }
+                EntryKind::ToolResult | EntryKind::Error => {
+                    let known = calls.get(id).filter(|(call, begun)| {
+                        entries[*call].source == entry.source && begun == turn
+                    });
+                    if let Some((call, _)) = known {
+                        by_call.entry(*call).or_default().push(number);
+                        is_paired.insert(number);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Self { by_call, is_paired }
+    }
+
+    /// Whether every result follows its call already.
+    fn are_in_place(&self) -> bool {
+        self.by_call.iter().all(|(call, results)| {
+            results.iter().enumerate().all(|(at, result)| *result == call + 1 + at)
+        })
     }
 }
 
@@ -208,6 +304,40 @@ mod tests {
         let lanes = SubagentLanes::from_entries(&entries);
         assert_eq!(lanes.consecutive_runs(), [(0, 2), (4, 2), (7, 1), (6, 1), (8, 1), (2, 2)]);
         assert_eq!(lanes.position_of(7), 4);
+    }
+
+    #[test]
+    fn results_of_parallel_calls_follow_their_calls() {
+        let entries = [
+            new_entry(PRIMARY_SOURCE, "go"),
+            call(PRIMARY_SOURCE, "t1", "one"),
+            call(PRIMARY_SOURCE, "t2", "two"),
+            result(PRIMARY_SOURCE, "t2", ""),
+            result(PRIMARY_SOURCE, "t1", ""),
+            call(PRIMARY_SOURCE, "t3", "three"),
+            new_entry(PRIMARY_SOURCE, "wait"),
+            result(PRIMARY_SOURCE, "t3", ""),
+        ];
+        let order: Vec<usize> = laid(&entries).into_iter().map(|(number, _)| number).collect();
+        assert_eq!(order, [0, 1, 4, 2, 3, 5, 6, 7]);
+        let one_by_one = [call(PRIMARY_SOURCE, "t1", "one"), result(PRIMARY_SOURCE, "t1", "")];
+        assert_eq!(SubagentLanes::from_entries(&one_by_one), SubagentLanes::default());
+    }
+
+    #[test]
+    fn the_run_of_a_subagent_contains_those_that_it_started() {
+        let entries = [
+            call(PRIMARY_SOURCE, "t1", "look"),
+            new_entry("subagent:a", "look"),
+            call("subagent:a", "t2", "look closer"),
+            new_entry("subagent:b", "look closer"),
+            new_entry("subagent:a", "seen"),
+            new_entry(PRIMARY_SOURCE, "thanks"),
+        ];
+        let run =
+            |name: &str, depth, places| SubagentRun { source: name.to_owned(), depth, places };
+        let runs = SubagentLanes::from_entries(&entries).subagent_runs(&entries);
+        assert_eq!(runs, [run("subagent:a", 1, 1..5), run("subagent:b", 2, 3..4)]);
     }
 
     #[test]

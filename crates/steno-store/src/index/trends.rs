@@ -1,0 +1,325 @@
+//! What agents did over time: entries, tools with their failures and times, waits, and compactions.
+//!
+//! One pass over the entries of the selected sessions. A result belongs to the oldest open call of the same tool and
+//! source, because the index has no ids of calls.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use rusqlite::types::Value;
+use rusqlite::{Row, params_from_iter};
+
+use super::{EntryFilter, Index, IndexError};
+use crate::cost::charge::QUARTER_HOUR_MS;
+
+/// How many waits and how many sessions with compactions are reported.
+const MAX_REPORTED: usize = 10;
+
+/// What agents did in a period.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TrendReport {
+    /// How many sessions have selected entries.
+    pub sessions: u64,
+    /// How many entries are selected.
+    pub entries: u64,
+    /// How many of them are prompts of a person.
+    pub prompts: u64,
+    /// How many of them are errors or failed calls.
+    pub failures: u64,
+    /// Entries per quarter of an hour, by its start in milliseconds since 1970, in order.
+    pub quarter_hours: Vec<(i64, u64)>,
+    /// The tools, the most used first.
+    pub tools: Vec<ToolTrend>,
+    /// The longest waits for a model or a tool, the longest first.
+    pub longest_waits: Vec<LongWait>,
+    /// How many times contexts were compacted.
+    pub compactions: u64,
+    /// The sessions with the most compactions.
+    pub most_compacted: Vec<(TrendSession, u64)>,
+}
+
+/// The calls of a tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolTrend {
+    /// The tool's name.
+    pub tool: String,
+    /// How many calls there are.
+    pub calls: u64,
+    /// How many results are failures.
+    pub failures: u64,
+    /// How many calls have a known duration.
+    pub timed_calls: u64,
+    /// The time from call to result of those, in milliseconds.
+    pub total_ms: i64,
+    /// The longest of them.
+    pub longest_ms: i64,
+}
+
+/// A pause before an entry of the model or a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LongWait {
+    /// The session.
+    pub session: TrendSession,
+    /// The number of the entry after the pause.
+    pub number: usize,
+    /// The tool that was waited for; `None` for the model.
+    pub tool: Option<String>,
+    /// The pause in milliseconds.
+    pub wait_ms: i64,
+}
+
+/// A session of a report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrendSession {
+    /// The agent.
+    pub agent: String,
+    /// The session's id.
+    pub id: String,
+    /// The title.
+    pub title: Option<String>,
+}
+
+impl Index {
+    /// Reports what agents did, for the entries that a filter selects.
+    pub fn load_trends(&self, filter: &EntryFilter) -> Result<TrendReport, IndexError> {
+        let whole = EntryFilter { since: None, until: None, ..filter.clone() };
+        let (conditions, mut values) = whole.sql_conditions();
+        values.insert(0, Value::from(1));
+        let bound = |at: Option<steno_model::timestamp::Timestamp>| {
+            at.map(|at| at.instant().as_millisecond())
+        };
+        let since = bound(filter.since)
+            .map(|at| format!(" AND coalesce(session.ended_at, session.started_at) >= {at}"));
+        let until = bound(filter.until).map(|at| format!(" AND session.started_at < {at}"));
+        let sql = format!(
+            "SELECT entry.session, entry.number, coalesce(entry.time, session.started_at), entry.role, entry.kind,
+                entry.tool, entry.source, entry.failed, session.agent, session.name, session.title, entry.time
+             FROM session JOIN entry ON entry.session = session.id
+             WHERE ?1 = ?1{conditions}{}{} ORDER BY entry.session, entry.number",
+            since.unwrap_or_default(),
+            until.unwrap_or_default()
+        );
+        let read = || -> rusqlite::Result<TrendReport> {
+            let mut trends = TrendCounter::new(filter);
+            let mut query = self.connection.prepare(&sql)?;
+            let mut rows = query.query(params_from_iter(values))?;
+            while let Some(row) = rows.next()? {
+                trends.add_row(row)?;
+            }
+            Ok(trends.into_report())
+        };
+        self.wrap_error(read())
+    }
+}
+
+/// An entry of the pass.
+struct TrendEntry {
+    number: usize,
+    /// The time, or the start of the session.
+    at: Option<i64>,
+    /// The time as recorded.
+    time: Option<i64>,
+    is_prompt: bool,
+    is_model: bool,
+    kind: String,
+    tool: Option<String>,
+    source: String,
+    failed: bool,
+}
+
+/// Counts entries in the order of their sessions.
+struct TrendCounter<'a> {
+    filter: &'a EntryFilter,
+    report: TrendReport,
+    quarters: BTreeMap<i64, u64>,
+    tools: HashMap<String, ToolTrend>,
+    session: SessionTrend,
+}
+
+/// The session that is being counted.
+#[derive(Default)]
+struct SessionTrend {
+    row: Option<i64>,
+    session: TrendSession,
+    entries: u64,
+    compactions: u64,
+    /// The times of open calls, by source and tool.
+    open_calls: HashMap<(String, String), VecDeque<Option<i64>>>,
+    /// The time of the last entry of each source.
+    last_times: HashMap<String, i64>,
+}
+
+impl<'a> TrendCounter<'a> {
+    fn new(filter: &'a EntryFilter) -> Self {
+        Self {
+            filter,
+            report: TrendReport::default(),
+            quarters: BTreeMap::new(),
+            tools: HashMap::new(),
+            session: SessionTrend::default(),
+        }
+    }
+
+    fn add_row(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+        let session: i64 = row.get(0)?;
+        if self.session.row != Some(session) {
+            self.end_session();
+            let named = TrendSession { agent: row.get(8)?, id: row.get(9)?, title: row.get(10)? };
+            self.session =
+                SessionTrend { row: Some(session), session: named, ..SessionTrend::default() };
+        }
+        let (role, kind): (String, String) = (row.get(3)?, row.get(4)?);
+        self.add_entry(TrendEntry {
+            number: usize::try_from(row.get::<_, i64>(1)?).unwrap_or_default(),
+            at: row.get(2)?,
+            time: row.get(11)?,
+            is_prompt: role == "user" && kind == "text",
+            is_model: role == "assistant",
+            kind,
+            tool: row.get(5)?,
+            source: row.get(6)?,
+            failed: row.get(7)?,
+        });
+        Ok(())
+    }
+
+    fn add_entry(&mut self, entry: TrendEntry) {
+        let is_selected = self.filter.matches_time(entry.at);
+        if is_selected {
+            self.session.entries += 1;
+            self.report.entries += 1;
+            self.report.prompts += u64::from(entry.is_prompt);
+            self.report.failures += u64::from(entry.failed);
+            self.session.compactions += u64::from(entry.kind == "compaction");
+            if let Some(at) = entry.at {
+                *self.quarters.entry(at.div_euclid(QUARTER_HOUR_MS)).or_default() += 1;
+            }
+        }
+        self.count_tool(&entry, is_selected);
+        self.count_wait(&entry, is_selected);
+    }
+
+    fn count_tool(&mut self, entry: &TrendEntry, is_selected: bool) {
+        let Some(tool) = &entry.tool else { return };
+        let key = (entry.source.clone(), tool.clone());
+        let trend = self.tools.entry(tool.clone()).or_default();
+        if entry.kind == "tool_call" {
+            self.session.open_calls.entry(key).or_default().push_back(entry.time);
+            trend.calls += u64::from(is_selected);
+            return;
+        }
+        let called = self.session.open_calls.get_mut(&key).and_then(VecDeque::pop_front).flatten();
+        trend.failures += u64::from(is_selected && entry.failed);
+        let took = called.zip(entry.time).map(|(called, ended)| ended - called);
+        if let Some(took) = took.filter(|took| is_selected && *took >= 0) {
+            trend.timed_calls += 1;
+            trend.total_ms += took;
+            trend.longest_ms = trend.longest_ms.max(took);
+        }
+    }
+
+    fn count_wait(&mut self, entry: &TrendEntry, is_selected: bool) {
+        let Some(time) = entry.time else { return };
+        let last = self.session.last_times.insert(entry.source.clone(), time);
+        let is_result = entry.kind == "tool_result";
+        let waited = last.map(|last| time - last).filter(|waited| *waited > 0);
+        let Some(wait_ms) = waited.filter(|_| is_selected && (entry.is_model || is_result)) else {
+            return;
+        };
+        let waits = &mut self.report.longest_waits;
+        if waits.len() == MAX_REPORTED && waits.last().is_some_and(|last| last.wait_ms >= wait_ms) {
+            return;
+        }
+        let tool = entry.tool.clone().filter(|_| is_result);
+        let session = self.session.session.clone();
+        waits.push(LongWait { session, number: entry.number, tool, wait_ms });
+        waits.sort_by_key(|wait| Reverse(wait.wait_ms));
+        waits.truncate(MAX_REPORTED);
+    }
+
+    fn end_session(&mut self) {
+        let done = std::mem::take(&mut self.session);
+        self.report.sessions += u64::from(done.entries > 0);
+        self.report.compactions += done.compactions;
+        if done.compactions > 0 {
+            self.report.most_compacted.push((done.session, done.compactions));
+        }
+    }
+
+    fn into_report(mut self) -> TrendReport {
+        self.end_session();
+        let mut report = self.report;
+        report.most_compacted.sort_by_key(|(_, count)| Reverse(*count));
+        report.most_compacted.truncate(MAX_REPORTED);
+        report.quarter_hours = self
+            .quarters
+            .into_iter()
+            .map(|(quarter, count)| (quarter * QUARTER_HOUR_MS, count))
+            .collect();
+        let named = self.tools.into_iter().map(|(tool, trend)| ToolTrend { tool, ..trend });
+        report.tools = named.filter(|trend| trend.calls > 0).collect();
+        report.tools.sort_by(|a, b| b.calls.cmp(&a.calls).then_with(|| a.tool.cmp(&b.tool)));
+        report
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(number: usize, seconds: i64, kind: &str, tool: Option<&str>) -> TrendEntry {
+        TrendEntry {
+            number,
+            at: Some(seconds * 1000),
+            time: Some(seconds * 1000),
+            is_prompt: kind == "prompt",
+            is_model: kind == "tool_call" || kind == "text",
+            kind: kind.to_owned(),
+            tool: tool.map(str::to_owned),
+            source: "primary".to_owned(),
+            failed: false,
+        }
+    }
+
+    #[test]
+    fn results_belong_to_the_oldest_open_call_of_their_tool() {
+        let filter = EntryFilter::default();
+        let mut trends = TrendCounter::new(&filter);
+        trends.add_entry(entry(0, 0, "prompt", None));
+        trends.add_entry(entry(1, 10, "tool_call", Some("Bash")));
+        trends.add_entry(entry(2, 11, "tool_call", Some("Bash")));
+        trends.add_entry(entry(3, 15, "tool_result", Some("Bash")));
+        trends.add_entry(TrendEntry { failed: true, ..entry(4, 31, "tool_result", Some("Bash")) });
+        trends.add_entry(entry(5, 32, "compaction", None));
+        let report = trends.into_report();
+        let bash = ToolTrend {
+            tool: "Bash".to_owned(),
+            calls: 2,
+            failures: 1,
+            timed_calls: 2,
+            total_ms: 25_000,
+            longest_ms: 20_000,
+        };
+        assert_eq!(report.tools, [bash]);
+        assert_eq!((report.entries, report.prompts, report.failures), (6, 1, 1));
+        assert_eq!((report.sessions, report.compactions), (1, 1));
+        let waits: Vec<_> =
+            report.longest_waits.iter().map(|wait| (wait.number, wait.wait_ms)).collect();
+        assert_eq!(waits, [(4, 16_000), (1, 10_000), (3, 4000), (2, 1000)]);
+        assert_eq!(report.quarter_hours, [(0, 6)]);
+    }
+
+    #[test]
+    fn a_result_in_the_period_of_a_call_before_it_is_timed() {
+        let since = "1970-01-01T00:00:20Z".parse().ok();
+        let filter = EntryFilter { since, ..EntryFilter::default() };
+        let mut trends = TrendCounter::new(&filter);
+        trends.add_entry(entry(0, 10, "tool_call", Some("Bash")));
+        trends.add_entry(entry(1, 21, "tool_call", Some("Bash")));
+        trends.add_entry(entry(2, 25, "tool_result", Some("Bash")));
+        trends.add_entry(entry(3, 26, "tool_result", Some("Bash")));
+        let report = trends.into_report();
+        assert_eq!((report.tools[0].calls, report.tools[0].total_ms), (1, 20_000));
+        assert_eq!(report.entries, 3);
+    }
+}
