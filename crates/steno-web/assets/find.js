@@ -1,6 +1,7 @@
 // @ts-check
 // Finds text on the page and filters the list of sessions, without a server.
 import { ENTRY } from "./places.js";
+import { setMarks } from "./marks.js";
 import { goTo } from "./reader.js";
 
 /** @param {string} text */
@@ -34,6 +35,7 @@ function findHere(box) {
     clearTimeout(timer);
     timer = window.setTimeout(() => {
       found = entriesWith(box.value);
+      setMarks([box.value]);
       at = -1;
       next(1);
       showCount();

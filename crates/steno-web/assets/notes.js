@@ -1,6 +1,7 @@
 // @ts-check
 // Adds notes in a dialog, and removes them with a button, where the server allows changes.
 import { ENTRY, numberOf } from "./places.js";
+import { entryTools, makeButton } from "./entrytools.js";
 import { keys } from "./reader.js";
 import { renoteAll } from "./window.js";
 
@@ -49,30 +50,21 @@ function notes(dialog, form) {
   document.querySelector("#annotate")?.addEventListener("click", () => open(null));
   keys.a = () => open(document.querySelector("li.at"));
 
-  const begin = button("Add a note to this entry", "✎");
+  const begin = makeButton("Add a note to this entry (a)", "Note");
+  entryTools.append(begin);
   begin.addEventListener("click", () => open(begin.closest(ENTRY)));
-  const remove = button("Remove this note", "×");
+  const remove = makeButton("Remove this note", "×");
   remove.addEventListener("click", () => {
     const note = /** @type {HTMLElement | null} */ (remove.closest(".note"));
     change(`${address}/${note?.dataset.note}`, { method: "DELETE" }).catch((error) => note?.append(String(error)));
   });
-  // One button of each kind moves to the entry or note under the pointer or focus.
+  // The button moves to the note under the pointer or focus.
   for (const name of ["pointerover", "focusin"]) {
     document.addEventListener(name, (event) => {
-      const target = /** @type {Element} */ (event.target);
-      const [entry, note] = [target.closest(ENTRY), target.closest(".note")];
-      if (entry && begin.parentElement !== entry) entry.append(begin);
+      const note = /** @type {Element} */ (event.target).closest(".note");
       if (note && remove.parentElement !== note) note.append(remove);
     });
   }
-}
-
-/** @param {string} label @param {string} sign */
-function button(label, sign) {
-  const button = document.createElement("button");
-  Object.assign(button, { type: "button", className: "beside", title: label, textContent: sign });
-  button.setAttribute("aria-label", label);
-  return button;
 }
 
 const form = dialog?.querySelector("form");

@@ -4,39 +4,39 @@
 /** All entries that are on the page. */
 export const ENTRY = ".entries > li[id]";
 
-/** The first number and the length of each run of entries. */
-let runs = parseRuns(document.querySelector("main")?.dataset.runs);
-
-/** @param {string | undefined} text */
-function parseRuns(text) {
-  return (text ?? "").split(" ").filter(Boolean).map(Number);
-}
+/** The first place, the first number and the length of each run of entries. @type {{place: number, number: number, length: number}[]} */
+let runs = [];
+let runsText = "";
+reorder(document.querySelector("main")?.dataset.runs ?? "");
 
 /** Sets a new order; returns whether it differs. @param {string} text */
 export function reorder(text) {
-  const before = runs.join(" ");
-  runs = parseRuns(text);
-  return before !== text;
+  if (text === runsText) return false;
+  const numbers = text.split(" ").filter(Boolean).map(Number);
+  runs = [];
+  for (let at = 0, place = 0; at < numbers.length; place += numbers[at + 1], at += 2) {
+    runs.push({ place, number: numbers[at], length: numbers[at + 1] });
+  }
+  runsText = text;
+  return true;
 }
 
 /** The number of the entry at a place. @param {number} place */
 export function numberAt(place) {
-  let before = 0;
-  for (let run = 0; run < runs.length; run += 2) {
-    if (place < before + runs[run + 1]) return runs[run] + place - before;
-    before += runs[run + 1];
+  let [low, high] = [0, runs.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (runs[middle].place + runs[middle].length <= place) low = middle + 1;
+    else high = middle;
   }
-  return place;
+  const run = runs[low];
+  return run ? run.number + place - run.place : place;
 }
 
 /** The place of the entry with a number. @param {number} number */
 export function placeOf(number) {
-  let before = 0;
-  for (let run = 0; run < runs.length; run += 2) {
-    if (number >= runs[run] && number < runs[run] + runs[run + 1]) return before + number - runs[run];
-    before += runs[run + 1];
-  }
-  return number;
+  const run = runs.find((run) => number >= run.number && number < run.number + run.length);
+  return run ? run.place + number - run.number : number;
 }
 
 /** The number of an entry. @param {Element | null | undefined} entry */
@@ -45,7 +45,7 @@ export const numberOf = (entry) => Number(entry?.id.slice(1) ?? 0);
 /** Numbers the entries of an exported file, and links times to their entries. @param {ParentNode} root */
 export function link(root) {
   let place = 0;
-  for (const entry of root.querySelectorAll(".entries > li:not(.day, .lane-name)")) entry.id ||= `e${numberAt(place++)}`;
+  for (const entry of root.querySelectorAll(".entries > li:not(.day, .lane-name, .turn, .fork, .notices)")) entry.id ||= `e${numberAt(place++)}`;
   for (const time of root.querySelectorAll("li[id] > a:first-child")) {
     /** @type {HTMLAnchorElement} */ (time).href = `#${time.parentElement?.id}`;
   }

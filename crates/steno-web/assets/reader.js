@@ -2,6 +2,7 @@
 // Keys, folds and themes for reading a session, on served pages and in exported files.
 import { watchCode } from "./highlight.js";
 import { ENTRY, link, numberAt, numberOf, placeOf } from "./places.js";
+import { foldSubagents, unfoldAt } from "./subagents.js";
 
 /** @param {string} selector @returns {HTMLElement | null} */
 const one = (selector) => document.querySelector(selector);
@@ -13,14 +14,24 @@ export function current() {
   return [...document.querySelectorAll(ENTRY)].find((entry) => entry.getBoundingClientRect().bottom > 120) ?? null;
 }
 
+/** Scrolls to an entry. @param {Element} entry */
+export function scrollToEntry(entry) {
+  entry.scrollIntoView({ block: entry.clientHeight > innerHeight * 0.7 ? "start" : "center" });
+}
+
 /** Scrolls to an entry, marks it and puts it into the address. @param {Element | null | undefined} entry */
 export function goTo(entry) {
   if (!entry) return;
+  unfoldAt(placeOf(numberOf(entry)));
+  for (let fold = entry.parentElement?.closest("details"); fold; fold = fold.parentElement?.closest("details")) fold.open = true;
   document.querySelectorAll("li.at").forEach((old) => old.classList.remove("at"));
   entry.classList.add("at");
-  entry.scrollIntoView({ block: entry.clientHeight > innerHeight * 0.7 ? "start" : "center" });
+  scrollToEntry(entry);
   history.replaceState(history.state, "", `#${entry.id}`);
 }
+
+/** Whether an entry is not inside a fold. @param {Element} entry */
+export const isShown = (entry) => entry.getClientRects().length > 0;
 
 /** Goes to the next or previous entry that matches. @param {number} step @param {string} kind */
 function move(step, kind = ENTRY) {
@@ -29,7 +40,7 @@ function move(step, kind = ENTRY) {
   if (!here || (kind === ENTRY && !one("li.at"))) return goTo(here);
   const order = step > 0 ? all : all.reverse();
   const wanted = step > 0 ? Node.DOCUMENT_POSITION_FOLLOWING : Node.DOCUMENT_POSITION_PRECEDING;
-  goTo(order.find((entry) => here.compareDocumentPosition(entry) & wanted));
+  goTo(order.find((entry) => here.compareDocumentPosition(entry) & wanted && isShown(entry)));
 }
 
 function toggle() {
@@ -44,6 +55,7 @@ let folding = null;
 export function foldAll(open) {
   folding = open;
   refold(document);
+  foldSubagents(!open);
 }
 
 /** Applies the last state to new entries. @param {ParentNode} root */

@@ -48,7 +48,7 @@ function replay(base) {
   function goTo(at) {
     requested = Math.max(0, Math.min(at, times.length - 1));
     scrub.value = String(requested);
-    const time = times[requested] ? new Date(times[requested]).toLocaleTimeString() : "";
+    const time = times[requested] ? new Date(times[requested]).toLocaleTimeString("en-GB") : "";
     part("moment").textContent = `${requested + 1} of ${times.length}  ${time}`;
     draw();
   }

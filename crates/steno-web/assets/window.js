@@ -3,7 +3,9 @@
 import { watchCode } from "./highlight.js";
 import { listen } from "./live.js";
 import { link, numberAt, numberOf, placeOf, reorder } from "./places.js";
-import { current, goTo, keys, refold } from "./reader.js";
+import { remark, setMarks } from "./marks.js";
+import { current, goTo, isShown, keys, refold, scrollToEntry } from "./reader.js";
+import { isFoldedAt, isFoldedWhole, setSubagents, syncFoldButtons } from "./subagents.js";
 
 const main = /** @type {HTMLElement | null} */ (document.querySelector("main[data-session]"));
 const base = main?.dataset.session ?? "";
@@ -28,7 +30,9 @@ function fill(chunk) {
       chunk.style.height = "";
       link(document);
       refold(chunk);
+      syncFoldButtons(chunk);
       watchCode(chunk);
+      remark();
     }
     loads.delete(chunk);
   };
@@ -45,15 +49,39 @@ function empty(chunk) {
 }
 
 const near = new IntersectionObserver((seen) => {
-  for (const { target, isIntersecting } of seen) if (isIntersecting) fill(/** @type {HTMLElement} */ (target));
+  for (const { target, isIntersecting } of seen) {
+    const chunk = /** @type {HTMLElement} */ (target);
+    if (isIntersecting && !isFolded(chunk)) fill(chunk);
+  }
 }, { rootMargin: "1200px" });
 const far = new IntersectionObserver((seen) => {
   for (const { target, isIntersecting } of seen) if (!isIntersecting) empty(/** @type {HTMLElement} */ (target));
 }, { rootMargin: "8000px" });
 
+/** Whether a folded subagent hides all entries of a chunk. @param {HTMLElement} chunk */
+function isFolded(chunk) {
+  const from = Number(chunk.dataset.from);
+  return isFoldedWhole(from, from + Number(chunk.dataset.count));
+}
+
+/** Sets the height of a chunk that is not loaded. @param {HTMLElement} chunk */
+function reserve(chunk) {
+  if (chunk.childElementCount || loads.has(chunk)) return;
+  chunk.style.height = isFolded(chunk) ? "0" : `${Number(chunk.dataset.height) || size * 40}px`;
+}
+
+/** Reserves room for subagents that were folded or unfolded, and loads those in view. */
+function refit() {
+  for (const chunk of chunks()) {
+    reserve(chunk);
+    near.unobserve(chunk);
+    near.observe(chunk);
+  }
+}
+
 /** @param {HTMLElement} chunk */
 function watch(chunk) {
-  if (!chunk.childElementCount) chunk.style.height = `${chunk.dataset.height ?? size * 40}px`;
+  reserve(chunk);
   near.observe(chunk);
   far.observe(chunk);
 }
@@ -77,15 +105,22 @@ export async function show(number, unfold = true) {
   if (fold && unfold) fold.open = true;
   goTo(entry);
   // Chunks that load above may move the entry.
-  requestAnimationFrame(() => requested === number && goTo(entry));
+  requestAnimationFrame(() => requested === number && entry && scrollToEntry(entry));
 }
 
 /** The number of the current entry, or of the requested one. */
 const here = () => (requested >= 0 ? requested : numberOf(current()));
 
+/** Whether the entry at a place is in a fold. @param {number} place */
+function isHidden(place) {
+  const entry = document.getElementById(`e${numberAt(place)}`);
+  return isFoldedAt(place) || (entry !== null && !isShown(entry));
+}
+
 /** Goes to the next or previous entry. @param {number} step */
 function move(step) {
-  const place = placeOf(here()) + step;
+  let place = placeOf(here()) + step;
+  while (place >= 0 && place < count && isHidden(place)) place += step;
   if (requested < 0) show(here(), false);
   else if (place >= 0 && place < count) show(numberAt(place), false);
 }
@@ -111,13 +146,18 @@ function refill() {
   }
 }
 
-/** Adds new entries. @param {number} entries @param {string} runs */
-async function grow(entries, runs) {
-  if (reorder(runs)) refill();
+/** Adds new entries. The state is their number, their order, and the runs of subagents. @param {string} state */
+async function grow(state) {
+  const [order, subagents = ""] = state.split("|");
+  const [number, ...runs] = order.trim().split(" ");
+  const entries = Number(number);
+  setSubagents(subagents);
+  if (reorder(runs.join(" "))) refill();
   if (entries <= count) return;
   const wasAtEnd = innerHeight + scrollY > document.documentElement.scrollHeight - 200;
   const last = chunks().at(-1);
-  if (last && Number(last.dataset.count) < size) {
+  if (last) {
+    // Also a full one: the totals of the last turn are below its last entry.
     last.dataset.count = String(Math.min(size, entries - Number(last.dataset.from)));
     if (last.childElementCount) {
       last.style.height = `${last.offsetHeight}px`;
@@ -136,6 +176,13 @@ async function grow(entries, runs) {
   const fresh = /** @type {HTMLElement | null} */ (document.querySelector("#fresh"));
   if (wasAtEnd) show(numberAt(count - 1));
   else if (fresh) fresh.hidden = false;
+}
+
+/** Asks for the state of the session, after the connection was lost. */
+async function catchUp() {
+  const response = await fetch(`${base}/state`);
+  if (!response.ok) return;
+  grow(await response.text());
 }
 
 /** Updates the notes on the entries of a chunk. @param {HTMLElement} chunk */
@@ -178,6 +225,7 @@ function findAll(box) {
       const response = await fetch(`${base}/find?q=${encodeURIComponent(words)}`);
       const numbers = await response.json();
       if (words !== box.value) return;
+      setMarks([words]);
       found = numbers;
       at = -1;
       next(1);
@@ -192,12 +240,10 @@ function findAll(box) {
 
 if (main) {
   chunks().forEach(watch);
+  addEventListener("subagents", refit);
   const [, , agent, id] = base.split("/");
   listen(`/events?agent=${agent}&id=${id}`, {
-    entries: (data) => {
-      const [count, ...runs] = data.split(" ");
-      grow(Number(count), runs.join(" "));
-    },
+    entries: (data) => (data ? grow(data) : catchUp()),
     notes: renoteAll,
   });
   document.querySelector("#fresh")?.addEventListener("click", (event) => {

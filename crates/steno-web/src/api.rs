@@ -196,7 +196,8 @@ pub(crate) async fn search_entries(
     ApiQuery(filters): ApiQuery<FilterQuery>,
 ) -> CheckedResult {
     let hits = app.run_blocking(move |library| {
-        let (question, hits) = filters.search(library, filters.limit.unwrap_or(10))?;
+        let (question, hits) =
+            filters.search(library, &library.zone, filters.limit.unwrap_or(10))?;
         let shown = LineLimits { max_lines: 3, context_lines: 0 };
         let row = |hit| json!(HitRow::from_hit(hit, &question.matching_lines(&hit.text, shown)));
         CheckedResponse::about_all_sessions(hits.iter().map(row).collect(), library)
@@ -210,7 +211,7 @@ pub(crate) async fn get_cost(
     ApiQuery(filters): ApiQuery<FilterQuery>,
 ) -> CheckedResult {
     let rows = app.run_blocking(move |library| {
-        let accounts = library.cost_accounts(filters.to_filter(library)?)?;
+        let accounts = library.cost_accounts(filters.to_filter(library, &library.zone)?)?;
         let rows = group_by(&filters).map_or_else(
             || cost_blocks(library, &accounts),
             |by| cost_rows(library, &accounts, by),

@@ -23,10 +23,24 @@ pub(crate) const WEB_ASSETS: &[WebAsset] = &[
     WebAsset { name: "style.css", media_type: "text/css; charset=utf-8", text: STYLE },
     WebAsset { name: "places.js", media_type: SCRIPT_TYPE, text: PLACES },
     WebAsset { name: "highlight.js", media_type: SCRIPT_TYPE, text: HIGHLIGHT },
+    WebAsset { name: "subagents.js", media_type: SCRIPT_TYPE, text: SUBAGENTS },
+    WebAsset { name: "marks.js", media_type: SCRIPT_TYPE, text: MARKS },
+    WebAsset { name: "entrytools.js", media_type: SCRIPT_TYPE, text: ENTRY_TOOLS },
+    WebAsset { name: "sections.js", media_type: SCRIPT_TYPE, text: SECTIONS },
     WebAsset { name: "reader.js", media_type: SCRIPT_TYPE, text: READER },
     WebAsset { name: "find.js", media_type: SCRIPT_TYPE, text: FIND },
     WebAsset { name: "app.js", media_type: SCRIPT_TYPE, text: include_str!("../assets/app.js") },
     WebAsset { name: "live.js", media_type: SCRIPT_TYPE, text: include_str!("../assets/live.js") },
+    WebAsset {
+        name: "palette.js",
+        media_type: SCRIPT_TYPE,
+        text: include_str!("../assets/palette.js"),
+    },
+    WebAsset {
+        name: "sessions.js",
+        media_type: SCRIPT_TYPE,
+        text: include_str!("../assets/sessions.js"),
+    },
     WebAsset {
         name: "window.js",
         media_type: SCRIPT_TYPE,
@@ -42,12 +56,17 @@ pub(crate) const WEB_ASSETS: &[WebAsset] = &[
         media_type: SCRIPT_TYPE,
         text: include_str!("../assets/replay.js"),
     },
+    WebAsset { name: "zone.js", media_type: SCRIPT_TYPE, text: include_str!("../assets/zone.js") },
 ];
 
 /// The style sheet.
 pub(crate) const STYLE: &str = include_str!("../assets/style.css");
 const PLACES: &str = include_str!("../assets/places.js");
 const HIGHLIGHT: &str = include_str!("../assets/highlight.js");
+const SUBAGENTS: &str = include_str!("../assets/subagents.js");
+const MARKS: &str = include_str!("../assets/marks.js");
+const ENTRY_TOOLS: &str = include_str!("../assets/entrytools.js");
+const SECTIONS: &str = include_str!("../assets/sections.js");
 const READER: &str = include_str!("../assets/reader.js");
 const FIND: &str = include_str!("../assets/find.js");
 
@@ -59,8 +78,11 @@ pub(crate) static ASSETS_VERSION: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// The scripts of an exported file, as one.
-pub(crate) static SCRIPT_BUNDLE: LazyLock<String> =
-    LazyLock::new(|| [PLACES, HIGHLIGHT, READER, FIND].map(strip_module_syntax).concat());
+pub(crate) static SCRIPT_BUNDLE: LazyLock<String> = LazyLock::new(|| {
+    [PLACES, HIGHLIGHT, SUBAGENTS, MARKS, READER, ENTRY_TOOLS, SECTIONS, FIND]
+        .map(strip_module_syntax)
+        .concat()
+});
 
 /// Removes imports and exports from a module, so that modules can share one file.
 fn strip_module_syntax(module: &str) -> String {
@@ -72,4 +94,18 @@ fn strip_module_syntax(module: &str) -> String {
 /// The hash that allows this text in a content security policy: `'sha256-...'`.
 pub(crate) fn csp_hash(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The largest size of all scripts and styles, in bytes.
+    const MAX_PAGE_WEIGHT: usize = 150_000;
+
+    #[test]
+    fn scripts_and_styles_are_light() {
+        let weight: usize = WEB_ASSETS.iter().map(|asset| asset.text.len()).sum();
+        assert!(weight < MAX_PAGE_WEIGHT, "{weight} bytes");
+    }
 }

@@ -10,7 +10,7 @@ use steno_store::format::FormatError;
 use steno_store::index::IndexError;
 use steno_store::index::query::QueryError;
 
-use crate::page;
+use crate::page::PageHead;
 
 /// Why a request or the server failed.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +84,6 @@ impl IntoResponse for WebError {
             p { (self.to_string()) }
             p { a href="/" { "All sessions" } }
         };
-        (self.status_code(), page::page_shell("Error", "", &body)).into_response()
+        (self.status_code(), PageHead::new("Error", "").with_body(&body)).into_response()
     }
 }

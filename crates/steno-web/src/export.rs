@@ -6,14 +6,21 @@ use std::thread;
 use jiff::tz::TimeZone;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use steno_model::{Entry, Session, Transcript};
+use steno_store::cost::PriceTable;
+use steno_store::view::amount::format_dollars;
+use steno_store::view::file_changes::find_file_changes;
 use steno_store::view::lanes::SubagentLanes;
 use steno_store::view::pictures::SessionPictures;
+use steno_store::view::quality::SessionQuality;
 use steno_vault::notes::Note;
 
 use crate::assets::{SCRIPT_BUNDLE, STYLE, csp_hash};
-use crate::heading;
+use crate::heading::{self, HeadingFacts};
+use crate::outline::{SessionOutline, cost_text};
+use crate::pages::session_sections::{file_change_list, prompt_list, quality_report};
 use crate::render::plain::clean_text;
 use crate::render::{EntryRenderer, minimap};
+use crate::viewer::PageViewer;
 
 /// How many entries are worth a thread.
 const MIN_THREAD_ENTRIES: usize = 1000;
@@ -27,6 +34,8 @@ pub struct SessionExport<'a> {
     pub pictures: &'a SessionPictures,
     /// The time zone of the times in the file.
     pub zone: &'a TimeZone,
+    /// What tokens cost.
+    pub prices: &'a PriceTable,
     /// The address of an index that lists this file.
     pub index: Option<&'a str>,
 }
@@ -36,11 +45,29 @@ impl SessionExport<'_> {
     pub fn to_html(&self) -> String {
         let Transcript { session, entries, notes, .. } = self.transcript;
         let (zone, lanes) = (self.zone, &SubagentLanes::from_entries(entries));
-        let renderer = EntryRenderer { zone, pictures: self.pictures, base: None, lanes, notes };
+        let outline = &SessionOutline::new(entries, lanes, self.prices);
+        let (pictures, base, fork) = (self.pictures, None, None);
+        let renderer = EntryRenderer { zone, pictures, base, lanes, notes, outline, fork };
+        let cost = session.totals.cost.map(format_dollars);
+        let facts = HeadingFacts { zone, cost: cost.or_else(|| cost_text(&outline.totals)), fork };
+        let changes = find_file_changes(entries);
+        let quality = SessionQuality::from_entries(entries);
+        let viewer = PageViewer { zone: zone.clone() };
         let body = html! {
             (self.top_bar())
-            main.reading data-runs=[heading::lane_runs(lanes)] {
-                (heading::session_heading(session, zone))
+            main.reading data-runs=[heading::lane_runs(lanes)] data-subagents=[outline.runs_text()] {
+                (heading::session_heading(session, &facts))
+                .sections {
+                    @if outline.turn_count() > 2 {
+                        details #contents .section { summary { b { "Prompts" } } (prompt_list(entries, &viewer)) }
+                    }
+                    @if !changes.is_empty() {
+                        details #changes .section { summary { b { "Files changed" } } (file_change_list(&changes)) }
+                    }
+                    @if !quality.is_clean() {
+                        details #quality .section { summary { b { "Quality" } } (quality_report(&quality, entries)) }
+                    }
+                }
                 (heading::session_notes(&Note::for_session(notes, entries), zone))
                 ol.entries { @for part in render_entries(renderer, entries) { (PreEscaped(part)) } }
             }

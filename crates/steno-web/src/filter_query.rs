@@ -1,5 +1,6 @@
 //! The query parameters that search and cost share. They have the names of the commands' flags.
 
+use jiff::tz::TimeZone;
 use serde::Deserialize;
 use steno_model::moment::{self, DayEdge, LocalNow};
 use steno_store::index::{EntryFilter, SearchHit, SearchOrder, SearchQuery, SearchRequest};
@@ -28,9 +29,13 @@ pub(crate) struct FilterQuery {
 
 impl FilterQuery {
     /// Parses the fields into an index filter.
-    pub(crate) fn to_filter(&self, library: &SessionLibrary) -> Result<EntryFilter, WebError> {
+    pub(crate) fn to_filter(
+        &self,
+        library: &SessionLibrary,
+        zone: &TimeZone,
+    ) -> Result<EntryFilter, WebError> {
         let set = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        let here = LocalNow { now: library.clock.now(), zone: &library.zone };
+        let here = LocalNow { now: library.clock.now(), zone };
         let at = |text: &str, edge| {
             set(text).map(|text| moment::parse_moment(&text, edge, &here)).transpose()
         };
@@ -52,12 +57,13 @@ impl FilterQuery {
     pub(crate) fn search(
         &self,
         library: &SessionLibrary,
+        zone: &TimeZone,
         limit: usize,
     ) -> Result<(SearchQuery, Vec<SearchHit>), WebError> {
         let query = SearchQuery::parse(&self.q)?;
         let search = SearchRequest {
             query: &query,
-            filter: self.to_filter(library)?,
+            filter: self.to_filter(library, zone)?,
             order: if self.sort == "time" { SearchOrder::Time } else { SearchOrder::Relevance },
             limit,
             now: library.clock.now(),

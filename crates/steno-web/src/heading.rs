@@ -3,33 +3,55 @@
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use steno_model::{Session, SessionStatus};
-use steno_store::view::amount::{format_count, format_dollars};
+use steno_store::view::amount::format_count;
 use steno_store::view::lanes::SubagentLanes;
 use steno_vault::notes::Note;
 
+use crate::render::ForkPoint;
 use crate::render::note::note_aside;
 use crate::render::plain::{clean_text, visible_text};
+use crate::units::{COST_EXPLANATION, exact_count, explain_tokens, format_duration};
 
 /// The title and metadata of a session.
-pub(crate) fn session_heading(session: &Session, zone: &TimeZone) -> Markup {
+pub(crate) fn session_heading(session: &Session, facts: &HeadingFacts<'_>) -> Markup {
     let usage = &session.totals.usage;
     html! {
         h1 { (session_title(session)) }
         ul.facts {
             li { (agent_badge(session)) }
             @if let Some(started) = session.started {
-                li { (started.in_zone(zone).wall().strftime("%-d %B %Y, %H:%M")) }
+                li title="Start of the session" { (started.in_zone(facts.zone).wall().strftime("%-d %B %Y, %H:%M")) }
             }
-            @if let Some(length) = session_duration(session) { li { (length) } }
-            li { (entry_count(session)) }
+            @if let Some(length) = session_duration(session) { li title="From the first entry to the last" { (length) } }
+            li title="Messages, tool calls and results, and notices" { (entry_count(session)) }
             @if !usage.is_empty() {
-                li { b { (format_count(usage.prompt_tokens())) } " tokens in, " b { (format_count(usage.output)) } " out" }
+                li title=(explain_tokens(usage)) { b { (format_count(usage.prompt_tokens())) } " tokens in, " b { (format_count(usage.output)) } " out" }
             }
-            @if let Some(cost) = session.totals.cost { li { b { (format_dollars(cost)) } } }
-            @for model in &session.models { li { (clean_text(model)) } }
-            @if let Some(project) = &session.project { li { code { (clean_text(project)) } } }
-            @if let Some(branch) = &session.branch { li { "on " code { (clean_text(branch)) } } }
-            @if let Some(reason) = &session.stop_reason { li { (clean_text(reason)) } }
+            @if let Some(cost) = &facts.cost { li title=(COST_EXPLANATION) { b { (cost) } } }
+            @for model in &session.models { li title="Model" { (clean_text(model)) } }
+            @if let Some(project) = &session.project { li title="Project folder" { code { (clean_text(project)) } } }
+            @if let Some(branch) = &session.branch { li title="Git branch" { "on " code { (clean_text(branch)) } } }
+            @if let Some(reason) = &session.stop_reason { li title="Why the agent stopped" { (clean_text(reason)) } }
+            @if let Some(fork) = facts.fork { li { (fork_fact(fork)) } }
+        }
+    }
+}
+
+/// What a heading shows besides the session itself.
+pub(crate) struct HeadingFacts<'a> {
+    /// The zone of its times.
+    pub(crate) zone: &'a TimeZone,
+    /// The cost of the session, as text.
+    pub(crate) cost: Option<String>,
+    /// Where the session left its parent.
+    pub(crate) fork: Option<&'a ForkPoint>,
+}
+
+fn fork_fact(fork: &ForkPoint) -> Markup {
+    html! {
+        @match fork.place {
+            0 => { "started by " a href=(fork.address) { (clean_text(&fork.title)) } }
+            place => { "forked from " a href={ (fork.address) "#e" (place - 1) } { (clean_text(&fork.title)) } " after entry " (place - 1) }
         }
     }
 }
@@ -50,20 +72,66 @@ pub(crate) fn lane_runs(lanes: &SubagentLanes) -> Option<String> {
     (!runs.is_empty()).then(|| pairs.collect::<Vec<_>>().join(" "))
 }
 
-/// The title of a session, or its id.
+/// The title of a session: one readable line, never a blob of data.
 pub(crate) fn session_title(session: &Session) -> String {
-    let title = session.title.as_deref().unwrap_or(session.id.as_str());
-    visible_text(title).into_owned()
+    let readable = session.title.as_deref().and_then(readable_line);
+    readable.unwrap_or_else(|| {
+        let id: String = session.id.as_str().chars().take(8).collect();
+        format!("Untitled session {id}")
+    })
 }
+
+/// The first line of a title that a person can read; tags around it are left out.
+fn readable_line(title: &str) -> Option<String> {
+    let shown = visible_text(title);
+    let mut lines = shown.lines().map(|line| strip_outer_tag(line.trim()));
+    lines.find(|line| !line.is_empty() && !is_blob(line)).map(str::to_owned)
+}
+
+/// A line without the tag that it begins with and the one that closes it: `<task>Fix it</task>` is `Fix it`.
+fn strip_outer_tag(line: &str) -> &str {
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    let tag = line.strip_prefix('<').and_then(|rest| rest.split_once('>'));
+    let Some((name, inner)) = tag.filter(|(name, _)| is_name(name)) else { return line };
+    let close = format!("</{name}>");
+    match inner.strip_suffix(&close) {
+        Some(inner) => inner.trim(),
+        None if inner.contains(&close) => line,
+        None => inner.trim(),
+    }
+}
+
+/// Whether a line is data: JSON, or a long run of characters without a space.
+fn is_blob(line: &str) -> bool {
+    let is_json = line.starts_with(['{', '[']) && line.contains("\":");
+    let longest = line.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
+    let is_address = line.contains("://") || line.contains('/');
+    is_json || (longest > MAX_WORD_CHARS && !is_address)
+}
+
+/// The longest word of a readable title, in characters.
+const MAX_WORD_CHARS: usize = 60;
 
 /// The agent of a session, and the status unless it is completed.
 pub(crate) fn agent_badge(session: &Session) -> Markup {
+    html! { (agent_label(session)) " " (status_badge(session)) }
+}
+
+/// The agent of a session.
+pub(crate) fn agent_label(session: &Session) -> Markup {
+    html! { span.agent { (clean_text(&session.agent)) } }
+}
+
+/// The status of a session, unless it is completed.
+pub(crate) fn status_badge(session: &Session) -> Markup {
     html! {
-        span.agent { (clean_text(&session.agent)) }
         @match session.status {
-            SessionStatus::Running => { " " span.agent.running { "running" } }
-            SessionStatus::Failed => { " " span.agent.failed { "failed" } }
-            SessionStatus::Canceled => { " " span.agent { "canceled" } }
+            SessionStatus::Running => span.agent.running { "running" },
+            SessionStatus::Failed => span.agent.failed { "failed" },
+            SessionStatus::Canceled => span.agent { "canceled" },
             SessionStatus::Completed => {}
         }
     }
@@ -72,19 +140,17 @@ pub(crate) fn agent_badge(session: &Session) -> Markup {
 /// The number of entries.
 pub(crate) fn entry_count(session: &Session) -> Markup {
     let count = session.totals.entries;
-    html! { b { (count) } @if count == 1 { " entry" } @else { " entries" } }
+    html! { b { (exact_count(count)) } @if count == 1 { " entry" } @else { " entries" } }
 }
 
 /// The duration of a session.
 pub(crate) fn session_duration(session: &Session) -> Option<String> {
     let seconds = session.ended?.unix_seconds() - session.started?.unix_seconds();
-    Some(match seconds {
-        seconds if seconds < 1 => return None,
-        seconds if seconds < 60 => format!("{seconds} s"),
-        seconds if seconds < 3600 => format!("{} min", seconds / 60),
-        seconds if seconds < 86_400 => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
-        seconds => format!("{} days", seconds / 86_400),
-    })
+    match seconds {
+        ..1 => None,
+        60..3600 => Some(format!("{} min", seconds / 60)),
+        _ => Some(format_duration(seconds * 1000)),
+    }
 }
 
 /// The input that finds text in a session: on the page itself, or with the server's help.
@@ -110,26 +176,31 @@ pub(crate) fn theme_button() -> Markup {
     html! { button #theme type="button" aria-label="Light or dark" title="Light or dark" { "◐" } }
 }
 
+/// The keys of the pages, and what they do.
+const KEYS: [(&str, &str); 13] = [
+    ("Ctrl+K", "open the palette: go to a session, search, run a command"),
+    ("j k", "next and previous entry or session"),
+    ("Enter", "open the session, or fold and unfold the entry"),
+    ("n p", "next and previous prompt"),
+    ("x X", "next and previous error"),
+    ("y Y", "copy the text of the entry, or a link to it"),
+    ("a", "add a note, if the page may change notes"),
+    ("o", "fold or unfold the entry"),
+    ("E C", "unfold or fold all entries"),
+    ("g g", "first entry"),
+    ("G", "last entry"),
+    ("/", "find, filter or search"),
+    ("?", "show this help"),
+];
+
 /// The dialog that lists the keys.
 pub(crate) fn keys_dialog() -> Markup {
-    let keys = [
-        ("j k", "next and previous entry"),
-        ("n p", "next and previous prompt"),
-        ("x X", "next and previous error"),
-        ("a", "add a note, if allowed"),
-        ("o", "fold or unfold"),
-        ("E C", "unfold or fold all"),
-        ("g g", "first entry"),
-        ("G", "last entry"),
-        ("/", "find, filter or search"),
-        ("?", "this help"),
-    ];
     html! {
         dialog #keys aria-labelledby="keys-title" {
             form method="dialog" {
                 h2 #keys-title { "Keys" }
                 dl.keys {
-                    @for (key, does) in keys {
+                    @for (key, does) in KEYS {
                         dt { @for key in key.split(' ') { kbd { (key) } " " } }
                         dd { (does) }
                     }
@@ -137,5 +208,40 @@ pub(crate) fn keys_dialog() -> Markup {
                 p { button { "Close" } }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use steno_model::SessionId;
+
+    use super::*;
+
+    fn title_of(title: Option<&str>) -> String {
+        let id = "0b1c2d3e-0000-4000-8000-000000000001".parse::<SessionId>();
+        let mut session = Session::new(id.expect("the id is valid"), "codex");
+        session.title = title.map(str::to_owned);
+        session_title(&session)
+    }
+
+    #[test]
+    fn a_title_is_a_readable_line() {
+        assert_eq!(title_of(Some("Fix it")), "Fix it");
+        assert_eq!(title_of(Some("\n\n  Fix it\nnow")), "Fix it");
+        assert_eq!(
+            title_of(Some("<command-message>init is running</command-message>")),
+            "init is running"
+        );
+        assert_eq!(title_of(Some("<b>bold</b> words")), "<b>bold</b> words");
+        let address = "see https://example.org/a/very/long/address/that/goes/on/and/on/and/on";
+        assert_eq!(title_of(Some(address)), address);
+    }
+
+    #[test]
+    fn a_blob_is_no_title() {
+        for blob in [None, Some(""), Some("{\"role\": \"user\"}"), Some(&"QUJD".repeat(20))] {
+            assert_eq!(title_of(blob), "Untitled session 0b1c2d3e");
+        }
+        assert_eq!(title_of(Some("{\"a\": 1}\nRead this")), "Read this");
     }
 }

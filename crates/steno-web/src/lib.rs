@@ -2,24 +2,32 @@
 //!
 //! The server renders the HTML, with the same code for both. It uses the index only through `steno-store`.
 
+mod activity_calendar;
 mod api;
 mod app;
 mod assets;
 mod chart;
 mod connections;
+mod date_range;
 mod error;
 pub mod export;
 mod filter_query;
+mod fork;
 mod guard;
 mod heading;
 mod library;
+mod list_filter;
 mod live;
 mod options;
+mod outline;
 mod page;
 mod pages;
+mod palette;
 mod render;
 mod routes;
 mod server;
+mod units;
+mod viewer;
 mod write_timeout;
 
 pub use connections::ConnectionLimits;

@@ -10,18 +10,21 @@ use std::time::{Duration, Instant, SystemTime};
 use jiff::tz::TimeZone;
 use steno_model::{Clock, Entry, Session, SessionStatus, Transcript};
 use steno_store::cost::PriceTable;
+use steno_store::cost::budget::BudgetLimits;
 use steno_store::cost::charge::{ChargeTable, CostMode};
 use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup};
 use steno_store::index::{
     EntryFilter, Index, IndexCondition, IndexError, ListedSession, StoreIndex,
 };
 use steno_store::transcript::ReadTranscript;
+use steno_store::view::amount::{format_cost, format_dollars};
 use steno_store::view::lanes::SubagentLanes;
 use steno_store::view::pictures::SessionPictures;
 use steno_vault::{SessionDir, Vault};
 
 use crate::error::WebError;
 use crate::options::ServerOptions;
+use crate::outline::{SessionOutline, cost_text};
 
 /// How long the index counts as current after a refresh.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(400);
@@ -49,6 +52,8 @@ pub(crate) struct SessionLibrary {
     pub(crate) clock: Clock,
     /// What tokens cost.
     pub(crate) prices: PriceTable,
+    /// The budgets.
+    pub(crate) budgets: BudgetLimits,
     pub(crate) vault: Vault,
     source: StoreIndex,
     idle_indexes: Mutex<Vec<Index>>,
@@ -69,6 +74,8 @@ pub(crate) struct OpenedSession {
     pub(crate) pictures: SessionPictures,
     /// The order and depth of subagents' entries.
     pub(crate) lanes: SubagentLanes,
+    /// The turns and the runs of subagents.
+    pub(crate) outline: SessionOutline,
     /// The size of the session in the vault when it was parsed.
     pub(crate) size: u64,
     text_bytes: usize,
@@ -89,6 +96,8 @@ pub(crate) struct SessionListing {
     /// By agent and session id.
     pub(crate) costs: HashMap<(String, String), ChargeSum>,
     pub(crate) failures: HashMap<(String, String), u64>,
+    /// How many entries each session has.
+    pub(crate) entries: HashMap<(String, String), u64>,
 }
 
 /// The state of the index: sizes and times of its files, and how many sessions this process has indexed. It changes
@@ -117,6 +126,7 @@ impl SessionLibrary {
             zone: options.zone.clone(),
             clock: options.clock.clone(),
             prices: options.prices.clone(),
+            budgets: options.budgets.clone(),
             idle_indexes: Mutex::default(),
             refreshed_at: Mutex::default(),
             blocked_since: Mutex::default(),
@@ -218,8 +228,14 @@ impl SessionLibrary {
         if let Some((_, listing)) = last.as_ref().filter(|(known, _)| *known == edition) {
             return Ok(Arc::clone(listing));
         }
+        let sessions = self.list_sessions(None, None)?;
+        let count = |one: &ListedSession| {
+            let Session { agent, id, totals, .. } = &one.session;
+            ((agent.clone(), id.to_string()), totals.entries)
+        };
         let listing = Arc::new(SessionListing {
-            sessions: self.list_sessions(None, None)?,
+            entries: sessions.iter().map(count).collect(),
+            sessions,
             costs: self.costs_by_session()?,
             failures: self.query_index(Index::count_failures)?,
         });
@@ -250,6 +266,23 @@ impl SessionLibrary {
             one.problem.is_some() || !self.vault.is_empty_recording(agent, id, totals.entries)
         });
         Ok(sessions)
+    }
+
+    /// The cost of a session as text; `None` if it has neither tokens nor a recorded cost. It is that of the list if
+    /// the list is cached and has all entries, and that of the session's own messages otherwise.
+    pub(crate) fn session_cost(&self, opened: &OpenedSession) -> Option<String> {
+        let session = &opened.transcript.session;
+        let key = (session.agent.clone(), session.id.to_string());
+        let listing =
+            lock_unpoisoned(&self.listing).as_ref().map(|(_, listing)| Arc::clone(listing));
+        let listed = listing
+            .as_ref()
+            .and_then(|listing| listing.costs.get(&key).zip(listing.entries.get(&key)));
+        let sum = listed.filter(|(_, entries)| **entries == session.totals.entries);
+        let own = || {
+            session.totals.cost.map(format_dollars).or_else(|| cost_text(&opened.outline.totals))
+        };
+        sum.map(|(sum, _)| format_cost(sum)).or_else(own)
     }
 
     fn costs_by_session(&self) -> Result<HashMap<(String, String), ChargeSum>, WebError> {
@@ -303,7 +336,9 @@ impl SessionLibrary {
         let pictures = SessionPictures::find_in_bundle(&dir.kept_bundle()?, &transcript.entries)?;
         let text_bytes = transcript.entries.iter().map(|entry| entry.content.len()).sum();
         let lanes = SubagentLanes::from_entries(&transcript.entries);
-        let new = Arc::new(OpenedSession { dir, transcript, pictures, lanes, size, text_bytes });
+        let outline = SessionOutline::new(&transcript.entries, &lanes, &self.prices);
+        let new =
+            Arc::new(OpenedSession { dir, transcript, pictures, lanes, outline, size, text_bytes });
         opened.push(Arc::clone(&new));
         while opened.len() > MAX_OPEN_SESSIONS
             || (opened.len() > 1

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
-use axum::extract::{Query, State};
+use axum::extract::{Path, Query, State};
 use axum::http::HeaderMap;
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive, KeepAliveStream};
@@ -17,6 +17,7 @@ use crate::app::WebApp;
 use crate::error::WebError;
 use crate::heading;
 use crate::library::{IndexEdition, SessionLibrary};
+use crate::pages::session::SessionPath;
 
 /// How often the state is read.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -140,12 +141,24 @@ async fn change_event(
     {
         return Ok(Event::default().event("notes").data("changed"));
     }
-    let data = app.run_blocking(move |library| {
-        let opened = library.open_session(&agent, &id)?;
-        let runs = heading::lane_runs(&opened.lanes).unwrap_or_default();
-        Ok(format!("{} {runs}", opened.transcript.entries.len()))
-    });
-    Ok(Event::default().event("entries").data(data.await?.trim_end()))
+    let data = app.run_blocking(move |library| entries_state(library, &agent, &id));
+    Ok(Event::default().event("entries").data(data.await?))
+}
+
+/// The number of entries, their order, and the runs of subagents, as a page needs them to add new ones.
+fn entries_state(library: &SessionLibrary, agent: &str, id: &str) -> Result<String, WebError> {
+    let opened = library.open_session(agent, id)?;
+    let order = heading::lane_runs(&opened.lanes).unwrap_or_default();
+    let subagents = opened.outline.runs_text().unwrap_or_default();
+    Ok(format!("{} {order}|{subagents}", opened.transcript.entries.len()))
+}
+
+/// The data of an `entries` event, for a page whose connection was lost.
+pub(crate) async fn session_state(
+    State(app): State<WebApp>,
+    Path((agent, id)): SessionPath,
+) -> Result<String, WebError> {
+    app.run_blocking(move |library| entries_state(library, &agent, &id)).await
 }
 
 /// The events of one page.

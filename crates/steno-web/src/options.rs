@@ -7,6 +7,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use steno_model::Clock;
 use steno_store::cost::PriceTable;
+use steno_store::cost::budget::BudgetLimits;
 
 use crate::connections::ConnectionLimits;
 
@@ -24,6 +25,8 @@ pub struct ServerOptions {
     pub clock: Clock,
     /// What tokens cost.
     pub prices: PriceTable,
+    /// The budgets.
+    pub budgets: BudgetLimits,
     /// Identifies the time since the machine was started, where the system has such an id.
     pub boot: Option<String>,
     /// Where to listen.

@@ -1,33 +1,96 @@
 //! The frame of every page.
 
+use jiff::tz::TimeZone;
 use maud::{DOCTYPE, Markup, html};
 
 use crate::assets::ASSETS_VERSION;
 use crate::heading;
+use crate::palette;
 use crate::render::plain::clean_text;
+use crate::viewer::PageViewer;
 
 /// The pages in the navigation bar: address and name.
-const NAV_PAGES: [(&str, &str); 5] = [
+pub(crate) const NAV_PAGES: [(&str, &str); 6] = [
     ("/", "Sessions"),
     ("/search", "Search"),
+    ("/activity", "Activity"),
     ("/cost", "Cost"),
     ("/compare", "Compare"),
     ("/threads", "Threads"),
 ];
 
-/// A page with the search bar. `current` is its address in [`NAV_PAGES`].
-pub(crate) fn page_shell(title: &str, current: &str, body: &Markup) -> Markup {
-    let bar = html! {
-        @if current != "/search" {
-            form action="/search" role="search" {
-                input #query name="q" type="search" placeholder="Search all sessions"
-                    aria-label="Search all sessions";
+/// The title of a page, its place in the navigation bar, and the zone of its times.
+pub(crate) struct PageHead<'a> {
+    title: &'a str,
+    current: &'a str,
+    zone: Option<&'a TimeZone>,
+}
+
+impl<'a> PageHead<'a> {
+    /// A page with this title. `current` is its address in [`NAV_PAGES`].
+    pub(crate) fn new(title: &'a str, current: &'a str) -> Self {
+        Self { title, current, zone: None }
+    }
+
+    /// Names the zone of the page, so that a script can request another one.
+    pub(crate) fn viewed_by(mut self, viewer: &'a PageViewer) -> Self {
+        self.zone = Some(&viewer.zone);
+        self
+    }
+
+    /// A page with the search bar.
+    pub(crate) fn with_body(&self, body: &Markup) -> Markup {
+        self.with_main(&html! { main #main { (body) } })
+    }
+
+    /// A page with the search bar and its own `main` element.
+    pub(crate) fn with_main(&self, main: &Markup) -> Markup {
+        let bar = html! {
+            @if self.current != "/search" {
+                form action="/search" role="search" {
+                    input #query name="q" type="search" placeholder="Search all sessions"
+                        aria-label="Search all sessions";
+                }
+            }
+            (palette::palette_button())
+            button #help type="button" aria-label="Keys" title="Keys (?)" { "?" }
+            (heading::theme_button())
+        };
+        self.with_bar(&bar, main)
+    }
+
+    /// A page with its own bar and body.
+    pub(crate) fn with_bar(&self, bar: &Markup, body: &Markup) -> Markup {
+        html! {
+            (DOCTYPE)
+            html lang="en" data-zone=[self.zone.map(|zone| zone.iana_name().unwrap_or_default())] {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    title { (clean_text(self.title)) " · Steno" }
+                    link rel="icon" href="data:,";
+                    link rel="stylesheet" href={ "/assets/" (*ASSETS_VERSION) "/style.css" };
+                    script type="module" src={ "/assets/" (*ASSETS_VERSION) "/app.js" } {}
+                }
+                body {
+                    a.skip href="#main" { "Skip to the content" }
+                    header.top {
+                        a.name href="/" { "Steno" }
+                        nav aria-label="Pages" {
+                            @for (address, name) in NAV_PAGES {
+                                a href=(address) aria-current=[(address == self.current).then_some("page")] { (name) }
+                            }
+                        }
+                        span.room {}
+                        (bar)
+                    }
+                    (body)
+                    (heading::keys_dialog())
+                    (palette::palette_dialog())
+                }
             }
         }
-        button #help type="button" aria-label="Keys" title="Keys (?)" { "?" }
-        (heading::theme_button())
-    };
-    page_frame(title, current, &bar, &html! { main #main { (body) } })
+    }
 }
 
 /// A notice that sessions may be missing, because the index is not current.
@@ -42,38 +105,6 @@ pub(crate) fn damage_notice(warnings: &[String]) -> Markup {
             details.error open {
                 summary { b { "Some sessions are incomplete or unreadable" } }
                 pre tabindex="0" { @for warning in warnings { (clean_text(warning)) "\n" } }
-            }
-        }
-    }
-}
-
-/// A page with its own bar and body.
-pub(crate) fn page_frame(title: &str, current: &str, bar: &Markup, body: &Markup) -> Markup {
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (clean_text(title)) " · Steno" }
-                link rel="icon" href="data:,";
-                link rel="stylesheet" href={ "/assets/" (*ASSETS_VERSION) "/style.css" };
-                script type="module" src={ "/assets/" (*ASSETS_VERSION) "/app.js" } {}
-            }
-            body {
-                a.skip href="#main" { "Skip to the content" }
-                header.top {
-                    a.name href="/" { "Steno" }
-                    nav aria-label="Pages" {
-                        @for (address, name) in NAV_PAGES {
-                            a href=(address) aria-current=[(address == current).then_some("page")] { (name) }
-                        }
-                    }
-                    span.room {}
-                    (bar)
-                }
-                (body)
-                (heading::keys_dialog())
             }
         }
     }

@@ -1,11 +1,14 @@
 //! The pages, one module each.
 
+pub(crate) mod activity;
 pub(crate) mod compare;
 pub(crate) mod cost;
 pub(crate) mod home;
 pub(crate) mod replay;
 pub(crate) mod search;
 pub(crate) mod session;
+pub(crate) mod session_export;
+pub(crate) mod session_sections;
 pub(crate) mod threads;
 
 use steno_model::SessionId;

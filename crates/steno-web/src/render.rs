@@ -10,13 +10,14 @@ pub(crate) mod markdown;
 pub(crate) mod minimap;
 pub(crate) mod note;
 pub(crate) mod plain;
-mod tool;
+pub(crate) mod tool;
 
 use std::ops::Range;
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use maud::{Render, html};
+use maud::{Markup, Render, html};
+use std::fmt::Write;
 use steno_model::Entry;
 use steno_model::entry::PRIMARY_SOURCE;
 use steno_store::view::lanes::SubagentLanes;
@@ -25,7 +26,10 @@ use steno_vault::notes::Note;
 
 use self::entry::EntryPlace;
 pub(crate) use self::entry::is_error_entry;
+use self::entry::is_plain_notice;
 use self::plain::clean_text;
+use crate::outline::{OutlinedRun, SessionOutline, totals_line};
+use crate::units::count_of;
 
 /// How much tool output a page contains; the rest is requested on demand.
 const MAX_INLINE_BYTES: usize = 20_000;
@@ -49,6 +53,20 @@ pub(crate) struct EntryRenderer<'a> {
     pub(crate) lanes: &'a SubagentLanes,
     /// The notes of the session.
     pub(crate) notes: &'a [Note],
+    /// The turns and the runs of subagents.
+    pub(crate) outline: &'a SessionOutline,
+    /// Where the session left the one that it was forked from.
+    pub(crate) fork: Option<&'a ForkPoint>,
+}
+
+/// Where a session left the one that it was forked from.
+pub(crate) struct ForkPoint {
+    /// The position of the first entry of its own.
+    pub(crate) place: usize,
+    /// The address of the other session.
+    pub(crate) address: String,
+    /// The title of the other session.
+    pub(crate) title: String,
 }
 
 impl EntryRenderer<'_> {
@@ -59,22 +77,37 @@ impl EntryRenderer<'_> {
         let at = |place: usize| &all[self.lanes.number_at(place)];
         let mut before = places.start.checked_sub(1).map(at);
         let mut last = before.and_then(|entry| self.wall_time(entry));
-        for place in places {
+        let mut fold_end = None;
+        for place in places.clone() {
             let entry = at(place);
             let now = self.wall_time(entry);
-            let depth = self.lanes.depth_at(place);
-            let above = place.checked_sub(1).map_or(0, |before| self.lanes.depth_at(before));
-            let lane = LaneChange { before, entry, depth, is_back: above > depth };
-            lane.render_breaks(&mut page, last, now);
+            if fold_end == Some(place) {
+                page.push_str(NOTICE_FOLD_END);
+                fold_end = None;
+            }
+            self.render_marks(&mut page, place);
+            self.render_breaks(&mut page, &LaneChange { before, entry, place, last, now });
+            if fold_end.is_none() {
+                fold_end = self.begin_notice_fold(&mut page, all, place..places.end);
+            }
             let earlier = (0..place).rev().take(MODEL_LOOKBACK);
             let place = EntryPlace {
+                all,
+                place,
                 number: self.lanes.number_at(place),
-                depth,
+                depth: self.lanes.depth_at(place),
+                before,
                 last_model: earlier.map(at).find_map(|entry| entry.model.as_deref()),
                 time: now.filter(|now| last.is_none_or(|last| is_other_minute(last, *now))),
             };
             self.render_entry(&mut page, entry, &place);
             (before, last) = (Some(entry), now.or(last));
+        }
+        if fold_end.is_some() {
+            page.push_str(NOTICE_FOLD_END);
+        }
+        if places.end == all.len() && !places.is_empty() {
+            self.render_marks(&mut page, all.len());
         }
         page
     }
@@ -82,35 +115,41 @@ impl EntryRenderer<'_> {
     fn wall_time(&self, entry: &Entry) -> Option<DateTime> {
         entry.created_at.map(|at| at.in_zone(self.zone).wall())
     }
-}
 
-/// An entry, and the one before it.
-struct LaneChange<'a> {
-    before: Option<&'a Entry>,
-    entry: &'a Entry,
-    depth: usize,
-    /// Whether a subagent has ended, and the agent that started it continues.
-    is_back: bool,
-}
+    /// Renders what stands between the entries before and after a position: totals of a turn, and a fork.
+    fn render_marks(&self, page: &mut String, place: usize) {
+        if let Some(line) = self.outline.turn_end(place) {
+            line.render_to(page);
+        }
+        if let Some(fork) = self.fork.filter(|fork| fork.place == place) {
+            let line = html! {
+                li.fork {
+                    "The entries above are from " a href={ (fork.address) "#e" (place.saturating_sub(1)) } { (clean_text(&fork.title)) }
+                    ". The fork begins here."
+                }
+            };
+            line.render_to(page);
+        }
+    }
 
-impl LaneChange<'_> {
     /// Renders the date and the name of the agent, where they change.
-    fn render_breaks(&self, page: &mut String, last: Option<DateTime>, now: Option<DateTime>) {
-        let Self { before, entry, depth, is_back } = *self;
+    fn render_breaks(&self, page: &mut String, change: &LaneChange<'_>) {
+        let LaneChange { before, entry, place, last, now } = *change;
         let day = now.filter(|now| last.is_none_or(|last| last.date() != now.date()));
         let source = before.map_or(PRIMARY_SOURCE, |before| before.source.as_str());
         if day.is_none() && source == entry.source {
             return;
         }
+        let starts = self.outline.runs_from(place).next().is_some();
         let lane = html! {
             @if let Some(day) = day {
                 li.day { h2 { (day.strftime("%A, %-d %B %Y").to_string()) } }
             }
-            @if source != entry.source {
+            @for (at, run) in self.outline.runs_from(place) { (self.run_heading(at, run, place)) }
+            @if source != entry.source && !starts {
                 @if let Some(name) = entry.source.strip_prefix("subagent:") {
-                    li class={ "lane-name lane " (lane_colour(&entry.source)) " " (depth_class(depth)) } {
-                        @if is_back { "Back to subagent " } @else { "Subagent " }
-                        b { (clean_text(name)) }
+                    li class={ "lane-name lane " (lane_colour(&entry.source)) " " (depth_class(self.lanes.depth_at(place))) (self.run_classes(place, None)) } {
+                        "Back to subagent " b { (clean_text(name)) }
                     }
                 } @else if before.is_some() {
                     li.lane-name { "Back to the main agent" }
@@ -119,6 +158,72 @@ impl LaneChange<'_> {
         };
         lane.render_to(page);
     }
+
+    /// The name and the totals of a subagent, with a button that folds its entries.
+    fn run_heading(&self, at: usize, one: &OutlinedRun, place: usize) -> Markup {
+        let source = &one.run.source;
+        let name = source.strip_prefix("subagent:").unwrap_or(source);
+        html! {
+            li class={ "lane-name lane " (lane_colour(source)) " " (depth_class(one.run.depth)) (self.run_classes(place, Some(at))) } {
+                button type="button" data-run=(at) aria-expanded=(!one.is_folded()) { "Subagent " b { (clean_text(name)) } }
+                span title="Messages, tool calls and results, and notices" { (count_of(one.totals.entries, "entry")) }
+                (totals_line(&one.totals))
+            }
+        }
+    }
+
+    /// The classes of the runs that contain a position, by which scripts hide them; without one of them.
+    fn run_classes(&self, place: usize, without: Option<usize>) -> String {
+        let runs = self.outline.runs_at(place).filter(|at| Some(*at) != without);
+        runs.map(|at| format!(" r{at}")).collect()
+    }
+
+    /// Begins a fold if several notices follow each other; returns the position at which it ends.
+    fn begin_notice_fold(
+        &self,
+        page: &mut String,
+        all: &[Entry],
+        places: Range<usize>,
+    ) -> Option<usize> {
+        let at = |place: usize| &all[self.lanes.number_at(place)];
+        let first = at(places.start);
+        let is_folded = |place: &usize| {
+            let entry = at(*place);
+            let is_own = entry.source == first.source && self.outline.turn_end(*place).is_none();
+            is_plain_notice(entry)
+                && (*place == places.start || is_own)
+                && Note::for_entry(self.notes, entry).next().is_none()
+        };
+        let count = places.clone().take_while(is_folded).count();
+        if count < MIN_FOLDED_NOTICES {
+            return None;
+        }
+        let classes = self.run_classes(places.start, None);
+        let lane = if first.source == PRIMARY_SOURCE { "" } else { " lane" };
+        write!(
+            page,
+            "<li class=\"notices{lane}{classes}\"><details><summary><b>{count} notices</b>\
+             <span>messages of the program and instructions to the model</span></summary><ol class=entries>"
+        )
+        .expect("a string takes all");
+        Some(places.start + count)
+    }
+}
+
+/// How many notices in a row are folded into one line.
+const MIN_FOLDED_NOTICES: usize = 3;
+
+/// What ends a fold of notices.
+const NOTICE_FOLD_END: &str = "</ol></details></li>";
+
+/// An entry, and the one before it.
+struct LaneChange<'a> {
+    before: Option<&'a Entry>,
+    entry: &'a Entry,
+    place: usize,
+    /// The time of the entry before it.
+    last: Option<DateTime>,
+    now: Option<DateTime>,
 }
 
 fn is_other_minute(last: DateTime, now: DateTime) -> bool {

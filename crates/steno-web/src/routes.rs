@@ -13,13 +13,18 @@ use axum::routing::{delete, get, post};
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::guard::{self, TokenGuard};
-use crate::{api, assets, live, pages};
+use crate::{api, assets, live, pages, palette};
 
 /// All routes, behind the guard.
 pub(crate) fn build_router(app: WebApp, guard: Arc<TokenGuard>) -> Router {
     let session = Router::new()
         .route("/", get(pages::session::session_page))
         .route("/part", get(pages::session::entries_part))
+        .route("/contents", get(pages::session_sections::contents_section))
+        .route("/changes", get(pages::session_sections::changes_section))
+        .route("/quality", get(pages::session_sections::quality_section))
+        .route("/export", get(pages::session_export::export_session))
+        .route("/state", get(live::session_state))
         .route("/find", get(pages::session::find_entries))
         .route("/step", get(pages::session::find_step))
         .route("/notes", get(pages::session::notes_part))
@@ -30,8 +35,10 @@ pub(crate) fn build_router(app: WebApp, guard: Arc<TokenGuard>) -> Router {
     Router::new()
         .route("/", get(pages::home::home_page))
         .route("/sessions", get(pages::home::session_list))
+        .route("/palette", get(palette::palette_results))
         .nest("/session/{agent}/{id}", session)
         .route("/search", get(pages::search::search_page))
+        .route("/activity", get(pages::activity::activity_page))
         .route("/cost", get(pages::cost::cost_page))
         .route("/compare", get(pages::compare::compare_page))
         .route("/threads", get(pages::threads::threads_page))

@@ -31,6 +31,7 @@ impl RunningServer {
             zone: TimeZone::UTC,
             clock: Clock::system(),
             prices: PriceTable::default(),
+            budgets: Default::default(),
             boot: None,
             address: "127.0.0.1:0".parse().unwrap(),
             resume: Some(std::sync::Arc::new(|_, _| Err("not in this test".to_owned()))),

@@ -4,6 +4,7 @@
 
 mod agents;
 mod base_url_method;
+mod budget;
 
 use std::fs;
 use std::io::{self, ErrorKind};

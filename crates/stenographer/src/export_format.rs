@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use jiff::tz::TimeZone;
-use steno_model::{Transcript, durable};
+use steno_model::Transcript;
+use steno_model::durable;
 use steno_seeds::{chibi, devflow, leslie, weakincentives};
 use steno_store::format::native;
 use steno_store::view;
 use steno_store::view::pictures::SessionPictures;
 use steno_web::export::SessionExport as Page;
 
+use crate::config::Config;
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
 use crate::ui::Ui;
@@ -70,7 +71,7 @@ impl TranscriptExport<'_> {
         ui: &mut Ui,
         env: &ProcessEnvironment,
     ) -> Result<(), CommandError> {
-        if let Some(text) = self.render_text(&env.zone) {
+        if let Some(text) = self.render_text(env)? {
             match self.out.filter(|path| *path != Path::new("-")) {
                 // Not synced to disk, as it can be exported again.
                 Some(path) => durable::replace_unsynced(path, text.as_bytes())?,
@@ -89,9 +90,9 @@ impl TranscriptExport<'_> {
         Ok(())
     }
 
-    fn render_text(&self, zone: &TimeZone) -> Option<String> {
+    fn render_text(&self, env: &ProcessEnvironment) -> Result<Option<String>, CommandError> {
         let Self { transcript, pictures, .. } = *self;
-        match self.format {
+        Ok(match self.format {
             ExportFormat::Weakincentives => {
                 Some(weakincentives::render_lines(self.transcript, false))
             }
@@ -99,9 +100,12 @@ impl TranscriptExport<'_> {
             ExportFormat::Jsonl => Some(native::render_lines(self.transcript)),
             ExportFormat::Md => Some(view::markdown::render_markdown(self.transcript)),
             ExportFormat::Atif => Some(view::atif::render_atif(self.transcript)),
-            ExportFormat::Html => Some(Page { transcript, pictures, zone, index: None }.to_html()),
+            ExportFormat::Html => {
+                let (zone, prices) = (&env.zone, &Config::load(env)?.prices()?);
+                Some(Page { transcript, pictures, zone, prices, index: None }.to_html())
+            }
             ExportFormat::Leslie | ExportFormat::Devflow | ExportFormat::Chibi => None,
-        }
+        })
     }
 
     fn write_files(

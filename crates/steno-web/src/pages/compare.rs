@@ -9,17 +9,16 @@ use steno_store::view::json_rows::diff::EntryPair;
 
 use crate::app::WebApp;
 use crate::error::WebError;
+use crate::heading;
 use crate::library::{OpenedSession, SessionLibrary};
+use crate::page::PageHead;
 use crate::pages::session_address;
 use crate::render::diff::marked_line;
 use crate::render::plain::clean_text;
-use crate::{heading, page};
+use crate::viewer::PageViewer;
 
 /// How many differences are shown.
 const MAX_DIFFERENCES: usize = 200;
-
-/// How many sessions the lists offer.
-const MAX_CHOICES: usize = 200;
 
 /// How many lines of a pair are shown.
 const MAX_PAIR_LINES: usize = 200;
@@ -35,6 +34,7 @@ pub(crate) struct SessionPair {
 /// The compare page.
 pub(crate) async fn compare_page(
     State(app): State<WebApp>,
+    viewer: PageViewer,
     Query(both): Query<SessionPair>,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
@@ -42,35 +42,33 @@ pub(crate) async fn compare_page(
         let body = html! {
             h1 { "Compare" }
             (compare_form(library, &both)?)
-            @if is_asked { (comparison(library, &both)?) }
-            @else { p.empty { "Choose two sessions to compare their metadata and entries side by side." } }
+            @if is_asked { (comparison(library, &viewer, &both)?) }
+            @else { .empty { p { b { "Choose two sessions" } } p { "Search for them by title, project, agent or id. Their facts and entries are then shown side by side." } } }
         };
-        Ok(page::page_shell("Compare", "/compare", &body))
+        Ok(PageHead::new("Compare", "/compare").viewed_by(&viewer).with_body(&body))
     })
     .await
 }
 
+/// Two buttons that choose a session by searching, in the palette.
 fn compare_form(library: &SessionLibrary, both: &SessionPair) -> Result<Markup, WebError> {
     let listing = library.session_listing()?;
-    let sessions = || listing.sessions.iter().take(MAX_CHOICES).map(|one| &one.session);
-    let choice = |name: &str, chosen: &str| {
-        let is_known =
-            sessions().any(|session| session_name(&session.agent, &session.id) == chosen);
+    let choice = |field: &str, name: &str, chosen: &str| {
+        let mut sessions = listing.sessions.iter().map(|one| &one.session);
+        let known = sessions.find(|session| session_name(&session.agent, &session.id) == chosen);
         html! {
-            select name=(name) aria-label={ "Session " (name) } {
-                option value="" { "Choose a session" }
-                @if !is_known && !chosen.is_empty() { option value=(chosen) selected { (chosen) } }
-                @for session in sessions() {
-                    @let name = session_name(&session.agent, &session.id);
-                    option value=(name) selected[name == chosen] {
-                        (heading::session_title(session)) " (" (session.agent) ")"
-                    }
+            button.pick type="button" data-pick=(field) data-chosen=(chosen) {
+                small { (name) }
+                @match known {
+                    Some(session) => { b { (heading::session_title(session)) } " " (heading::agent_label(session)) }
+                    None if chosen.is_empty() => b { "Choose a session…" },
+                    None => b { (clean_text(chosen)) },
                 }
             }
         }
     };
     Ok(html! {
-        form.filters action="/compare" { (choice("a", &both.a)) (choice("b", &both.b)) button { "Compare" } }
+        .filters.picks { (choice("a", "First session", &both.a)) (choice("b", "Second session", &both.b)) }
     })
 }
 
@@ -87,11 +85,15 @@ pub(crate) fn open_named(
     library.open_session(agent, id)
 }
 
-fn comparison(library: &SessionLibrary, both: &SessionPair) -> Result<Markup, WebError> {
+fn comparison(
+    library: &SessionLibrary,
+    viewer: &PageViewer,
+    both: &SessionPair,
+) -> Result<Markup, WebError> {
     let (a, b) = (open_named(library, &both.a)?, open_named(library, &both.b)?);
     let (a, b) = (&a.transcript, &b.transcript);
     let steps = compare_entries(&a.entries, &b.entries);
-    let clock = |at: steno_model::Timestamp| at.in_zone(&library.zone).date_and_clock();
+    let clock = |at: steno_model::Timestamp| at.in_zone(&viewer.zone).date_and_clock();
     let bases = [a, b].map(|one| session_address(&one.session.agent, &one.session.id));
     let shown = shown_steps(&steps);
     Ok(html! {

@@ -1,17 +1,24 @@
 //! The cost page: charts and tables by day, model, project, agent and more, and blocks of five hours.
 
 use axum::extract::{Query, State};
+use jiff::ToSpan;
+use jiff::civil::Date;
 use maud::{Markup, html};
 use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
 use steno_store::view::amount::{format_cost, format_count, format_dollars};
 use steno_store::view::json_rows::cost::{timestamp_from_millis, unpriced_models};
+use steno_store::view::markdown::capitalize_first;
 
 use crate::app::WebApp;
+use crate::chart::{self, BarChart, ChartBar};
+use crate::date_range::period_form;
 use crate::error::WebError;
 use crate::filter_query::FilterQuery;
 use crate::library::{CostAccounts, SessionLibrary};
+use crate::page::{self, PageHead};
 use crate::render::plain::clean_text;
-use crate::{chart, page};
+use crate::units::{COST_EXPLANATION, exact_count};
+use crate::viewer::PageViewer;
 
 /// The groups, in the order of their tabs. Blocks have a tab of their own.
 pub(crate) const GROUPS: [GroupBy; 8] = [
@@ -29,6 +36,9 @@ pub(crate) const GROUPS: [GroupBy; 8] = [
 const MAX_BARS: usize = 60;
 const MAX_ROWS: usize = 200;
 
+/// The most days of a chart, with those that cost nothing.
+const MAX_DAYS: usize = 370;
+
 /// A row of the table: its name, its link and its sum.
 struct CostLine<'a> {
     name: String,
@@ -39,17 +49,21 @@ struct CostLine<'a> {
 /// The cost page.
 pub(crate) async fn cost_page(
     State(app): State<WebApp>,
+    viewer: PageViewer,
     Query(filters): Query<FilterQuery>,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
-        let accounts = library.cost_accounts(filters.to_filter(library)?)?;
+        let accounts = library.cost_accounts(filters.to_filter(library, &viewer.zone)?)?;
         let selected: Vec<usize> = accounts.charges.select_charges(&accounts.filter).collect();
         let total = accounts.charges.sum_charges(&accounts.costs, &selected);
+        let view = CostView { library, viewer: &viewer, accounts: &accounts };
         let body = html! {
             h1 { "Cost" }
             (page::stale_notice(library.index_notice().as_deref()))
             (page::damage_notice(&library.damage_warnings()?))
+            (period_form("/cost", &filters, viewer.today(library), &*library.session_listing()?))
             (total_figures(&accounts, &total))
+            (view.budget_list())
             nav.tabs aria-label="Group by" {
                 @for name in GROUPS.map(GroupBy::name).into_iter().chain(["block"]) {
                     @let is_current = name == group_name(&filters);
@@ -61,11 +75,11 @@ pub(crate) async fn cost_page(
                 }
             }
             @match group_by(&filters) {
-                Some(by) => (grouped_costs(library, &accounts, by, &selected)),
-                None => (block_costs(library, &accounts)),
+                Some(by) => (view.grouped_costs(by, &selected)),
+                None => (view.block_costs()),
             }
         };
-        Ok(page::page_shell("Cost", "/cost", &body))
+        Ok(PageHead::new("Cost", "/cost").viewed_by(&viewer).with_body(&body))
     })
     .await
 }
@@ -84,43 +98,166 @@ fn total_figures(accounts: &CostAccounts, total: &ChargeSum) -> Markup {
     let missing = unpriced_models(&accounts.charges, total);
     html! {
         ul.figures {
-            li { b { (format_cost(total)) } small { "total" } }
-            li { b { (format_count(tokens.input.saturating_add(tokens.cache_write))) } small { "tokens in" } }
-            li { b { (format_count(tokens.cache_read)) } small { "cached tokens" } }
-            li { b { (format_count(tokens.output)) } small { "tokens out" } }
-            li { b { (total.sessions.len()) } small { "sessions" } }
+            li title=(COST_EXPLANATION) { b { (format_cost(total)) } small { "total cost" } }
+            li title="Tokens that the model read and that were not cached" { b { (format_count(tokens.input.saturating_add(tokens.cache_write))) } small { "tokens in" } }
+            li title="Tokens that the model read from its cache" { b { (format_count(tokens.cache_read)) } small { "cached tokens" } }
+            li title="Tokens that the model wrote" { b { (format_count(tokens.output)) } small { "tokens out" } }
+            li title="Sessions that used tokens" { b { (exact_count(total.sessions.len() as u64)) } small { "sessions" } }
         }
         @if !missing.is_empty() {
-            p { small { "No price for: " (clean_text(&missing.join(", "))) } }
+            p { small { "No price for " (clean_text(&missing.join(", "))) "; set one in " code { "config.toml" } "." } }
         }
     }
 }
 
-fn grouped_costs(
-    library: &SessionLibrary,
-    accounts: &CostAccounts,
-    by: GroupBy,
-    selected: &[usize],
-) -> Markup {
-    let group = ReportGroup { by, zone: &library.zone };
-    let rows = accounts.charges.report_rows(&accounts.costs, selected, &group);
-    let is_time = matches!(by, GroupBy::Day | GroupBy::Week | GroupBy::Month);
-    let mut lines: Vec<CostLine<'_>> =
-        rows.iter().map(|row| cost_line(accounts, by, row)).collect();
-    let charted = if is_time {
-        lines.len().saturating_sub(MAX_BARS)..lines.len()
-    } else {
-        0..lines.len().min(20)
-    };
-    let bars: Vec<_> =
-        lines[charted].iter().map(|line| (line.name.clone(), line.sum.cost())).collect();
-    if is_time {
-        lines.reverse();
+/// What the parts of the page need.
+struct CostView<'a> {
+    library: &'a SessionLibrary,
+    viewer: &'a PageViewer,
+    accounts: &'a CostAccounts,
+}
+
+impl CostView<'_> {
+    /// The budgets and what was spent of them.
+    fn budget_list(&self) -> Markup {
+        let Self { library, viewer, accounts } = *self;
+        let here = viewer.local_now(library);
+        let all = library.budgets.check(&accounts.charges, &accounts.costs, &here);
+        html! {
+            @if !all.is_empty() {
+                ul.budgets aria-label="Budgets" {
+                    @for one in &all {
+                        li.crossed[one.is_crossed()] title="What was spent of a budget in config.toml" {
+                            b { (clean_text(&one.name)) }
+                            (chart::share_bar(one.spent / one.limit.max(1e-9)))
+                            span { (format_dollars(one.spent)) " of " (format_dollars(one.limit)) @if one.is_crossed() { ", crossed" } }
+                        }
+                    }
+                }
+            }
+        }
     }
+
+    fn grouped_costs(&self, by: GroupBy, selected: &[usize]) -> Markup {
+        let Self { viewer, accounts, .. } = *self;
+        let group = ReportGroup { by, zone: &viewer.zone };
+        let rows = accounts.charges.report_rows(&accounts.costs, selected, &group);
+        let is_time = matches!(by, GroupBy::Day | GroupBy::Week | GroupBy::Month);
+        let mut lines: Vec<CostLine<'_>> =
+            rows.iter().map(|row| cost_line(accounts, by, row)).collect();
+        let charted = if is_time {
+            lines.len().saturating_sub(MAX_DAYS)..lines.len()
+        } else {
+            0..lines.len().min(20)
+        };
+        let mut bars: Vec<ChartBar> = lines[charted].iter().map(cost_bar).collect();
+        if by == GroupBy::Day {
+            bars = fill_days(bars);
+        }
+        if is_time {
+            lines.reverse();
+        }
+        html! {
+            @if lines.is_empty() { (no_charges()) }
+            @else { (cost_chart(&format!("Cost by {}", by.name()), &bars, &self.budget_lines(by))) (cost_table(by.name(), &lines)) }
+        }
+    }
+
+    /// The budget of each bar.
+    fn budget_lines(&self, by: GroupBy) -> Vec<(String, f64)> {
+        let limit = match by {
+            GroupBy::Day => self.library.budgets.day,
+            GroupBy::Month => self.library.budgets.month,
+            _ => None,
+        };
+        limit.map(|limit| ("Budget".to_owned(), limit)).into_iter().collect()
+    }
+
+    fn block_costs(&self) -> Markup {
+        let Self { library, viewer, accounts } = *self;
+        let (blocks, _) = accounts.charges.blocks_started_in(&accounts.costs, &accounts.filter);
+        let now = library.clock.now().instant().as_millisecond();
+        let used: Vec<_> = blocks.iter().filter(|block| !block.is_gap).collect();
+        let name = |start: i64| {
+            let at = timestamp_from_millis(start).map(|at| at.in_zone(&viewer.zone).wall());
+            at.map(|at| at.strftime("%Y-%m-%d %H:%M").to_string()).unwrap_or_default()
+        };
+        let lines: Vec<CostLine<'_>> = used
+            .iter()
+            .rev()
+            .map(|block| CostLine { name: name(block.start), link: None, sum: &block.sum })
+            .collect();
+        let recent = &used[used.len().saturating_sub(MAX_BARS)..];
+        let bar = |start: i64, amount| ChartBar {
+            name: name(start),
+            label: name(start)[5..].to_owned(),
+            amount,
+        };
+        let bars: Vec<ChartBar> =
+            recent.iter().map(|block| bar(block.start, block.sum.cost())).collect();
+        let open = used.last().filter(|block| block.is_active(now));
+        html! {
+            p { small { "Claude's plans limit usage in blocks of five hours." } }
+            @if let Some((open, end)) = open.and_then(|open| Some((open, open.project_end(now)?))) {
+                p.card {
+                    "The current block ends in " b { (end.minutes_left) " minutes" } ", at "
+                    b { (end.cost.map_or("an unknown cost".to_owned(), format_dollars)) }
+                    @if let Some(rate) = open.burn_rate().and_then(|burn| burn.cost_per_hour) {
+                        " if spending continues at " (format_dollars(rate)) " an hour"
+                    }
+                    "."
+                }
+            }
+            @if lines.is_empty() { (no_charges()) }
+            @else { (cost_chart("Cost by block", &bars, &[])) (cost_table("block", &lines)) }
+        }
+    }
+}
+
+fn no_charges() -> Markup {
     html! {
-        @if lines.is_empty() { p.empty { "No charges." } }
-        @else { (chart::bar_chart(&format!("Cost by {}", by.name()), &bars)) (cost_table(by.name(), &lines)) }
+        .empty {
+            p { b { "No tokens were used in this period" } }
+            p { "Choose a longer period or fewer filters, or run " code { "steno sync" } " to import sessions." }
+        }
     }
+}
+
+fn cost_chart(title: &str, bars: &[ChartBar], limits: &[(String, f64)]) -> Markup {
+    BarChart { title, bars, format: format_dollars, limits }.draw()
+}
+
+fn cost_bar(line: &CostLine<'_>) -> ChartBar {
+    ChartBar {
+        name: line.name.clone(),
+        label: chart::short_label(&line.name),
+        amount: line.sum.cost(),
+    }
+}
+
+/// Adds the days without costs between others, so that the axis shows all days.
+fn fill_days(bars: Vec<ChartBar>) -> Vec<ChartBar> {
+    let mut filled: Vec<ChartBar> = Vec::new();
+    let mut next: Option<Date> = None;
+    for mut bar in bars {
+        let Ok(day) = bar.name.parse::<Date>() else {
+            filled.push(bar);
+            continue;
+        };
+        let missing =
+            next.into_iter().flat_map(|next| next.series(1.day()).take_while(|at| *at < day));
+        filled.extend(missing.map(|day| day_bar(day, Some(0.0))));
+        bar = day_bar(day, bar.amount);
+        filled.push(bar);
+        next = day.checked_add(1.day()).ok();
+    }
+    let first = filled.len().saturating_sub(MAX_DAYS);
+    filled.split_off(first)
+}
+
+fn day_bar(day: Date, amount: Option<f64>) -> ChartBar {
+    let (name, label) = (day.strftime("%A, %-d %B %Y"), day.strftime("%-d %b"));
+    ChartBar { name: name.to_string(), label: label.to_string(), amount }
 }
 
 fn cost_line<'a>(accounts: &CostAccounts, by: GroupBy, row: &'a ReportRow) -> CostLine<'a> {
@@ -138,45 +275,19 @@ fn cost_line<'a>(accounts: &CostAccounts, by: GroupBy, row: &'a ReportRow) -> Co
     }
 }
 
-fn block_costs(library: &SessionLibrary, accounts: &CostAccounts) -> Markup {
-    let (blocks, _) = accounts.charges.blocks_started_in(&accounts.costs, &accounts.filter);
-    let now = library.clock.now().instant().as_millisecond();
-    let used: Vec<_> = blocks.iter().filter(|block| !block.is_gap).collect();
-    let name = |start: i64| {
-        let at = timestamp_from_millis(start).map(|at| at.in_zone(&library.zone).wall());
-        at.map(|at| at.strftime("%Y-%m-%d %H:%M").to_string()).unwrap_or_default()
-    };
-    let lines: Vec<CostLine<'_>> = used
-        .iter()
-        .rev()
-        .map(|block| CostLine { name: name(block.start), link: None, sum: &block.sum })
-        .collect();
-    let recent = &used[used.len().saturating_sub(MAX_BARS)..];
-    let bars: Vec<_> = recent.iter().map(|block| (name(block.start), block.sum.cost())).collect();
-    let open = used.last().filter(|block| block.is_active(now));
-    html! {
-        p { small { "Claude's plans limit usage in blocks of five hours." } }
-        @if let Some((open, end)) = open.and_then(|open| Some((open, open.project_end(now)?))) {
-            p.card {
-                "The current block ends in " b { (end.minutes_left) " minutes" } ", at "
-                b { (end.cost.map_or("an unknown cost".to_owned(), format_dollars)) }
-                @if let Some(rate) = open.burn_rate().and_then(|burn| burn.cost_per_hour) {
-                    " if spending continues at " (format_dollars(rate)) " an hour"
-                }
-                "."
-            }
-        }
-        @if lines.is_empty() { p.empty { "No charges." } }
-        @else { (chart::bar_chart("Cost by block", &bars)) (cost_table("block", &lines)) }
-    }
-}
-
 fn cost_table(heading: &str, lines: &[CostLine<'_>]) -> Markup {
     let largest = lines.iter().filter_map(|line| line.sum.cost()).fold(0.0, f64::max);
     html! {
         table.sums {
             thead {
-                tr { th { (heading) } th { "In" } th { "Cached" } th { "Out" } th { "Cost" } th.share { "Share" } }
+                tr {
+                    th { (capitalize_first(heading)) }
+                    th title="Tokens that the model read and that were not cached" { "Tokens in" }
+                    th title="Tokens that the model read from its cache" { "Cached" }
+                    th title="Tokens that the model wrote" { "Tokens out" }
+                    th title=(COST_EXPLANATION) { "Cost" }
+                    th.share { "Share" }
+                }
             }
             tbody {
                 @for CostLine { name, link, sum } in lines.iter().take(MAX_ROWS) {

@@ -1,46 +1,58 @@
-//! The start page: all sessions by day, with a filter and the cost of each.
+//! The start page: a dense list of sessions by day, with facets, totals and a calendar of activity.
+
+use std::collections::BTreeSet;
 
 use axum::extract::{Query, State};
 use jiff::civil::Date;
 use maud::{Markup, html};
-use serde::Deserialize;
-use steno_model::Session;
+use steno_model::{Session, Usage};
 use steno_store::index::ListedSession;
 use steno_store::view::amount::{format_cost, format_count, format_dollars};
 
+use crate::activity_calendar::activity_calendar;
 use crate::app::WebApp;
 use crate::error::WebError;
+use crate::heading;
 use crate::library::{SessionLibrary, SessionListing};
+use crate::list_filter::{
+    FacetValue, IgnoredCondition, LIST_FACETS, ListFilter, ListMatcher, date_ranges,
+};
+use crate::page::{self, PageHead};
 use crate::pages::session_address;
 use crate::render::plain::clean_text;
-use crate::{heading, page};
+use crate::units::{COST_EXPLANATION, count_of, exact_count, explain_tokens};
+use crate::viewer::PageViewer;
 
-/// How many sessions are listed; the filter finds the others.
-const MAX_SESSIONS: usize = 300;
+/// How many sessions are listed at first.
+const PAGE_SESSIONS: usize = 200;
 
-/// The text in the filter.
-#[derive(Deserialize)]
-pub(crate) struct HomeQuery {
-    #[serde(default)]
-    filter: String,
-}
+/// The columns of the list: class, heading and explanation.
+const COLUMNS: [(&str, &str, &str); 9] = [
+    ("when", "Time", "When the session was last active, in your time zone"),
+    ("title", "Session", "The title, or the first line of the first prompt"),
+    ("by", "Agent", "The program that ran the session"),
+    ("project", "Project", "The folder that the agent worked in"),
+    ("model", "Model", "The first model; the tooltip lists all"),
+    ("num", "Entries", "Messages, tool calls and results, and notices"),
+    ("num", "Duration", "From the first entry to the last"),
+    ("num", "Tokens", "Tokens that the model read and wrote"),
+    ("num", "Cost", COST_EXPLANATION),
+];
 
 /// The start page.
 pub(crate) async fn home_page(
     State(app): State<WebApp>,
-    Query(query): Query<HomeQuery>,
+    viewer: PageViewer,
+    Query(query): Query<ListFilter>,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
         let body = html! {
-            h1 { "Sessions" }
-            .filters {
-                input #filter data-server type="search" value=(query.filter) autocomplete="off"
-                    placeholder="Filter by title, agent, project or model"
-                    aria-label="Filter by title, agent, project or model";
+            main #main .home {
+                h1.unseen { "Sessions" }
+                #sessions data-live="sessions" { (session_list_view(library, &viewer, &query)?) }
             }
-            #sessions data-live="sessions" { (session_rows(library, &query.filter)?) }
         };
-        Ok(page::page_shell("Sessions", "/", &body))
+        Ok(PageHead::new("Sessions", "/").viewed_by(&viewer).with_main(&body))
     })
     .await
 }
@@ -48,86 +60,296 @@ pub(crate) async fn home_page(
 /// The list of sessions without the page, for updates.
 pub(crate) async fn session_list(
     State(app): State<WebApp>,
-    Query(query): Query<HomeQuery>,
+    viewer: PageViewer,
+    Query(query): Query<ListFilter>,
 ) -> Result<Markup, WebError> {
-    app.run_blocking(move |library| session_rows(library, &query.filter)).await
+    app.run_blocking(move |library| session_list_view(library, &viewer, &query)).await
 }
 
-fn session_rows(library: &SessionLibrary, filter: &str) -> Result<Markup, WebError> {
+fn session_list_view(
+    library: &SessionLibrary,
+    viewer: &PageViewer,
+    query: &ListFilter,
+) -> Result<Markup, WebError> {
     let listing = library.session_listing()?;
-    let words: Vec<String> = filter.split_whitespace().map(str::to_lowercase).collect();
-    let matching: Vec<&ListedSession> =
-        listing.sessions.iter().filter(|one| matches_words(&one.session, &words)).collect();
-    let shown = &matching[..matching.len().min(MAX_SESSIONS)];
-    let days =
-        shown.chunk_by(|a, b| start_date(library, &a.session) == start_date(library, &b.session));
+    let matcher = query.to_matcher(&viewer.local_now(library))?;
+    let undated: Vec<&ListedSession> = listing
+        .sessions
+        .iter()
+        .filter(|one| matcher.matches(&one.session, IgnoredCondition::Dates))
+        .collect();
+    let mut matching: Vec<&ListedSession> = undated
+        .iter()
+        .copied()
+        .filter(|one| matcher.matches(&one.session, IgnoredCondition::Nothing))
+        .collect();
+    matching.sort_by_key(|one| std::cmp::Reverse(last_active(&one.session)));
+    let view = SessionListView { library, viewer, query, listing: &listing };
     Ok(html! {
-        (page::stale_notice(library.index_notice().as_deref()))
-        (page::damage_notice(&library.damage_warnings()?))
-        p.found role="status" {
-            (matching.len()) @if matching.len() == 1 { " session" } @else { " sessions" }
-            @if matching.len() > MAX_SESSIONS { ", showing the newest " (MAX_SESSIONS) }
-        }
-        @if matching.is_empty() {
-            p.empty {
-                @if words.is_empty() {
-                    "No sessions yet. Run " code { "steno sync" } " to import the sessions of agents on this machine."
-                } @else { "No session matches the filter." }
+        nav.facets aria-label="Filter sessions" {
+            .filter-line { (view.filter_box()) button #facets-open type="button" aria-expanded="false" { "Filters" } }
+            (view.chosen_conditions())
+            (view.date_facet(&undated))
+            @for facet in &LIST_FACETS {
+                (view.facet_values(facet.title, facet.name, &matcher.count_facet(facet, listing.sessions.iter().map(|one| &one.session))))
             }
         }
-        @for sessions in days {
-            h2 { (day_heading(start_date(library, &sessions[0].session))) }
-            ul.rows { @for one in sessions { li { (session_row(library, &listing, one)) } } }
+        .listed {
+            (page::stale_notice(library.index_notice().as_deref()))
+            (page::damage_notice(&library.damage_warnings()?))
+            @if !listing.sessions.is_empty() { (view.overview(&matching, &undated)) }
+            (view.day_groups(&matching))
         }
     })
 }
 
-fn matches_words(session: &Session, words: &[String]) -> bool {
-    let texts = [session.title.as_deref(), Some(&session.agent), session.project.as_deref()];
-    let texts = texts.into_iter().flatten().chain(session.models.iter().map(String::as_str));
-    let all = texts.chain([session.id.as_str()]).collect::<Vec<_>>().join("\n").to_lowercase();
-    words.iter().all(|word| all.contains(word))
+/// The time of the last entry, or of the first.
+fn last_active(session: &Session) -> Option<jiff::Timestamp> {
+    session.ended.or(session.started).map(|at| at.instant())
 }
 
-fn start_date(library: &SessionLibrary, session: &Session) -> Option<Date> {
-    session.started.map(|at| at.in_zone(&library.zone).wall().date())
+/// What the parts of the list need.
+struct SessionListView<'a> {
+    library: &'a SessionLibrary,
+    viewer: &'a PageViewer,
+    query: &'a ListFilter,
+    listing: &'a SessionListing,
+}
+
+impl SessionListView<'_> {
+    fn filter_box(&self) -> Markup {
+        html! {
+            input #filter data-server type="search" value=(self.query.filter) autocomplete="off"
+                placeholder="Filter (/)" aria-label="Filter by title, agent, project, branch, model or id"
+                title="Words in the title, agent, project, branch, model or id. To search in the sessions, press Ctrl-K.";
+        }
+    }
+
+    /// The conditions that are set, each with a link that removes it.
+    fn chosen_conditions(&self) -> Markup {
+        let fields = self.query.fields();
+        let set = fields.iter().filter(|(name, value)| *name != "filter" && !value.is_empty());
+        html! {
+            @if !self.query.is_empty() {
+                ul.chosen {
+                    @for (name, value) in set {
+                        li {
+                            a href=(self.query.address_with(&[(name, "")])) title="Remove this filter" {
+                                span { (name) ": " (clean_text(short_path(value))) } " ×"
+                            }
+                        }
+                    }
+                    li { a href="/" { "Clear all" } }
+                }
+            }
+        }
+    }
+
+    fn date_facet(&self, undated: &[&ListedSession]) -> Markup {
+        let today = self.viewer.today(self.library);
+        let now = self.viewer.local_now(self.library);
+        let count = |since: &str, until: &str| {
+            let (since, until) = (since.to_owned(), until.to_owned());
+            let period = ListFilter { since, until, ..ListFilter::default() };
+            let sessions = undated.iter().map(|one| &one.session);
+            ListMatcher::count_in_period(&period, sessions, &now).unwrap_or(0)
+        };
+        html! {
+            h2 { "Date" }
+            ul {
+                @for (name, since, until) in date_ranges(today) {
+                    @let (from, to) = (since.to_string(), until.to_string());
+                    @let is_chosen = self.query.since == from && self.query.until == to;
+                    li {
+                        a href=(self.query.address_with(&if is_chosen { [("since", ""), ("until", "")] } else { [("since", &from), ("until", &to)] }))
+                            aria-current=[is_chosen.then_some("true")]
+                        {
+                            span { (name) } small { (exact_count(count(&from, &to) as u64)) }
+                        }
+                    }
+                }
+            }
+            (self.date_form())
+        }
+    }
+
+    fn date_form(&self) -> Markup {
+        html! {
+            form.dates action="/" {
+                @for (name, value) in self.query.fields().iter().filter(|(name, value)| !["since", "until"].contains(name) && !value.is_empty()) {
+                    input type="hidden" name=(name) value=(value);
+                }
+                label { "From " input type="date" name="since" value=(self.query.since); }
+                label { "to " input type="date" name="until" value=(self.query.until); }
+                button { "Show" }
+            }
+        }
+    }
+
+    fn facet_values(&self, title: &str, name: &str, values: &[FacetValue<'_>]) -> Markup {
+        html! {
+            @if !values.is_empty() {
+                h2 { (title) }
+                ul {
+                    @for one in values {
+                        @let is_chosen = self.query.value(name) == one.value;
+                        li {
+                            a href=(self.query.address_with(&[(name, if is_chosen { "" } else { one.value })]))
+                                aria-current=[is_chosen.then_some("true")] title=(clean_text(one.value))
+                            {
+                                span { (clean_text(short_path(one.value))) }
+                                small { (exact_count(one.sessions as u64)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The totals, and the calendar of activity, which can be folded.
+    fn overview(&self, matching: &[&ListedSession], undated: &[&ListedSession]) -> Markup {
+        let mut usage = Usage::default();
+        matching.iter().for_each(|one| usage.add(&one.session.totals.usage));
+        let entries: u64 = matching.iter().map(|one| one.session.totals.entries).sum();
+        let projects: BTreeSet<_> =
+            matching.iter().filter_map(|one| one.session.project.as_deref()).collect();
+        let cost: f64 = matching.iter().filter_map(|one| self.known_cost(&one.session)).sum();
+        let days = undated.iter().filter_map(|one| {
+            one.session.started.map(|at| at.in_zone(&self.viewer.zone).wall().date())
+        });
+        html! {
+            details #overview .overview open {
+                summary {
+                    span.totals role="status" {
+                        b { (count_of(matching.len() as u64, "session")) }
+                        span { (count_of(projects.len() as u64, "project")) }
+                        span title="Messages, tool calls and results, and notices" { (count_of(entries, "entry")) }
+                        span title=(explain_tokens(&usage)) { (format_count(usage.prompt_tokens().saturating_add(usage.output))) " tokens" }
+                        span title=(COST_EXPLANATION) { (format_dollars(cost)) }
+                    }
+                }
+                (activity_calendar(days, self.viewer.today(self.library)))
+            }
+        }
+    }
+
+    /// The cost of a session, as far as it is known.
+    fn known_cost(&self, session: &Session) -> Option<f64> {
+        let key = (session.agent.clone(), session.id.to_string());
+        self.listing.costs.get(&key).map_or(session.totals.cost, |sum| sum.cost())
+    }
+
+    fn day_groups(&self, matching: &[&ListedSession]) -> Markup {
+        let limit = self.query.limit.unwrap_or(PAGE_SESSIONS);
+        let shown = &matching[..matching.len().min(limit)];
+        let day =
+            |one: &ListedSession| active_days(&one.session, self.viewer).map(|(_, last)| last);
+        let more = (matching.len() - shown.len()).min(PAGE_SESSIONS);
+        html! {
+            @if matching.is_empty() { (self.empty_list()) }
+            @else {
+                .columns-head aria-hidden="true" {
+                    @for (class, name, meaning) in COLUMNS { span class=(class) title=(meaning) { (name) } }
+                }
+            }
+            @for sessions in shown.chunk_by(|a, b| day(a) == day(b)) {
+                h2.day-head { (day_heading(day(sessions[0]))) small { (count_of(sessions.len() as u64, "session")) } }
+                ul.rows { @for one in sessions { li { (self.session_row(one)) } } }
+            }
+            @if more > 0 {
+                p.tools { a #more-sessions href=(self.address_with_limit(limit + PAGE_SESSIONS)) { "Show " (more) " more of " (exact_count(matching.len() as u64)) } }
+            }
+        }
+    }
+
+    fn address_with_limit(&self, limit: usize) -> String {
+        let address = self.query.address_with(&[]);
+        format!("{address}{}limit={limit}", if address.contains('?') { '&' } else { '?' })
+    }
+
+    fn empty_list(&self) -> Markup {
+        html! {
+            .empty role="status" {
+                @if self.listing.sessions.is_empty() {
+                    p { b { "No sessions yet" } }
+                    p { "Run " code { "steno sync" } " to import the sessions of the agents on this machine. This page then shows them by itself." }
+                } @else {
+                    p { b { "No session matches these filters" } }
+                    p { a href="/" { "Clear all filters" } " or " a href={ "/search?q=" (crate::filter_query::encode_query_text(&self.query.filter)) } { "search in the text of all sessions" } "." }
+                }
+            }
+        }
+    }
+
+    fn session_row(&self, one: &ListedSession) -> Markup {
+        let session = &one.session;
+        let key = (session.agent.clone(), session.id.to_string());
+        let usage = &session.totals.usage;
+        let failures = self.listing.failures.get(&key);
+        html! {
+            a.row href=(session_address(&session.agent, &session.id)) data-entries=(session.totals.entries) {
+                (self.time_cell(session))
+                span.title {
+                    span { (heading::session_title(session)) }
+                    (heading::status_badge(session))
+                    @if let Some(failures) = failures { small.errors { (count_of(*failures, "error")) } }
+                    @if let Some(problem) = &one.problem { small.errors { (clean_text(problem)) } }
+                }
+                span.by { (heading::agent_label(session)) }
+                (project_cell(session))
+                span.model title=(clean_text(&session.models.join(", "))) { @if let Some(model) = session.models.first() { (clean_text(undated_model(model))) } }
+                span.num { (exact_count(session.totals.entries)) span.unit { @if session.totals.entries == 1 { " entry" } @else { " entries" } } }
+                span.num { (heading::session_duration(session).unwrap_or_default()) }
+                span.num title=(explain_tokens(usage)) { @if !usage.is_empty() { (format_count(usage.prompt_tokens().saturating_add(usage.output))) span.unit { " tokens" } } }
+                span.num { (self.cost_text(session, &key)) }
+            }
+        }
+    }
+
+    fn time_cell(&self, session: &Session) -> Markup {
+        let clock = |at: steno_model::Timestamp| at.in_zone(&self.viewer.zone).date_and_clock();
+        let last = session.ended.or(session.started).map(|at| at.in_zone(&self.viewer.zone).wall());
+        let began = session.started.map(|at| format!("Started {}", clock(at)));
+        let ended = session.ended.map(|at| format!(", last active {}", clock(at)));
+        html! {
+            span.when title={ (began.unwrap_or_default()) (ended.unwrap_or_default()) } {
+                @if let Some(last) = last { (last.strftime("%H:%M")) }
+            }
+        }
+    }
+
+    fn cost_text(&self, session: &Session, key: &(String, String)) -> String {
+        let recorded = || session.totals.cost.map(format_dollars).unwrap_or_default();
+        self.listing.costs.get(key).map_or_else(recorded, format_cost)
+    }
+}
+
+fn project_cell(session: &Session) -> Markup {
+    let branch = session.branch.as_deref().map(|branch| format!(" on branch {branch}"));
+    html! {
+        span.project title={ (clean_text(session.project.as_deref().unwrap_or_default())) (clean_text(&branch.unwrap_or_default())) } {
+            @if let Some(project) = &session.project { (clean_text(last_segment(project))) }
+            @if let Some(branch) = &session.branch { small { " " (clean_text(branch)) } }
+        }
+    }
+}
+
+/// The name of a model without its date: `claude-sonnet-4-5` for `claude-sonnet-4-5-20250929`.
+fn undated_model(model: &str) -> &str {
+    let is_date = |part: &str| part.len() == 8 && part.bytes().all(|byte| byte.is_ascii_digit());
+    model.rsplit_once('-').filter(|(_, date)| is_date(date)).map_or(model, |(name, _)| name)
+}
+
+/// The first and the last day of a session.
+fn active_days(session: &Session, viewer: &PageViewer) -> Option<(Date, Date)> {
+    let day = |at: steno_model::Timestamp| at.in_zone(&viewer.zone).wall().date();
+    let (first, last) = (session.started.or(session.ended)?, session.ended.or(session.started)?);
+    Some((day(first), day(last)))
 }
 
 fn day_heading(day: Option<Date>) -> String {
     day.map_or_else(|| "No date".to_owned(), |day| day.strftime("%A, %-d %B %Y").to_string())
-}
-
-fn session_row(library: &SessionLibrary, listing: &SessionListing, one: &ListedSession) -> Markup {
-    let session = &one.session;
-    let key = (session.agent.clone(), session.id.to_string());
-    let started = session.started.map(|at| at.in_zone(&library.zone).wall());
-    let usage = &session.totals.usage;
-    let spent = match (session.totals.cost, listing.costs.get(&key)) {
-        (_, Some(sum)) => Some(format_cost(sum)),
-        (recorded, None) => recorded.map(format_dollars),
-    };
-    html! {
-        a.row href=(session_address(&session.agent, &session.id)) {
-            span.when { @if let Some(at) = started { (at.strftime("%H:%M")) } }
-            span.title { (heading::session_title(session)) }
-            span.sum {
-                (spent.unwrap_or_default())
-                small {
-                    @if !usage.is_empty() { (format_count(usage.prompt_tokens().saturating_add(usage.output))) " tokens" }
-                }
-            }
-            span.more {
-                span { (heading::agent_badge(session)) }
-                @if let Some(project) = &session.project { span { (clean_text(short_path(project))) } }
-                span { (heading::entry_count(session)) }
-                @if let Some(length) = heading::session_duration(session) { span { (length) } }
-                @if let Some(failures) = listing.failures.get(&key) {
-                    span.errors { (failures) @if *failures == 1 { " error" } @else { " errors" } }
-                }
-                @if let Some(trouble) = &one.problem { span.errors { (clean_text(trouble)) } }
-            }
-        }
-    }
 }
 
 /// The last two segments of a path.
@@ -135,4 +357,9 @@ pub(crate) fn short_path(path: &str) -> &str {
     let end = path.trim_end_matches('/');
     let cut = end.match_indices('/').rev().nth(1).map_or(0, |(at, _)| at + 1);
     &end[cut..]
+}
+
+/// The last segment of a path.
+pub(crate) fn last_segment(path: &str) -> &str {
+    path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)
 }

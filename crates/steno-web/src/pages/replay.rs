@@ -9,12 +9,14 @@ use steno_store::view::edits::{self, FileEdit};
 
 use crate::app::WebApp;
 use crate::error::WebError;
+use crate::heading;
 use crate::library::OpenedSession;
+use crate::page::PageHead;
 use crate::pages::session::SessionPath;
 use crate::pages::session_address;
 use crate::render::diff;
 use crate::render::plain::clean_text;
-use crate::{heading, page};
+use crate::viewer::PageViewer;
 
 /// How many edits are shown, latest first.
 const MAX_EDITS: usize = 30;
@@ -28,6 +30,7 @@ pub(crate) struct ReplayPosition {
 /// The replay page.
 pub(crate) async fn replay_page(
     State(app): State<WebApp>,
+    viewer: PageViewer,
     Path((agent, id)): SessionPath,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
@@ -47,14 +50,14 @@ pub(crate) async fn replay_page(
             script #times type="application/json" { (PreEscaped(entry_times(&opened))) }
             (player_controls(entries.len()))
         };
-        Ok(page::page_frame(&heading::session_title(session), "/", &bar, &body))
+        Ok(PageHead::new(&heading::session_title(session), "/").viewed_by(&viewer).with_bar(&bar, &body))
     })
     .await
 }
 
 fn player_controls(count: usize) -> Markup {
     html! {
-        .player role="group" aria-label="Replay" {
+        .player role="region" aria-label="Replay" {
             button #play type="button" { "Play" }
             label {
                 select #speed aria-label="Speed" {

@@ -9,13 +9,13 @@ use steno_store::index::{SearchHit, SearchQuery as Question};
 
 use crate::app::WebApp;
 use crate::error::WebError;
-use crate::filter_query::FilterQuery;
-use crate::library::SessionLibrary;
-use crate::page;
+use crate::filter_query::{FilterQuery, encode_query_text};
+use crate::page::{self, PageHead};
 use crate::pages::home::short_path;
 use crate::pages::session_address;
 use crate::render::diff::marked_line;
 use crate::render::plain::clean_text;
+use crate::viewer::PageViewer;
 
 /// How many hits are counted for the filters, and how many are shown.
 const MAX_HITS: usize = 100;
@@ -24,21 +24,23 @@ const MAX_SHOWN_HITS: usize = 40;
 /// The search page.
 pub(crate) async fn search_page(
     State(app): State<WebApp>,
+    viewer: PageViewer,
     Query(filters): Query<FilterQuery>,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
-        let result = filters.search(library, MAX_HITS);
+        let result = filters.search(library, &viewer.zone, MAX_HITS);
         let body = html! {
             h1 { "Search" }
             (search_form(&filters))
             (page::stale_notice(library.index_notice().as_deref()))
             (page::damage_notice(&library.damage_warnings()?))
             @match result {
-                _ if filters.q.trim().is_empty() => p.empty {
-                    "Words, \"a phrase\", -not, prefix*, one OR other, /regex/: in messages, tool calls and results."
+                _ if filters.q.trim().is_empty() => .empty {
+                    p { b { "Search in messages, tool calls and results" } }
+                    p { code { "two words" } " finds both, " code { "\"a phrase\"" } " in this order, " code { "-word" } " leaves out, " code { "pre*" } " finds starts of words, " code { "one OR other" } " either, " code { "/regex/" } " a pattern." }
                 },
                 Err(error) => p.empty role="status" { (error.to_string()) },
-                Ok((_, hits)) if hits.is_empty() => p.empty role="status" { "Nothing found." },
+                Ok((_, hits)) if hits.is_empty() => .empty role="status" { p { b { "Nothing found" } } p { "Try fewer words, the start of a word with * (log*), or remove filters." } },
                 Ok((question, hits)) => .aside {
                     (facet_list(&filters, &hits))
                     div {
@@ -46,13 +48,13 @@ pub(crate) async fn search_page(
                             (hits.len()) @if hits.len() == MAX_HITS { " or more" } " hit" @if hits.len() != 1 { "s" }
                         }
                         ol.hits {
-                            @for hit in hits.iter().take(MAX_SHOWN_HITS) { li { (hit_item(library, &question, hit)) } }
+                            @for hit in hits.iter().take(MAX_SHOWN_HITS) { li { (hit_item(&viewer, &filters.q, &question, hit)) } }
                         }
                     }
                 },
             }
         };
-        Ok(page::page_shell("Search", "/search", &body))
+        Ok(PageHead::new("Search", "/search").viewed_by(&viewer).with_body(&body))
     })
     .await
 }
@@ -127,8 +129,9 @@ fn count_values(hits: &[SearchHit], of: HitProperty) -> Vec<(&str, usize)> {
     counts
 }
 
-fn hit_item(library: &SessionLibrary, question: &Question, hit: &SearchHit) -> Markup {
-    let place = format!("{}#e{}", session_address(&hit.agent, &hit.session), hit.number);
+fn hit_item(viewer: &PageViewer, asked: &str, question: &Question, hit: &SearchHit) -> Markup {
+    let address = session_address(&hit.agent, &hit.session);
+    let place = format!("{address}?marks={}#e{}", encode_query_text(asked), hit.number);
     let title = hit.title.as_deref().unwrap_or(hit.session.as_str());
     html! {
         .where {
@@ -136,7 +139,7 @@ fn hit_item(library: &SessionLibrary, question: &Question, hit: &SearchHit) -> M
             span.agent { (clean_text(&hit.agent)) }
             span { (clean_text(&hit.heading())) }
             @if let Some(at) = hit.time {
-                span { (at.in_zone(&library.zone).wall().strftime("%-d %b %Y, %H:%M")) }
+                span { (at.in_zone(&viewer.zone).wall().strftime("%-d %b %Y, %H:%M")) }
             }
             @if hit.copies > 0 { span { "and " (hit.copies) " more" } }
         }

@@ -10,18 +10,23 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
-use steno_model::entry::PRIMARY_SOURCE;
 use steno_model::problem::Problem;
-use steno_model::{Entry, EntryKind, Role, Session, Transcript};
+use steno_model::{Entry, EntryKind, Session, Transcript};
 use steno_store::index::entry_text;
+use steno_store::view::turns::is_prompt;
 use steno_vault::notes::Note;
 
 use crate::app::WebApp;
 use crate::error::WebError;
+use crate::fork::find_fork;
+use crate::heading::{self, HeadingFacts};
 use crate::library::{OpenedSession, SessionLibrary};
-use crate::pages::session_address;
-use crate::render::{EntryRenderer, is_error_entry, minimap};
-use crate::{heading, page};
+use crate::page::PageHead;
+use crate::pages::{session_address, session_export, session_sections};
+use crate::palette;
+use crate::render::{EntryRenderer, ForkPoint, is_error_entry, minimap};
+use crate::units::count_of;
+use crate::viewer::PageViewer;
 
 /// How many entries the browser requests at once.
 const CHUNK_ENTRIES: usize = 60;
@@ -62,10 +67,7 @@ enum StepTarget {
 impl StepTarget {
     fn matches_entry(self, entry: &Entry) -> bool {
         match self {
-            StepTarget::Prompt => {
-                let is_prompt = entry.role == Role::User && entry.kind == EntryKind::Text;
-                is_prompt && entry.source == PRIMARY_SOURCE
-            }
+            StepTarget::Prompt => is_prompt(entry),
             StepTarget::Error => is_error_entry(entry),
         }
     }
@@ -74,6 +76,7 @@ impl StepTarget {
 /// The page of a session.
 pub(crate) async fn session_page(
     State(app): State<WebApp>,
+    viewer: PageViewer,
     Path((agent, id)): SessionPath,
 ) -> Result<Markup, WebError> {
     let can_change = app.resume.is_some();
@@ -81,26 +84,34 @@ pub(crate) async fn session_page(
         let opened = library.open_session(&agent, &id)?;
         let notes = opened.dir.read_notes()?;
         let Transcript { session, entries, .. } = &opened.transcript;
-        let bar = html! { (heading::find_box(true)) (heading::reader_buttons()) };
+        let bar = html! { (heading::find_box(true)) (heading::reader_buttons()) (palette::palette_button()) };
+        let window = EntryWindowView { library, viewer: &viewer, opened: &opened, notes: &notes.all };
+        let fork = find_fork(library, &opened);
+        let facts = HeadingFacts { zone: &viewer.zone, cost: library.session_cost(&opened), fork: fork.as_ref() };
         let body = html! {
             main #main .reading
                 data-session=(session_address(&agent, &session.id))
                 data-entries=(entries.len())
                 data-chunk=(CHUNK_ENTRIES)
                 data-runs=[heading::lane_runs(&opened.lanes)]
+                data-subagents=[opened.outline.runs_text()]
             {
-                (heading::session_heading(session, &library.zone))
+                (heading::session_heading(session, &facts))
                 (problem_list(&opened.transcript.problems))
                 (problem_list(&notes.problems))
                 (session_tools(&opened, can_change))
-                (heading::session_notes(&Note::for_session(&notes.all, entries), &library.zone))
-                #entries { (entry_chunks(library, &opened, &notes.all)) }
+                (session_sections::section_folds(&opened))
+                (heading::session_notes(&Note::for_session(&notes.all, entries), &viewer.zone))
+                #entries { (window.entry_chunks(fork.as_ref())) }
+                @if entries.is_empty() { p.empty { "This session has no entries yet. New ones appear here by themselves." } }
             }
             (minimap::minimap_strip(entries, &opened.lanes))
             button #fresh .fresh type="button" hidden { "New entries" }
+            (session_export::export_dialog(session))
             @if can_change { (note_form(session)) }
         };
-        Ok(page::page_frame(&heading::session_title(session), "/", &bar, &body))
+        let title = heading::session_title(session);
+        Ok(PageHead::new(&title, "/").viewed_by(&viewer).with_bar(&bar, &body))
     })
     .await
 }
@@ -108,15 +119,14 @@ pub(crate) async fn session_page(
 fn session_tools(opened: &OpenedSession, can_change: bool) -> Markup {
     let session = &opened.transcript.session;
     let here = session_address(&session.agent, &session.id);
-    let api = api_address(session);
     html! {
         p.tools {
-            a href={ (here) "/replay" } { "Replay" }
-            a href={ "/compare?a=" (session.agent) "/" (session.id) } { "Compare" }
-            a href={ (api) "/entries" } { "JSON" }
+            a #replay-link href={ (here) "/replay" } title="Watch the session over time" { "Replay" }
+            a #compare-link href={ "/compare?a=" (session.agent) "/" (session.id) } title="Compare with another session" { "Compare" }
+            button #export-open type="button" title="Save as HTML, Markdown or JSON" { "Export" }
             @if can_change {
-                button #annotate type="button" title="Note (a)" { "Note" }
-                button #resume type="button" data-resume={ (api) "/resume" } { "Resume" }
+                button #annotate type="button" title="Add a note to the session (a)" { "Note" }
+                button #resume type="button" title="Show the command that resumes the session" data-resume={ (api_address(session)) "/resume" } { "Resume" }
                 output #resumed for="resume" {}
             }
         }
@@ -147,59 +157,71 @@ fn problem_list(problems: &[Problem]) -> Markup {
     html! {
         @if !problems.is_empty() {
             details.error {
-                summary {
-                    b {
-                        (problems.len()) @if problems.len() == 1 { " record" } @else { " records" }
-                        " could not be read"
-                    }
-                }
+                summary { b { (count_of(problems.len() as u64, "record")) " could not be read" } }
                 pre tabindex="0" { @for problem in problems { (problem.to_string()) "\n" } }
             }
         }
     }
 }
 
-/// The first chunk of entries, and placeholders for the others with their estimated heights.
-fn entry_chunks(library: &SessionLibrary, opened: &OpenedSession, notes: &[Note]) -> Markup {
-    let count = opened.transcript.entries.len();
-    html! {
-        @for from in (0..count).step_by(CHUNK_ENTRIES) {
-            @let places = from..count.min(from + CHUNK_ENTRIES);
-            ol.entries.chunk data-from=(from) data-count=(places.len())
-                data-height=(estimated_height(opened, places.clone()))
-            {
-                @if from == 0 { (PreEscaped(render_window(library, opened, notes, places))) }
+/// What is needed to render a part of a session's entries.
+struct EntryWindowView<'a> {
+    library: &'a SessionLibrary,
+    viewer: &'a PageViewer,
+    opened: &'a OpenedSession,
+    notes: &'a [Note],
+}
+
+impl EntryWindowView<'_> {
+    /// The first chunk of entries, and placeholders for the others with their estimated heights.
+    fn entry_chunks(&self, fork: Option<&ForkPoint>) -> Markup {
+        let count = self.opened.transcript.entries.len();
+        html! {
+            @for from in (0..count).step_by(CHUNK_ENTRIES) {
+                @let places = from..count.min(from + CHUNK_ENTRIES);
+                ol.entries.chunk data-from=(from) data-count=(places.len())
+                    data-height=(estimated_height(self.opened, places.clone()))
+                {
+                    @if from == 0 { (PreEscaped(self.render_window(places, fork))) }
+                }
             }
         }
     }
-}
 
-fn render_window(
-    library: &SessionLibrary,
-    opened: &OpenedSession,
-    notes: &[Note],
-    places: Range<usize>,
-) -> String {
-    let session = &opened.transcript.session;
-    let base = session_address(&session.agent, &session.id);
-    let (zone, pictures, lanes) = (&library.zone, &opened.pictures, &opened.lanes);
-    let renderer = EntryRenderer { zone, pictures, base: Some(&base), lanes, notes };
-    renderer.render_entries(&opened.transcript.entries, places)
+    fn render_window(&self, places: Range<usize>, fork: Option<&ForkPoint>) -> String {
+        let Self { viewer, opened, notes, .. } = *self;
+        let session = &opened.transcript.session;
+        let base = session_address(&session.agent, &session.id);
+        let OpenedSession { pictures, lanes, outline, .. } = opened;
+        let zone = &viewer.zone;
+        let base = Some(base.as_str());
+        let renderer = EntryRenderer { zone, pictures, base, lanes, notes, outline, fork };
+        renderer.render_entries(&opened.transcript.entries, places)
+    }
+
+    /// Renders a window that was requested later.
+    fn render_part(&self, places: Range<usize>) -> String {
+        let fork = find_fork(self.library, self.opened);
+        self.render_window(places, fork.as_ref())
+    }
 }
 
 /// The estimated height of entries in pixels: one line for folded ones, others by their text.
 fn estimated_height(opened: &OpenedSession, places: Range<usize>) -> usize {
     let one = |entry: &Entry| match entry.kind {
         EntryKind::Text => 90 + entry.content.len() / 80 * 26,
+        EntryKind::ToolResult if entry.content.len() < 1200 => 60 + entry.content.len() / 4,
         _ => 38,
     };
-    let entries = places.map(|place| &opened.transcript.entries[opened.lanes.number_at(place)]);
+    let shown = places.filter(|place| !opened.outline.is_folded_at(*place));
+    let entries = shown.map(|place| &opened.transcript.entries[opened.lanes.number_at(place)]);
     entries.map(|entry| one(entry).min(4000)).sum()
 }
 
 /// The entries of a range.
 pub(crate) async fn entries_part(
     State(app): State<WebApp>,
+    viewer: PageViewer,
     Path((agent, id)): SessionPath,
     Query(part): Query<EntryWindow>,
 ) -> Result<Markup, WebError> {
@@ -207,7 +229,8 @@ pub(crate) async fn entries_part(
         let opened = library.open_session(&agent, &id)?;
         let end = part.from.saturating_add(part.count.min(4 * CHUNK_ENTRIES));
         let notes = opened.dir.read_notes()?.all;
-        Ok(PreEscaped(render_window(library, &opened, &notes, part.from..end)))
+        let window = EntryWindowView { library, viewer: &viewer, opened: &opened, notes: &notes };
+        Ok(PreEscaped(window.render_part(part.from..end)))
     })
     .await
 }
@@ -215,13 +238,14 @@ pub(crate) async fn entries_part(
 /// The notes on a session.
 pub(crate) async fn notes_part(
     State(app): State<WebApp>,
+    viewer: PageViewer,
     Path((agent, id)): SessionPath,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
         let opened = library.open_session(&agent, &id)?;
         let notes = opened.dir.read_notes()?.all;
         let notes = Note::for_session(&notes, &opened.transcript.entries);
-        Ok(heading::session_notes(&notes, &library.zone))
+        Ok(heading::session_notes(&notes, &viewer.zone))
     })
     .await
 }

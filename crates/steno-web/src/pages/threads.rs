@@ -12,11 +12,14 @@ use steno_seeds::thread::{IdSource, LeslieId, Thread, ThreadAsset, ThreadRelatio
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::filter_query::encode_query_text;
+use crate::heading;
 use crate::library::SessionLibrary;
+use crate::page::PageHead;
 use crate::pages::session_address;
 use crate::render::markdown::SafeMarkdown;
-use crate::render::plain::{self, clean_text};
-use crate::{heading, page};
+use crate::render::plain;
+use crate::render::plain::clean_text;
+use crate::viewer::PageViewer;
 
 /// The largest asset to show, in bytes.
 const MAX_ASSET_BYTES: u64 = 1 << 20;
@@ -29,8 +32,11 @@ pub(crate) struct ThreadQuery {
 }
 
 /// The page of all projects that have threads.
-pub(crate) async fn threads_page(State(app): State<WebApp>) -> Result<Markup, WebError> {
-    app.run_blocking(|library| {
+pub(crate) async fn threads_page(
+    State(app): State<WebApp>,
+    viewer: PageViewer,
+) -> Result<Markup, WebError> {
+    app.run_blocking(move |library| {
         let mut projects = Vec::new();
         for project in projects_with_threads(library)? {
             let store = thread_store(library, &project);
@@ -57,7 +63,7 @@ pub(crate) async fn threads_page(State(app): State<WebApp>) -> Result<Markup, We
                 }
             }
         };
-        Ok(page::page_shell("Threads", "/threads", &body))
+        Ok(PageHead::new("Threads", "/threads").viewed_by(&viewer).with_body(&body))
     })
     .await
 }
@@ -112,6 +118,7 @@ fn thread_address(project: &FilePath, id: &LeslieId) -> String {
 /// The page of one thread.
 pub(crate) async fn thread_page(
     State(app): State<WebApp>,
+    viewer: PageViewer,
     Query(named): Query<ThreadQuery>,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
@@ -127,7 +134,7 @@ pub(crate) async fn thread_page(
             ul.facts {
                 li { span.agent { (thread.status.as_str()) } }
                 li { code { (clean_text(thread.id.as_str())) } }
-                li { "created " (thread.created_at.in_zone(&library.zone).date_and_clock()) }
+                li { "created " (thread.created_at.in_zone(&viewer.zone).date_and_clock()) }
                 @for tag in thread.tags.iter().flatten() { li { "#" (clean_text(tag)) } }
             }
             (thread_links(project, &relations, &thread))
@@ -135,7 +142,7 @@ pub(crate) async fn thread_page(
             @for asset in &assets { (asset_card(project, asset)) }
             @if assets.is_empty() { p.empty { "No assets yet." } }
         };
-        Ok(page::page_shell(&thread.title, "/threads", &body))
+        Ok(PageHead::new(&thread.title, "/threads").viewed_by(&viewer).with_body(&body))
     })
     .await
 }

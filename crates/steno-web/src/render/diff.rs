@@ -34,10 +34,15 @@ pub(crate) fn edit_details(edit: &FileEdit<'_>) -> Markup {
 
 /// How many lines an edit adds and removes.
 pub(crate) fn edit_amount(edit: &FileEdit<'_>) -> Markup {
-    let (removed, added) = count_changes(&edit.lines);
+    lines_amount(&edit.lines)
+}
+
+/// How many lines are added and removed.
+pub(crate) fn lines_amount(lines: &[EditLine<'_>]) -> Markup {
+    let (removed, added) = count_changes(lines);
     html! {
-        @if added > 0 { small.plus { "+" (added) } }
-        @if removed > 0 { small.minus { "−" (removed) } }
+        @if added > 0 { small.plus title="Lines added" { "+" (added) } }
+        @if removed > 0 { small.minus title="Lines removed" { "−" (removed) } }
     }
 }
 

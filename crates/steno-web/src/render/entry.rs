@@ -7,13 +7,15 @@ use steno_model::entry::PRIMARY_SOURCE;
 use steno_model::{Entry, EntryKind, Role, Usage};
 use steno_store::view::amount::format_count;
 use steno_store::view::markdown::capitalize_first;
-use steno_store::view::pictures::{TextSegment, split_pictures};
+use steno_store::view::pictures::{TextSegment, names_picture, split_pictures};
 use steno_vault::notes::Note;
 
 use super::markdown::{self, SafeMarkdown};
 use super::note::note_aside;
 use super::plain::{CleanText, clean_text, first_line, size_label, text_prefix};
 use super::{EntryRenderer, MAX_INLINE_BYTES, depth_class, lane_colour};
+use crate::outline::compacted_span;
+use crate::units::{count_of, format_duration};
 
 /// How many characters of a folded text are shown.
 const PREVIEW_CHARS: usize = 160;
@@ -23,8 +25,14 @@ const MAX_NOTICE_CHARS: usize = 300;
 
 /// The position of an entry and what the reader has seen before it.
 pub(super) struct EntryPlace<'a> {
+    /// All entries of the session.
+    pub(super) all: &'a [Entry],
+    /// The position of the entry.
+    pub(super) place: usize,
     /// The number of the entry.
     pub(super) number: usize,
+    /// The entry above it.
+    pub(super) before: Option<&'a Entry>,
     /// How many agents are above the one that speaks.
     pub(super) depth: usize,
     /// The last model shown.
@@ -37,7 +45,7 @@ impl EntryRenderer<'_> {
     /// Renders an entry. In an exported file, a script adds the numbers.
     pub(super) fn render_entry(&self, page: &mut String, entry: &Entry, place: &EntryPlace<'_>) {
         page.push_str("<li class=");
-        push_classes(page, entry, place.depth);
+        self.push_classes(page, entry, place);
         if self.base.is_some() {
             write!(page, " id=e{}", place.number).expect("a string takes all");
         }
@@ -58,8 +66,8 @@ impl EntryRenderer<'_> {
             }
             EntryKind::Thinking => thinking_details(entry).render_to(page),
             EntryKind::ToolCall => self.render_tool_call(page, entry),
-            EntryKind::ToolResult => self.tool_result(place.number, entry).render_to(page),
-            EntryKind::Compaction => compaction_details(entry).render_to(page),
+            EntryKind::ToolResult => self.tool_result(entry, place).render_to(page),
+            EntryKind::Compaction => self.compaction_details(entry, place).render_to(page),
             EntryKind::Error => {
                 html! { b { "Error" } (text_block(&entry.content)) }.render_to(page)
             }
@@ -107,17 +115,41 @@ impl EntryRenderer<'_> {
         html! { img.picture src=(url) alt="Picture in the conversation" loading="lazy"; }
     }
 
-    fn tool_result(&self, number: usize, entry: &Entry) -> Markup {
+    fn tool_result(&self, entry: &Entry, place: &EntryPlace<'_>) -> Markup {
         let text = entry.content.trim_end();
-        let name = if is_error_entry(entry) { "Failed" } else { "Result" };
-        if text.len() <= PREVIEW_CHARS && !text.contains('\n') {
+        let is_error = is_error_entry(entry);
+        let heading = result_heading(entry, place);
+        if text.len() <= PREVIEW_CHARS && !text.contains('\n') && !names_picture(text) {
             let text = clean_text(if text.is_empty() { "(empty)" } else { text });
-            return html! { p.line { b { (name) } code { (text) } } };
+            return html! { p.line { (heading) code { (text) } } };
         }
+        let limit = if is_error { SHORT_ERROR } else { SHORT_RESULT };
+        html! {
+            details open[limit.contains(text)] {
+                summary { (heading) code { (first_line(text, PREVIEW_CHARS)) } small { (size_label(text)) } }
+                (self.long_text(place.number, text))
+            }
+        }
+    }
+
+    fn compaction_details(&self, entry: &Entry, place: &EntryPlace<'_>) -> Markup {
+        let span = compacted_span(place.all, self.lanes, place.place);
         html! {
             details {
-                summary { b { (name) } code { (first_line(text, PREVIEW_CHARS)) } small { (size_label(text)) } }
-                (self.long_text(number, text))
+                summary {
+                    b { "The agent's context was compacted here" }
+                    span {
+                        (count_of(span.entries as u64, "entry")) " above left the context"
+                        @if let Some((before, after)) = span.tokens {
+                            ", which went from " (format_count(before)) " to " (format_count(after)) " tokens"
+                        }
+                    }
+                }
+                @if entry.content.trim().is_empty() {
+                    p { "The summary that replaced them was not recorded." }
+                } @else {
+                    .md { (SafeMarkdown { text: &entry.content, breaks: false }) }
+                }
             }
         }
     }
@@ -152,11 +184,28 @@ impl EntryRenderer<'_> {
             }
         }
     }
+
+    /// Appends the classes of an entry.
+    fn push_classes(&self, page: &mut String, entry: &Entry, place: &EntryPlace<'_>) {
+        let name = class_name(entry);
+        let (is_lane, is_bad) = (entry.source != PRIMARY_SOURCE, is_error_entry(entry));
+        if !is_lane && !is_bad {
+            return page.push_str(name);
+        }
+        page.push('"');
+        page.push_str(name);
+        if is_lane {
+            let (colour, deep) = (lane_colour(&entry.source), depth_class(place.depth));
+            let runs = self.run_classes(place.place, None);
+            write!(page, " lane {colour}{runs} {deep}").expect("a string takes all");
+        }
+        page.push_str(if is_bad { " bad\"" } else { "\"" });
+    }
 }
 
-/// Appends the classes of an entry.
-fn push_classes(page: &mut String, entry: &Entry, depth: usize) {
-    let name = match entry.kind {
+/// The class of an entry, by its kind.
+fn class_name(entry: &Entry) -> &'static str {
+    match entry.kind {
         EntryKind::Text if entry.role == Role::User => "user",
         EntryKind::Text if entry.role != Role::System => "said",
         EntryKind::Thinking => "thought",
@@ -165,18 +214,45 @@ fn push_classes(page: &mut String, entry: &Entry, depth: usize) {
         EntryKind::Compaction => "seam",
         EntryKind::Error => "error",
         _ => "notice",
-    };
-    let (is_lane, is_bad) = (entry.source != PRIMARY_SOURCE, is_error_entry(entry));
-    if !is_lane && !is_bad {
-        return page.push_str(name);
     }
-    page.push('"');
-    page.push_str(name);
-    if is_lane {
-        let (colour, deep) = (lane_colour(&entry.source), depth_class(depth));
-        write!(page, " lane {colour} {deep}").expect("a string takes all");
+}
+
+/// Whether an entry is a notice that may be folded with others.
+pub(super) fn is_plain_notice(entry: &Entry) -> bool {
+    class_name(entry) == "notice" && !is_error_entry(entry)
+}
+
+/// The largest text that is shown whole.
+struct ShownWhole {
+    bytes: usize,
+    lines: usize,
+}
+
+/// The largest result and the largest error that are not folded.
+const SHORT_RESULT: ShownWhole = ShownWhole { bytes: 1200, lines: 12 };
+const SHORT_ERROR: ShownWhole = ShownWhole { bytes: 6000, lines: 60 };
+
+impl ShownWhole {
+    fn contains(&self, text: &str) -> bool {
+        text.len() <= self.bytes && text.lines().nth(self.lines).is_none()
     }
-    page.push_str(if is_bad { " bad\"" } else { "\"" });
+}
+
+/// The name of a result, and how long the call took. The tool is named unless the call is right above.
+fn result_heading(entry: &Entry, place: &EntryPlace<'_>) -> Markup {
+    let is_pair =
+        |call: &&Entry| call.kind == EntryKind::ToolCall && call.tool_call_id == entry.tool_call_id;
+    let call = place.before.filter(is_pair);
+    let name = if is_error_entry(entry) { "Failed" } else { "Result" };
+    let tool = entry.tool_name.as_deref().filter(|_| call.is_none());
+    let time = |entry: &Entry| entry.created_at.map(|at| at.instant().as_millisecond());
+    let took = call.and_then(time).zip(time(entry)).map(|(begun, ended)| ended - begun);
+    html! {
+        b { (name) @if let Some(tool) = tool { " of " (clean_text(tool)) } }
+        @if let Some(took) = took.filter(|took| *took >= 1000) {
+            small title="From the call to its result" { (format_duration(took)) }
+        }
+    }
 }
 
 fn thinking_details(entry: &Entry) -> Markup {
@@ -188,20 +264,6 @@ fn thinking_details(entry: &Entry) -> Markup {
         details {
             summary { b { "Thought" } span { (first_line(text, PREVIEW_CHARS)) } (TokenCounts(entry.usage.as_ref())) }
             .md { (SafeMarkdown { text, breaks: false }) }
-        }
-    }
-}
-
-fn compaction_details(entry: &Entry) -> Markup {
-    html! {
-        details {
-            summary {
-                b { "The agent's context was compacted here" }
-                span { "earlier entries are above" }
-            }
-            @if !entry.content.trim().is_empty() {
-                .md { (SafeMarkdown { text: &entry.content, breaks: false }) }
-            }
         }
     }
 }
@@ -236,7 +298,7 @@ impl Render for TokenCounts<'_> {
     fn render_to(&self, page: &mut String) {
         if let Some(usage) = self.0.filter(|usage| !usage.is_empty()) {
             let (read, written) = (format_count(usage.prompt_tokens()), format_count(usage.output));
-            write!(page, "<i>{read}/{written}</i>").expect("a string takes all");
+            write!(page, "<i>{read} in, {written} out</i>").expect("a string takes all");
         }
     }
 }

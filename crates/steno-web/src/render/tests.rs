@@ -1,12 +1,22 @@
 use serde_json::json;
 use steno_model::{EntryKind, Role};
+use steno_store::cost::PriceTable;
 
 use super::*;
 
 fn rendered(entries: &[Entry]) -> String {
     let pictures = SessionPictures::default();
     let (zone, lanes) = (&TimeZone::UTC, &SubagentLanes::from_entries(entries));
-    let renderer = EntryRenderer { zone, pictures: &pictures, base: None, lanes, notes: &[] };
+    let outline = &SessionOutline::new(entries, lanes, &PriceTable::bundled());
+    let renderer = EntryRenderer {
+        zone,
+        pictures: &pictures,
+        base: None,
+        lanes,
+        notes: &[],
+        outline,
+        fork: None,
+    };
     renderer.render_entries(entries, 0..entries.len())
 }
 
@@ -39,7 +49,7 @@ fn a_tool_call_shows_its_summary_and_edit() {
     let text = rendered(&[call.clone()]);
     assert!(
         text.contains(
-            "<details open><summary><b>Edit</b><code>a.rs</code><small class=\"plus\">+1</small>"
+            "<details open><summary><b>Edit</b><code>a.rs</code><small class=\"plus\" title=\"Lines added\">+1</small>"
         ),
         "{text}"
     );
@@ -54,14 +64,91 @@ fn a_tool_call_shows_its_summary_and_edit() {
 fn failures_are_marked_and_long_output_is_folded() {
     let mut failed = entry(Role::Tool, EntryKind::ToolResult, "no such file");
     failed.extra.insert("is_error".to_owned(), json!(true));
-    let long = entry(Role::Tool, EntryKind::ToolResult, "one\ntwo\nthree");
-    let text = rendered(&[failed, long]);
+    let short = entry(Role::Tool, EntryKind::ToolResult, "one\ntwo\nthree");
+    let long = entry(Role::Tool, EntryKind::ToolResult, &"one\n".repeat(40));
+    let mut long_failure = entry(Role::Tool, EntryKind::ToolResult, &"bad\n".repeat(40));
+    long_failure.extra.insert("is_error".to_owned(), json!(true));
+    let text = rendered(&[failed, short, long, long_failure]);
     assert!(text.contains("<li class=\"result bad\">"), "{text}");
     assert!(text.contains("<b>Failed</b><code>no such file</code>"), "{text}");
+    for (state, name, first, lines) in [
+        ("<details open>", "Result", "one", 3),
+        ("<details>", "Result", "one", 40),
+        ("<details open>", "Failed", "bad", 40),
+    ] {
+        let line = format!(
+            "{state}<summary><b>{name}</b><code>{first}</code><small>{lines} lines</small>"
+        );
+        assert!(text.contains(&line), "{line} in {text}");
+    }
+}
+
+#[test]
+fn a_result_names_its_call_and_how_long_it_took() {
+    let mut call = entry(Role::Assistant, EntryKind::ToolCall, "");
+    call.tool_call_id = Some("t1".to_owned());
+    let mut result = entry(Role::Tool, EntryKind::ToolResult, "done");
+    (result.tool_call_id, result.tool_name) = (Some("t1".to_owned()), Some("Bash".to_owned()));
+    result.created_at = "2026-01-05T09:15:44Z".parse().ok();
+    let text = rendered(&[call.clone(), result.clone()]);
     assert!(
-        text.contains("<summary><b>Result</b><code>one</code><small>3 lines</small>"),
+        text.contains("<b>Result</b><small title=\"From the call to its result\">12 s</small>"),
         "{text}"
     );
+    let text = rendered(&[call, entry(Role::User, EntryKind::Text, "Wait"), result]);
+    assert!(text.contains("<b>Result of Bash</b><code>done"), "{text}");
+}
+
+#[test]
+fn notices_in_a_row_are_folded_into_one_line() {
+    let notice = |text: &str| entry(Role::System, EntryKind::Notice, text);
+    let all = [
+        notice("a"),
+        notice(""),
+        notice("c"),
+        entry(Role::User, EntryKind::Text, "Go"),
+        notice("d"),
+    ];
+    let text = rendered(&all);
+    assert_eq!(text.matches("<b>3 notices</b>").count(), 1, "{text}");
+    assert_eq!(
+        text.matches("<ol class=entries>").count(),
+        text.matches("</ol></details></li>").count()
+    );
+    assert_eq!(text.matches("<li class=notice>").count(), 4, "{text}");
+    assert!(text.find("</ol></details></li>") < text.find("Go"), "{text}");
+}
+
+#[test]
+fn a_compaction_tells_what_left_the_context() {
+    let mut said = entry(Role::Assistant, EntryKind::Text, "Hm");
+    said.usage = Some(steno_model::Usage { input: 90_000, ..steno_model::Usage::default() });
+    let text = rendered(&[said, entry(Role::System, EntryKind::Compaction, "")]);
+    assert!(text.contains("1 entry above left the context"), "{text}");
+    assert!(text.contains("was not recorded"), "{text}");
+}
+
+#[test]
+fn a_fork_shows_where_it_left_its_parent() {
+    let pictures = SessionPictures::default();
+    let all =
+        [entry(Role::User, EntryKind::Text, "One"), entry(Role::User, EntryKind::Text, "Two")];
+    let (zone, lanes) = (&TimeZone::UTC, &SubagentLanes::default());
+    let fork =
+        ForkPoint { place: 1, address: "/session/a/b".to_owned(), title: "<i>Old</i>".to_owned() };
+    let outline = &SessionOutline::default();
+    let renderer = EntryRenderer {
+        zone,
+        pictures: &pictures,
+        base: None,
+        lanes,
+        notes: &[],
+        outline,
+        fork: Some(&fork),
+    };
+    let text = renderer.render_entries(&all, 0..2);
+    assert!(text.contains("<a href=\"/session/a/b#e0\">&lt;i&gt;Old&lt;/i&gt;</a>"), "{text}");
+    assert!(text.find("The fork begins here") < text.find("Two"), "{text}");
 }
 
 #[test]
@@ -114,7 +201,9 @@ fn notes_follow_their_entries_and_are_escaped() {
         text: "See <script>x</script> **here**".to_owned(),
     };
     let (zone, lanes, notes) = (&TimeZone::UTC, &SubagentLanes::default(), &[note]);
-    let renderer = EntryRenderer { zone, pictures: &pictures, base: None, lanes, notes };
+    let outline = &SessionOutline::default();
+    let renderer =
+        EntryRenderer { zone, pictures: &pictures, base: None, lanes, notes, outline, fork: None };
     let text = renderer.render_entries(&[said], 0..1);
     assert!(text.contains("<aside class=\"note\"") && text.contains("<strong>here"), "{text}");
     assert!(!text.contains("<script"), "{text}");
@@ -124,7 +213,9 @@ fn notes_follow_their_entries_and_are_escaped() {
 fn only_pages_cut_long_output() {
     let pictures = SessionPictures::default();
     let (zone, lanes, base) = (&TimeZone::UTC, &SubagentLanes::default(), Some("/session/a/b"));
-    let renderer = EntryRenderer { zone, pictures: &pictures, base, lanes, notes: &[] };
+    let outline = &SessionOutline::default();
+    let renderer =
+        EntryRenderer { zone, pictures: &pictures, base, lanes, notes: &[], outline, fork: None };
     let long = entry(Role::Tool, EntryKind::ToolResult, &"line\n".repeat(10_000));
     let page = renderer.render_entries(std::slice::from_ref(&long), 0..1);
     assert!(page.len() < 30_000 && page.contains("href=\"/session/a/b/entry/0\""));

@@ -1,6 +1,7 @@
 //! `steno cost`: adds up tokens and costs.
 
 mod blocks;
+mod budgets;
 mod charge_source;
 mod cost_table;
 mod rows;
@@ -8,6 +9,7 @@ mod svg;
 
 use std::path::{Path, PathBuf};
 
+use steno_store::cost::budget::BudgetLimits;
 use steno_store::cost::charge::{ChargeTable, CostMode};
 use steno_store::cost::report::GroupBy;
 use steno_store::index::EntryFilter;
@@ -45,6 +47,9 @@ pub(crate) struct Args {
     /// Write an SVG chart to this file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    /// Check the budgets in `config.toml`: exit with 1 if one is crossed.
+    #[arg(long, conflicts_with_all = ["svg", "no_index"])]
+    check: bool,
     /// Print JSON Lines.
     #[arg(long)]
     json: bool,
@@ -99,6 +104,7 @@ struct CostReport<'a> {
     env: &'a ProcessEnvironment,
     args: &'a Args,
     priced: &'a PricedCharges,
+    budgets: &'a BudgetLimits,
 }
 
 /// Runs the command.
@@ -108,7 +114,8 @@ pub(crate) fn run(
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
     let env = env.in_zone(args.timezone.as_deref())?;
-    let prices = Config::load(&env)?.prices()?;
+    let config = Config::load(&env)?;
+    let (prices, budgets) = (config.prices()?, config.budgets()?);
     let mut exit = CommandExit::Done;
     let (charges, filter) = if args.no_index {
         let read = charge_source::from_files(ui, &env, &args.paths, &args.scope)?;
@@ -123,11 +130,15 @@ pub(crate) fn run(
     };
     let costs = charges.charge_costs(&prices, args.mode.into());
     let priced = PricedCharges { charges, costs, filter };
-    let report = CostReport { env: &env, args, priced: &priced };
+    let report = CostReport { env: &env, args, priced: &priced, budgets: &budgets };
+    if args.check {
+        return budgets::check_budgets(ui, &report);
+    }
     match args.by.group_key() {
         Some(by) => rows::print_rows(ui, &report, by)?,
         None => blocks::print_blocks(ui, &report)?,
     }
+    budgets::report_crossed(ui, &report);
     Ok(exit)
 }
 

@@ -6,6 +6,7 @@ use steno_model::{Session, durable};
 use steno_store::view::redaction::SecretRedactor;
 use steno_web::export::{SessionExport as Page, render_index};
 
+use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
 use crate::export_format::{ExportFormat, TranscriptExport};
 use crate::process_environment::ProcessEnvironment;
@@ -109,6 +110,7 @@ impl SessionExporter<'_> {
         if self.args.sessions.is_empty() {
             sessions = store.vault.list_sessions()?;
         }
+        let prices = &Config::load(self.env)?.prices()?;
         let mut listed = Vec::new();
         for session in &sessions {
             let before = self.redactor.count();
@@ -118,7 +120,7 @@ impl SessionExporter<'_> {
             let (session, zone) = (&transcript.session, &self.env.zone);
             let file = format!("{}/{}.html", session.agent, session.id);
             let index = Some("../index.html");
-            let page = Page { transcript: &transcript, pictures: &pictures, zone, index };
+            let page = Page { transcript: &transcript, pictures: &pictures, zone, prices, index };
             let path = dir.join(&file);
             durable::create_private_dir(path.parent().unwrap_or(dir))?;
             durable::replace_unsynced(&path, page.to_html().as_bytes())?;

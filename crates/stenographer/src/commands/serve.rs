@@ -78,11 +78,13 @@ pub(crate) fn run(
 }
 
 fn bind_server(env: &ProcessEnvironment, args: &Args) -> Result<WebServer, CommandError> {
+    let config = Config::load(env)?;
     let options = ServerOptions {
         store: env.store.clone(),
         zone: env.zone.clone(),
         clock: env.clock.clone(),
-        prices: Config::load(env)?.prices()?,
+        prices: config.prices()?,
+        budgets: config.budgets()?,
         boot: ProcessEnvironment::boot_id(),
         address: SocketAddr::new(args.host, args.port.unwrap_or(DEFAULT_PORT)),
         resume: (!args.read_only).then(|| resume_handler(env)),

@@ -5,8 +5,10 @@ mod payload;
 use std::io::{self, IsTerminal, Read};
 
 use jiff::civil::Time;
+use steno_model::moment::LocalNow;
 use steno_store::cost::PriceTable;
 use steno_store::cost::billing_block::BillingBlock;
+use steno_store::cost::budget::BudgetUse;
 use steno_store::cost::charge::{ChargeTable, CostMode};
 use steno_store::index::EntryFilter;
 
@@ -39,6 +41,8 @@ struct IndexedCosts {
     today: f64,
     /// The open block.
     block: Option<BillingBlock>,
+    /// Budgets that are crossed.
+    crossed: Vec<BudgetUse>,
 }
 
 /// Runs the command.
@@ -69,7 +73,9 @@ impl IndexedCosts {
         let index =
             SessionStore::new(env).index().ok().filter(|index| index.rebuild_reason().is_none())?;
         let charges = index.load_charges(&EntryFilter::default()).ok()?;
-        let prices = Config::load(env).and_then(|config| config.prices());
+        let config = Config::load(env);
+        let limits = config.as_ref().ok().and_then(|config| config.budgets().ok());
+        let prices = config.and_then(|config| config.prices());
         let costs =
             charges.charge_costs(&prices.unwrap_or_else(|_| PriceTable::bundled()), CostMode::Auto);
         let sum = |filter: &EntryFilter| {
@@ -83,7 +89,11 @@ impl IndexedCosts {
         let own = EntryFilter { agent: Some(CLAUDE_AGENT.to_owned()), ..EntryFilter::default() };
         let blocks =
             charges.split_blocks(&costs, &charges.select_charges(&own).collect::<Vec<_>>());
+        let here = LocalNow { now: env.clock.now(), zone: &env.zone };
+        let mut budgets = limits.unwrap_or_default().check(&charges, &costs, &here);
+        budgets.retain(BudgetUse::is_crossed);
         Some(Self {
+            crossed: budgets,
             session: session.map(|filter| sum(&filter)),
             today: sum(&today),
             block: blocks
@@ -135,6 +145,9 @@ fn format_line(
     words.extend(session.map(|cost| format!("{} session", format_dollars(cost))));
     if let Some(kept) = kept {
         words.extend(kept.cost_parts(env, payload));
+        let over =
+            |one: &BudgetUse| format!("over budget {}: {}", one.name, format_dollars(one.limit));
+        words.extend(kept.crossed.iter().map(over));
     }
     words.extend(payload.limit_percent.map(|percent| format!("{percent:.0}% of limit")));
     let context = payload.context_usage();

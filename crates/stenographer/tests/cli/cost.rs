@@ -288,6 +288,33 @@ fn an_unknown_section_of_the_settings_is_an_error() {
         hint: the sections are: agents, aliases, gateway, prices, proxy, run, sync, upstreams";
     assert!(output.stderr.starts_with(message), "{output}");
     assert_eq!(output.code, 1);
+fn budgets_are_checked_and_crossed_ones_reported() {
+    let home = synced();
+    let check = |config: &str, args: &[&str]| {
+        home.file("store/config.toml", config);
+        home.steno(args)
+    };
+    let output = check("[budget]\nday = 25\nmonth = 100.5\n", &["cost", "--check"]);
+    assert_eq!(
+        (output.code, output.stdout.as_str()),
+        (0, "today: $20.00 of $25.00\nthis month: $70.00 of $100.50\n")
+    );
+    let crossed = "[budget]\nday = 25\nprojects = { one = 60, two = 5 }\n";
+    let output = check(crossed, &["cost", "--check"]);
+    assert_eq!(output.code, 1, "{output}");
+    let lines = "today: $20.00 of $25.00\none this month: $70.00 of $60.00 (crossed)\ntwo this month: $0.00 of $5.00\n";
+    assert_eq!(output.stdout, lines);
+    let output = check(crossed, &["cost", "--check", "--json"]);
+    assert!(
+        output.stdout.contains("{\"budget\":\"one this month\",\"limit\":60.0,\"spent\":70.0"),
+        "{output}"
+    );
+    let output = check(crossed, &["cost"]);
+    assert_eq!(output.code, 0, "{output}");
+    assert!(output.stderr.contains("over budget: one this month: $70.00 of $60.00"), "{output}");
+    assert!(status(&home, "").contains("over budget one this month: $60.00"));
+    let output = check("", &["cost", "--check"]);
+    assert!(output.code == 1 && output.stderr.contains("config.toml has no budgets"), "{output}");
 }
 
 #[test]
@@ -305,6 +332,8 @@ fn errors_in_the_settings_are_reported_with_their_line() {
         "[prices.x]\ninput = 1\noutput = \"much\"",
         "[prices.x]\ninput = 1\noutput = 2\ncache = 3",
         "[aliases]\nx = 1",
+        "[budget]\nday = \"much\"",
+        "[budget]\nyear = 3",
         "\n\n[prices",
     ];
     insta::assert_snapshot!(wrong.map(payload).join("\n"), @"
@@ -313,6 +342,8 @@ fn errors_in_the_settings_are_reported_with_their_line() {
     error: $HOME/store/config.toml:3: output is not a price in dollars
     error: $HOME/store/config.toml:4: unknown price cache; one of: input, output, cache_read, cache_write_5m, cache_write_1h
     error: $HOME/store/config.toml:2: the alias x is not a model's name
+    error: $HOME/store/config.toml:2: day is not an amount in dollars
+    error: $HOME/store/config.toml:2: unknown budget year; one of: day, month, projects
     error: $HOME/store/config.toml:3: unclosed table, expected `]`
     ");
 }

@@ -28,7 +28,7 @@ fn script() -> Option<String> {
 }
 
 #[test]
-fn no_view_has_a_serious_finding() {
+fn no_view_has_a_finding() {
     let (Some(browser), Some(script)) = (Browser::open(1280, 900), script()) else { return };
     let site = harbour();
     browser.go(&site.first("/"));
@@ -40,6 +40,10 @@ fn no_view_has_a_serious_finding() {
         "/search?q=cookie".to_owned(),
         "/cost".to_owned(),
         "/cost?by=block".to_owned(),
+        "/activity?since=2026-01-01".to_owned(),
+        "/activity?since=2025-01-01&until=2025-01-02".to_owned(),
+        "/?agent=nobody".to_owned(),
+        "/compare".to_owned(),
         "/compare?a=claude-code/harbour-login&b=claude-code/harbour-long".to_owned(),
         "/threads".to_owned(),
     ];
@@ -50,19 +54,53 @@ fn no_view_has_a_serious_finding() {
             browser.go(&site.at(page));
             browser.until("document.readyState === 'complete'");
             browser.press("E");
-            // The page's policy blocks scripts; the browser's own protocol does not.
-            browser.emulate("Runtime.evaluate", &json!({"expression": script}));
-            browser.emulate(
-                "Runtime.evaluate",
-                &json!({"expression":
-                "axe.run({resultTypes: ['violations']}).then((result) => { window.result = result; })"}),
-            );
-            browser.until("window.result");
-            let found = browser.run(
-                "return window.result.violations.filter((one) => ['serious', 'critical'].includes(one.impact))\
-                 .map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html).join(' ')}`)",
-            );
-            assert_eq!(found, json!([]), "{page} {scheme}");
+            assert_no_findings(&browser, &script, &format!("{page} {scheme}"));
         }
     }
+    let phone = json!({"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true});
+    browser.emulate("Emulation.setDeviceMetricsOverride", &phone);
+    for page in &pages {
+        browser.go(&site.at(page));
+        browser.until("document.readyState === 'complete'");
+        let wide = browser.run("return document.documentElement.scrollWidth - innerWidth");
+        assert!(wide.as_i64().unwrap() <= 0, "{page} is {wide} pixels too wide");
+        assert_no_findings(&browser, &script, &format!("{page} on a phone"));
+    }
+}
+
+#[test]
+fn no_dialog_or_section_has_a_finding() {
+    let (Some(browser), Some(script)) = (Browser::open(1440, 900), script()) else { return };
+    let site = harbour();
+    browser.go(&site.first("/session/claude-code/harbour-login"));
+    browser.until("document.querySelectorAll('.entries > li[id]').length === 10");
+    browser.run("document.querySelectorAll('details.section').forEach((section) => { section.open = true; })");
+    browser.until("[...document.querySelectorAll('details.section')].every((section) => section.querySelector('div'))");
+    browser.run(
+        "document.querySelectorAll('.section details').forEach((fold) => { fold.open = true; })",
+    );
+    browser.run(
+        "document.querySelector('#e0').dispatchEvent(new Event('pointerover', {bubbles: true}))",
+    );
+    assert_no_findings(&browser, &script, "open sections");
+    for button in ["export-open", "annotate", "help", "palette-open"] {
+        browser.run(&format!("document.querySelector('dialog[open]')?.close(); document.getElementById('{button}').click()"));
+        browser.until("document.querySelector('dialog[open]')");
+        assert_no_findings(&browser, &script, button);
+    }
+}
+
+/// Runs axe on the current page.
+#[track_caller]
+fn assert_no_findings(browser: &Browser, script: &str, page: &str) {
+    // The page's policy blocks scripts; the browser's own protocol does not.
+    browser.emulate("Runtime.evaluate", &json!({"expression": script}));
+    let run = "window.result = null; axe.run({resultTypes: ['violations']}).then((result) => { window.result = result; })";
+    browser.emulate("Runtime.evaluate", &json!({"expression": run}));
+    browser.until("window.result");
+    let found = browser.run(
+        "return window.result.violations.map((one) => `${one.id} (${one.impact}): \
+         ${one.nodes.slice(0, 3).map((node) => node.html).join(' ')}`)",
+    );
+    assert_eq!(found, json!([]), "{page}");
 }

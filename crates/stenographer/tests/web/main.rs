@@ -9,7 +9,10 @@ mod fixtures;
 #[cfg(target_os = "linux")]
 mod flooded;
 mod guarded;
+mod home;
 mod hostile;
 mod openapi;
+mod reading;
+mod reports;
 mod site;
 mod views;

@@ -13,7 +13,7 @@ use crate::ui::Ui;
 
 /// Prints the blocks.
 pub(super) fn print_blocks(ui: &mut Ui, report: &CostReport<'_>) -> Result<(), CommandError> {
-    let CostReport { env, args, priced } = *report;
+    let CostReport { env, args, priced, .. } = *report;
     let PricedCharges { charges, costs, filter } = priced;
     let (blocks, total) = charges.blocks_started_in(costs, filter);
     let now = env.clock.now().instant().as_millisecond();

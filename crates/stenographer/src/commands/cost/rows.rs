@@ -19,7 +19,7 @@ pub(super) fn print_rows(
     report: &CostReport<'_>,
     by: GroupBy,
 ) -> Result<(), CommandError> {
-    let CostReport { env, args, priced } = *report;
+    let CostReport { env, args, priced, .. } = *report;
     let PricedCharges { charges, costs, filter } = priced;
     let selected: Vec<usize> = charges.select_charges(filter).collect();
     let rows = charges.report_rows(costs, &selected, &ReportGroup { by, zone: &env.zone });

@@ -1,0 +1,113 @@
+//! A calendar of the last year: one cell for each day, darker where more sessions began.
+//!
+//! The cells of one shade are one path, so that the calendar is small. A script shows the count under the pointer and
+//! opens the day of a click; the date fields of the list do the same by keyboard.
+
+use std::collections::BTreeMap;
+
+use jiff::civil::Date;
+use jiff::{Span, ToSpan};
+use maud::{Markup, html};
+
+/// How many weeks the calendar shows.
+const WEEKS: i32 = 53;
+
+/// The distance between cells, and their size, in pixels.
+const STEP: i32 = 15;
+const CELL: i32 = 12;
+
+/// The space for the names of days and months.
+const LEFT: i32 = 30;
+const TOP: i32 = 16;
+
+/// How many shades there are.
+const SHADES: usize = 5;
+
+/// The calendar of the days on which sessions began.
+pub(crate) fn activity_calendar(days: impl Iterator<Item = Date>, today: Date) -> Markup {
+    let first = first_day(today);
+    let mut counts: BTreeMap<Date, u32> = BTreeMap::new();
+    days.filter(|day| *day >= first && *day <= today)
+        .for_each(|day| *counts.entry(day).or_default() += 1);
+    let most = counts.values().copied().max().unwrap_or(0);
+    let list: Vec<String> = days_between(first, today)
+        .map(|day| counts.get(&day).copied().unwrap_or(0).to_string())
+        .collect();
+    let total: u32 = counts.values().sum();
+    html! {
+        svg #calendar .calendar viewBox={ "0 0 " (LEFT + WEEKS * STEP) " " (TOP + 7 * STEP) } role="img"
+            data-first=(first) data-counts=(list.join(","))
+            aria-label={ "Sessions per day over the last year: " (total) " in all, at most " (most) " in a day" }
+        {
+            (month_names(first, today))
+            @for (row, name) in [(0, "Mon"), (2, "Wed"), (4, "Fri")] {
+                text x="0" y=(TOP + row * STEP + 10) { (name) }
+            }
+            @for shade in 0..SHADES {
+                path class={ "shade" (shade) } d=(shade_path(first, today, &|day| shade_of(counts.get(&day).copied().unwrap_or(0), most) == shade)) {}
+            }
+        }
+    }
+}
+
+/// The Monday at which the calendar begins.
+fn first_day(today: Date) -> Date {
+    let monday = today.saturating_sub(i32::from(today.weekday().to_monday_zero_offset()).days());
+    monday.saturating_sub(Span::new().weeks(WEEKS - 1))
+}
+
+fn days_between(first: Date, last: Date) -> impl Iterator<Item = Date> {
+    first.series(1.day()).take_while(move |day| *day <= last)
+}
+
+/// The shade of a day: 0 without sessions, and up to the darkest for the most.
+fn shade_of(count: u32, most: u32) -> usize {
+    if count == 0 {
+        return 0;
+    }
+    let share = f64::from(count).ln_1p() / f64::from(most.max(1)).ln_1p();
+    ((share * (SHADES - 1) as f64).ceil() as usize).clamp(1, SHADES - 1)
+}
+
+fn shade_path(first: Date, today: Date, has_shade: &dyn Fn(Date) -> bool) -> String {
+    let cells = days_between(first, today).enumerate().filter(|(_, day)| has_shade(*day));
+    let cell = |at: usize| {
+        let (week, day) = (at as i32 / 7, at as i32 % 7);
+        format!("M{} {}h{CELL}v{CELL}h-{CELL}z", LEFT + week * STEP, TOP + day * STEP)
+    };
+    cells.map(|(at, _)| cell(at)).collect()
+}
+
+fn month_names(first: Date, today: Date) -> Markup {
+    let weeks = first.series(7.days()).take_while(|day| *day <= today).enumerate();
+    // A month is named above its first whole week.
+    let named = weeks.filter(|(_, monday)| monday.day() <= 7);
+    html! {
+        @for (week, monday) in named {
+            text x=(LEFT + week as i32 * STEP) y="10" { (monday.strftime("%b").to_string()) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+
+    #[test]
+    fn every_day_of_the_year_has_a_count() {
+        let today = date(2026, 11, 16);
+        let days = [date(2026, 11, 16), date(2026, 11, 16), date(2026, 11, 15), date(2024, 1, 1)];
+        let text = activity_calendar(days.into_iter(), today).0;
+        assert!(text.contains("data-first=\"2025-11-17\""), "{text}");
+        assert!(text.contains(",0,1,2\""), "{text}");
+        assert!(text.contains("3 in all, at most 2 in a day"), "{text}");
+    }
+
+    #[test]
+    fn shades_grow_with_the_count() {
+        assert_eq!([0, 1, 3, 10, 100].map(|count| shade_of(count, 100)), [0, 1, 2, 3, 4]);
+        assert_eq!(shade_of(1, 1), 4);
+    }
+}

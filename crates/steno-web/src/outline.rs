@@ -1,0 +1,217 @@
+//! The outline of a session: its turns, the runs of its subagents, and the totals of each.
+
+use std::ops::Range;
+
+use maud::{Markup, html};
+use steno_model::{Entry, EntryKind};
+use steno_store::cost::PriceTable;
+use steno_store::view::amount::{format_count, format_dollars};
+use steno_store::view::entry_totals::{EntryCosts, EntryTotals};
+use steno_store::view::lanes::{SubagentLanes, SubagentRun};
+use steno_store::view::turns::split_turns;
+
+use crate::units::{COST_EXPLANATION, count_of, explain_tokens, format_duration};
+
+/// The longest run of a subagent that is unfolded at first, in entries.
+const MAX_UNFOLDED_RUN: usize = 40;
+
+/// The turns and runs of a session.
+#[derive(Default)]
+pub(crate) struct SessionOutline {
+    turns: Vec<OutlinedTurn>,
+    pub(crate) runs: Vec<OutlinedRun>,
+    /// The totals of the session.
+    pub(crate) totals: EntryTotals,
+}
+
+/// A turn and its totals.
+struct OutlinedTurn {
+    places: Range<usize>,
+    totals: EntryTotals,
+}
+
+/// A run of a subagent and its totals.
+pub(crate) struct OutlinedRun {
+    pub(crate) run: SubagentRun,
+    pub(crate) totals: EntryTotals,
+}
+
+impl OutlinedRun {
+    /// Whether the run is folded when the page opens.
+    pub(crate) fn is_folded(&self) -> bool {
+        self.run.places.len() > MAX_UNFOLDED_RUN
+    }
+}
+
+/// What a compaction removed from the context of an agent.
+pub(crate) struct CompactedSpan {
+    /// How many entries were in the context since the last compaction.
+    pub(crate) entries: usize,
+    /// The tokens of the context before and after.
+    pub(crate) tokens: Option<(u64, u64)>,
+}
+
+impl SessionOutline {
+    /// Outlines a session.
+    pub(crate) fn new(entries: &[Entry], lanes: &SubagentLanes, prices: &PriceTable) -> Self {
+        let costs = EntryCosts::from_entries(entries, prices);
+        let numbered = |places: Range<usize>| {
+            places.map(|place| lanes.number_at(place)).map(|number| (number, &entries[number]))
+        };
+        let turns = split_turns(entries, lanes).into_iter();
+        let turns = turns.map(|places| OutlinedTurn {
+            totals: costs.sum_entries(numbered(places.clone())),
+            places,
+        });
+        let runs = lanes.subagent_runs(entries).into_iter();
+        let runs = runs.map(|run| OutlinedRun {
+            totals: costs.sum_entries(numbered(run.places.clone())),
+            run,
+        });
+        Self {
+            turns: turns.collect(),
+            runs: runs.collect(),
+            totals: costs.sum_entries(entries.iter().enumerate()),
+        }
+    }
+
+    /// How many prompts the user wrote.
+    pub(crate) fn turn_count(&self) -> usize {
+        self.turns.len()
+    }
+
+    /// The line below the turn that ends before a position.
+    pub(crate) fn turn_end(&self, place: usize) -> Option<Markup> {
+        let at = self.turns.binary_search_by_key(&place, |turn| turn.places.end).ok()?;
+        let OutlinedTurn { places, totals } = &self.turns[at];
+        let has_facts = places.len() > 1 && (totals.tool_calls > 0 || !totals.usage.is_empty());
+        has_facts.then(|| html! { li.turn { span { "Turn" } (totals_line(totals)) } })
+    }
+
+    /// The run that starts at a position, with its index.
+    pub(crate) fn runs_from(&self, place: usize) -> impl Iterator<Item = (usize, &OutlinedRun)> {
+        self.runs.iter().enumerate().filter(move |(_, one)| one.run.places.start == place)
+    }
+
+    /// The indexes of the runs that contain a position.
+    pub(crate) fn runs_at(&self, place: usize) -> impl Iterator<Item = usize> + '_ {
+        let runs = self.runs.iter().enumerate();
+        runs.filter(move |(_, one)| one.run.places.contains(&place)).map(|(at, _)| at)
+    }
+
+    /// Whether a position is hidden when the page opens.
+    pub(crate) fn is_folded_at(&self, place: usize) -> bool {
+        self.runs_at(place).any(|at| self.runs[at].is_folded())
+    }
+
+    /// The runs for the scripts: first position, position after the last, and `f` if it is folded.
+    pub(crate) fn runs_text(&self) -> Option<String> {
+        let run = |one: &OutlinedRun| {
+            let Range { start, end } = one.run.places;
+            format!("{start} {end} {}", if one.is_folded() { "f" } else { "o" })
+        };
+        let all: Vec<String> = self.runs.iter().map(run).collect();
+        (!all.is_empty()).then(|| all.join(","))
+    }
+}
+
+/// Totals in one line, each with a unit and an explanation.
+pub(crate) fn totals_line(totals: &EntryTotals) -> Markup {
+    html! {
+        @if let Some(duration) = totals.duration_ms().filter(|duration| *duration > 0) {
+            span title="From the first entry to the last" { (format_duration(duration)) }
+        }
+        @if totals.tool_calls > 0 { span title="Calls of tools" { (count_of(totals.tool_calls, "tool call")) } }
+        @if totals.failures > 0 { span.errors title="Errors and failed tool calls" { (totals.failures) " failed" } }
+        @if !totals.usage.is_empty() {
+            span title=(explain_tokens(&totals.usage)) {
+                (format_count(totals.usage.prompt_tokens())) " tokens in, " (format_count(totals.usage.output)) " out"
+            }
+        }
+        @if let Some(cost) = cost_text(totals) { span title=(COST_EXPLANATION) { (cost) } }
+    }
+}
+
+/// The cost of some entries; `None` if they have no tokens.
+pub(crate) fn cost_text(totals: &EntryTotals) -> Option<String> {
+    let suffix = if totals.is_partly_unpriced { "+?" } else { "" };
+    match totals.cost {
+        Some(cost) => Some(format!("{}{suffix}", format_dollars(cost))),
+        None => totals.is_partly_unpriced.then(|| "cost unknown".to_owned()),
+    }
+}
+
+/// What the compaction at a position removed.
+pub(crate) fn compacted_span(
+    entries: &[Entry],
+    lanes: &SubagentLanes,
+    place: usize,
+) -> CompactedSpan {
+    let at = |place: usize| &entries[lanes.number_at(place)];
+    let source = &at(place).source;
+    let prompt = |entry: &Entry| entry.usage.as_ref().map(|usage| usage.prompt_tokens());
+    let is_own = |entry: &&Entry| entry.source == *source;
+    let before = || {
+        let above = (0..place).rev().map(at).filter(is_own);
+        above.take_while(|entry| entry.kind != EntryKind::Compaction)
+    };
+    let read_before = before().find_map(|entry| prompt(entry).filter(|tokens| *tokens > 0));
+    let mut after = (place + 1..entries.len()).map(at).filter(is_own);
+    let read_after = after.find_map(|entry| prompt(entry).filter(|tokens| *tokens > 0));
+    CompactedSpan { entries: before().count(), tokens: read_before.zip(read_after) }
+}
+
+#[cfg(test)]
+mod tests {
+    use steno_model::{Role, Usage};
+
+    use super::*;
+
+    fn said(role: Role, kind: EntryKind, prompt: u64) -> Entry {
+        let mut entry = Entry::new(role, kind, "x");
+        entry.usage = (prompt > 0).then(|| Usage { input: prompt, ..Usage::default() });
+        entry
+    }
+
+    #[test]
+    fn a_turn_ends_with_its_totals() {
+        let entries = [
+            said(Role::User, EntryKind::Text, 0),
+            said(Role::Assistant, EntryKind::ToolCall, 1200),
+            said(Role::User, EntryKind::Text, 0),
+        ];
+        let lanes = SubagentLanes::from_entries(&entries);
+        let outline = SessionOutline::new(&entries, &lanes, &PriceTable::bundled());
+        let line = outline.turn_end(2).map(|line| line.0).unwrap_or_default();
+        assert!(line.contains("1 tool call") && line.contains("1.20k tokens in"), "{line}");
+        assert!(line.contains("cost unknown"), "{line}");
+        assert!(outline.turn_end(3).is_none(), "a prompt alone has no totals");
+        assert!(outline.turn_end(1).is_none());
+    }
+
+    #[test]
+    fn long_runs_of_subagents_are_folded() {
+        let mut entries = vec![said(Role::User, EntryKind::Text, 0)];
+        for number in 0..45 {
+            let mut entry = said(Role::Assistant, EntryKind::Text, 0);
+            entry.source = if number < 41 { "subagent:a" } else { "subagent:b" }.to_owned();
+            entries.push(entry);
+        }
+        let lanes = SubagentLanes::from_entries(&entries);
+        let outline = SessionOutline::new(&entries, &lanes, &PriceTable::bundled());
+        assert_eq!(outline.runs_text().as_deref(), Some("1 42 f,42 46 o"));
+        assert!(outline.is_folded_at(5) && !outline.is_folded_at(43) && !outline.is_folded_at(0));
+    }
+
+    #[test]
+    fn a_compaction_names_what_it_removed() {
+        let entries = [
+            said(Role::User, EntryKind::Text, 0),
+            said(Role::Assistant, EntryKind::Text, 90_000),
+            said(Role::System, EntryKind::Compaction, 0),
+            said(Role::Assistant, EntryKind::Text, 8000),
+        ];
+        let span = compacted_span(&entries, &SubagentLanes::default(), 2);
+        assert_eq!((span.entries, span.tokens), (2, Some((90_000, 8000))));
+    }
+}

@@ -1,0 +1,139 @@
+//! The palette (Ctrl-K): sessions, search results and commands, as one types.
+
+use axum::extract::{Query, State};
+use maud::{Markup, html};
+use serde::Deserialize;
+use steno_model::Session;
+use steno_store::index::match_lines::LineLimits;
+
+use crate::app::WebApp;
+use crate::error::WebError;
+use crate::filter_query::{FilterQuery, encode_query_text};
+use crate::heading;
+use crate::library::SessionLibrary;
+use crate::list_filter::{IgnoredCondition, ListFilter};
+use crate::page::NAV_PAGES;
+use crate::pages::home::last_segment;
+use crate::pages::session_address;
+use crate::render::diff::marked_line;
+use crate::render::plain::clean_text;
+use crate::viewer::PageViewer;
+
+/// How many sessions and search hits are offered.
+const MAX_SESSIONS: usize = 8;
+const MAX_HITS: usize = 6;
+
+/// The shortest text that is searched for.
+const MIN_SEARCH_CHARS: usize = 2;
+
+/// What was typed.
+#[derive(Deserialize)]
+pub(crate) struct PaletteQuery {
+    #[serde(default)]
+    q: String,
+    /// Whether only sessions are wanted, to choose one.
+    #[serde(default)]
+    sessions: bool,
+}
+
+/// Commands that act on the current page: an element's id, and the name. Only those whose element exists are offered.
+const PAGE_COMMANDS: [(&str, &str); 9] = [
+    ("replay-link", "Replay this session"),
+    ("export-open", "Export this session"),
+    ("changes-open", "Show the files that this session changed"),
+    ("quality-open", "Show retries, failures and undone edits of this session"),
+    ("compare-link", "Compare this session with another"),
+    ("annotate", "Add a note to this session"),
+    ("resume", "Resume this session"),
+    ("theme", "Switch between light and dark"),
+    ("help", "Show the keys"),
+];
+
+/// The button that opens the palette.
+pub(crate) fn palette_button() -> Markup {
+    html! { button #palette-open type="button" title="Go to a session, search, or run a command (Ctrl+K)" { "Go to… " kbd { "Ctrl K" } } }
+}
+
+/// The palette, which is closed at first.
+pub(crate) fn palette_dialog() -> Markup {
+    html! {
+        dialog #palette aria-label="Go to a session, search, or run a command" {
+            input #palette-input type="text" role="combobox" autocomplete="off" spellcheck="false"
+                aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
+                placeholder="Go to a session, search, or run a command" aria-label="Go to a session, search, or run a command";
+            ul #palette-list role="listbox" tabindex="0" aria-label="Results" {
+                    @for (address, name) in NAV_PAGES {
+                        li role="option" data-command data-href=(address) { b { "Go to" } span { (name) } }
+                    }
+                    @for (id, name) in PAGE_COMMANDS {
+                        li role="option" data-command data-click=(id) { b { "Do" } span { (name) } }
+                    }
+            }
+            p.palette-keys aria-hidden="true" { kbd { "↑" } kbd { "↓" } " choose " kbd { "Enter" } " open " kbd { "Esc" } " close" }
+        }
+    }
+}
+
+/// The sessions and search hits for what was typed.
+pub(crate) async fn palette_results(
+    State(app): State<WebApp>,
+    viewer: PageViewer,
+    Query(query): Query<PaletteQuery>,
+) -> Result<Markup, WebError> {
+    app.run_blocking(move |library| {
+        let filter = ListFilter { filter: query.q.clone(), ..ListFilter::default() };
+        let matcher = filter.to_matcher(&viewer.local_now(library))?;
+        let listing = library.session_listing()?;
+        let sessions = listing.sessions.iter().map(|one| &one.session);
+        let sessions = sessions.filter(|one| matcher.matches(one, IgnoredCondition::Nothing));
+        Ok(html! {
+            @for session in sessions.take(MAX_SESSIONS) { (session_option(session, &viewer)) }
+            @if !query.sessions && query.q.trim().chars().count() >= MIN_SEARCH_CHARS { (hit_options(library, &query.q)) }
+        })
+    })
+    .await
+}
+
+fn session_option(session: &Session, viewer: &PageViewer) -> Markup {
+    let address = session_address(&session.agent, &session.id);
+    let date =
+        session.started.map(|at| at.in_zone(&viewer.zone).wall().strftime("%-d %b %Y").to_string());
+    html! {
+        li role="option" data-href=(address) data-name={ (session.agent) "/" (session.id) } {
+            b { "Session" }
+            span { (heading::session_title(session)) }
+            small {
+                (clean_text(&session.agent))
+                @if let Some(project) = &session.project { " · " (clean_text(last_segment(project))) }
+                @if let Some(date) = date { " · " (date) }
+            }
+        }
+    }
+}
+
+/// The best hits; none while the query is incomplete, such as an open quotation mark.
+fn hit_options(library: &SessionLibrary, typed: &str) -> Markup {
+    let is_word = typed.chars().next_back().is_some_and(char::is_alphanumeric);
+    // The last word is still being typed.
+    let asked = if is_word { format!("{typed}*") } else { typed.to_owned() };
+    let filters = FilterQuery { q: asked, ..FilterQuery::default() };
+    let Ok((question, hits)) = filters.search(library, &library.zone, MAX_HITS) else {
+        return html! {};
+    };
+    let marks = encode_query_text(typed.trim());
+    html! {
+        @for hit in &hits {
+            @let place = format!("{}?marks={marks}#e{}", session_address(&hit.agent, &hit.session), hit.number);
+            li role="option" data-href=(place) {
+                b { "Found" }
+                span {
+                    @for line in question.matching_lines(&hit.text, LineLimits { max_lines: 1, context_lines: 0 }) {
+                        (marked_line(&line.text, &line.marks))
+                    }
+                }
+                small { (clean_text(hit.title.as_deref().unwrap_or(hit.session.as_str()))) }
+            }
+        }
+        li role="option" data-href={ "/search?q=" (marks) } { b { "Search" } span { "all sessions for “" (clean_text(typed.trim())) "”" } }
+    }
+}

@@ -1,0 +1,220 @@
+//! The start page: a dense list, facets, the calendar, keys and the palette.
+
+use serde_json::json;
+
+use crate::driver::Browser;
+use crate::guarded::{asked, site_headers};
+use crate::site::{Site, assistant, user};
+
+/// Keys of the WebDriver protocol.
+const ENTER: &str = "\u{e007}";
+const DOWN: &str = "\u{e015}";
+const ESCAPE: &str = "\u{e00c}";
+
+/// A store with many sessions of several projects.
+fn many_sessions() -> Site {
+    let mut site = Site::new();
+    for number in 0..30 {
+        let project = ["harbor", "lighthouse"][number % 2];
+        let file = site.path().join(format!("many/s{number}.jsonl"));
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let record = json!({
+            "type": "user", "uuid": format!("u{number}"), "sessionId": format!("many-{number:02}"), "version": "2.1.0",
+            "timestamp": format!("2026-01-{:02}T09:{number:02}:00.000Z", 5 + number / 10),
+            "cwd": format!("/home/me/code/{project}"), "gitBranch": if number < 3 { "feature" } else { "main" },
+            "message": {"role": "user", "content": format!("Task number {number} for the {project}")},
+        });
+        std::fs::write(file, format!("{record}\n")).unwrap();
+    }
+    let folder = site.path().join("many");
+    site.steno(&["import", folder.to_str().unwrap()]);
+    site.serve();
+    site
+}
+
+fn opened(width: u32, height: u32) -> Option<(Site, Browser)> {
+    let browser = Browser::open(width, height)?;
+    let site = many_sessions();
+    browser.go(&site.first("/"));
+    browser.until("document.querySelectorAll('a.row').length === 30");
+    Some((site, browser))
+}
+
+#[test]
+fn fifteen_sessions_fit_on_a_screen() {
+    let Some((_site, browser)) = opened(1440, 900) else { return };
+    let screen = json!({"width": 1440, "height": 900, "deviceScaleFactor": 1, "mobile": false});
+    browser.emulate("Emulation.setDeviceMetricsOverride", &screen);
+    let visible = browser.run(
+        "return [...document.querySelectorAll('a.row')].filter((row) => row.getBoundingClientRect().bottom <= innerHeight).length",
+    );
+    assert!(visible.as_u64().unwrap() >= 15, "{visible} sessions are visible");
+    assert_eq!(browser.run("return document.querySelectorAll('.day-head').length"), json!(3));
+    assert_eq!(browser.run("return document.querySelector('#overview').open"), json!(true));
+    browser.run("document.querySelector('#overview > summary').click()");
+    browser.until("localStorage.getItem('overview') === 'folded'");
+    browser.run("location.reload()");
+    browser.until("document.querySelector('#overview')?.open === false");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn facets_narrow_the_list_down_and_show_counts() {
+    let Some((site, browser)) = opened(1440, 900) else { return };
+    let facet = |name: &str| {
+        format!(
+            "[...document.querySelectorAll('.facets a')].find((one) => one.textContent.startsWith('{name}'))"
+        )
+    };
+    assert_eq!(
+        browser.run(&format!("return {}.textContent", facet("code/harbor"))),
+        json!("code/harbor15")
+    );
+    browser.run(&format!("{}.click()", facet("code/harbor")));
+    browser.until("document.querySelectorAll('a.row').length === 15");
+    // The other projects keep the number of sessions that they would show.
+    assert_eq!(
+        browser.run(&format!("return {}.textContent", facet("code/lighthouse"))),
+        json!("code/lighthouse15")
+    );
+    browser.run(&format!("{}.click()", facet("feature")));
+    browser.until("document.querySelectorAll('a.row').length === 2");
+    browser.until("document.querySelector('.totals').textContent.startsWith('2 sessions')");
+    browser.go(&site.at("/?since=2026-01-06&until=2026-01-06"));
+    browser.until("document.querySelectorAll('a.row').length === 10");
+    browser.run("document.querySelector('.chosen a').click()");
+    browser.until("document.querySelectorAll('a.row').length > 10");
+    browser.go(&site.at("/?agent=nobody"));
+    browser.until("document.body.innerText.includes('No session matches these filters')");
+    browser.go(&site.at("/?since=someday"));
+    browser.until("document.body.innerText.includes('someday')");
+    assert_eq!(browser.complaints().len(), 1, "a bad date is a bad request");
+}
+
+#[test]
+fn keys_move_through_the_list_and_open_a_session() {
+    let Some((site, browser)) = opened(1280, 860) else { return };
+    let at = "document.querySelector('a.row.at')?.getAttribute('href')";
+    for (keys, number) in [("j", 29), ("jj", 27), ("k", 28), ("G", 0), ("gg", 29), ("j", 28)] {
+        browser.press(keys);
+        browser.until(&format!("{at} === '/session/claude-code/many-{number:02}'"));
+    }
+    browser.press(ENTER);
+    browser.until("location.pathname === '/session/claude-code/many-28'");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    drop(site);
+}
+
+#[test]
+fn the_palette_finds_sessions_texts_and_commands() {
+    let Some((site, browser)) = opened(1280, 860) else { return };
+    site.keep(
+        "deep",
+        &[user("Look"), assistant("The zanzibar cable is loose <img src=x onerror=window.harm=1>")],
+    );
+    let open = "dispatchEvent(new KeyboardEvent('keydown', {key: 'k', ctrlKey: true}))";
+    let first = "document.querySelector('#palette [aria-selected]')?.textContent ?? ''";
+    browser.run(open);
+    browser.until("document.querySelector('#palette').open");
+    browser.press("number 17");
+    browser.until(&format!("({first}).includes('Task number 17')"));
+    browser.picture("palette");
+    browser.press(ENTER);
+    browser.until("location.pathname === '/session/claude-code/many-17'");
+    browser.run(open);
+    browser.until("document.querySelector('#palette').open");
+    browser.press("zanzib");
+    browser.until(&format!("({first}).startsWith('Found')"));
+    assert_eq!(browser.run("return window.harm ?? null"), json!(null));
+    assert_eq!(browser.run("return document.querySelector('#palette img')"), json!(null));
+    browser.press(ENTER);
+    browser.until("location.pathname === '/session/claude-code/deep' && location.hash === '#e1'");
+    browser.run(open);
+    browser.press("cost");
+    browser
+        .until("document.querySelectorAll('#palette [data-command]:not([hidden])').length === 1");
+    browser.until(&format!("({first}).includes('Search')"));
+    browser.press(DOWN);
+    browser.until(&format!("({first}) === 'Go toCost'"));
+    browser.press(ESCAPE);
+    browser.until("!document.querySelector('#palette').open");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_day_of_the_calendar_opens() {
+    let Some((_site, browser)) = opened(1440, 900) else { return };
+    let counts = "document.querySelector('#calendar').dataset.counts.split(',').map(Number)";
+    // The sessions lie in the last year only for a while; the calendar itself always covers a year.
+    let days = browser.run(&format!("return {counts}.length")).as_u64().unwrap();
+    assert!((365..=371).contains(&days), "{days}");
+    let click = "const calendar = document.querySelector('#calendar'); const box = calendar.getBoundingClientRect(); \
+        const scale = box.width / calendar.viewBox.baseVal.width; calendar.dispatchEvent(new MouseEvent('click', \
+        {bubbles: true, clientX: box.left + 36 * scale, clientY: box.top + 22 * scale}))";
+    let first = browser.run("return document.querySelector('#calendar').dataset.first");
+    browser.run(click);
+    browser.until(&format!("new URLSearchParams(location.search).get('since') === {first}"));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn times_follow_the_zone_of_the_viewer() {
+    let Some((site, browser)) = opened(1280, 860) else { return };
+    browser.emulate("Emulation.setTimezoneOverride", &json!({"timezoneId": "Asia/Tokyo"}));
+    browser.go(&site.at("/"));
+    browser.until("document.documentElement.dataset.zone === 'Asia/Tokyo'");
+    let time = "document.querySelector('a.row .when').textContent";
+    browser.until(&format!("{time} === '18:29'"));
+    browser.go(&site.at("/session/claude-code/many-29"));
+    browser.until("document.querySelector('.entries > li > a')?.textContent === '18:29'");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// Makes the second connection of a page fail, as a server that is down does.
+const FAILING_CONNECTION: &str = "const Real = EventSource; let opened = 0; window.EventSource = class extends Real { \
+    constructor(address) { super(++opened === 2 ? '/no-such-page' : address); window.connection = this; } }";
+
+#[test]
+fn new_entries_are_counted_and_a_lost_connection_recovers() {
+    let Some((site, browser)) = opened(1280, 860) else { return };
+    let script = json!({"source": FAILING_CONNECTION});
+    browser.emulate("Page.addScriptToEvaluateOnNewDocument", &script);
+    let mut recording = site.record("live");
+    recording.say("user", "Is anybody there?");
+    browser.go(&site.at("/"));
+    let title = "document.querySelector('a.row .title')?.textContent ?? ''";
+    browser.until(&format!("({title}).includes('Is anybody there?')"));
+    browser.until("window.connection.readyState === 1");
+    recording.say("assistant", "I am listening.");
+    browser.until("document.querySelector('.fresh-count')?.textContent === '+1 new'");
+    browser.run("connection.close(); connection.dispatchEvent(new Event('error'))");
+    recording.say("assistant", "Still here.");
+    browser.until("document.querySelector('#connection')");
+    browser.until("!document.querySelector('#connection')");
+    browser.until("document.querySelector('.fresh-count')?.textContent === '+2 new'");
+}
+
+#[test]
+fn a_page_of_a_server_that_was_restarted_says_so() {
+    let Some((site, browser)) = opened(1280, 860) else { return };
+    let script = json!({"source": FAILING_CONNECTION});
+    browser.emulate("Page.addScriptToEvaluateOnNewDocument", &script);
+    browser.go(&site.at("/"));
+    browser.until("window.connection.readyState === 1");
+    browser.emulate("Network.clearBrowserCookies", &json!({}));
+    browser.run("connection.close(); connection.dispatchEvent(new Event('error'))");
+    browser.until("document.querySelector('#connection')?.textContent.includes('steno serve')");
+}
+
+#[test]
+fn the_palette_and_the_list_need_the_token() {
+    let site = many_sessions();
+    let [host, cookie] = site_headers(&site);
+    for page in ["/palette?q=task", "/sessions?agent=x", "/session/claude-code/many-01/state"] {
+        let ask = |headers: &[String]| asked(&site, &format!("GET {page}"), headers).0;
+        assert_eq!(ask(&[host.clone(), cookie.clone()]), 200, "{page}");
+        assert_eq!(ask(std::slice::from_ref(&host)), 401, "{page}");
+        let evil = "Origin: http://evil.example".to_owned();
+        assert_eq!(ask(&[host.clone(), cookie.clone(), evil]), 403, "{page}");
+    }
+}

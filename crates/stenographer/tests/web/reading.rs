@@ -1,0 +1,272 @@
+//! Reading a session: pairs, copies, links, marks, folds, sections, forks and exports.
+
+use serde_json::{Value, json};
+
+use crate::driver::Browser;
+use crate::guarded::{asked, site_headers};
+use crate::site::{Site, assistant, tool, user};
+
+/// Records what a page copies.
+const CLIPBOARD: &str = "navigator.clipboard.writeText = async (text) => { window.copied = text; }";
+
+/// A message of the model with several tool calls.
+fn calls(all: &[(&str, Value)]) -> Value {
+    let blocks: Vec<Value> = all
+        .iter()
+        .map(|(id, input)| json!({"type": "tool_use", "id": id, "name": "Bash", "input": input}))
+        .collect();
+    json!({
+        "id": "msg_parallel0000000000", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
+        "content": blocks, "usage": {"input_tokens": 40, "cache_read_input_tokens": 21_000, "output_tokens": 350},
+    })
+}
+
+fn result(id: &str, text: &str) -> Value {
+    json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": text}]})
+}
+
+/// A session with parallel calls, edits that are undone, a retry and a secret.
+fn workshop() -> Site {
+    let mut site = Site::new();
+    let edit = |old: &str, new: &str| json!({"file_path": "/w/a.rs", "old_string": old, "new_string": new});
+    let mut said = vec![
+        user("Measure twice, then build the lighthouse"),
+        calls(&[
+            ("toolu_p1", json!({"command": "make one"})),
+            ("toolu_p2", json!({"command": "make two"})),
+        ]),
+        result("toolu_p2", "two is made"),
+        result("toolu_p1", "one is made"),
+        user("Now edit"),
+    ];
+    said.extend(tool("Edit", &edit("first line", "second line"), ("ok", false)));
+    said.extend(tool("Edit", &edit("second line", "third line!"), ("ok", false)));
+    said.extend(tool("Bash", &json!({"command": "cargo test"}), ("it broke\nin two lines", true)));
+    said.extend(tool(
+        "Bash",
+        &json!({"command": "cargo test"}),
+        (&"long output\n".repeat(3000), false),
+    ));
+    said.push(user("Use ghp_abcdefghijklmnopqrstuvwxyz0123456789 for it"));
+    said.push(assistant("Done:\n\n```sh\necho lighthouse\n```\n"));
+    site.keep("workshop", &said);
+    site.serve();
+    site
+}
+
+fn opened() -> Option<(Site, Browser)> {
+    let browser = Browser::open(1440, 900)?;
+    let site = workshop();
+    browser.go(&site.first("/session/claude-code/workshop"));
+    browser.until("document.querySelectorAll('.entries > li[id]').length === 16");
+    browser.run(CLIPBOARD);
+    Some((site, browser))
+}
+
+#[test]
+fn parallel_calls_stand_above_their_own_results() {
+    let Some((_site, browser)) = opened() else { return };
+    let order = "return [...document.querySelectorAll('.entries > li[id]')].slice(0, 6).map((entry) => entry.id)";
+    assert_eq!(browser.run(order), json!(["e0", "e1", "e4", "e2", "e3", "e5"]));
+    assert!(
+        browser
+            .run("return document.querySelector('#e4').textContent")
+            .to_string()
+            .contains("one is made")
+    );
+    // Short results and errors are shown whole.
+    browser.until("document.querySelector('.result.bad details').open");
+    let turns = browser
+        .run("return [...document.querySelectorAll('.turn')].map((turn) => turn.textContent)");
+    let first = turns[0].as_str().unwrap();
+    assert!(
+        first.contains("2 tool calls") && first.contains("21.0k tokens in") && first.contains('$'),
+        "{first}"
+    );
+    browser.until("document.querySelector('.facts').textContent.includes('$')");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn entries_and_code_are_copied_and_linked() {
+    let Some((site, browser)) = opened() else { return };
+    let hover = |selector: &str| {
+        browser.run(&format!("document.querySelector('{selector}').dispatchEvent(new Event('pointerover', {{bubbles: true}}))"));
+    };
+    hover("#e0");
+    browser.run("document.querySelector('#e0 .entry-tools button').click()");
+    browser.until("window.copied === 'Measure twice, then build the lighthouse'");
+    hover("#e15 pre");
+    browser.run("document.querySelector('#e15 pre .copy-block').click()");
+    browser.until("window.copied === 'echo lighthouse\\n'");
+    browser.press("gg");
+    browser.until("document.querySelector('#e0.at')");
+    browser.press("Y");
+    let link = site.at("/session/claude-code/workshop#e0");
+    browser.until(&format!("window.copied === '{link}'"));
+    browser.press("jy");
+    browser.until("window.copied.includes('make one')");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn matches_are_marked_in_the_text() {
+    let Some((site, browser)) = opened() else { return };
+    let marks =
+        "[...CSS.highlights.get('found') ?? []].map((range) => range.toString().toLowerCase())";
+    browser.press("/");
+    browser.press("lighthouse");
+    browser
+        .until(&format!("{marks}.length >= 2 && {marks}.every((text) => text === 'lighthouse')"));
+    browser.go(&site.at("/search?q=measure%20%22the%20lighthouse%22%20-never"));
+    browser.until("document.querySelector('.hits a')");
+    browser.run("document.querySelector('.hits a').click()");
+    browser.until("location.pathname.endsWith('/workshop')");
+    browser.until(&format!("{marks}.includes('measure') && {marks}.includes('the lighthouse')"));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn sections_show_prompts_files_and_quality() {
+    let Some((_site, browser)) = opened() else { return };
+    // There is room for the prompts beside the session.
+    browser.until("document.querySelectorAll('.contents-list a').length === 3");
+    browser.run("document.querySelectorAll('.contents-list a')[1].click()");
+    browser.until("document.querySelector('#e5.at')");
+    browser.run("document.querySelector('#changes-open').click()");
+    browser
+        .until("document.querySelector('#changes .diff summary')?.textContent.includes('2 edits')");
+    browser.run("document.querySelector('#changes .diff').open = true");
+    let lines = "return [...document.querySelectorAll('#changes .lines > *')].map((line) => line.textContent.trim())";
+    assert_eq!(browser.run(lines), json!(["first line", "third line!"]));
+    browser.run("document.querySelector('#quality-open').click()");
+    browser.until("document.querySelectorAll('#quality details').length === 2");
+    let found = browser.run("return document.querySelector('#quality').textContent").to_string();
+    assert!(found.contains("1Errors and failed") && found.contains("1Retries"), "{found}");
+    assert!(found.contains("21.0k tokens"), "{found}");
+    browser.run("document.querySelector('#quality details').open = true; document.querySelector('#quality li a').click()");
+    browser.until("document.querySelector('.bad.at')");
+    browser.picture("sections");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_long_output_loads_in_place() {
+    let Some((_site, browser)) = opened() else { return };
+    let shown = "document.querySelector('#e13 pre')?.textContent.length";
+    assert!(browser.run(&format!("return {shown}")).as_u64().unwrap() < 21_000);
+    browser.run("document.querySelector('#e13 a.more').click()");
+    browser.until(&format!("{shown} > 35000"));
+    assert_eq!(browser.run("return document.querySelectorAll('#e13 pre').length"), json!(1));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_session_is_exported_without_secrets() {
+    let Some((site, browser)) = opened() else { return };
+    browser.run("document.querySelector('#export-open').click()");
+    browser.until("document.querySelector('#export').open");
+    browser.picture("export");
+    let checked = "return document.querySelector('#export [name=keep_secrets]').checked";
+    assert_eq!(browser.run(checked), json!(false));
+    let [host, cookie] = site_headers(&site);
+    let secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    for (format, sign) in
+        [("html", "<!DOCTYPE html>"), ("md", "Measure twice"), ("json", "\"content\"")]
+    {
+        let ask = |query: &str, headers: &[String]| {
+            asked(
+                &site,
+                &format!("GET /session/claude-code/workshop/export?format={format}{query}"),
+                headers,
+            )
+        };
+        let headers = [host.clone(), cookie.clone()];
+        let (status, file) = ask("", &headers);
+        assert!(status == 200 && file.contains(sign), "{format}: {file}");
+        assert!(file.contains(&format!("filename=\"workshop.{format}\"")), "{format}");
+        assert!(file.contains("[redacted") && !file.contains(secret), "{format}");
+        assert!(ask("&keep_secrets=true", &headers).1.contains(secret), "{format}");
+        assert_eq!(ask("", std::slice::from_ref(&host)).0, 401);
+        let evil = [host.clone(), cookie.clone(), "Origin: http://evil.example".to_owned()];
+        assert_eq!(ask("", &evil).0, 403);
+    }
+    assert_eq!(
+        asked(&site, "GET /session/claude-code/workshop/export?format=exe", &[host, cookie]).0,
+        400
+    );
+}
+
+#[test]
+fn subagents_are_folded_and_have_totals() {
+    let Some(browser) = Browser::open(1280, 900) else { return };
+    let mut site = Site::new();
+    site.keep_nested("nested");
+    site.serve();
+    browser.go(&site.first("/session/claude-code/nested"));
+    browser.until("document.querySelectorAll('button[data-run]').length === 2");
+    let heading =
+        browser.run("return document.querySelector('.lane-name').textContent").to_string();
+    assert!(heading.contains("5 entries") && heading.contains("1 tool call"), "{heading}");
+    let visible = "[...document.querySelectorAll('.entries > li[id]')].filter((entry) => entry.getClientRects().length).length";
+    browser.run("document.querySelector('button[data-run=\"1\"]').click()");
+    browser.until(&format!("{visible} === 7"));
+    browser.run("document.querySelector('button[data-run=\"0\"]').click()");
+    browser.until(&format!("{visible} === 4"));
+    let expanded = "document.querySelector('button[data-run=\"0\"]').getAttribute('aria-expanded')";
+    browser.until(&format!("{expanded} === 'false'"));
+    // Keys skip what is folded; a link unfolds it.
+    browser.press("ggj");
+    browser.until("document.querySelector('#e1.at')");
+    browser.press("j");
+    browser.until("document.querySelector('#e2.at')");
+    browser.run("location.hash = '#e8'");
+    browser.until(&format!("document.querySelector('#e8.at') && {visible} === 9"));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn an_exported_page_has_the_same_reading_aids() {
+    let Some((site, browser)) = opened() else { return };
+    site.steno(&["export", "workshop", "--format", "html", "-o", "workshop.html"]);
+    browser.go(&format!("file://{}#e13", site.path().join("workshop.html").display()));
+    browser.until("document.querySelector('#e13.at details').open");
+    browser.until("document.querySelectorAll('.turn').length === 3");
+    browser.until("document.querySelectorAll('.contents-list a').length === 3");
+    browser.until(
+        "document.querySelector('#changes .diff') && document.querySelector('#quality details')",
+    );
+    browser.run(CLIPBOARD);
+    browser.press("ggy");
+    browser.until("window.copied === 'Measure twice, then build the lighthouse'");
+    browser.press("/");
+    browser.press("lighthouse");
+    browser.until("CSS.highlights.get('found')?.size >= 2");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_fork_names_its_parent() {
+    let Some(browser) = Browser::open(1280, 900) else { return };
+    let mut site = Site::new();
+    site.keep("parent", &[user("Start here"), assistant("Begun."), user("Go left")]);
+    let record = |at: usize, message: &Value| {
+        json!({"type": message["role"], "uuid": format!("f{at}"), "sessionId": "child", "version": "2.1.0",
+            "timestamp": format!("2026-01-06T09:00:{at:02}.000Z"), "cwd": "/home/me/code/harbor", "message": message,
+            "forkedFrom": {"sessionId": "parent", "messageUuid": "u1"}})
+    };
+    let said = [user("Start here"), assistant("Begun."), user("Go right")];
+    let lines: String =
+        said.iter().enumerate().map(|(at, one)| format!("{}\n", record(at, one))).collect();
+    let file = site.path().join("child.jsonl");
+    std::fs::write(&file, lines).unwrap();
+    site.steno(&["import", file.to_str().unwrap()]);
+    site.serve();
+    browser.go(&site.first("/session/claude-code/child"));
+    browser.until("document.querySelector('.facts').textContent.includes('forked from Start here after entry 1')");
+    let next = "document.querySelector('.fork').nextElementSibling.id";
+    browser.until(&format!("{next} === 'e2'"));
+    browser.run("document.querySelector('.fork a').click()");
+    browser.until("location.pathname.endsWith('/parent') && document.querySelector('#e1.at')");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}

@@ -1,0 +1,148 @@
+//! Activity, cost with a period, and comparing sessions that were found by searching.
+
+use serde_json::json;
+
+use crate::driver::Browser;
+use crate::guarded::{asked, site_headers};
+use crate::site::{Site, assistant, tool, user};
+use crate::views::harbour;
+
+const ENTER: &str = "\u{e007}";
+
+fn opened(page: &str) -> Option<(Site, Browser)> {
+    let browser = Browser::open(1440, 900)?;
+    let site = harbour();
+    browser.go(&site.first("/"));
+    browser.go(&site.at(page));
+    Some((site, browser))
+}
+
+#[test]
+fn activity_shows_days_hours_tools_models_and_waits() {
+    let Some((site, browser)) = opened("/activity?since=2026-01-01&until=2026-01-31") else {
+        return;
+    };
+    browser.until("document.querySelectorAll('.plot .bar').length === 1");
+    let figures =
+        "return [...document.querySelectorAll('.figures li')].map((figure) => figure.textContent)";
+    let expected =
+        ["2sessions", "301prompts", "610entries", "3tool calls", "1failures", "0compactions"];
+    assert_eq!(browser.run(figures), json!(expected));
+    let bash = "[...document.querySelectorAll('.sums tr')].find((row) => row.textContent.startsWith('Bash'))";
+    assert!(
+        browser
+            .run(&format!("return {bash}.textContent"))
+            .to_string()
+            .contains("11 (100.0%)30 s30 s30 s")
+    );
+    browser.until("document.querySelectorAll('.punch rect').length === 168");
+    browser.until("document.body.innerText.includes('claude-sonnet-4-5')");
+    browser.picture("activity");
+    browser.run("document.querySelector('.plain-list a').click()");
+    browser.until("document.querySelector('.entries > li.at')");
+    browser.go(&site.at("/activity?since=2020-01-01&until=2020-01-02"));
+    browser.until("document.body.innerText.includes('No activity in this period')");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn costs_have_a_period_and_all_days_on_the_axis() {
+    let Some(browser) = Browser::open(1440, 900) else { return };
+    let mut site = Site::new();
+    for day in [5, 9] {
+        let file = site.path().join(format!("day{day}.jsonl"));
+        let record = json!({
+            "type": "assistant", "uuid": format!("u{day}"), "sessionId": format!("day-{day}"), "version": "2.1.0",
+            "timestamp": format!("2026-01-{day:02}T09:00:00.000Z"), "cwd": "/home/me/code/harbor",
+            "message": {"id": format!("msg_{day:020}"), "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
+                "content": [{"type": "text", "text": "Yes"}], "usage": {"input_tokens": 1_000_000, "output_tokens": 0}},
+        });
+        std::fs::write(&file, format!("{record}\n")).unwrap();
+        site.steno(&["import", file.to_str().unwrap()]);
+    }
+    site.serve();
+    browser.go(&site.first("/"));
+    browser.go(&site.at("/cost"));
+    browser.until("document.querySelectorAll('.plot .bar').length === 5");
+    let empty = "document.querySelectorAll('.plot .bar')[1].textContent";
+    browser.until(&format!("{empty} === 'Tuesday, 6 January 2026: $0.00'"));
+    browser.go(&site.at("/cost?since=2026-01-06&until=2026-01-09"));
+    browser.until("document.querySelectorAll('.plot .bar').length === 1");
+    browser.until("document.querySelector('.figures').textContent.startsWith('$3.00')");
+    browser.go(&site.at("/cost?since=2027-01-06"));
+    browser.until("document.body.innerText.includes('No tokens were used in this period')");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn two_sessions_are_chosen_by_searching() {
+    let Some((_site, browser)) = opened("/compare") else { return };
+    for (field, words, name) in
+        [("a", "login", "harbour-login"), ("b", "lighthouse", "harbour-long")]
+    {
+        browser.until(&format!("document.querySelector('[data-pick={field}]')"));
+        browser.run(&format!("document.querySelector('[data-pick={field}]').click()"));
+        browser.until("document.querySelector('#palette').open");
+        browser.press(words);
+        let first = "document.querySelector('#palette [aria-selected]')?.dataset.name";
+        browser.until(&format!("{first} === 'claude-code/{name}' && document.querySelectorAll('#palette-list li:not([hidden])').length === 1"));
+        browser.press(ENTER);
+        browser.until(&format!(
+            "new URLSearchParams(location.search).get('{field}') === 'claude-code/{name}'"
+        ));
+    }
+    browser.until("document.querySelectorAll('.pair').length > 0");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn names_of_tools_models_and_projects_are_escaped() {
+    let Some(browser) = Browser::open(1280, 900) else { return };
+    let mut site = Site::new();
+    let attack = "<img src=x onerror=window.harm=1>";
+    let mut said = vec![user(attack)];
+    said.extend(tool(attack, &json!({"command": attack}), (attack, true)));
+    said.push(assistant(attack));
+    site.keep("hostile", &said);
+    site.serve();
+    browser.go(&site.first("/"));
+    for page in [
+        "/activity?since=2026-01-01",
+        "/cost?since=2026-01-01",
+        "/compare?a=x/%3Cimg%20src=x%3E",
+        "/?project=%3Cimg%20src=x%3E&since=2026-01-01",
+    ] {
+        browser.go(&site.at(page));
+        browser.until("document.readyState === 'complete'");
+        assert_eq!(
+            browser.run("return document.querySelectorAll('main img').length"),
+            json!(0),
+            "{page}"
+        );
+        assert_eq!(browser.run("return window.harm ?? null"), json!(null), "{page}");
+    }
+    browser.go(&site.at("/session/claude-code/hostile"));
+    browser.until("document.querySelectorAll('.entries > li[id]').length === 4");
+    browser.run("document.querySelectorAll('details.section').forEach((section) => { section.open = true; })");
+    browser.until("document.querySelectorAll('#quality details').length > 0");
+    assert_eq!(browser.run("return document.querySelectorAll('main img').length"), json!(0));
+    assert_eq!(browser.run("return window.harm ?? null"), json!(null));
+}
+
+#[test]
+fn reports_need_the_token() {
+    let mut site = Site::new();
+    site.keep("one", &[user("Hello")]);
+    site.serve();
+    let [host, cookie] = site_headers(&site);
+    for page in [
+        "/activity",
+        "/session/claude-code/one/quality",
+        "/session/claude-code/one/changes",
+        "/session/claude-code/one/contents",
+    ] {
+        let ask = |headers: &[String]| asked(&site, &format!("GET {page}"), headers).0;
+        assert_eq!(ask(&[host.clone(), cookie.clone()]), 200, "{page}");
+        assert_eq!(ask(std::slice::from_ref(&host)), 401, "{page}");
+    }
+}
