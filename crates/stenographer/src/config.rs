@@ -222,7 +222,7 @@ impl Config {
 }
 
 /// The tables of the file.
-const SECTION_NAMES: [&str; 8] =
+const SECTION_NAMES: [&str; 9] =
     ["agents", "aliases", "budget", "gateway", "prices", "proxy", "run", "sync", "upstreams"];
 
 const RATE_NAMES: [&str; 5] = ["input", "output", "cache_read", "cache_write_5m", "cache_write_1h"];
