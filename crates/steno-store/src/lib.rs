@@ -29,6 +29,8 @@
 //! - To record a running program, open a [`Recorder`](steno_vault::recorder::Recorder) with
 //!   [`RECORD_DECODER`](transcript::record_reader::RECORD_DECODER).
 //!
+//! `examples/` has longer programs: `keep_and_search`, `record_a_program` and `capture_model_calls`.
+//!
 //! The crate is synchronous, prints nothing and does not read the environment. Callers pass in paths and the clock.
 
 pub mod compare;
