@@ -3,6 +3,7 @@
 //! `serde_json` does the work; [`JsonStyle`] sets separators, indent and escapes.
 
 pub mod scanner;
+pub mod string_end;
 pub mod value_limit;
 
 use std::io;

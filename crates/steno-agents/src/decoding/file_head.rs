@@ -1,9 +1,10 @@
 //! The first bytes of a file, to recognise its format without reading all of it.
 
-use std::io::Read;
+use std::io::{self, Read};
 
+use crate::decoding::json_walker::{FieldStep, JsonWalker};
 use steno_model::durable::{FileError, OnPath};
-use steno_model::json::{Object, Value};
+use steno_model::json::Object;
 use steno_vault::SessionFile;
 
 /// Number of bytes to read.
@@ -43,19 +44,41 @@ impl FileHead {
 
     /// The start of the value of `key` in the first object, up to the end of the head.
     pub fn field_start(&self, key: &str) -> Option<&str> {
-        let mut scan = HeadFieldScanner::new(&self.text)?;
-        let found = scan.find(|field| field.name == key)?;
-        Some(self.text[found.start..].trim_ascii_start())
+        let mut found = None;
+        self.walk_fields(&mut |walk, name| {
+            if name != key {
+                return walk.skip_value();
+            }
+            found = Some(walk.next_start()? as usize);
+            Err(end_of_walk())
+        });
+        found.map(|start| &self.text[start..])
     }
 
     /// The fields of the first object, as far as they are in the head. Nested or truncated values are null.
     pub fn scalar_fields(&self) -> Object {
-        let scalar = |field: HeadField| {
-            let value = &self.text[field.start..field.end?];
-            serde_json::from_str(value).ok().filter(|value: &Value| !is_nested(value))
-        };
-        let fields = HeadFieldScanner::new(&self.text).into_iter().flatten();
-        fields.map(|field| (field.name.clone(), scalar(field).unwrap_or_default())).collect()
+        let mut fields = Object::new();
+        self.walk_fields(&mut |walk, name| {
+            let start = walk.next_start()? as usize;
+            let skipped = walk.skip_value();
+            // A value that ends with the head may continue after it.
+            let end = walk.position() as usize;
+            let is_whole = skipped.is_ok() && end < self.text.len();
+            let value = Some(&self.text[start..end])
+                .filter(|value| is_whole && !value.starts_with(['{', '[']))
+                .and_then(|value| serde_json::from_str(value).ok());
+            fields.insert(name.to_owned(), value.unwrap_or_default());
+            skipped
+        });
+        fields
+    }
+
+    /// Passes each field of the first object to `step`, up to the end of the head or the first error.
+    fn walk_fields<'a>(&'a self, step: FieldStep<'_, &'a [u8]>) {
+        if self.text.starts_with('{') {
+            // Where the walk ends says nothing: the head may end anywhere.
+            let _ = JsonWalker::new(self.text.as_bytes(), 0).for_each_field(step);
+        }
     }
 
     /// The first item of a document that is a list.
@@ -90,101 +113,9 @@ impl FileHead {
     }
 }
 
-fn is_nested(value: &Value) -> bool {
-    value.is_object() || value.is_array()
-}
-
-/// A field of an object, with the byte range of its value. The end is `None` if it is beyond the head.
-struct HeadField {
-    name: String,
-    start: usize,
-    end: Option<usize>,
-}
-
-/// Iterates over the fields of one object that may be truncated anywhere.
-struct HeadFieldScanner<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    ended: bool,
-}
-
-impl<'a> HeadFieldScanner<'a> {
-    /// Starts after the opening brace of `text`.
-    fn new(text: &'a str) -> Option<Self> {
-        text.starts_with('{').then_some(Self { bytes: text.as_bytes(), at: 1, ended: false })
-    }
-
-    fn next_byte(&mut self) -> Option<u8> {
-        let byte = *self.bytes.get(self.at)?;
-        self.at += 1;
-        Some(byte)
-    }
-
-    /// The next byte except white space.
-    fn next_token(&mut self) -> Option<u8> {
-        loop {
-            let byte = self.next_byte()?;
-            if !byte.is_ascii_whitespace() {
-                return Some(byte);
-            }
-        }
-    }
-
-    /// Parses the next string.
-    fn next_string(&mut self) -> Option<String> {
-        if self.next_token()? != b'"' {
-            return None;
-        }
-        let start = self.at - 1;
-        self.skip_string()?;
-        serde_json::from_slice(&self.bytes[start..self.at]).ok()
-    }
-
-    /// Skips the rest of a string.
-    fn skip_string(&mut self) -> Option<()> {
-        loop {
-            match self.next_byte()? {
-                b'"' => return Some(()),
-                b'\\' => self.at += 1,
-                _ => {}
-            }
-        }
-    }
-
-    /// Skips a value and returns its end offset. `None` if the end is beyond the head.
-    fn skip_value(&mut self) -> Option<usize> {
-        let mut depth = 0_usize;
-        loop {
-            match self.next_byte()? {
-                b'"' => self.skip_string()?,
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' | b',' if depth == 0 => {
-                    self.at -= 1;
-                    return Some(self.at);
-                }
-                b'}' | b']' => depth -= 1,
-                _ => {}
-            }
-        }
-    }
-}
-
-impl Iterator for HeadFieldScanner<'_> {
-    type Item = HeadField;
-
-    fn next(&mut self) -> Option<HeadField> {
-        if self.ended {
-            return None;
-        }
-        let name = self.next_string()?;
-        if self.next_token()? != b':' {
-            return None;
-        }
-        let start = self.at;
-        let end = self.skip_value();
-        self.ended = end.is_none() || self.next_token() != Some(b',');
-        Some(HeadField { name, start, end })
-    }
+/// Ends a walk whose caller has what it needs.
+fn end_of_walk() -> io::Error {
+    io::ErrorKind::Other.into()
 }
 
 #[cfg(test)]
@@ -193,6 +124,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use steno_model::json::Value;
 
     fn head(text: &str) -> FileHead {
         FileHead::read_document(&SessionFile::in_memory("x", "x", text.as_bytes().to_vec()))
@@ -205,6 +137,15 @@ mod tests {
             head(r#" { "a": "x,}\"", "b": {"c": [1]}, "d": 3, "e": [{"f":"#).scalar_fields();
         assert_eq!(Value::Object(fields), json!({"a": "x,}\"", "b": null, "d": 3, "e": null}));
         assert!(head("[1]").scalar_fields().is_empty());
+    }
+
+    #[test]
+    fn a_value_cut_off_by_the_head_is_null() {
+        for cut in [r#"{"a":1,"b":12"#, r#"{"a":1,"b":"x"#, r#"{"a":1,"b":"x\"#, r#"{"a":1,"b":"#] {
+            let fields = Value::Object(head(cut).scalar_fields());
+            assert_eq!(fields, json!({"a": 1, "b": null}), "{cut}");
+        }
+        assert_eq!(head(r#"{"a":1,"b" "#).scalar_fields().len(), 1);
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub struct JsonWalker<R> {
 type WalkStep<'a, R> = &'a mut dyn FnMut(&mut JsonWalker<R>) -> io::Result<()>;
 
 /// Processes the value of a field, given its name.
-type FieldStep<'a, R> = &'a mut dyn FnMut(&mut JsonWalker<R>, &str) -> io::Result<()>;
+pub(crate) type FieldStep<'a, R> = &'a mut dyn FnMut(&mut JsonWalker<R>, &str) -> io::Result<()>;
 
 impl JsonWalker<Box<dyn BufRead>> {
     /// Walks over the document in `source`. The inner error says why it is malformed.

@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 
+use super::string_end::find_string_end;
 use crate::problem::json_error_reason;
 
 /// Maximum number of values in one record or document. Each may need hundreds of bytes of memory.
@@ -34,21 +35,9 @@ fn find_commas(mut rest: &[u8]) -> impl Iterator<Item = ()> {
             if is_comma {
                 return Some(());
             }
-            rest = &rest[find_string_end(rest)?..];
+            rest = &rest[find_string_end(rest, &mut false)?..];
         }
     })
-}
-
-/// The offset after a string's closing quote; `bytes` starts after its opening quote.
-fn find_string_end(bytes: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    loop {
-        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
-        if bytes[at] == b'"' {
-            return Some(at + 1);
-        }
-        at += 2;
-    }
 }
 
 #[cfg(test)]

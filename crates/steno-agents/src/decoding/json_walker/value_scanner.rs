@@ -1,5 +1,7 @@
 //! Finds the end of a JSON value in a stream of chunks.
 
+use steno_model::json::string_end::find_string_end;
+
 /// The state inside a value.
 #[derive(Default)]
 pub(super) struct JsonValueScanner {
@@ -15,8 +17,12 @@ impl JsonValueScanner {
         let mut at = 0;
         while at < bytes.len() {
             if self.in_string {
-                at += self.scan_string(&bytes[at..]);
-                if !self.in_string && self.depth == 0 {
+                let Some(length) = find_string_end(&bytes[at..], &mut self.is_escaped) else {
+                    return (bytes.len(), false);
+                };
+                at += length;
+                self.in_string = false;
+                if self.depth == 0 {
                     return (at, true);
                 }
                 continue;
@@ -41,24 +47,6 @@ impl JsonValueScanner {
     /// Whether the value may end at the end of the input.
     pub(super) fn is_scalar(&self) -> bool {
         self.in_scalar
-    }
-
-    /// Scans the rest of a string. Returns its length in `bytes`.
-    fn scan_string(&mut self, bytes: &[u8]) -> usize {
-        let mut at = usize::from(std::mem::take(&mut self.is_escaped));
-        while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[at..]) {
-            at += found + 1;
-            if bytes[at - 1] == b'"' {
-                self.in_string = false;
-                return at;
-            }
-            if at == bytes.len() {
-                self.is_escaped = true;
-                return at;
-            }
-            at += 1;
-        }
-        bytes.len()
     }
 }
 
