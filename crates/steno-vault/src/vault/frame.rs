@@ -1,18 +1,31 @@
-//! The parts of a sealed file: skippable zstd frames with JSON headers, and zstd frames with the kept bytes.
+//! The frames of a sealed file: each is a header with hashes and a zstd frame with kept bytes.
 //!
-//! `zstd -dc` skips skippable frames, so it returns exactly the kept bytes. Parsing is strict: a header must be byte
-//! for byte what Steno writes for its values, or it counts as damaged.
+//! A sealed file has a [`SealedFileHeader`], frames and a [`SealedTrailer`]. Headers and trailers are in skippable zstd
+//! frames, so `zstd -dc` returns exactly the kept bytes. Parsing is strict: a header must be byte for byte what Steno
+//! writes for its values, or it counts as damaged.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+mod file_header;
+mod hex_hash;
+mod skippable_frame;
+mod trailer;
 
-use serde::de::DeserializeOwned;
+use std::io::{self, Read};
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::exact_path;
-use crate::attributes::FileAttributes;
+pub(crate) use self::file_header::{
+    ContentForm, FileMove, SealedFileHeader, VaultTag, encode_file_header,
+};
+pub(crate) use self::hex_hash::HexHash;
+pub(crate) use self::skippable_frame::{damage_error, none_if_damaged, read_header};
+use self::skippable_frame::{
+    encode_skippable_frame, find_skippable_frames, parse_canonical_json, read_skippable_frame,
+    to_canonical_json,
+};
+pub(crate) use self::trailer::{
+    SealedTrailer, encode_trailer, read_stated_attributes, read_trailer,
+};
 use crate::compression;
 
 /// The version of the sealed file format that this code writes. It reads this version and all earlier ones.
@@ -24,122 +37,6 @@ use crate::compression;
 pub(crate) const FORMAT_VERSION: u32 = 2;
 /// Approximate uncompressed size of a frame. A frame ends with the line that reaches this size.
 pub(crate) const FRAME_SIZE: usize = 1 << 20;
-
-const SKIPPABLE_FRAME_MAGIC: [u8; 4] = 0x184D_2A53_u32.to_le_bytes();
-const TRAILER_MARKER: &[u8; 8] = b"STENOEND";
-const MAX_HEADER_SIZE: u32 = 64 << 20;
-const FOOTER_SIZE: usize = 8 + 4 + TRAILER_MARKER.len();
-
-/// A blake3 hash, written in hexadecimal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub(crate) struct HexHash(pub(crate) blake3::Hash);
-
-impl From<HexHash> for String {
-    fn from(hash: HexHash) -> Self {
-        hash.0.to_hex().to_string()
-    }
-}
-
-impl TryFrom<String> for HexHash {
-    type Error = blake3::HexError;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        blake3::Hash::from_hex(text).map(HexHash)
-    }
-}
-
-/// The header of a sealed file: which session file its bytes come from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SealedFileHeader {
-    pub(crate) steno: VaultTag,
-    pub(crate) version: u32,
-    /// The agent that wrote the session file.
-    pub agent: String,
-    /// The session it belongs to.
-    pub session: String,
-    /// Its name inside the session.
-    pub name: String,
-    /// Its path when it was first kept. After opening, its last known path.
-    pub path: String,
-    /// The session's file or folder at that time.
-    pub root: String,
-    /// How often the agent had rewritten the file before.
-    pub generation: u32,
-    /// The session file was found deleted. Its content is in earlier generations.
-    pub gone: bool,
-    /// Selects the session where the file holds several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-    /// What the kept bytes are.
-    #[serde(default, skip_serializing_if = "is_default_form")]
-    pub form: ContentForm,
-    /// The path in hexadecimal, if it is not UTF-8.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) bytes: Option<String>,
-    /// The kept length and the end of the chain before the upgrade from version 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) upgraded: Option<(u64, HexHash)>,
-}
-
-impl SealedFileHeader {
-    /// The path of the session file.
-    pub fn original_path(&self) -> PathBuf {
-        exact_path::decode_path_bytes(self.bytes.as_deref(), &self.path)
-    }
-}
-
-/// What the bytes of a sealed file are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ContentForm {
-    /// The session file itself.
-    #[default]
-    Bytes,
-    /// Rows of a database, as JSON Lines.
-    Rows,
-    /// The name of the session that keeps the file for this one too.
-    Pointer,
-    /// The lines of a shared file that concern this session.
-    Excerpt,
-}
-
-fn is_default_form(form: &ContentForm) -> bool {
-    *form == ContentForm::Bytes
-}
-
-/// Marks a header as Steno's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum VaultTag {
-    #[serde(rename = "vault")]
-    Vault,
-}
-
-/// The new location of a moved session file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct FileMove {
-    pub(crate) path: String,
-    pub(crate) root: String,
-    /// The path in hexadecimal, if it is not UTF-8.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) bytes: Option<String>,
-}
-
-impl FileMove {
-    /// A session file found at `path` below `root`.
-    pub(crate) fn from_paths(path: &Path, root: &Path) -> Self {
-        let bytes = exact_path::encode_path_bytes(path);
-        let [path, root] = [path, root].map(|path| path.to_string_lossy().into_owned());
-        Self { path, root, bytes }
-    }
-
-    /// Whether a header already has this location.
-    pub(crate) fn matches_header(&self, header: &SealedFileHeader) -> bool {
-        (&self.path, &self.root, &self.bytes) == (&header.path, &header.root, &header.bytes)
-    }
-}
 
 /// The header of a frame of kept bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -285,43 +182,6 @@ pub(crate) struct ContentHash {
     pub(crate) hash: HexHash,
 }
 
-/// The end of a sealed file: an index of its frames.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SealedTrailer {
-    /// For each frame, the offset of its header in the sealed file and of its first byte in the session file.
-    pub(crate) frames: Vec<(u64, u64)>,
-    /// Kept length of the session file.
-    pub(crate) length: u64,
-    /// End of the chain.
-    pub(crate) chain: HexHash,
-    /// Modification time of the session file, in nanoseconds since the Unix epoch.
-    pub(crate) modified: Option<i128>,
-    /// Permission bits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) mode: Option<u32>,
-    /// The last location that a frame records.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) moved: Option<FileMove>,
-}
-
-impl SealedTrailer {
-    /// The trailer of a file without frames, with the chain that its header starts.
-    pub(crate) fn without_frames(chain: HexHash) -> Self {
-        Self { frames: Vec::new(), length: 0, chain, modified: None, mode: None, moved: None }
-    }
-
-    /// The file system attributes of the session file.
-    pub(crate) fn file_attributes(&self) -> FileAttributes {
-        FileAttributes { modified: self.modified, mode: self.mode }
-    }
-
-    /// The same trailer with other attributes.
-    pub(crate) fn with_attributes(self, FileAttributes { modified, mode }: FileAttributes) -> Self {
-        Self { modified, mode, ..self }
-    }
-}
-
 /// An encoded frame.
 pub(crate) struct PackedFrame {
     pub(crate) header: FrameHeader,
@@ -385,71 +245,11 @@ pub(crate) fn unpack_frame(header: &FrameHeader, data: &[u8]) -> io::Result<Vec<
     compression::decompress_frame(data, length)
 }
 
-/// Encodes the header of a sealed file, and computes the start of its chain.
-pub(crate) fn encode_file_header(header: &SealedFileHeader) -> (Vec<u8>, HexHash) {
-    let bytes = encode_skippable_frame(header, &[]);
-    let chain = HexHash(blake3::hash(&bytes));
-    (bytes, chain)
-}
-
-/// Encodes the trailer of a sealed file.
-pub(crate) fn encode_trailer(trailer: &SealedTrailer) -> Vec<u8> {
-    let json = to_canonical_json(trailer);
-    let mut footer = blake3::hash(&json).as_bytes()[..8].to_vec();
-    footer.extend_from_slice(&((8 + json.len() + FOOTER_SIZE) as u32).to_le_bytes());
-    footer.extend_from_slice(TRAILER_MARKER);
-    encode_skippable_frame(trailer, &footer)
-}
-
-/// Reads the trailer of a file of `size` bytes, and returns its offset too; `None` if there is no complete trailer.
-pub(crate) fn read_trailer(file: &mut File, size: u64) -> io::Result<Option<(u64, SealedTrailer)>> {
-    let mut footer = [0; FOOTER_SIZE];
-    if size < FOOTER_SIZE as u64 {
-        return Ok(None);
-    }
-    file.seek(SeekFrom::Start(size - FOOTER_SIZE as u64))?;
-    file.read_exact(&mut footer)?;
-    let total = u64::from(u32::from_le_bytes([footer[8], footer[9], footer[10], footer[11]]));
-    if &footer[12..] != TRAILER_MARKER || total > size || total < (8 + FOOTER_SIZE) as u64 {
-        return Ok(None);
-    }
-    let at = size - total;
-    file.seek(SeekFrom::Start(at))?;
-    let Some(content) = none_if_damaged(read_skippable_frame(file))? else {
-        return Ok(None);
-    };
-    let json = &content[..content.len().saturating_sub(FOOTER_SIZE)];
-    if blake3::hash(json).as_bytes()[..8] != footer[..8] {
-        return Ok(None);
-    }
-    Ok(parse_canonical_json(json).ok().map(|trailer| (at, trailer)))
-}
-
 /// Whether `rest`, which follows the last complete frame, contains further frames after its first byte.
 pub(crate) fn contains_frames(rest: &[u8]) -> bool {
-    let mut starts =
-        memchr::memmem::find_iter(rest.get(1..).unwrap_or_default(), &SKIPPABLE_FRAME_MAGIC);
-    starts.any(|at| read_header::<FrameHeader>(&mut &rest[at + 1..]).is_ok())
-}
-
-/// The attributes stored in a trailer. All its other fields can be recomputed.
-pub(crate) fn read_stated_attributes(end: &[u8]) -> Option<FileAttributes> {
-    parse_stated_attributes(end.get(8..)?)
-}
-
-/// The same, without the prefix of the skippable frame.
-fn parse_stated_attributes(content: &[u8]) -> Option<FileAttributes> {
-    let json = content.get(..content.len().checked_sub(FOOTER_SIZE)?)?;
-    parse_canonical_json::<SealedTrailer>(json).ok().map(|trailer| trailer.file_attributes())
-}
-
-/// Reads a skippable frame with a `T` as content. Returns its total size too.
-pub(crate) fn read_header<T: Serialize + DeserializeOwned>(
-    input: &mut impl Read,
-) -> io::Result<(T, u64)> {
-    let content = read_skippable_frame(input)?;
-    let header = parse_canonical_json(&content)?;
-    Ok((header, 8 + content.len() as u64))
+    let after_first = rest.get(1..).unwrap_or_default();
+    find_skippable_frames(after_first)
+        .any(|at| read_header::<FrameHeader>(&mut &after_first[at..]).is_ok())
 }
 
 /// What follows a frame.
@@ -464,60 +264,8 @@ pub(crate) enum NextFrame {
 pub(crate) fn read_next_header(input: &mut impl Read) -> io::Result<NextFrame> {
     let content = read_skippable_frame(input)?;
     let size = 8 + content.len() as u64;
-    if content.ends_with(TRAILER_MARKER) && parse_stated_attributes(&content).is_some() {
+    if trailer::is_trailer(&content) {
         return Ok(NextFrame::Trailer(size));
     }
     Ok(NextFrame::Frame(Box::new(parse_canonical_json(&content)?), size))
-}
-
-fn read_skippable_frame(input: &mut impl Read) -> io::Result<Vec<u8>> {
-    let mut start = [0; 8];
-    input.read_exact(&mut start)?;
-    let length = u32::from_le_bytes([start[4], start[5], start[6], start[7]]);
-    if start[..4] != SKIPPABLE_FRAME_MAGIC || length > MAX_HEADER_SIZE {
-        return Err(damage_error("missing header"));
-    }
-    let mut content = Vec::new();
-    input.take(u64::from(length)).read_to_end(&mut content)?;
-    if content.len() == length as usize {
-        Ok(content)
-    } else {
-        Err(io::ErrorKind::UnexpectedEof.into())
-    }
-}
-
-fn parse_canonical_json<T: Serialize + DeserializeOwned>(json: &[u8]) -> io::Result<T> {
-    let value = serde_json::from_slice(json).map_err(|_| damage_error("unreadable header"))?;
-    if to_canonical_json(&value) == json {
-        Ok(value)
-    } else {
-        Err(damage_error("the header is not in canonical form"))
-    }
-}
-
-fn encode_skippable_frame<T: Serialize>(header: &T, footer: &[u8]) -> Vec<u8> {
-    let json = to_canonical_json(header);
-    let mut bytes = Vec::with_capacity(8 + json.len() + footer.len());
-    bytes.extend_from_slice(&SKIPPABLE_FRAME_MAGIC);
-    bytes.extend_from_slice(&((json.len() + footer.len()) as u32).to_le_bytes());
-    bytes.extend_from_slice(&json);
-    bytes.extend_from_slice(footer);
-    bytes
-}
-
-fn to_canonical_json<T: Serialize>(value: &T) -> Vec<u8> {
-    serde_json::to_vec(value).expect("headers have string keys")
-}
-
-/// Turns damage into `None`. An I/O error of the system stays an error, because the bytes may be intact.
-pub(crate) fn none_if_damaged<T>(read: io::Result<T>) -> io::Result<Option<T>> {
-    match read {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if error.raw_os_error().is_some() => Err(error),
-        Err(_) => Ok(None),
-    }
-}
-
-pub(crate) fn damage_error(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }

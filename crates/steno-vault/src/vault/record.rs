@@ -13,7 +13,6 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::gap::RecordingGap;
-use crate::line_hash::{FIRST_LINE_HASH, LineHash};
 use steno_model::entry::{Entry, EntryError};
 use steno_model::session::SessionStatus;
 use steno_model::timestamp::Timestamp;
@@ -174,39 +173,6 @@ impl RecordEnvelope<'_> {
     fn bad_json(&self) -> Option<Vec<u8>> {
         let bytes = BASE64.decode(self.bad?).ok()?;
         serde_json::from_slice::<&RawValue>(&bytes).is_ok().then_some(bytes)
-    }
-}
-
-/// Checks the hash chain of a log, line by line.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LineHashChain {
-    /// The hash that the last line states.
-    stated: LineHash,
-    /// The hash computed for it.
-    computed: LineHash,
-}
-
-impl LineHashChain {
-    /// The chain before the first line.
-    pub(crate) const START: Self = Self::after(FIRST_LINE_HASH);
-
-    /// The chain after a line with this hash.
-    pub(crate) const fn after(hash: LineHash) -> Self {
-        Self { stated: hash, computed: hash }
-    }
-
-    /// The hash that the last line states.
-    pub(crate) fn last_hash(&self) -> LineHash {
-        self.stated
-    }
-
-    /// Whether a line is unchanged and follows the previous one. The chain continues with it either way.
-    pub(crate) fn check(&mut self, line: &[u8]) -> bool {
-        let Some((hash, body)) = LineHash::split_line(line) else { return false };
-        // If only the hash of the previous line is damaged, this line is still valid.
-        let valid = [self.stated.next_hash(body), self.computed.next_hash(body)];
-        (self.stated, self.computed) = (hash, valid[0]);
-        valid.contains(&hash)
     }
 }
 

@@ -4,10 +4,10 @@ use uuid::Uuid;
 
 use super::gap::RecordingGap;
 use super::record::{
-    ACP_PROTOCOL, API_PROTOCOL, LineHashChain, LogLineContent, RecordDecoder, RecordError,
-    RecordingClosing, RecordingOpening,
+    ACP_PROTOCOL, API_PROTOCOL, LogLineContent, RecordDecoder, RecordError, RecordingClosing,
+    RecordingOpening,
 };
-use crate::line_hash::LineHash;
+use crate::line_hash::{LineHash, LineHashChain};
 use steno_model::entry::Entry;
 use steno_model::numbering::EntryNumbering;
 use steno_model::session::{Session, SessionId, SessionStatus};

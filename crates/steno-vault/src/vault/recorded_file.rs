@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::SessionDir;
 use super::log_scan::has_zero_bytes;
-use super::record::{self, LineHashChain};
+use super::record;
 use super::recorder::RECORD_FILE;
 use super::sealed::{SealedFile, SharedProblems};
+use crate::line_hash::LineHashChain;
 use crate::{SessionBundle, SessionFile};
 use steno_model::durable::{FileError, OnPath};
 
