@@ -3,29 +3,29 @@
 pub mod file_stamp;
 pub mod indexer;
 pub mod known_projects;
+mod session_destination;
+mod session_reading;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::format::{FormatError, FoundSession, ReaderItem};
-use crate::index::SessionDraft;
+use crate::format::FoundSession;
 use crate::index::attribution::MillisecondSpan;
 use crate::index::pending_sessions::PendingMarker;
 use jiff::Timestamp as Instant;
 use steno_agents::agents::aider;
-use steno_model::durable::{self, FileError, OnPath};
-use steno_model::entry::PRIMARY_SOURCE;
-use steno_model::{Entry, EntryKind, Problem, ProblemList, Role, Session, SessionId};
+use steno_model::durable::{self, OnPath};
+use steno_model::{Problem, ProblemList, Session, SessionId};
 use steno_vault::commit::VaultCommit;
-use steno_vault::comparison::KeptComparison;
-use steno_vault::{AgentName, ReadDetail, SessionBundle, SessionDir, Vault};
+use steno_vault::{AgentName, SessionBundle, SessionDir, Vault};
 
 use self::file_stamp::{FileStamp, file_stamp};
 use self::indexer::Indexer;
 use self::known_projects::KnownProjects;
+use self::session_destination::SessionDestination;
+use self::session_reading::ReadSession;
 use crate::store_error::StoreError;
 use crate::store_location::StoreLocation;
 
@@ -34,9 +34,6 @@ const LARGE_SESSION_BYTES: u64 = 8 << 20;
 
 /// Maximum number of sessions per commit.
 const MAX_BATCH: usize = 128;
-
-/// Maximum number of characters of a prompt used as a title.
-const MAX_TITLE_CHARS: usize = 60;
 
 /// Imports sessions, each under its own id.
 pub struct SessionImporter {
@@ -239,43 +236,6 @@ impl SessionImporter {
         Ok(())
     }
 
-    /// Parses a session for its import.
-    fn read_session(&self, found: &FoundSession) -> Result<ReadSession, StoreError> {
-        let (mut entries, mut problems, mut prompt) = (0, ProblemList::default(), None);
-        let mut first_entry: Option<Instant> = None;
-        let mut draft = self.is_indexing.then(SessionDraft::default);
-        let wanted = if self.is_indexing { ReadDetail::Full } else { ReadDetail::ShortTexts };
-        let bundle = found.bundle.clone().with_detail(wanted);
-        let read = (found.reader.read)(&bundle, &mut |item| match item {
-            ReaderItem::Entry(entry) => {
-                entries += 1;
-                first_entry =
-                    first_entry.into_iter().chain(entry.created_at.map(|at| at.instant())).min();
-                prompt = prompt.take().or_else(|| prompt_start(&entry));
-                if let Some(open) = &mut draft {
-                    open.push(*entry);
-                    if open.is_full() {
-                        draft = None;
-                    }
-                }
-            }
-            ReaderItem::Problem(problem) => problems.push(problem),
-        });
-        let session = match read {
-            // A session that cannot be parsed is imported too: it may be incomplete, or a later reader may parse it.
-            Err(FormatError::File(error)) if is_file_too_large(&error) => {
-                problems.push(Problem::for_file(&error.path, &error.source));
-                unread_session(found)
-            }
-            Err(FormatError::Invalid(problem)) => {
-                problems.push(problem);
-                unread_session(found)
-            }
-            other => other?,
-        };
-        Ok(ReadSession { session, entries, first_entry, prompt, draft, problems })
-    }
-
     /// Commits and indexes a full batch.
     fn commit_full_batch(&mut self) -> Result<(), StoreError> {
         if self.indexer.is_full() || self.vault_commit.session_count() >= MAX_BATCH {
@@ -349,74 +309,6 @@ impl SessionImporter {
         self.shared_files.insert(file.path().to_owned(), (now, holder));
         Ok(added)
     }
-
-    /// Finds the destination of a session: the folder of its own id, or one apart from it.
-    ///
-    /// A session at the path it was imported from always goes to its own folder. At another path, the session was
-    /// moved, copied, or only has the same id; [`SessionDir::compare_bundle`] decides. For example, `/a/s.jsonl` was
-    /// imported with the lines `1 2 3`. Now `/b/s.jsonl` states the same session id:
-    ///
-    /// | lines in `/b` | `/a` | result | destination |
-    /// |---|---|---|---|
-    /// | `1 2 3 4` | any | [`KeptComparison::More`] | same session; it continues at `/b` |
-    /// | `1 2 3` | gone | [`KeptComparison::Same`] | same session, moved: only its path changes |
-    /// | `1 2 3` | exists | [`KeptComparison::Same`] | a copy: nothing is written |
-    /// | `1 2` | any | [`KeptComparison::Less`] | an older copy: nothing is written |
-    /// | `1 2 9` | any | [`KeptComparison::Other`] | a session of its own, with an id derived from path and id |
-    ///
-    /// A session that was once put apart stays apart: the next import finds its folder and compares nothing. A session
-    /// that could not be parsed at its first import keeps the id derived from its path.
-    fn find_destination(
-        &mut self,
-        agent: &str,
-        id: &SessionId,
-        bundle: &SessionBundle,
-    ) -> Result<SessionDestination, StoreError> {
-        let name = agent.parse()?;
-        let unread = self.vault.session_dir(&name, &unread_id(agent, bundle));
-        if !self.batch.contains(unread.id()) && !unread.is_empty()? {
-            return Ok(SessionDestination { dir: unread, is_complete: false });
-        }
-        let dir = self.vault.session_dir(&name, id);
-        let path_and_id = format!("{}\n{id}", bundle.root.to_string_lossy());
-        let apart = self.vault.session_dir(&name, &SessionId::for_native(agent, &path_and_id));
-        if self.batch.contains(id) || self.batch.contains(apart.id()) {
-            // Only committed files can be compared.
-            self.commit()?;
-        }
-        // The session may belong to another agent, or another process may have imported it meanwhile.
-        let known = self.known_session(id).unwrap_or_else(|| dir.clone());
-        let is_own = known.agent() == agent;
-        if known.is_empty()? || (is_own && is_imported_from(&known, bundle)?) {
-            return Ok(SessionDestination { dir, is_complete: false });
-        }
-        if is_own && apart.is_empty()? {
-            match known.compare_bundle(bundle)? {
-                KeptComparison::More => return Ok(SessionDestination { dir, is_complete: false }),
-                KeptComparison::Less => return Ok(SessionDestination { dir, is_complete: true }),
-                // Only a moved session gets a new path, not a copied one.
-                KeptComparison::Same => {
-                    let is_complete = known.kept_bundle()?.root.exists();
-                    return Ok(SessionDestination { dir, is_complete });
-                }
-                KeptComparison::Other => {}
-            }
-        }
-        Ok(SessionDestination { dir: apart, is_complete: false })
-    }
-}
-
-/// A parsed session.
-struct ReadSession {
-    session: Session,
-    entries: u64,
-    /// Time of its first entry.
-    first_entry: Option<Instant>,
-    /// Start of its first prompt.
-    prompt: Option<String>,
-    /// Entries for the index; `None` if they are not indexed now, or too many to hold in memory.
-    draft: Option<SessionDraft>,
-    problems: ProblemList,
 }
 
 /// A session with written files.
@@ -432,38 +324,6 @@ struct WrittenSession {
     is_more: bool,
 }
 
-/// Destination of a session in the vault.
-struct SessionDestination {
-    dir: SessionDir,
-    /// Whether all of it is already there, from another path.
-    is_complete: bool,
-}
-
-/// Returns the start of a prompt; `None` for any other entry.
-fn prompt_start(entry: &Entry) -> Option<String> {
-    let is_prompt =
-        entry.role == Role::User && entry.kind == EntryKind::Text && entry.source == PRIMARY_SOURCE;
-    let line = entry.content.lines().find(|line| !line.trim().is_empty());
-    line.filter(|_| is_prompt).map(|line| line.trim().chars().take(MAX_TITLE_CHARS).collect())
-}
-
-/// Returns whether a file can be stored but not parsed.
-fn is_file_too_large(error: &FileError) -> bool {
-    error.source.kind() == ErrorKind::FileTooLarge
-}
-
-/// Creates a session identified only by its path.
-fn unread_session(found: &FoundSession) -> Session {
-    let agent = found.reader.agent;
-    Session::new(unread_id(agent, &found.bundle), agent)
-}
-
-/// Returns the id of a session that could not be parsed at its first import. It keeps this id.
-fn unread_id(agent: &str, bundle: &SessionBundle) -> SessionId {
-    let key = bundle.key.as_deref().map(|key| format!("#{key}")).unwrap_or_default();
-    SessionId::for_native(agent, &format!("{}{key}", bundle.root.display()))
-}
-
 fn is_large_session(stamps: &[Option<FileStamp>]) -> bool {
     stamps.iter().flatten().map(|(size, _)| size).sum::<u64>() > LARGE_SESSION_BYTES
 }
@@ -471,18 +331,4 @@ fn is_large_session(stamps: &[Option<FileStamp>]) -> bool {
 /// Returns size and time of each file of a session.
 fn file_stamps(bundle: &SessionBundle) -> Vec<Option<FileStamp>> {
     bundle.main_files().iter().map(|source| file_stamp(source.path())).collect()
-}
-
-fn is_imported_from(dir: &SessionDir, bundle: &SessionBundle) -> Result<bool, StoreError> {
-    if !dir.is_imported()? {
-        return Ok(false);
-    }
-    let kept = dir.kept_bundle()?;
-    if kept.root == dir.path() {
-        // None of its files can be read, so nothing shows that it is a different session.
-        return Ok(true);
-    }
-    // A file with several sessions may have had only one when it was imported.
-    let is_key = kept.key.is_none() || kept.key == bundle.key;
-    Ok(is_key && kept.root.to_string_lossy() == bundle.root.to_string_lossy())
 }
