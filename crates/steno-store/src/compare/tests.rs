@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::text_diff::{self, LinePair};
+use super::text_diff::{self, AlignedLines};
 use super::*;
 use steno_model::entry::{EntryKind, Role};
 
@@ -88,7 +88,7 @@ fn long_and_repetitive_sessions_are_compared() {
 
 #[test]
 fn shows_lines_side_by_side() {
-    let row = |a, b| LinePair { a, b };
+    let row = |a, b| AlignedLines { a, b };
     assert_eq!(
         text_diff::pair_lines("one\ntwo\nthree", "one\n2\n2.5\nthree"),
         [

@@ -9,14 +9,14 @@ const MAX_COMPARED: usize = 20_000;
 
 /// A pair of matching lines. One side is `None` if a line has no match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinePair<'a> {
+pub struct AlignedLines<'a> {
     /// The first text's line.
     pub a: Option<&'a str>,
     /// The second text's line.
     pub b: Option<&'a str>,
 }
 
-impl LinePair<'_> {
+impl AlignedLines<'_> {
     /// Whether both lines are equal.
     pub fn is_same(&self) -> bool {
         self.a == self.b
@@ -24,12 +24,12 @@ impl LinePair<'_> {
 }
 
 /// The lines of two texts, side by side.
-pub fn pair_lines<'a>(a: &'a str, b: &'a str) -> Vec<LinePair<'a>> {
+pub fn pair_lines<'a>(a: &'a str, b: &'a str) -> Vec<AlignedLines<'a>> {
     let (a, b): (Vec<_>, Vec<_>) = (a.lines().collect(), b.lines().collect());
     let mut rows = Vec::new();
     for (is_equal, in_a, in_b) in diff_ranges(&a, &b) {
         let longer = if is_equal { in_a.len() } else { in_a.len().max(in_b.len()) };
-        rows.extend((0..longer).map(|at| LinePair {
+        rows.extend((0..longer).map(|at| AlignedLines {
             a: a[in_a.clone()].get(at).copied(),
             b: b[in_b.clone()].get(at).copied(),
         }));

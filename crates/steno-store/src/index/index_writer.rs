@@ -70,8 +70,8 @@ impl Index {
     }
 }
 
-/// What the index has of a session.
-struct WrittenSession {
+/// What the index has of a session: its first entries.
+struct IndexedPrefix {
     id: i64,
     /// How many of its entries are written.
     written_entries: usize,
@@ -164,7 +164,7 @@ impl<'a> IndexWriter<'a> {
     }
 
     /// Finds what the index has of the session. Removes its entries if they differ from the given ones.
-    fn find_written(&self, prepared: &PreparedSession) -> Result<WrittenSession, IndexError> {
+    fn find_written(&self, prepared: &PreparedSession) -> Result<IndexedPrefix, IndexError> {
         let connection = &self.index.connection;
         let names = (prepared.session.agent.as_str(), prepared.session.id.as_str());
         let query = "SELECT id, taken, digest, kept FROM session WHERE agent = ?1 AND name = ?2";
@@ -186,7 +186,7 @@ impl<'a> IndexWriter<'a> {
             self.index.wrap_error(
                 connection.prepare_cached(sql).and_then(|mut new| new.execute(names)),
             )?;
-            return Ok(WrittenSession {
+            return Ok(IndexedPrefix {
                 id: connection.last_insert_rowid(),
                 written_entries: 0,
                 is_complete: false,
@@ -196,15 +196,15 @@ impl<'a> IndexWriter<'a> {
         // A later part shows whether the entries beyond are the same.
         let is_ahead = prepared.is_part && taken > prepared.end_number();
         if is_ahead || (prepared.digest_at(taken) == digest && taken <= prepared.end_number()) {
-            return Ok(WrittenSession { id, written_entries: taken, is_complete: kept >= 0 });
+            return Ok(IndexedPrefix { id, written_entries: taken, is_complete: kept >= 0 });
         }
         self.index.clear_session(id)?;
-        Ok(WrittenSession { id, written_entries: 0, is_complete: false })
+        Ok(IndexedPrefix { id, written_entries: 0, is_complete: false })
     }
 
     fn save_progress(
         &self,
-        standing: &WrittenSession,
+        standing: &IndexedPrefix,
         prepared: &PreparedSession,
     ) -> Result<(), IndexError> {
         let last = prepared.digest_at(standing.written_entries);
@@ -218,7 +218,7 @@ impl<'a> IndexWriter<'a> {
 
     fn insert_entry(
         &mut self,
-        at: &WrittenSession,
+        at: &IndexedPrefix,
         row: &IndexedEntry,
         text: Option<i64>,
     ) -> Result<(), IndexError> {

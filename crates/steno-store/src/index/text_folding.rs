@@ -19,7 +19,7 @@ const MIN_WRAPPED_LINE: usize = 60;
 
 /// A text as indexed.
 #[derive(Debug, PartialEq, Eq)]
-pub struct FoldedText<'a> {
+pub struct IndexableText<'a> {
     /// The words, in order.
     pub text: Cow<'a, str>,
     /// The parts of words such as `parseLine`, each word once.
@@ -27,7 +27,7 @@ pub struct FoldedText<'a> {
 }
 
 /// Folds a text.
-pub fn fold_text(text: &str) -> FoldedText<'_> {
+pub fn fold_text(text: &str) -> IndexableText<'_> {
     let shown = strip_encoded(text);
     let mut parts = String::new();
     push_camel_parts(&shown, &mut parts);
@@ -36,7 +36,7 @@ pub fn fold_text(text: &str) -> FoldedText<'_> {
     } else {
         shown
     };
-    FoldedText { text, parts }
+    IndexableText { text, parts }
 }
 
 /// Whether a text has a character for which [`is_cjk`] holds. In UTF-8 those start with a byte of at least

@@ -3,7 +3,7 @@
 use axum::extract::{Query, State};
 use maud::{Markup, html};
 use serde::Deserialize;
-use steno_store::compare::text_diff::{LinePair, changed_words, pair_lines};
+use steno_store::compare::text_diff::{AlignedLines, changed_words, pair_lines};
 use steno_store::compare::{EntryChange, compare_entries, facts};
 use steno_store::view::json_rows::diff::EntryPair;
 
@@ -128,7 +128,7 @@ fn is_same(step: &EntryChange) -> bool {
 
 fn entry_pair(pair: &EntryPair<'_>, bases: &[String; 2]) -> Markup {
     let texts = pair.texts();
-    let rows: Vec<LinePair<'_>> = pair_lines(&texts[0], &texts[1]);
+    let rows: Vec<AlignedLines<'_>> = pair_lines(&texts[0], &texts[1]);
     let rows = &rows[..rows.len().min(MAX_PAIR_LINES)];
     let link = |side: Option<(usize, &steno_model::Entry)>, base: &str| {
         html! {

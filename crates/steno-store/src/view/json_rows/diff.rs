@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::compare::EntryChange;
 use crate::compare::facts::{self, SessionFact};
-use crate::compare::text_diff::{LinePair, pair_lines};
+use crate::compare::text_diff::{AlignedLines, pair_lines};
 use crate::index::entry_text;
 use steno_model::entry::Entry;
 use steno_model::json::Value;
@@ -47,7 +47,7 @@ pub fn diff_objects(a: &Transcript, b: &Transcript, steps: &[EntryChange]) -> Ve
             a: pair.a.map(|(at, _)| at),
             b: pair.b.map(|(at, _)| at),
             heading: pair.heading(),
-            lines: lines.map(|LinePair { a, b }| LineDiffRow { a, b }).collect(),
+            lines: lines.map(|AlignedLines { a, b }| LineDiffRow { a, b }).collect(),
         })
     });
     facts.iter().map(fact).chain(entries).collect()
