@@ -19,23 +19,30 @@ pub mod kimi;
 pub mod opencode;
 pub mod pi;
 pub mod qwen;
-pub mod resume;
-pub mod session_locations;
 pub mod vibe;
 pub mod vscode_chat;
 pub mod zed;
 
-use steno_vault::DatabaseSchemas;
+use crate::agent::Agent;
 
-/// The database schemas of an agent. Empty for an agent without a database.
-pub fn database_schemas(agent: &str) -> DatabaseSchemas {
-    match agent {
-        opencode::AGENT => &[&opencode::SCHEMA],
-        cursor::AGENT => &cursor::SCHEMAS,
-        goose::AGENT => &[&goose::SCHEMA],
-        crush::AGENT => &[&crush::SCHEMA],
-        zed::AGENT => &[&zed::SCHEMA],
-        vscode_chat::AGENT => &vscode_chat::SCHEMAS,
-        _ => &[],
-    }
-}
+/// All agents. [`crate::registry::all_agents`] explains the order.
+pub(crate) const AGENTS: &[&Agent] = &[
+    &claude_code::AGENT,
+    &codex::AGENT,
+    &gemini::AGENT,
+    &qwen::AGENT,
+    &opencode::AGENT,
+    &copilot::AGENT,
+    &cursor::AGENT,
+    &cline::AGENT,
+    &goose::AGENT,
+    &crush::AGENT,
+    &amp::AGENT,
+    &droid::AGENT,
+    &pi::AGENT,
+    &kimi::AGENT,
+    &zed::AGENT,
+    &vibe::AGENT,
+    &vscode_chat::AGENT,
+    &aider::AGENT,
+];

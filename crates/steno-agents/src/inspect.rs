@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 use serde::{Serialize, Serializer};
 
-use crate::agents::copilot;
 use crate::reader::{FormatError, FoundSession, ReaderItem};
+use crate::registry;
 use steno_model::entry::{Entry, EntryKind, PRIMARY_SOURCE, Role, Usage};
 use steno_model::name_hash::CompactNameSet;
 use steno_model::problem::{Problem, ProblemList};
@@ -20,9 +20,6 @@ use steno_vault::{ReadDetail, SessionFile};
 
 /// The key of the row for subagents.
 const SUBAGENTS_KEY: &str = "subagents";
-
-/// Agents that report the tokens of a session together with those of subagents in the same file.
-const JOINT_BILLING_AGENTS: [&str; 1] = [copilot::AGENT];
 
 /// The counts of one session file.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -172,7 +169,8 @@ fn count_main(
 }
 
 fn count_session(found: &FoundSession) -> Result<SessionInspection, FormatError> {
-    let together = JOINT_BILLING_AGENTS.contains(&found.reader.agent);
+    let agent = registry::agent_named(found.reader.agent);
+    let together = agent.is_some_and(|agent| agent.bills_subagents_together);
     let mut counter =
         InspectionCounter { counts_subagents: together, ..InspectionCounter::default() };
     let brief = found.bundle.clone().with_detail(ReadDetail::ShortTexts);

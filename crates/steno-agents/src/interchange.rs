@@ -7,3 +7,15 @@ pub mod openai;
 pub mod otel;
 pub mod swe_agent;
 pub mod vercel;
+
+use crate::agent::Agent;
+
+/// All formats with a reader. [`crate::registry::all_agents`] explains the order.
+pub(crate) const FORMATS: &[&Agent] = &[
+    &litellm::AGENT,
+    &vercel::AGENT,
+    &atif::AGENT,
+    &swe_agent::AGENT,
+    &inspect_eval::AGENT,
+    &otel::AGENT,
+];

@@ -3,6 +3,8 @@
 //!
 //! The crate is synchronous, prints nothing and does not read the environment. Callers pass in paths and the clock.
 
+pub mod agent;
+pub mod agent_session;
 pub mod agents;
 pub mod decoding;
 pub mod inspect;

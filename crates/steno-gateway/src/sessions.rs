@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use steno_agents::protocols::traffic::AgentSession;
+use steno_agents::agent_session::AgentSession;
 use steno_agents::protocols::traffic::piece::HttpHeaders;
 
 use crate::locking::lock_unpoisoned;

@@ -36,18 +36,35 @@ pub use log::{ChibiLogStyle, render_log, select_lines};
 pub use markdown::render_markdown;
 pub use traffic_lines::DebugLineEncoder;
 
+use steno_agents::agent::Agent;
+use steno_agents::agent::nearby::NearbyRules;
 use steno_agents::reader::{FormatReader, emit_transcript};
 use steno_model::entry::{Entry, EntryError};
 use steno_model::json::{Object, Value};
 
 /// The agent's name.
-pub const AGENT: &str = "chibi";
+pub const AGENT_NAME: &str = "chibi";
 
 /// The reader of these files.
 pub const READER: FormatReader = FormatReader {
-    agent: AGENT,
+    agent: AGENT_NAME,
     find: find_contexts,
     read: |bundle, emit| Ok(emit_transcript(read_context(bundle)?, emit)),
+};
+
+/// What is known about chibi.
+pub(crate) const AGENT: Agent = Agent {
+    nearby: NearbyRules {
+        session_folder_files: &[
+            context_files::CONTEXT_FILE,
+            context_files::OLD_CONTEXT_FILE,
+            context_files::LOG_FILE,
+            context_files::MARKDOWN_FILE,
+            context_files::ARCHIVE_FILE,
+        ],
+        ..NearbyRules::NONE
+    },
+    ..Agent::new("chibi", &READER)
 };
 
 /// Whether a record is a line of a context, an inbox or a debug file.

@@ -52,6 +52,8 @@ pub use store::{RunFilter, RunList, RunStore};
 pub use store_base::find_store_base;
 
 use self::fields::LenientFields;
+use steno_agents::agent::Agent;
+use steno_agents::agent::nearby::NearbyRules;
 use steno_agents::reader::file_tree::FileTree;
 use steno_agents::reader::{FormatError, FormatReader, emit_transcript};
 use steno_model::durable::{self, FileError};
@@ -61,13 +63,22 @@ use steno_model::session::Transcript;
 use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent's name.
-pub const AGENT: &str = "devflow";
+pub const AGENT_NAME: &str = "devflow";
 
 /// The reader of these files.
 pub const READER: FormatReader = FormatReader {
-    agent: AGENT,
+    agent: AGENT_NAME,
     find: find_runs,
     read: |bundle, emit| Ok(emit_transcript(read_run(bundle)?, emit)),
+};
+
+/// What is known about devflow.
+pub(crate) const AGENT: Agent = Agent {
+    nearby: NearbyRules {
+        session_folder_files: &[folder::PLAIN_FILE, folder::COMPRESSED_FILE],
+        ..NearbyRules::NONE
+    },
+    ..Agent::new("devflow", &READER)
 };
 
 /// Finds runs: a run folder, any folder above one, or a single transcript file.

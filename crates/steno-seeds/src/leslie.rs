@@ -13,6 +13,8 @@ use jiff::tz::TimeZone;
 
 use steno_model::durable;
 
+use steno_agents::agent::Agent;
+use steno_agents::agent::nearby::NearbyRules;
 use steno_agents::reader::file_tree::FileTree;
 use steno_agents::reader::{FormatError, FormatReader, emit_transcript};
 use steno_model::durable::{FileError, OnPath};
@@ -34,13 +36,22 @@ pub use slug::{MAX_SLUG_CHARS, slug_from_query, unit_file_stem};
 pub use unit::{AGENT_MODE_KEY, is_user_prompt};
 
 /// The agent's name.
-pub const AGENT: &str = "leslie";
+pub const AGENT_NAME: &str = "leslie";
 
 /// The reader of these files.
 pub const READER: FormatReader = FormatReader {
-    agent: AGENT,
+    agent: AGENT_NAME,
     find: find_sessions,
     read: |bundle, emit| Ok(emit_transcript(read_session(bundle)?, emit)),
+};
+
+/// What is known about leslie.
+pub(crate) const AGENT: Agent = Agent {
+    nearby: NearbyRules {
+        describes_folder: |file| file.extension().is_some_and(|extension| extension == "txt"),
+        ..NearbyRules::NONE
+    },
+    ..Agent::new("leslie", &READER)
 };
 
 /// Number of bytes that are read to detect a transcript.
@@ -98,7 +109,7 @@ pub fn read_session(bundle: &SessionBundle) -> Result<Transcript, FormatError> {
         return Err(FormatError::Invalid(problems.pop().unwrap_or_else(nothing)));
     };
     let mut transcript = Transcript::new(session_from_header(&first.header, &bundle.root));
-    let mut numbering = EntryNumbering::new(AGENT, &first.header.chat_id);
+    let mut numbering = EntryNumbering::new(AGENT_NAME, &first.header.chat_id);
     for (name, file, own) in &files {
         apply_header(&mut transcript.session, &file.header);
         for mut entry in unit::entries_from_file(file, name, *own) {
@@ -130,7 +141,7 @@ pub fn write_units(
 /// Converts all times to `zone`, in whole seconds with the offset. Sessions that leslie wrote are unchanged.
 pub fn localize_times(transcript: &mut Transcript, zone: &TimeZone) {
     let session = &mut transcript.session;
-    if session.agent == AGENT {
+    if session.agent == AGENT_NAME {
         return;
     }
     let times = [&mut session.started, &mut session.ended].into_iter();
@@ -166,7 +177,7 @@ fn read_header(path: &Path) -> std::io::Result<Option<UnitHeader>> {
 fn session_from_header(header: &UnitHeader, root: &Path) -> Session {
     let name = root.file_stem().unwrap_or_default().to_string_lossy();
     let chat = if header.chat_id.is_empty() { &name } else { &*header.chat_id };
-    let mut session = Session::new(SessionId::for_native(AGENT, chat), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, chat), AGENT_NAME);
     session.native_id = Some(chat.to_owned());
     session.thread = Some(header.thread_id.clone()).filter(|thread| !thread.is_empty());
     session.started = header.start.parse().ok();

@@ -17,3 +17,9 @@ pub mod devflow;
 pub mod leslie;
 pub mod thread;
 pub mod weakincentives;
+
+use steno_agents::agent::Agent;
+
+/// All seed systems with a reader, in the order in which they are tried.
+pub const SEED_AGENTS: &[&Agent] =
+    &[&leslie::AGENT, &devflow::AGENT, &chibi::AGENT, &weakincentives::AGENT];

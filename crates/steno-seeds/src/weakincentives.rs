@@ -32,6 +32,7 @@ use uuid::Uuid;
 
 use steno_model::durable;
 
+use steno_agents::agent::Agent;
 use steno_agents::reader::{self, FormatError, FormatReader, ItemSink, ReaderItem};
 use steno_model::durable::FileError;
 use steno_model::entry::{Entry, EntryError};
@@ -43,11 +44,14 @@ use steno_model::timestamp::Timestamp;
 use steno_vault::SessionBundle;
 
 /// The agent's name.
-pub const AGENT: &str = "weakincentives";
+pub const AGENT_NAME: &str = "weakincentives";
 
 /// The reader of these files.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: emit_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: emit_session };
+
+/// What is known about weakincentives.
+pub(crate) const AGENT: Agent = Agent::new("weakincentives", &READER);
 
 /// Name of the transcript file in a folder.
 pub const TRANSCRIPT_FILE: &str = "weakincentives.transcript.TranscriptEntry.jsonl";
@@ -90,7 +94,7 @@ fn emit_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
         problem.into_iter().for_each(|problem| emit(ReaderItem::Problem(problem)));
     }
     let mut numbering =
-        EntryNumbering::new(AGENT, session.native_id.as_deref().unwrap_or_default());
+        EntryNumbering::new(AGENT_NAME, session.native_id.as_deref().unwrap_or_default());
     let problems = for_each_object(bundle, |object| {
         for mut entry in decode_record(object)? {
             let stated = entry.sequence;
@@ -174,7 +178,7 @@ impl SliceFileFacts {
 
     fn into_session(self, root: &Path) -> Session {
         let native_id = self.native_id(root);
-        let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
+        let mut session = Session::new(SessionId::for_native(AGENT_NAME, &native_id), AGENT_NAME);
         session.native_id = Some(native_id);
         // If no entry had a time, the writer used the session's start for all lines.
         let stated = self.first_time.filter(|time| time.instant() != unknown_time().instant());

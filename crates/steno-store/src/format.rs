@@ -13,6 +13,7 @@ pub mod record_shape;
 
 use std::path::{Path, PathBuf};
 
+use steno_agents::agent::Agent;
 use steno_agents::protocols::traffic;
 use steno_agents::reader::{self, file_tree};
 pub use steno_agents::reader::{
@@ -22,23 +23,27 @@ pub use steno_agents::reader::{
 use steno_agents::registry;
 use steno_model::durable::FileError;
 use steno_model::json::Value;
-use steno_seeds::{chibi, devflow, leslie, weakincentives};
+use steno_seeds::SEED_AGENTS;
 use steno_vault::{SessionBundle, SessionFile};
 
 /// Version of what the readers produce. Raise it when a reader finds or decodes anything differently: the index is
 /// then rebuilt, and files seen before are checked again.
 pub const READER_VERSION: u32 = 6;
 
-/// All readers: Claude Code first, because it has the most files, then the seed systems, the other agents, and
-/// Steno's own formats.
+/// All agents: Claude Code first, because it has the most files, then the seed systems, the other agents, and Steno's
+/// own formats.
 ///
 /// A reader that identifies its files precisely comes before one that accepts any file of a similar shape.
+pub fn all_agents() -> impl Iterator<Item = &'static Agent> {
+    let mut agents = registry::all_agents();
+    let first = agents.next();
+    let seeds = SEED_AGENTS.iter().copied();
+    first.into_iter().chain(seeds).chain(agents).chain([&traffic::AGENT, &native::AGENT])
+}
+
+/// The readers of all agents, in the order of [`all_agents`].
 pub fn all_readers() -> impl Iterator<Item = &'static FormatReader> {
-    const SEEDS: [&FormatReader; 4] =
-        [&leslie::READER, &devflow::READER, &chibi::READER, &weakincentives::READER];
-    let (first, others) = registry::READERS.split_first().expect("there are readers");
-    let others = others.iter().copied();
-    [*first].into_iter().chain(SEEDS).chain(others).chain([&traffic::READER, &native::READER])
+    all_agents().map(|agent| agent.reader)
 }
 
 /// Returns the reader for the files of `agent`. An agent that is only recorded by `steno record` has none of its own

@@ -15,7 +15,7 @@ use crate::format::FoundSession;
 use crate::index::attribution::MillisecondSpan;
 use crate::index::pending_sessions::PendingMarker;
 use jiff::Timestamp as Instant;
-use steno_agents::agents::aider;
+use steno_agents::registry;
 use steno_model::durable::{self, OnPath};
 use steno_model::{Problem, ProblemList, Session, SessionId};
 use steno_vault::commit::VaultCommit;
@@ -221,15 +221,12 @@ impl SessionImporter {
         Ok(ImportedSession { dir, title, entries, bytes_added, bytes_stored, problems, damage })
     }
 
-    /// Indexes an Aider history again that version 0.1 imported as one session, since its chats are now separate.
+    /// Indexes a session again that an earlier version imported as one, since its parts are now separate sessions.
     fn reindex_older_history(&mut self, found: &FoundSession) -> Result<(), StoreError> {
-        if found.reader.agent != aider::AGENT || !self.is_indexing {
-            return Ok(());
-        }
-        let Some(history) = self.known_session(&aider::legacy_history_id(&found.bundle.root))
-        else {
-            return Ok(());
-        };
+        let agent = registry::agent_named(found.reader.agent).filter(|_| self.is_indexing);
+        let earlier_id = agent.and_then(|agent| agent.earlier_session_id);
+        let history = earlier_id.and_then(|id| self.known_session(&id(&found.bundle.root)));
+        let Some(history) = history else { return Ok(()) };
         self.commit()?;
         let marker = self.indexer.mark(&history);
         self.indexer.add_from_vault(&history, marker);

@@ -125,8 +125,8 @@ fn bundle_for_reader(
     problems: &SharedProblems,
 ) -> Result<SessionBundle, FileError> {
     let mut bundle = dir.collect_bundle(problems)?;
-    if dir.agent() == aider::AGENT && bundle.key.is_none() {
-        let agent = aider::AGENT.parse().expect("the name of a reader");
+    if dir.agent() == aider::AGENT_NAME && bundle.key.is_none() {
+        let agent = aider::AGENT_NAME.parse().expect("the name of a reader");
         aider::clear_if_chats_kept(&mut bundle, |id| dir.sibling_session(&agent, id).exists())?;
     }
     Ok(bundle)

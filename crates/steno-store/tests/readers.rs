@@ -138,7 +138,8 @@ fn no_sample_has_two_readers() {
         let path = dir.path().join(name);
         fs::write(&path, text).unwrap();
         let takes = |reader: &&FormatReader| !reader.find_at(&path).unwrap().is_empty();
-        let others = format::all_readers().filter(|reader| reader.agent != format::native::AGENT);
+        let others =
+            format::all_readers().filter(|reader| reader.agent != format::native::AGENT_NAME);
         let takers: Vec<_> = others.filter(takes).map(|reader| reader.agent).collect();
         assert!(takers.len() <= 1, "{name}: {takers:?}");
     }

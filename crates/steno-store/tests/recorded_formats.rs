@@ -55,7 +55,7 @@ fn read_file(name: &str, records: &[String]) -> Option<(Vec<Entry>, Usage)> {
     fs::write(&path, records.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
     let (mut entries, mut usage) = (Vec::new(), Usage::default());
     let found = format::find_sessions(&path).unwrap();
-    if found.iter().all(|found| found.reader.agent == format::native::AGENT) {
+    if found.iter().all(|found| found.reader.agent == format::native::AGENT_NAME) {
         return None;
     }
     for found in found {

@@ -14,10 +14,11 @@ mod settings_file;
 use std::ffi::OsString;
 use std::path::Path;
 
+use steno_agents::agent::launch::BaseUrlMethod;
 use steno_gateway::Upstreams;
 use steno_gateway::sdk::SdkEnvironment;
 
-use crate::config::{AgentSetting, BaseUrlMethod};
+use crate::config::AgentSetting;
 use crate::process_environment::ProcessEnvironment;
 
 /// A word of a command line or the value of a variable. Some contain the gateway's address, which is known only once

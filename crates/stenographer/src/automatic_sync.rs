@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use steno_agents::agents::session_locations::session_locations;
+use steno_agents::registry::session_locations::session_locations;
 
 use crate::config::Config;
 use crate::error::CommandError;

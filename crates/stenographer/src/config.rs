@@ -3,7 +3,6 @@
 //! Errors name the file and line.
 
 mod agents;
-mod base_url_method;
 mod budget;
 
 use std::fs;
@@ -16,7 +15,6 @@ use steno_store::cost::{ModelPrice, PriceTable, TokenRates};
 use toml_edit::{Document, Item, Key, Table, TableLike};
 
 pub(crate) use self::agents::{AgentSetting, RunSettings};
-pub(crate) use self::base_url_method::BaseUrlMethod;
 use crate::byte_size::{ByteSize, ByteSizeError};
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;

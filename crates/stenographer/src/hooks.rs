@@ -12,72 +12,21 @@ pub(crate) mod settings_file;
 use std::path::Path;
 
 use serde::Serialize;
-use steno_agents::agents::{claude_code, codex, copilot, cursor, gemini, qwen};
+use steno_agents::agent::hooks::{AgentHooks, HookShape};
+use steno_agents::registry;
 
 /// An agent with hooks.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct HookedAgent {
     pub(crate) name: &'static str,
-    /// Settings file, relative to the agent's settings folder.
-    pub(crate) file: &'static str,
-    shape: HookShape,
-    /// Events at which to call Steno.
-    events: &'static [&'static str],
+    pub(crate) hooks: &'static AgentHooks,
 }
 
-/// Format of the hook settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum HookShape {
-    /// `hooks.EVENT` has groups, each with a list `hooks` of commands.
-    Groups,
-    /// `hooks.EVENT` has commands, in a field of this name.
-    Commands(&'static str),
-    /// One program for all events, as a list of arguments.
-    Notify,
+/// Returns all agents with known hooks.
+pub(crate) fn hooked_agents() -> impl Iterator<Item = HookedAgent> {
+    registry::all_agents()
+        .filter_map(|agent| Some(HookedAgent { name: agent.name(), hooks: agent.hooks.as_ref()? }))
 }
-
-const CLAUDE_EVENTS: [&str; 5] =
-    ["SessionStart", "Stop", "SubagentStop", "PreCompact", "SessionEnd"];
-
-/// All agents with known hooks.
-pub(crate) const HOOKED_AGENTS: [HookedAgent; 6] = [
-    HookedAgent {
-        name: claude_code::AGENT,
-        file: "settings.json",
-        shape: HookShape::Groups,
-        events: &CLAUDE_EVENTS,
-    },
-    HookedAgent {
-        name: codex::AGENT,
-        file: "config.toml",
-        shape: HookShape::Notify,
-        events: &["notify"],
-    },
-    HookedAgent {
-        name: gemini::AGENT,
-        file: "settings.json",
-        shape: HookShape::Groups,
-        events: &["SessionStart", "AfterAgent", "PreCompress", "SessionEnd"],
-    },
-    HookedAgent {
-        name: qwen::AGENT,
-        file: "settings.json",
-        shape: HookShape::Groups,
-        events: &CLAUDE_EVENTS,
-    },
-    HookedAgent {
-        name: copilot::AGENT,
-        file: "hooks/steno.json",
-        shape: HookShape::Commands("bash"),
-        events: &["sessionStart", "agentStop", "subagentStop", "preCompact", "sessionEnd"],
-    },
-    HookedAgent {
-        name: cursor::AGENT,
-        file: "hooks.json",
-        shape: HookShape::Commands("command"),
-        events: &["sessionStart", "stop", "subagentStop", "preCompact", "sessionEnd"],
-    },
-];
 
 /// Whether an agent calls Steno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -112,7 +61,7 @@ pub(crate) struct SettingsRefusal {
 /// Steno's registration in the settings of an agent.
 #[derive(Debug)]
 pub(crate) struct HookRegistration<'a> {
-    pub(crate) agent: &'static HookedAgent,
+    pub(crate) agent: HookedAgent,
     /// Program to call.
     pub(crate) program: &'a str,
 }
@@ -120,18 +69,18 @@ pub(crate) struct HookRegistration<'a> {
 impl HookRegistration<'_> {
     /// Returns whether the settings call this program.
     pub(crate) fn state(&self, text: &str) -> Result<HookState, SettingsRefusal> {
-        let (calls, wanted) = match self.agent.shape {
-            HookShape::Notify => (codex_notify::find_calls(text)?, self.program.to_owned()),
+        let (calls, wanted) = match self.agent.hooks.shape {
+            HookShape::Notify => (codex_notify::find_calls(text, self)?, self.program.to_owned()),
             _ => (json_hooks::find_calls(text, self)?, self.hook_command()),
         };
         let is_called = |event: &str| {
             let mut here = calls.iter().filter(|(name, _)| name == event);
             here.next().is_some_and(|(_, command)| *command == wanted) && here.next().is_none()
         };
-        let complete = self.agent.events.iter().all(|event| is_called(event));
+        let complete = self.agent.hooks.events.iter().all(|event| is_called(event));
         Ok(match calls.len() {
             0 => HookState::NotInstalled,
-            count if complete && count == self.agent.events.len() => HookState::Installed,
+            count if complete && count == self.agent.hooks.events.len() => HookState::Installed,
             _ => HookState::Outdated,
         })
     }
@@ -139,16 +88,16 @@ impl HookRegistration<'_> {
     /// Adds Steno to the settings exactly once.
     pub(crate) fn add_to(&self, text: &str) -> Result<String, SettingsRefusal> {
         let text = self.remove_from(text)?;
-        match self.agent.shape {
-            HookShape::Notify => codex_notify::add_notify(&text, self.program),
+        match self.agent.hooks.shape {
+            HookShape::Notify => codex_notify::add_notify(&text, self),
             _ => json_hooks::add_hooks(&text, self),
         }
     }
 
     /// Removes Steno from the settings.
     pub(crate) fn remove_from(&self, text: &str) -> Result<String, SettingsRefusal> {
-        match self.agent.shape {
-            HookShape::Notify => codex_notify::remove_notify(text),
+        match self.agent.hooks.shape {
+            HookShape::Notify => codex_notify::remove_notify(text, self),
             _ => json_hooks::remove_hooks(text, self),
         }
     }

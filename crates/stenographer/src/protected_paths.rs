@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use steno_agents::registry;
+
 /// Folders relative to the home folder.
 const HOME_FOLDERS: &[&str] = &[
     ".ssh",
@@ -16,7 +18,6 @@ const HOME_FOLDERS: &[&str] = &[
     ".local/lib",
     ".local/share/applications",
     ".local/share/dbus-1",
-    ".local/share/opencode/bin",
     ".local/share/systemd",
     ".config/autostart",
     ".config/environment.d",
@@ -131,11 +132,15 @@ pub(crate) fn is_protected(path: &Path, home: &Path) -> bool {
         |names: &[&str], name: &str| names.iter().any(|known| known.eq_ignore_ascii_case(name));
     let mut parts = path.iter().map(|part| part.to_string_lossy());
     let file_name = parts.next_back().unwrap_or_default();
-    HOME_FOLDERS.iter().any(|folder| is_below(&home.join(folder)))
+    let agent_folders = registry::all_agents().flat_map(|agent| agent.program_folders);
+    let settings_files = registry::all_agents().filter_map(|agent| agent.hooks.as_ref());
+    let mut settings_files = settings_files.map(|hooks| hooks.settings_file.to_lowercase());
+    HOME_FOLDERS.iter().chain(agent_folders).any(|folder| is_below(&home.join(folder)))
         || !path.starts_with(&home)
             && SYSTEM_FOLDERS.iter().any(|folder| is_below(Path::new(folder)))
         || parts.any(|part| has_name(FOLDER_NAMES, &part))
         || has_name(FILE_NAMES, &file_name)
+        || settings_files.any(|file| path.ends_with(file))
 }
 
 fn in_lower_case(path: &Path) -> std::path::PathBuf {
@@ -158,6 +163,8 @@ mod tests {
             "/home/Me/.local/bin/claude",
             "/home/Me/Library/LaunchAgents/x.plist",
             "/home/Me/.claude/settings.json",
+            "/home/Me/.copilot/hooks/steno.json",
+            "/home/Me/.local/share/opencode/bin/opencode",
             "/home/Me/code/app/.git/hooks/post-checkout",
             "/home/Me/code/app/.envrc",
             "/home/other/.ssh/id_ed25519",

@@ -8,7 +8,8 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use steno_agents::protocols::traffic::{AgentSession, TrafficPiece};
+use steno_agents::agent_session::AgentSession;
+use steno_agents::protocols::traffic::TrafficPiece;
 use steno_gateway::gateway::{ChangeCallback, PieceListener, StoppedGateway, StoppedRecording};
 use steno_gateway::{
     BoundAddress, ForwardProxy, Gateway, GatewayOptions, OpenSession, OutboundProxies,

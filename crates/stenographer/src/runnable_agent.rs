@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use steno_acp::child::ChildLauncher;
 use steno_acp::recording::{ConnectionSettings, KeptSession, RecordingError, RecordingStatus};
 use steno_acp::replay::REHEARSAL;
-use steno_agents::agents::session_locations::session_locations;
-use steno_agents::agents::{gemini, opencode};
+use steno_agents::registry;
+use steno_agents::registry::session_locations::session_locations;
 
 use crate::config::{AgentSetting, Config};
 use crate::error::CommandError;
@@ -213,7 +213,7 @@ fn has_known_files(env: &ProcessEnvironment, agent: &str) -> bool {
 
 /// Returns whether the agent's file names contain the session's name.
 fn names_files_by_session(agent: &str) -> bool {
-    !matches!(agent, gemini::AGENT | opencode::AGENT)
+    registry::agent_named(agent).is_none_or(|agent| agent.is_session_in_file_name)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use steno_agents::agents::session_locations::{project_locations, session_locations};
+use steno_agents::registry::session_locations::{project_locations, session_locations};
 use steno_vault::SessionDir;
 
 use crate::error::CommandError;

@@ -324,7 +324,7 @@ impl ConnectionLog {
             agent: agent.as_str().to_owned(),
             project: Some(settings.project.to_string_lossy().into_owned()),
             native_id: Some(name.to_owned()),
-            protocol: Some(acp::AGENT.to_owned()),
+            protocol: Some(acp::AGENT_NAME.to_owned()),
             thread: settings.thread.clone(),
             launch: settings.launch.clone(),
         };

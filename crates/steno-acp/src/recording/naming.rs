@@ -3,22 +3,10 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use steno_agents::agent::Agent;
 use steno_agents::protocols::acp;
-
-use steno_agents::agents::{claude_code, codex, copilot, gemini, goose, kimi, opencode, qwen};
+use steno_agents::registry;
 use steno_vault::AgentName;
-
-/// Words in the names of agents and their adapters, and the agent that they mean.
-const AGENT_WORDS: [(&str, &str); 8] = [
-    ("claude", claude_code::AGENT),
-    ("codex", codex::AGENT),
-    ("gemini", gemini::AGENT),
-    ("qwen", qwen::AGENT),
-    ("opencode", opencode::AGENT),
-    ("copilot", copilot::AGENT),
-    ("goose", goose::AGENT),
-    ("kimi", kimi::AGENT),
-];
 
 /// The agent that reports the name `reported_name`, or else the one that `command` runs.
 pub(super) fn connection_agent(reported_name: Option<&str>, command: &[OsString]) -> AgentName {
@@ -26,16 +14,17 @@ pub(super) fn connection_agent(reported_name: Option<&str>, command: &[OsString]
     let words = words.filter_map(|word| Path::new(word).file_name()?.to_str());
     let known = reported_name.into_iter().chain(words).find_map(known_agent);
     let program = || Path::new(&command[0]).file_stem()?.to_str();
-    let name = known.or(reported_name).or_else(program).unwrap_or(acp::AGENT);
+    let name = known.or(reported_name).or_else(program).unwrap_or(acp::AGENT_NAME);
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     let name: String = name.chars().map(plain).take(64).collect();
-    let fallback = || acp::AGENT.parse().expect("a plain word");
+    let fallback = || acp::AGENT_NAME.parse().expect("a plain word");
     name.trim_matches(['.', '-']).to_lowercase().parse().unwrap_or_else(|_| fallback())
 }
 
 fn known_agent(word: &str) -> Option<&'static str> {
     let word = word.to_lowercase();
-    AGENT_WORDS.iter().find(|(part, _)| word.contains(part)).map(|(_, agent)| *agent)
+    let is_named = |agent: &&Agent| agent.acp_word.is_some_and(|known| word.contains(known));
+    registry::all_agents().find(is_named).map(Agent::name)
 }
 
 #[cfg(test)]

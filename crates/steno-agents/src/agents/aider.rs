@@ -10,10 +10,12 @@ mod report;
 use std::borrow::Cow;
 use std::io::Read;
 use std::mem;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use self::chats::list_chats;
 use self::report::{AiderTokenReport, parse_model};
+use crate::agent::Agent;
+use crate::agent::resume::{FolderRule, ResumeRule};
 use crate::decoding::document;
 use crate::decoding::entry_emitter::EntryEmitter;
 use crate::reader::file_tree::FileTree;
@@ -26,11 +28,35 @@ use steno_model::session::{Session, SessionId};
 use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent's name.
-pub const AGENT: &str = "aider";
+pub const AGENT_NAME: &str = "aider";
 
 /// Finds and reads its sessions.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
+
+/// What is known about Aider.
+pub(crate) const AGENT: Agent = Agent {
+    locations: |user| {
+        // A relative path is searched in each project instead.
+        let history = user.path_variable(HISTORY_VARIABLE).filter(|path| path.is_absolute());
+        history.into_iter().collect()
+    },
+    project_locations: |user, projects| {
+        let history = user.path_variable(HISTORY_VARIABLE);
+        let history = history.unwrap_or_else(|| PathBuf::from(".aider.chat.history.md"));
+        projects.iter().map(|project| project.join(&history)).collect()
+    },
+    resume: Some(ResumeRule {
+        program: "aider",
+        arguments: &["--restore-chat-history"],
+        folder: FolderRule::Inside,
+    }),
+    earlier_session_id: Some(legacy_history_id),
+    ..Agent::new("Aider", &READER)
+};
+
+/// The variable with the path of Aider's history, absolute or relative to the project.
+const HISTORY_VARIABLE: &str = "AIDER_CHAT_HISTORY_FILE";
 
 /// The prefix of the first line of each chat.
 const CHAT_START_PREFIX: &str = "# aider chat started at ";
@@ -70,11 +96,11 @@ fn is_history(source: &SessionFile) -> Result<bool, FileError> {
 fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
     let source = &chat_section(bundle)?;
     let native_id = native_id(bundle, source);
-    let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, &native_id), AGENT_NAME);
     if source.name() == ".aider.chat.history.md" {
         session.project = source.path().parent().map(|folder| folder.display().to_string());
     }
-    let mut history = AiderHistoryDecoder::new(EntryEmitter::new(AGENT, &native_id, emit));
+    let mut history = AiderHistoryDecoder::new(EntryEmitter::new(AGENT_NAME, &native_id, emit));
     session.native_id = Some(native_id);
     for line in LineReader::new(source.open()?) {
         let line = line.on("read", source.path())?;
@@ -92,7 +118,8 @@ pub fn clear_if_chats_kept(
 ) -> Result<(), FileError> {
     let [history] = bundle.files.as_mut_slice() else { return Ok(()) };
     let chats = list_chats(history)?;
-    let is_kept = |name: &str| is_kept(&SessionId::for_native(AGENT, &format!("{AGENT}-{name}")));
+    let is_kept =
+        |name: &str| is_kept(&SessionId::for_native(AGENT_NAME, &format!("{AGENT_NAME}-{name}")));
     if !chats.is_empty() && chats.iter().all(|chat| is_kept(&chat.name)) {
         *history = history.byte_range(0..0);
     }
@@ -101,7 +128,7 @@ pub fn clear_if_chats_kept(
 
 /// The id under which version 0.1 kept a whole history.
 pub fn legacy_history_id(path: &Path) -> SessionId {
-    SessionId::for_native(AGENT, &path.display().to_string())
+    SessionId::for_native(AGENT_NAME, &path.display().to_string())
 }
 
 /// The section of the history with the bundle's chat. A bundle of version 0.1 has no key, and is the whole history.
@@ -123,7 +150,7 @@ fn native_id(bundle: &SessionBundle, history: &SessionFile) -> String {
     let folder = history.path().parent().and_then(Path::file_name);
     let name = bundle.key.as_deref().map(Cow::from);
     let name = name.or(folder.map(|folder| folder.to_string_lossy()));
-    format!("{AGENT}-{}", name.unwrap_or_default())
+    format!("{AGENT_NAME}-{}", name.unwrap_or_default())
 }
 
 /// Who wrote a block of lines.

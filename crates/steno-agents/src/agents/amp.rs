@@ -7,6 +7,9 @@ mod tests;
 
 use std::collections::HashMap;
 
+use crate::agent::Agent;
+use crate::agent::record_format::RecordFormat;
+use crate::agent::resume::{FolderRule, ResumeRule};
 use crate::decoding::file_head::FileHead;
 use crate::decoding::json_fields;
 use crate::decoding::json_records::{self, blocks};
@@ -23,11 +26,30 @@ use steno_model::timestamp::Timestamp;
 use steno_vault::SessionBundle;
 
 /// The agent's name.
-pub const AGENT: &str = "amp";
+pub const AGENT_NAME: &str = "amp";
 
 /// Finds and reads its sessions.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
+
+/// What is known about Amp.
+pub(crate) const AGENT: Agent = Agent {
+    locations: |user| {
+        let data = user.path_variable("AMP_DATA_DIR");
+        let data = data.unwrap_or_else(|| user.data_folder().join("amp"));
+        let editors = user.editor_folders().into_iter();
+        let extensions =
+            editors.map(|editor| editor.join("globalStorage/sourcegraph.amp/threads3"));
+        [data.join("threads")].into_iter().chain(extensions).collect()
+    },
+    document: Some(RecordFormat::by_head(recognises)),
+    resume: Some(ResumeRule {
+        program: "amp",
+        arguments: &["threads", "continue", "{id}"],
+        folder: FolderRule::Any,
+    }),
+    ..Agent::new("Amp", &READER)
+};
 
 fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
     json_records::find_candidates(tree, recognises)
@@ -48,14 +70,15 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     let mut listing = match RecordList::open(source, &["messages"])? {
         Ok(listing) => listing,
         Err(problem) => {
-            let mut emitter = SessionEmitter::new(AGENT, json_records::session_stem(source), emit);
+            let mut emitter =
+                SessionEmitter::new(AGENT_NAME, json_records::session_stem(source), emit);
             emitter.emit_problem(problem);
             return Ok(emitter.session);
         }
     };
     let thread = std::mem::take(&mut listing.fields);
     let id = json_fields::text_field(&thread, "id").unwrap_or(json_records::session_stem(source));
-    let mut emitter = SessionEmitter::new(AGENT, id, emit);
+    let mut emitter = SessionEmitter::new(AGENT_NAME, id, emit);
     apply_thread(&mut emitter, &thread);
     let ledger = AmpUsageLedger::from_thread(&thread);
     ledger.times.iter().for_each(|at| emitter.note_time(Some(*at)));

@@ -9,6 +9,7 @@ mod discovery;
 mod history;
 mod lenient_value;
 mod links;
+mod nearby;
 mod probe;
 mod prompt;
 mod purged_sessions;
@@ -16,11 +17,12 @@ mod record;
 mod record_decoder;
 mod session_facts;
 mod usage;
+mod user_id;
 
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -32,6 +34,14 @@ use self::probe::ClaudeFileKind;
 use self::record::ClaudeRecord;
 use self::record_decoder::ClaudeRecordDecoder;
 use self::session_facts::ClaudeSessionFacts;
+use crate::agent::Agent;
+use crate::agent::hooks::{AgentHooks, HookShape};
+use crate::agent::launch::{AgentLaunch, BaseUrlMethod};
+use crate::agent::nearby::NearbyRules;
+use crate::agent::record_format::RecordFormat;
+use crate::agent::resume::{FolderRule, ResumeRule};
+use crate::agent::session_headers::SessionHeaders;
+use crate::agent::user_folders::UserFolders;
 use crate::decoding::json_lines::JsonLines;
 use crate::reader::{FormatError, FormatReader, ItemSink, ReaderItem, entry_sink};
 use steno_model::entry::PRIMARY_SOURCE;
@@ -42,14 +52,79 @@ use steno_model::session::{Session, SessionId};
 use steno_vault::{ReadDetail, SessionBundle, SessionFile};
 
 /// The agent's name.
-pub const AGENT: &str = "claude-code";
+pub const AGENT_NAME: &str = "claude-code";
 
 /// How many bytes of each text are read when only counts are needed. Longer than any id.
 const BRIEF_TEXT_BYTES: usize = 256;
 
 /// Finds and reads its sessions.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: discovery::find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: discovery::find_sessions, read: read_session };
+
+/// What is known about Claude Code.
+pub(crate) const AGENT: Agent = Agent {
+    locations: session_locations,
+    nearby: NearbyRules {
+        candidates: nearby::candidate_paths,
+        part_folders: &["subagents"],
+        ..NearbyRules::NONE
+    },
+    lines: Some(RecordFormat::by_records(is_claude_file)),
+    resume: Some(ResumeRule {
+        program: "claude",
+        arguments: &["--resume", "{id}"],
+        folder: FolderRule::Named { limit: 200 },
+    }),
+    hooks: Some(AgentHooks {
+        settings_folders,
+        settings_file: "settings.json",
+        shape: HookShape::Groups,
+        events: &HOOK_EVENTS,
+    }),
+    launch: Some(AgentLaunch {
+        name: "claude",
+        run_order: 0,
+        command: &["claude-agent-acp"],
+        install: "npm install -g @agentclientprotocol/claude-agent-acp",
+        programs: &["claude", "claude-code", "claude-agent-acp"],
+        base_url: BaseUrlMethod::ClaudeSettings,
+    }),
+    acp_word: Some("claude"),
+    session_headers: Some(SessionHeaders {
+        program: "",
+        own_headers: None,
+        names: &["x-claude-code-session-id"],
+        from_body: Some(user_id::session_id_in_body),
+    }),
+    ..Agent::new("Claude Code", &READER)
+};
+
+/// The hooks that sync a session. Qwen Code has the same.
+pub(super) const HOOK_EVENTS: [&str; 5] =
+    ["SessionStart", "Stop", "SubagentStop", "PreCompact", "SessionEnd"];
+
+fn session_locations(user: &UserFolders<'_>) -> Vec<PathBuf> {
+    let folders = config_folders(user).into_iter();
+    let mut paths: Vec<_> = folders
+        .flat_map(|config| [config.join("projects"), config.join("history.jsonl")])
+        .collect();
+    paths.push(user.library_folder().join("Claude/local-agent-mode-sessions"));
+    paths
+}
+
+/// The folders that may have settings: Claude Code reads none from `.config`.
+fn settings_folders(user: &UserFolders<'_>) -> Vec<PathBuf> {
+    let unread = user.home.join(".config/claude");
+    config_folders(user).into_iter().filter(|folder| *folder != unread).collect()
+}
+
+/// Claude Code's folders. The variable may list several, separated by commas.
+fn config_folders(user: &UserFolders<'_>) -> Vec<PathBuf> {
+    match (user.variable)("CLAUDE_CONFIG_DIR") {
+        Some(named) => named.to_string_lossy().split(',').map(|part| part.trim().into()).collect(),
+        None => vec![user.home.join(".claude"), user.home.join(".config/claude")],
+    }
+}
 
 /// Reads the session's main file, then its subagents' files.
 fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
@@ -75,7 +150,7 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     let others = bundle.files.iter().filter(|source| source.name() != main.name());
     let subagent_files = reading.read_subagent_files(others);
     reading.finish();
-    let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, &native_id), AGENT_NAME);
     session.native_id = Some(native_id);
     session.subagent_files = subagent_files;
     facts.fill_session(&mut session);
@@ -98,7 +173,7 @@ fn read_subagents_only(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Ses
     let subagent_files = reading.read_subagent_files(&bundle.files);
     let facts = std::mem::take(&mut reading.facts);
     reading.finish();
-    let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, &native_id), AGENT_NAME);
     session.native_id = Some(native_id);
     session.subagent_files = subagent_files;
     facts.fill_session(&mut session);
@@ -139,7 +214,7 @@ struct ClaudeWebExport<'a> {
 
 impl<'e> ClaudeSessionReader<'e> {
     fn new(native_id: &str, detail: ReadDetail, emit: ItemSink<'e>) -> Self {
-        let mut converter = ClaudeRecordDecoder::new(EntryNumbering::new(AGENT, native_id));
+        let mut converter = ClaudeRecordDecoder::new(EntryNumbering::new(AGENT_NAME, native_id));
         converter.tools.is_input_omitted = detail != ReadDetail::Full;
         let (billing, facts) = (ClaudeUsageAssigner::default(), ClaudeSessionFacts::default());
         Self { converter, billing, facts, detail, emit }

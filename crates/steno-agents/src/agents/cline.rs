@@ -5,12 +5,15 @@
 //! rewrites as a whole. Newer versions have another format, which `sdk` reads.
 
 mod api;
-pub mod sdk;
+mod sdk;
 mod tools;
 mod ui;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use crate::agent::Agent;
+use crate::agent::nearby::NearbyRules;
+use crate::agent::user_folders::UserFolders;
 use crate::decoding::document;
 use crate::decoding::entry_emitter::EntryEmitter;
 use crate::decoding::file_head::FileHead;
@@ -26,11 +29,35 @@ use steno_model::session::{Session, SessionId};
 use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent's name.
-pub const AGENT: &str = "cline";
+pub const AGENT_NAME: &str = "cline";
 
 /// Finds and reads its sessions.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
+
+/// What is known about Cline, and Roo Code, which is built from it.
+pub(crate) const AGENT: Agent = Agent {
+    locations: session_locations,
+    nearby: NearbyRules {
+        session_folder_files: &[UI_MESSAGES_FILE, API_HISTORY_FILE],
+        session_folder_file: Some(sdk::main_file_name),
+        ..NearbyRules::NONE
+    },
+    ..Agent::new("Cline and Roo Code", &READER)
+};
+
+fn session_locations(user: &UserFolders<'_>) -> Vec<PathBuf> {
+    let data = user.path_variable("CLINE_DATA_DIR");
+    let data = data.unwrap_or_else(|| user.folder_or_default("CLINE_DIR", ".cline").join("data"));
+    let sessions = user.path_variable("CLINE_SESSION_DATA_DIR");
+    let mut paths = vec![data.join("tasks"), sessions.unwrap_or_else(|| data.join("sessions"))];
+    for editor in user.editor_folders() {
+        let global = editor.join("globalStorage");
+        paths.push(global.join("saoudrizwan.claude-dev/tasks"));
+        paths.push(global.join("rooveterinaryinc.roo-cline/tasks"));
+    }
+    paths
+}
 
 const UI_MESSAGES_FILE: &str = "ui_messages.json";
 const API_HISTORY_FILE: &str = "api_conversation_history.json";
@@ -96,8 +123,8 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     }
     let native_id = bundle.root.file_name().unwrap_or(bundle.root.as_os_str());
     let native_id = native_id.to_string_lossy().into_owned();
-    let mut output = EntryEmitter::new(AGENT, &native_id, emit);
-    let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
+    let mut output = EntryEmitter::new(AGENT_NAME, &native_id, emit);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, &native_id), AGENT_NAME);
     session.native_id = Some(native_id);
     if let Some(source) = bundle.file_named(UI_MESSAGES_FILE) {
         let mut screen = ui::ClineUiDecoder::new(&mut output);

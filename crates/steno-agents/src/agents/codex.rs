@@ -15,6 +15,16 @@ mod rollout_decoder;
 mod thread_title;
 mod token_counter;
 
+use std::path::{Path, PathBuf};
+
+use crate::agent::Agent;
+use crate::agent::hooks::{AgentHooks, HookShape};
+use crate::agent::launch::{AgentLaunch, BaseUrlMethod};
+use crate::agent::nearby::NearbyRules;
+use crate::agent::record_format::{ChatMessages, RecordFormat};
+use crate::agent::resume::{FolderRule, ResumeRule};
+use crate::agent::session_headers::SessionHeaders;
+use crate::agent::user_folders::UserFolders;
 use crate::decoding::document;
 use crate::decoding::json_lines::JsonLines;
 use crate::reader::{FormatError, FormatReader, ItemSink};
@@ -24,11 +34,63 @@ use steno_vault::SessionBundle;
 pub use self::discovery::recognises;
 
 /// The agent's name.
-pub const AGENT: &str = "codex";
+pub const AGENT_NAME: &str = "codex";
 
 /// Finds and reads its sessions.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: discovery::find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: discovery::find_sessions, read: read_session };
+
+/// What is known about Codex.
+pub(crate) const AGENT: Agent = Agent {
+    locations: |user| {
+        let home = config_folder(user);
+        ["sessions", "archived_sessions", "history.jsonl"].map(|name| home.join(name)).into()
+    },
+    nearby: NearbyRules { candidates: uncompressed_file, ..NearbyRules::NONE },
+    lines: Some(
+        RecordFormat::by_records(|source| Ok(recognises(source)))
+            .with_messages(ChatMessages::Typed),
+    ),
+    resume: Some(ResumeRule {
+        program: "codex",
+        arguments: &["resume", "{id}"],
+        folder: FolderRule::Any,
+    }),
+    hooks: Some(AgentHooks {
+        settings_folders: |user| vec![config_folder(user)],
+        settings_file: "config.toml",
+        shape: HookShape::Notify,
+        events: &["notify"],
+    }),
+    launch: Some(AgentLaunch {
+        name: "codex",
+        run_order: 1,
+        command: &["codex-acp"],
+        install: "npm install -g @agentclientprotocol/codex-acp",
+        programs: &["codex", "codex-acp"],
+        base_url: BaseUrlMethod::CodexConfig,
+    }),
+    acp_word: Some("codex"),
+    session_headers: Some(SessionHeaders {
+        program: "codex",
+        own_headers: Some("x-codex-"),
+        // A thread has its own session file, even if another session started it.
+        names: &["thread-id", "session-id", "session_id", "conversation_id"],
+        from_body: None,
+    }),
+    ..Agent::new("Codex", &READER)
+};
+
+fn config_folder(user: &UserFolders<'_>) -> PathBuf {
+    user.folder_or_default("CODEX_HOME", ".codex")
+}
+
+/// The session file that a compressed copy was made of.
+fn uncompressed_file(file: &Path, _root: &Path) -> Vec<PathBuf> {
+    let name = file.file_name().and_then(|name| name.to_str()?.strip_suffix(".zst"));
+    let original = name.map(|name| file.with_file_name(name));
+    original.into_iter().filter(|path| path.is_file()).collect()
+}
 
 fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
     if let (true, Some(excerpt), Some(id)) =

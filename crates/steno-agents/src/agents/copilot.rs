@@ -8,7 +8,14 @@ mod legacy;
 mod token_counter;
 
 use std::io::BufRead;
+use std::path::PathBuf;
 
+use crate::agent::Agent;
+use crate::agent::hooks::{AgentHooks, HookShape};
+use crate::agent::launch::{AgentLaunch, BaseUrlMethod};
+use crate::agent::record_format::RecordFormat;
+use crate::agent::resume::{FolderRule, ResumeRule};
+use crate::agent::user_folders::UserFolders;
 use crate::decoding::document;
 use crate::decoding::json_lines::JsonLines;
 use crate::reader::file_tree::FileTree;
@@ -20,11 +27,47 @@ use steno_model::session::Session;
 use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent's name.
-pub const AGENT: &str = "copilot";
+pub const AGENT_NAME: &str = "copilot";
 
 /// Finds and reads its sessions.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
+
+/// What is known about Copilot CLI.
+pub(crate) const AGENT: Agent = Agent {
+    locations: |user| {
+        let home = config_folder(user);
+        vec![home.join("session-state"), home.join("history-session-state")]
+    },
+    lines: Some(RecordFormat::by_records(|source| Ok(recognises(source)))),
+    document: Some(RecordFormat::by_records(|source| Ok(recognises_document(source)))),
+    resume: Some(ResumeRule {
+        program: "copilot",
+        arguments: &["--resume={id}"],
+        folder: FolderRule::Any,
+    }),
+    hooks: Some(AgentHooks {
+        settings_folders: |user| vec![config_folder(user)],
+        settings_file: "hooks/steno.json",
+        shape: HookShape::Commands("bash"),
+        events: &["sessionStart", "agentStop", "subagentStop", "preCompact", "sessionEnd"],
+    }),
+    launch: Some(AgentLaunch {
+        name: "copilot",
+        run_order: 5,
+        command: &["copilot", "--acp"],
+        install: "npm install -g @github/copilot",
+        programs: &["copilot"],
+        base_url: BaseUrlMethod::None,
+    }),
+    acp_word: Some("copilot"),
+    bills_subagents_together: true,
+    ..Agent::new("Copilot CLI", &READER)
+};
+
+fn config_folder(user: &UserFolders<'_>) -> PathBuf {
+    user.folder_or_default("COPILOT_HOME", ".copilot")
+}
 
 /// How many lines of a file are parsed to recognize it.
 const PROBED_LINES: usize = 5;

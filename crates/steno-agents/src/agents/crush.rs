@@ -3,6 +3,14 @@
 //! Times are in seconds, although the schema's comments say milliseconds. A session's token columns count its last
 //! request, so they are no totals; only the cost is a total.
 
+use std::fs;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use crate::agent::Agent;
+use crate::agent::resume::{FolderRule, ResumeRule};
+use crate::agent::user_folders::UserFolders;
 use crate::decoding::agent_message::AgentMessage;
 use crate::decoding::attachment;
 use crate::decoding::entries::{tool_call, tool_result};
@@ -19,13 +27,50 @@ use steno_vault::sqlite::{self, AgentDatabase, DatabaseRow};
 use steno_vault::{DatabaseSchema, RowSelection, SessionBundle};
 
 /// The agent's name.
-pub const AGENT: &str = "crush";
+pub const AGENT_NAME: &str = "crush";
 
 /// Finds and reads its sessions.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
 
-pub(super) const SCHEMA: DatabaseSchema = DatabaseSchema {
+/// What is known about Crush.
+pub(crate) const AGENT: Agent = Agent {
+    project_locations: |user, projects| {
+        let searched = projects.iter().map(|project| project.join(".crush"));
+        let listed = listed_projects(user).into_iter();
+        searched.chain(listed.map(|project| project.path.join(project.data_dir))).collect()
+    },
+    database_schemas: &[&SCHEMA],
+    resume: Some(ResumeRule {
+        program: "crush",
+        arguments: &["-s", "{id}"],
+        folder: FolderRule::Inside,
+    }),
+    ..Agent::new("Crush", &READER)
+};
+
+/// Crush's list of the projects it was used in.
+#[derive(Deserialize)]
+struct CrushProjectList {
+    projects: Vec<CrushProject>,
+}
+
+#[derive(Deserialize)]
+struct CrushProject {
+    path: PathBuf,
+    data_dir: PathBuf,
+}
+
+/// The projects that Crush lists. Empty if there is no list.
+fn listed_projects(user: &UserFolders<'_>) -> Vec<CrushProject> {
+    let data = user.path_variable("CRUSH_GLOBAL_DATA");
+    let data = data.unwrap_or_else(|| user.data_folder().join("crush"));
+    let bytes = fs::read(data.join("projects.json")).ok();
+    let list = bytes.and_then(|bytes| serde_json::from_slice::<CrushProjectList>(&bytes).ok());
+    list.map(|list| list.projects).unwrap_or_default()
+}
+
+const SCHEMA: DatabaseSchema = DatabaseSchema {
     tables: &[
         ("sessions", &["id", "parent_session_id", "title"]),
         ("messages", &["id", "session_id", "role", "parts"]),
@@ -52,7 +97,7 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     let session = database.query_row(query, &[&id], |row| session_from_row(row, &id))?;
     let mut session =
         session.ok_or_else(|| database.invalid_database(format!("no session {id}")))?;
-    let mut output = EntryEmitter::new(AGENT, &id, emit);
+    let mut output = EntryEmitter::new(AGENT_NAME, &id, emit);
     let messages = "SELECT * FROM messages WHERE session_id = ?1 ORDER BY created_at, rowid";
     database.for_each_row(messages, &[&id], |row| {
         if let Err(reason) = decode_message(row, &mut session, &mut output) {
@@ -65,7 +110,7 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
 }
 
 fn session_from_row(row: &DatabaseRow<'_>, id: &str) -> Session {
-    let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, id), AGENT_NAME);
     session.native_id = Some(id.to_owned());
     session.title = row.text("title");
     session.parent = row.text("parent_session_id");

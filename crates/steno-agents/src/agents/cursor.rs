@@ -14,8 +14,14 @@ mod tree_node;
 mod workspace_composers;
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use crate::agent::Agent;
+use crate::agent::hooks::{AgentHooks, HookShape};
+use crate::agent::nearby::NearbyRules;
+use crate::agent::record_format::RecordFormat;
+use crate::agent::resume::{FolderRule, ResumeRule};
+use crate::agent::user_folders::UserFolders;
 use crate::reader::file_tree::FileTree;
 use crate::reader::{FormatError, FormatReader, ItemSink};
 use steno_model::durable::FileError;
@@ -25,15 +31,50 @@ use steno_vault::sqlite::{self, AgentDatabase};
 use steno_vault::{DatabaseSchema, SessionBundle, SessionFile};
 
 /// The agent's name.
-pub const AGENT: &str = "cursor";
+pub const AGENT_NAME: &str = "cursor";
 
 /// The schemas of its databases.
-pub(super) const SCHEMAS: [&DatabaseSchema; 4] =
+const SCHEMAS: [&DatabaseSchema; 4] =
     [&store::SCHEMA, &composer::SCHEMA, &workspace_composers::SCHEMA, &tabs::SCHEMA];
 
 /// Finds and reads its sessions.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
+
+/// What is known about Cursor.
+pub(crate) const AGENT: Agent = Agent {
+    locations: session_locations,
+    nearby: NearbyRules {
+        part_folders: &["subagents"],
+        describes_folder: |file| file.ends_with(WORKSPACE_FILE),
+        ..NearbyRules::NONE
+    },
+    lines: Some(RecordFormat::by_records(|source| Ok(recognises_lines(source)))),
+    database_schemas: &SCHEMAS,
+    resume: Some(ResumeRule {
+        program: "cursor-agent",
+        arguments: &["--resume", "{id}"],
+        folder: FolderRule::Own,
+    }),
+    hooks: Some(AgentHooks {
+        settings_folders: |user| vec![user.home.join(".cursor")],
+        settings_file: "hooks.json",
+        shape: HookShape::Commands("command"),
+        events: &["sessionStart", "stop", "subagentStop", "preCompact", "sessionEnd"],
+    }),
+    ..Agent::new("Cursor", &READER)
+};
+
+fn session_locations(user: &UserFolders<'_>) -> Vec<PathBuf> {
+    let mut paths: Vec<_> =
+        [".cursor/projects", ".cursor/chats"].iter().map(|folder| user.home.join(folder)).collect();
+    for editor in user.editor_folders_named(&["Cursor"]) {
+        // Its folder also has files of many extensions.
+        paths.push(editor.join("globalStorage/state.vscdb"));
+        paths.push(editor.join("workspaceStorage"));
+    }
+    paths
+}
 
 /// The file beside an editor database that names the workspace folder.
 const WORKSPACE_FILE: &str = "workspace.json";

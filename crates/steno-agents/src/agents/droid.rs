@@ -7,6 +7,12 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+use std::path::{Path, PathBuf};
+
+use crate::agent::Agent;
+use crate::agent::nearby::NearbyRules;
+use crate::agent::record_format::{ChatMessages, RecordFormat};
+use crate::agent::resume::{FolderRule, ResumeRule};
 use crate::decoding::file_head::FileHead;
 use crate::decoding::json_lines::for_each_object;
 use crate::decoding::json_records::{self, blocks};
@@ -22,11 +28,31 @@ use steno_model::session::Session;
 use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent's name.
-pub const AGENT: &str = "droid";
+pub const AGENT_NAME: &str = "droid";
 
 /// Finds and reads its sessions.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
+
+/// What is known about Factory droid.
+pub(crate) const AGENT: Agent = Agent {
+    locations: |user| vec![user.home.join(".factory/sessions")],
+    nearby: NearbyRules { candidates: session_of_settings, ..NearbyRules::NONE },
+    lines: Some(RecordFormat::by_head(recognises).with_messages(ChatMessages::Typed)),
+    resume: Some(ResumeRule {
+        program: "droid",
+        arguments: &["--resume", "{id}"],
+        folder: FolderRule::Own,
+    }),
+    ..Agent::new("Factory droid", &READER)
+};
+
+/// The session file that a file of settings belongs to.
+fn session_of_settings(file: &Path, _root: &Path) -> Vec<PathBuf> {
+    let name = file.file_name().and_then(|name| name.to_str()?.strip_suffix(".settings.json"));
+    let session = name.map(|stem| file.with_file_name(format!("{stem}.jsonl")));
+    session.into_iter().filter(|path| path.is_file()).collect()
+}
 
 /// The suffix of settings files.
 const SETTINGS_SUFFIX: &str = ".settings.json";
@@ -63,8 +89,11 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     }
     let fields = head.scalar_fields();
     let record_id = json_fields::text_field(&fields, "id").filter(|_| is_stored_session(&head));
-    let mut emitter =
-        SessionEmitter::new(AGENT, record_id.unwrap_or(json_records::session_stem(source)), emit);
+    let mut emitter = SessionEmitter::new(
+        AGENT_NAME,
+        record_id.unwrap_or(json_records::session_stem(source)),
+        emit,
+    );
     for_each_object(source, |object, line| match object {
         Ok(object) => decode_record(&mut emitter, object, line),
         Err(problem) => emitter.emit_problem(problem),

@@ -13,7 +13,13 @@ use std::path::{Path, PathBuf};
 
 use self::message::GeminiMessageDecoder;
 use self::replay::GeminiReplayPlan;
-use super::resume::PROJECT_ROOT_FILE;
+use crate::agent::Agent;
+use crate::agent::hooks::{AgentHooks, HookShape};
+use crate::agent::launch::{AgentLaunch, BaseUrlMethod};
+use crate::agent::nearby::NearbyRules;
+use crate::agent::record_format::RecordFormat;
+use crate::agent::resume::{FolderRule, ResumeRule};
+use crate::agent::user_folders::UserFolders;
 use crate::decoding::file_head::FileHead;
 use crate::decoding::session_emitter::SessionEmitter;
 use crate::decoding::{json_fields, json_records};
@@ -28,14 +34,56 @@ use steno_model::session::Session;
 use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent's name.
-pub const AGENT: &str = "gemini";
+pub const AGENT_NAME: &str = "gemini";
 
 /// Finds and reads its sessions.
 pub const READER: FormatReader = FormatReader {
-    agent: AGENT,
+    agent: AGENT_NAME,
     find: find_sessions,
-    read: |bundle, emit| read_chat_as(AGENT, bundle, emit),
+    read: |bundle, emit| read_chat_as(AGENT_NAME, bundle, emit),
 };
+
+/// What is known about Gemini CLI.
+pub(crate) const AGENT: Agent = Agent {
+    locations: |user| vec![config_folder(user).join("tmp")],
+    nearby: NearbyRules { shared_folders: &["chats"], ..NearbyRules::NONE },
+    lines: Some(RecordFormat::by_head(recognises)),
+    document: Some(RecordFormat::by_head(|head| recognises(head) && has_message_list(head))),
+    resume: Some(ResumeRule {
+        program: "gemini",
+        arguments: &["--resume", "{id}"],
+        folder: FolderRule::Marked { file: PROJECT_ROOT_FILE },
+    }),
+    hooks: Some(AgentHooks {
+        settings_folders: |user| vec![config_folder(user)],
+        settings_file: "settings.json",
+        shape: HookShape::Groups,
+        events: &["SessionStart", "AfterAgent", "PreCompress", "SessionEnd"],
+    }),
+    launch: Some(AgentLaunch {
+        name: "gemini",
+        run_order: 2,
+        command: &["gemini", "--acp"],
+        install: "npm install -g @google/gemini-cli",
+        programs: &["gemini", "gemini-cli"],
+        base_url: BaseUrlMethod::Variables,
+    }),
+    acp_word: Some("gemini"),
+    is_session_in_file_name: false,
+    ..Agent::new("Gemini CLI", &READER)
+};
+
+/// The file in which Gemini CLI names the working folder.
+pub(crate) const PROJECT_ROOT_FILE: &str = ".project_root";
+
+fn config_folder(user: &UserFolders<'_>) -> PathBuf {
+    user.folder_or_default("GEMINI_CLI_HOME", "").join(".gemini")
+}
+
+/// Whether a document of Gemini CLI or a fork of it has messages.
+pub(super) fn has_message_list(head: &FileHead) -> bool {
+    head.field_start("messages").is_some() || head.field_start("history").is_some()
+}
 
 fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
     find_chats(tree, recognises)

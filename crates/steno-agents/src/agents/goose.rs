@@ -6,6 +6,9 @@
 mod content;
 mod lines;
 
+use crate::agent::Agent;
+use crate::agent::record_format::{ChatMessages, RecordFormat};
+use crate::agent::resume::{FolderRule, ResumeRule};
 use crate::decoding::entry_emitter::EntryEmitter;
 use crate::decoding::json_fields::timestamp_from_seconds;
 use crate::decoding::json_repair::parse_lenient;
@@ -21,13 +24,34 @@ use steno_vault::{DatabaseSchema, RowSelection, SessionBundle, SessionFile};
 use content::GooseMessage;
 
 /// The agent's name.
-pub const AGENT: &str = "goose";
+pub const AGENT_NAME: &str = "goose";
 
 /// Finds and reads its sessions.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
 
-pub(super) const SCHEMA: DatabaseSchema = DatabaseSchema {
+/// What is known about Goose.
+pub(crate) const AGENT: Agent = Agent {
+    locations: |user| {
+        let data = user.path_variable("GOOSE_PATH_ROOT").map(|root| root.join("data"));
+        let data = data.unwrap_or_else(|| user.data_folder().join("goose"));
+        vec![user.home.join(".goose/sessions"), data.join("sessions")]
+    },
+    lines: Some(
+        RecordFormat::by_records(|source| Ok(recognises_lines(source)))
+            .with_messages(ChatMessages::Always),
+    ),
+    database_schemas: &[&SCHEMA],
+    resume: Some(ResumeRule {
+        program: "goose",
+        arguments: &["session", "--resume", "--session-id", "{id}"],
+        folder: FolderRule::Any,
+    }),
+    acp_word: Some("goose"),
+    ..Agent::new("Goose", &READER)
+};
+
+const SCHEMA: DatabaseSchema = DatabaseSchema {
     tables: &[
         ("sessions", &["id", "working_dir"]),
         ("messages", &["id", "session_id", "role", "content_json"]),
@@ -77,7 +101,7 @@ fn read_database(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, 
     let session = database.query_row(query, &[&id], |row| session_from_row(row, &id))?;
     let session = session.ok_or_else(|| database.invalid_database(format!("no session {id}")))?;
     let model = session.models.first().cloned();
-    let mut output = EntryEmitter::new(AGENT, &id, emit);
+    let mut output = EntryEmitter::new(AGENT_NAME, &id, emit);
     let messages = "SELECT * FROM messages WHERE session_id = ?1 ORDER BY id";
     database.for_each_row(messages, &[&id], |row| {
         match message_from_row(row, model.clone()) {
@@ -93,7 +117,7 @@ fn read_database(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, 
 }
 
 fn session_from_row(row: &DatabaseRow<'_>, id: &str) -> Session {
-    let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, id), AGENT_NAME);
     session.native_id = Some(id.to_owned());
     session.title = row.text("name").or_else(|| row.text("description"));
     session.project = row.text("working_dir");

@@ -13,6 +13,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use self::wire::KimiWireDecoder;
+use crate::agent::Agent;
+use crate::agent::nearby::NearbyRules;
+use crate::agent::record_format::{ChatMessages, RecordFormat};
+use crate::agent::resume::{FolderRule, ResumeRule};
 use crate::decoding::file_head::FileHead;
 use crate::decoding::session_emitter::SessionEmitter;
 use crate::decoding::{json_fields, json_records};
@@ -26,11 +30,32 @@ use steno_model::session::Session;
 use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent's name.
-pub const AGENT: &str = "kimi";
+pub const AGENT_NAME: &str = "kimi";
 
 /// Finds and reads its sessions.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
+
+/// What is known about Kimi.
+pub(crate) const AGENT: Agent = Agent {
+    locations: |user| {
+        let folders = [("KIMI_CODE_HOME", ".kimi-code"), ("KIMI_SHARE_DIR", ".kimi")];
+        folders.map(|(name, usual)| user.folder_or_default(name, usual).join("sessions")).into()
+    },
+    nearby: NearbyRules {
+        session_folder_files: &["context.jsonl"],
+        part_folders: &[AGENTS_FOLDER, "subagents"],
+        ..NearbyRules::NONE
+    },
+    lines: Some(RecordFormat::by_head(recognises).with_messages(ChatMessages::Always)),
+    resume: Some(ResumeRule {
+        program: "kimi",
+        arguments: &["--session", "{id}"],
+        folder: FolderRule::Own,
+    }),
+    acp_word: Some("kimi"),
+    ..Agent::new("Kimi", &READER)
+};
 
 /// The file with a session's metadata.
 const STATE_FILE: &str = "state.json";
@@ -103,7 +128,7 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     let folder = bundle.root.file_name().map(|name| name.to_string_lossy().into_owned());
     let id = folder.filter(|_| agent_name(first).is_some());
     let id = id.unwrap_or_else(|| json_records::session_stem(first).to_owned());
-    let mut emitter = SessionEmitter::new(AGENT, &id, emit);
+    let mut emitter = SessionEmitter::new(AGENT_NAME, &id, emit);
     for state in states {
         match json_records::read_object(state)? {
             Ok(state) => apply_state(&mut emitter.session, &state),

@@ -6,6 +6,7 @@
 mod conversation;
 mod database;
 mod export;
+mod nearby;
 mod part;
 mod side_files;
 mod storage;
@@ -13,21 +14,59 @@ mod storage;
 use std::collections::HashSet;
 
 use self::side_files::OpenCodeSideFiles;
+use crate::agent::Agent;
+use crate::agent::launch::{AgentLaunch, BaseUrlMethod};
+use crate::agent::nearby::NearbyRules;
+use crate::agent::record_format::RecordFormat;
+use crate::agent::resume::{FolderRule, ResumeRule};
+use crate::agent::session_headers::SessionHeaders;
 use crate::reader::file_tree::FileTree;
 use crate::reader::{FormatError, FormatReader, ItemSink};
 use steno_model::durable::FileError;
 use steno_model::session::Session;
-use steno_vault::{DatabaseSchema, SessionBundle, SessionFile, sqlite};
+use steno_vault::{SessionBundle, SessionFile, sqlite};
 
 /// The agent's name.
-pub const AGENT: &str = "opencode";
-
-/// The schema by which its database is recognized.
-pub(super) const SCHEMA: DatabaseSchema = database::SCHEMA;
+pub const AGENT_NAME: &str = "opencode";
 
 /// Finds and reads its sessions.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
+
+/// What is known about OpenCode.
+pub(crate) const AGENT: Agent = Agent {
+    locations: |user| {
+        // A relative path is in the data folder, which is already searched.
+        let database = user.path_variable("OPENCODE_DB").filter(|path| path.is_absolute());
+        [user.data_folder().join("opencode")].into_iter().chain(database).collect()
+    },
+    program_folders: &[".local/share/opencode/bin"],
+    nearby: NearbyRules { candidates: nearby::candidate_paths, ..NearbyRules::NONE },
+    document: Some(RecordFormat::by_records(|source| Ok(recognises_export(source)))),
+    database_schemas: &[&database::SCHEMA],
+    resume: Some(ResumeRule {
+        program: "opencode",
+        arguments: &["--session", "{id}"],
+        folder: FolderRule::Own,
+    }),
+    launch: Some(AgentLaunch {
+        name: "opencode",
+        run_order: 3,
+        command: &["opencode", "acp"],
+        install: "npm install -g opencode-ai",
+        programs: &["opencode", "opencode-ai"],
+        base_url: BaseUrlMethod::OpenCodeConfig,
+    }),
+    acp_word: Some("opencode"),
+    session_headers: Some(SessionHeaders {
+        program: "opencode/",
+        own_headers: None,
+        names: &["x-opencode-session", "x-session-id", "x-session-affinity"],
+        from_body: None,
+    }),
+    is_session_in_file_name: false,
+    ..Agent::new("OpenCode", &READER)
+};
 
 fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
     let mut bundles = Vec::new();

@@ -7,6 +7,9 @@ mod message;
 #[cfg(test)]
 mod tests;
 
+use crate::agent::Agent;
+use crate::agent::record_format::RecordFormat;
+use crate::agent::resume::{FolderRule, ResumeRule};
 use crate::decoding::file_head::FileHead;
 use crate::decoding::json_lines::for_each_object;
 use crate::decoding::session_emitter::SessionEmitter;
@@ -21,11 +24,27 @@ use steno_model::session::Session;
 use steno_vault::SessionBundle;
 
 /// The agent's name.
-pub const AGENT: &str = "pi";
+pub const AGENT_NAME: &str = "pi";
 
 /// Finds and reads its sessions.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
+
+/// What is known about Pi.
+pub(crate) const AGENT: Agent = Agent {
+    locations: |user| {
+        let config = user.folder_or_default("PI_CODING_AGENT_DIR", ".pi/agent");
+        let usual = [config.join("sessions"), user.home.join(".omp/agent/sessions")];
+        usual.into_iter().chain(user.path_variable("PI_SESSIONS_DIR")).collect()
+    },
+    lines: Some(RecordFormat::by_head(recognises)),
+    resume: Some(ResumeRule {
+        program: "pi",
+        arguments: &["--session", "{file}"],
+        folder: FolderRule::Any,
+    }),
+    ..Agent::new("Pi", &READER)
+};
 
 fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
     json_records::find_candidates(tree, recognises)
@@ -50,8 +69,11 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     };
     let fields = FileHead::read(source)?.scalar_fields();
     let header_id = json_fields::text_field(&fields, "id").filter(|_| is_header(&fields));
-    let mut emitter =
-        SessionEmitter::new(AGENT, header_id.unwrap_or(json_records::session_stem(source)), emit);
+    let mut emitter = SessionEmitter::new(
+        AGENT_NAME,
+        header_id.unwrap_or(json_records::session_stem(source)),
+        emit,
+    );
     for_each_object(source, |object, line| match object {
         Ok(object) => decode_record(&mut emitter, object, line),
         Err(problem) => emitter.emit_problem(problem),

@@ -5,7 +5,14 @@
 
 mod subagents;
 
+use super::claude_code;
 use super::gemini;
+use crate::agent::Agent;
+use crate::agent::hooks::{AgentHooks, HookShape};
+use crate::agent::launch::{AgentLaunch, BaseUrlMethod};
+use crate::agent::nearby::NearbyRules;
+use crate::agent::record_format::RecordFormat;
+use crate::agent::resume::{FolderRule, ResumeRule};
 use crate::decoding::file_head::FileHead;
 use crate::decoding::json_lines::for_each_object;
 use crate::decoding::message_ids::UniqueMessageIds;
@@ -22,11 +29,49 @@ use steno_model::session::Session;
 use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent's name.
-pub const AGENT: &str = "qwen";
+pub const AGENT_NAME: &str = "qwen";
 
 /// Finds and reads its sessions.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
+
+/// What is known about Qwen Code.
+pub(crate) const AGENT: Agent = Agent {
+    locations: |user| {
+        let data = user.first_folder_or_default(&["QWEN_RUNTIME_DIR", "QWEN_HOME"], ".qwen");
+        vec![data.join("projects"), data.join("tmp")]
+    },
+    nearby: NearbyRules {
+        part_folders: &[subagents::SUBAGENTS_FOLDER],
+        shared_folders: &["chats"],
+        ..NearbyRules::NONE
+    },
+    lines: Some(RecordFormat::by_head(recognises)),
+    document: Some(RecordFormat::by_head(|head| {
+        recognises(head) && gemini::has_message_list(head)
+    })),
+    resume: Some(ResumeRule {
+        program: "qwen",
+        arguments: &["--resume", "{id}"],
+        folder: FolderRule::Named { limit: usize::MAX },
+    }),
+    hooks: Some(AgentHooks {
+        settings_folders: |user| vec![user.folder_or_default("QWEN_HOME", ".qwen")],
+        settings_file: "settings.json",
+        shape: HookShape::Groups,
+        events: &claude_code::HOOK_EVENTS,
+    }),
+    launch: Some(AgentLaunch {
+        name: "qwen",
+        run_order: 4,
+        command: &["qwen", "--acp"],
+        install: "npm install -g @qwen-code/qwen-code",
+        programs: &["qwen", "qwen-code"],
+        base_url: BaseUrlMethod::QwenSettings,
+    }),
+    acp_word: Some("qwen"),
+    ..Agent::new("Qwen Code", &READER)
+};
 
 /// How many records of a file are parsed to recognize it.
 const PROBED_RECORDS: usize = 20;
@@ -71,7 +116,7 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     };
     let head = FileHead::read(source)?;
     if !is_qwen_log(&head) && is_old_chat(&head) {
-        return gemini::read_chat_as(AGENT, bundle, emit);
+        return gemini::read_chat_as(AGENT_NAME, bundle, emit);
     }
     let id_of = |object: Object| json_fields::text_field(&object, "sessionId").map(str::to_owned);
     let record_id = id_of(head.scalar_fields()).or_else(|| head.line_objects().find_map(id_of));
@@ -79,7 +124,7 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     let id =
         record_id.as_deref().filter(|_| !is_agent).unwrap_or(json_records::session_stem(source));
     let mut log = QwenLogReader {
-        emitter: SessionEmitter::new(AGENT, id, emit),
+        emitter: SessionEmitter::new(AGENT_NAME, id, emit),
         ids: UniqueMessageIds::default(),
     };
     log.read_file(source)?;

@@ -8,6 +8,8 @@ mod tests;
 
 use std::path::Path;
 
+use crate::agent::Agent;
+use crate::agent::record_format::RecordFormat;
 use crate::decoding::file_head::FileHead;
 use crate::decoding::json_fields::{self, list_field, object_field, text_field};
 use crate::decoding::json_lines::for_each_object;
@@ -24,11 +26,18 @@ use steno_model::session::Session;
 use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent's name.
-pub const AGENT: &str = "vibe";
+pub const AGENT_NAME: &str = "vibe";
 
 /// Finds and reads its sessions.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
+
+/// What is known about Mistral Vibe.
+pub(crate) const AGENT: Agent = Agent {
+    locations: |user| vec![user.folder_or_default("VIBE_HOME", ".vibe").join("logs/session")],
+    document: Some(RecordFormat::by_head(recognises_document)),
+    ..Agent::new("Mistral Vibe", &READER)
+};
 
 /// The log of messages.
 const MESSAGES_FILE: &str = "messages.jsonl";
@@ -94,7 +103,7 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     let folder = log.path().parent().and_then(Path::file_name).map(|name| name.to_string_lossy());
     let meta_id = meta.as_ref().and_then(|meta| text_field(meta.as_ref().ok()?, "session_id"));
     let id = meta_id.map(str::to_owned).or(folder.map(|folder| folder.into_owned()));
-    let mut emitter = SessionEmitter::new(AGENT, &id.unwrap_or_default(), emit);
+    let mut emitter = SessionEmitter::new(AGENT_NAME, &id.unwrap_or_default(), emit);
     match &meta {
         Some(Ok(meta)) => apply_meta(&mut emitter, meta),
         Some(Err(problem)) => emitter.emit_problem(problem.clone()),
@@ -116,7 +125,7 @@ fn read_document(source: &SessionFile, emit: ItemSink<'_>) -> Result<Session, Fo
     let none = Object::new();
     let meta = object_field(&document, "metadata").unwrap_or(&none);
     let id = text_field(meta, "session_id").unwrap_or(json_records::session_stem(source));
-    let mut emitter = SessionEmitter::new(AGENT, id, emit);
+    let mut emitter = SessionEmitter::new(AGENT_NAME, id, emit);
     apply_meta(&mut emitter, meta);
     let mut number = 0;
     listing.for_each_record(|message| {

@@ -13,8 +13,13 @@ mod void_threads;
 mod tests;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use self::replay::ChatLogReplay;
+use crate::agent::Agent;
+use crate::agent::nearby::NearbyRules;
+use crate::agent::record_format::RecordFormat;
+use crate::agent::user_folders::UserFolders;
 use crate::decoding::file_head::FileHead;
 use crate::decoding::record_list::RecordList;
 use crate::decoding::session_emitter::SessionEmitter;
@@ -28,14 +33,40 @@ use steno_model::session::Session;
 use steno_vault::{DatabaseSchema, SessionBundle, SessionFile, sqlite};
 
 /// The agent's name.
-pub const AGENT: &str = "vscode-chat";
+pub const AGENT_NAME: &str = "vscode-chat";
 
 /// Finds and reads chats.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
+
+/// What is known about the chats of VS Code and editors built from it.
+pub(crate) const AGENT: Agent = Agent {
+    locations: session_locations,
+    nearby: NearbyRules {
+        shared_folders: &["chatSessions"],
+        describes_folder: |file| file.ends_with(WORKSPACE_FILE),
+        ..NearbyRules::NONE
+    },
+    lines: Some(RecordFormat::by_head(recognises)),
+    document: Some(RecordFormat::by_head(recognises_document)),
+    database_schemas: &SCHEMAS,
+    ..Agent::new("Chats of VS Code and editors built from it", &READER)
+};
+
+fn session_locations(user: &UserFolders<'_>) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    for editor in user.editor_folders() {
+        paths.push(editor.join("workspaceStorage"));
+        let global = editor.join("globalStorage");
+        for name in ["state.vscdb", "emptyWindowChatSessions", "transferredChatSessions"] {
+            paths.push(global.join(name));
+        }
+    }
+    paths
+}
 
 /// The schemas of its databases.
-pub(super) const SCHEMAS: [&DatabaseSchema; 2] = [&stored::SCHEMA, &void_threads::SCHEMA];
+const SCHEMAS: [&DatabaseSchema; 2] = [&stored::SCHEMA, &void_threads::SCHEMA];
 
 /// The file that names the workspace folder.
 const WORKSPACE_FILE: &str = "workspace.json";
@@ -102,7 +133,7 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     let chat_fields = requests.as_mut().map(ChatRequests::take_fields).unwrap_or_default();
     let id = json_fields::text_field(&chat_fields, "sessionId")
         .unwrap_or(json_records::session_stem(chat));
-    let mut emitter = SessionEmitter::new(AGENT, id, emit);
+    let mut emitter = SessionEmitter::new(AGENT_NAME, id, emit);
     describe_chat(&mut emitter, &chat_fields, bundle)?;
     let bad = |reason: &str| Problem::for_file(chat.path(), format!("request: {reason}"));
     let mut emit_request = |request: Result<Value, Problem>| match request {

@@ -7,6 +7,7 @@ mod thread;
 
 use std::io::Read;
 
+use crate::agent::Agent;
 use crate::decoding::entry_emitter::EntryEmitter;
 use crate::decoding::json_fields::nonempty_text;
 use crate::decoding::json_repair::parse_lenient;
@@ -20,13 +21,24 @@ use steno_vault::sqlite::{self, AgentDatabase, DatabaseRow};
 use steno_vault::{DatabaseSchema, MAX_DOCUMENT_SIZE, RowSelection, SessionBundle};
 
 /// The agent's name.
-pub const AGENT: &str = "zed";
+pub const AGENT_NAME: &str = "zed";
 
 /// Finds and reads its sessions.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
 
-pub(super) const SCHEMA: DatabaseSchema = DatabaseSchema {
+/// What is known about Zed.
+pub(crate) const AGENT: Agent = Agent {
+    locations: |user| {
+        let flatpak = user.path_variable("FLATPAK_XDG_DATA_HOME").into_iter();
+        let data = flatpak.chain([user.data_folder()]).map(|base| base.join("zed/threads"));
+        data.chain([user.library_folder().join("Zed/threads")]).collect()
+    },
+    database_schemas: &[&SCHEMA],
+    ..Agent::new("Zed", &READER)
+};
+
+const SCHEMA: DatabaseSchema = DatabaseSchema {
     tables: &[("threads", &["id", "summary", "updated_at", "data_type", "data"])],
     session_query: "SELECT id FROM threads ORDER BY updated_at, id",
     row_selections: &[RowSelection::own("threads", "id = ?1")],
@@ -49,7 +61,7 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
         database.query_row(query, &[&id], |row| (session_from_row(row, &id), parse_thread(row)))?;
     let (mut session, thread) =
         row.ok_or_else(|| database.invalid_database(format!("no thread {id}")))?;
-    let mut output = EntryEmitter::new(AGENT, &id, emit);
+    let mut output = EntryEmitter::new(AGENT_NAME, &id, emit);
     match thread {
         Ok(thread) => decode_thread(thread, &mut session, &mut output),
         Err(reason) => output.emit_problem(database.row_problem(&format!("thread {id}"), reason)),
@@ -59,7 +71,7 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
 
 fn session_from_row(row: &DatabaseRow<'_>, id: &str) -> Session {
     let parse_time = |name| row.text(name).and_then(|text| text.parse().ok());
-    let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, id), AGENT_NAME);
     session.native_id = Some(id.to_owned());
     session.title = row.text("summary");
     session.parent = row.text("parent_id");

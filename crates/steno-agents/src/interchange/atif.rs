@@ -8,6 +8,8 @@ mod step;
 use std::path::Path;
 
 use self::step::AtifStepReader;
+use crate::agent::Agent;
+use crate::agent::record_format::RecordFormat;
 use crate::decoding::document;
 use crate::decoding::entry_emitter::EntryEmitter;
 use crate::decoding::file_head::FileHead;
@@ -22,11 +24,17 @@ use steno_model::session::{Session, SessionId};
 use steno_vault::SessionBundle;
 
 /// The agent's name.
-pub const AGENT: &str = "atif";
+pub const AGENT_NAME: &str = "atif";
 
 /// Finds and reads trajectories.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
+
+/// What is known about ATIF.
+pub(crate) const AGENT: Agent = Agent {
+    document: Some(RecordFormat::by_head(recognises)),
+    ..Agent::new("ATIF trajectories", &READER)
+};
 
 /// Fields of a trajectory kept in the session's extra fields.
 const EXTRA_FIELDS: [&str; 5] =
@@ -48,7 +56,7 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     let id =
         owned_text(&trajectory["session_id"]).or_else(|| owned_text(&trajectory["trajectory_id"]));
     let native_id = id.unwrap_or_else(|| source.path().display().to_string());
-    let mut output = EntryEmitter::new(AGENT, &native_id, emit);
+    let mut output = EntryEmitter::new(AGENT_NAME, &native_id, emit);
     let mut steps = AtifStepReader::new(source.path(), PRIMARY_SOURCE.to_owned(), &trajectory);
     listing.for_each_record(|step| {
         steps.read_step(step.as_ref().map_err(Clone::clone), &mut output)
@@ -56,7 +64,7 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     for (index, subagent) in list_items(&trajectory["subagent_trajectories"]).iter().enumerate() {
         read_subagent(source.path(), index, subagent, &mut output);
     }
-    let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, &native_id), AGENT_NAME);
     session.native_id = Some(native_id);
     let metrics = &trajectory["final_metrics"];
     session.totals.cost = metrics["total_cost_usd"].as_f64().or(steps.cost);

@@ -10,6 +10,7 @@ mod sample;
 
 use self::log::HEADER_MEMBER;
 use self::sample::EvalSample;
+use crate::agent::Agent;
 use crate::decoding::document;
 use crate::decoding::entry_emitter::EntryEmitter;
 use crate::decoding::json_fields::{as_count, owned_text};
@@ -22,11 +23,14 @@ use steno_model::session::{Session, SessionId, SessionStatus};
 use steno_vault::SessionBundle;
 
 /// The agent's name.
-pub const AGENT: &str = "inspect";
+pub const AGENT_NAME: &str = "inspect";
 
 /// Finds and reads samples.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
+
+/// What is known about Inspect.
+pub(crate) const AGENT: Agent = Agent::new("Inspect logs", &READER);
 
 /// Fields of a sample kept in the session's extra fields.
 const EXTRA_FIELDS: [&str; 5] = ["id", "epoch", "target", "scores", "limit"];
@@ -45,9 +49,9 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     let sample = EvalSample::read(source)?.map_err(FormatError::Invalid)?;
     let uuid = owned_text(&sample.fields["uuid"]);
     let native_id = uuid.unwrap_or_else(|| source.path().display().to_string());
-    let mut output = EntryEmitter::new(AGENT, &native_id, emit);
+    let mut output = EntryEmitter::new(AGENT_NAME, &native_id, emit);
     sample.emit_entries(&mut output)?;
-    let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, &native_id), AGENT_NAME);
     session.native_id = Some(native_id);
     describe_sample(&mut session, &sample.fields);
     // An unreadable header is ignored, because the sample itself has most of the facts.

@@ -7,6 +7,8 @@ mod call;
 use std::collections::HashSet;
 use std::io::{BufRead, Read};
 
+use crate::agent::Agent;
+use crate::agent::record_format::RecordFormat;
 use crate::decoding::json_lines::{self, JsonLines};
 use crate::decoding::record_list::RecordList;
 use crate::decoding::{document, json_repair};
@@ -21,11 +23,17 @@ use steno_model::session::Session;
 use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent's name.
-pub const AGENT: &str = "litellm";
+pub const AGENT_NAME: &str = "litellm";
 
 /// Finds and reads its logs.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
+
+/// What is known about LiteLLM.
+pub(crate) const AGENT: Agent = Agent {
+    lines: Some(RecordFormat::by_sessions(split_conversations).with_api_calls()),
+    ..Agent::new("LiteLLM logs", &READER)
+};
 
 /// Bytes to search before a file is taken for another format.
 const PROBED_BYTES: u64 = 1 << 20;
@@ -111,7 +119,7 @@ fn begin_conversation(first: &LiteLlmCall) -> ApiConversation {
         "" => first.id(),
         name => name,
     };
-    let mut conversation = ApiConversation::new(AGENT, name);
+    let mut conversation = ApiConversation::new(AGENT_NAME, name);
     conversation.session().native_id = Some(name.to_owned());
     conversation
 }

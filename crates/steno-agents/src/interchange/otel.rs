@@ -14,6 +14,8 @@ mod span;
 
 use self::conversation::SpanConversation;
 use self::outline::SpanOutline;
+use crate::agent::Agent;
+use crate::agent::record_format::RecordFormat;
 use crate::decoding::document;
 use crate::decoding::entry_emitter::EntryEmitter;
 use crate::decoding::file_head::FileHead;
@@ -25,11 +27,17 @@ use steno_model::session::{Session, SessionId};
 use steno_vault::SessionBundle;
 
 /// The agent's name.
-pub const AGENT: &str = "otel";
+pub const AGENT_NAME: &str = "otel";
 
 /// Finds and reads its sessions.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
+
+/// What is known about OpenTelemetry.
+pub(crate) const AGENT: Agent = Agent {
+    lines: Some(RecordFormat::by_sessions(sessions_in)),
+    ..Agent::new("OpenTelemetry spans and logs", &READER)
+};
 
 fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
     let mut bundles = Vec::new();
@@ -76,8 +84,8 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     let native_id = bundle.key.clone().or_else(|| outline.session_ids().into_iter().next());
     let native_id = native_id.ok_or_else(invalid)?;
     outline.select_session(&native_id);
-    let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
-    let mut output = EntryEmitter::new(AGENT, &native_id, emit);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, &native_id), AGENT_NAME);
+    let mut output = EntryEmitter::new(AGENT_NAME, &native_id, emit);
     session.native_id = Some(native_id);
     let mut conversation = SpanConversation::new(&outline, &mut output);
     outline.for_each_span(|span| conversation.add_span(span))?;

@@ -7,6 +7,8 @@ mod history;
 mod steps;
 
 use self::history::SweAgentHistory;
+use crate::agent::Agent;
+use crate::agent::record_format::RecordFormat;
 use crate::decoding::document;
 use crate::decoding::entry_emitter::EntryEmitter;
 use crate::decoding::file_head::FileHead;
@@ -22,11 +24,17 @@ use steno_model::session::{Session, SessionId, SessionStatus};
 use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent's name.
-pub const AGENT: &str = "swe-agent";
+pub const AGENT_NAME: &str = "swe-agent";
 
 /// Finds and reads runs.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
+
+/// What is known about SWE-agent.
+pub(crate) const AGENT: Agent = Agent {
+    document: Some(RecordFormat::by_head(recognises)),
+    ..Agent::new("SWE-agent trajectories", &READER)
+};
 
 /// The field with the steps of a run.
 const STEPS_FIELD: &str = "trajectory";
@@ -64,7 +72,7 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
         RecordList::open(source, &CONVERSATION_FIELDS)?.map_err(FormatError::Invalid)?;
     let run = Value::Object(std::mem::take(&mut listing.fields));
     let path = source.path().display().to_string();
-    let mut output = EntryEmitter::new(AGENT, &path, emit);
+    let mut output = EntryEmitter::new(AGENT_NAME, &path, emit);
     if listing.list_field == Some(STEPS_FIELD) {
         let mut count = 0;
         listing.for_each_record(|step| {
@@ -94,7 +102,7 @@ fn record_problem(source: &SessionFile, kind: &str, number: usize, reason: &str)
 fn describe_session(run: &Value, source: &SessionFile, path: &str) -> Session {
     let info = &run["info"];
     let stats = &info["model_stats"];
-    let mut session = Session::new(SessionId::for_native(AGENT, path), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, path), AGENT_NAME);
     let name = source.name();
     let stem = name.strip_suffix(".json").unwrap_or(name);
     session.native_id = Some(stem.strip_suffix(".traj").unwrap_or(stem).to_owned());

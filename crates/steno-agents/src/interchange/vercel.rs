@@ -4,6 +4,8 @@
 
 mod message;
 
+use crate::agent::Agent;
+use crate::agent::record_format::RecordFormat;
 use crate::decoding::document;
 use crate::decoding::file_head::FileHead;
 use crate::decoding::json_fields::text_field;
@@ -18,11 +20,17 @@ use steno_model::session::{Session, SessionId};
 use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent's name.
-pub const AGENT: &str = "vercel";
+pub const AGENT_NAME: &str = "vercel";
 
 /// Finds and reads chats.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
+
+/// What is known about messages of the Vercel AI SDK.
+pub(crate) const AGENT: Agent = Agent {
+    document: Some(RecordFormat::by_records(|source| Ok(recognises(source)))),
+    ..Agent::new("Vercel AI SDK messages", &READER)
+};
 
 fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
     let bundles = tree.files().iter().map(|file| SessionBundle::from_file(file));
@@ -81,10 +89,10 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
 fn begin_session(chat: &Object, first: Option<&Object>) -> (Session, EntryNumbering) {
     let own = text_field(chat, "id");
     let name = own.or(first.and_then(|first| text_field(first, "id"))).unwrap_or_default();
-    let mut session = Session::new(SessionId::for_native(AGENT, name), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, name), AGENT_NAME);
     session.native_id = own.map(str::to_owned);
     session.title = text_field(chat, "title").map(str::to_owned);
-    let numbering = EntryNumbering::new(AGENT, session.id.as_str());
+    let numbering = EntryNumbering::new(AGENT_NAME, session.id.as_str());
     (session, numbering)
 }
 

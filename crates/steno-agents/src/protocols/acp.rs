@@ -14,6 +14,7 @@ pub mod wire;
 use std::path::PathBuf;
 
 use self::wire::WireLine;
+use crate::agent::Agent;
 use crate::decoding::json_lines::JsonLines;
 use crate::decoding::session_emitter::SessionEmitter;
 use crate::reader::file_tree::FileTree;
@@ -30,11 +31,14 @@ pub use self::content_block::{blocks_text, diff_text};
 pub use self::conversation_builder::{AcpConversationBuilder, BrokenTurn};
 
 /// The agent name that recorders use for sessions of this protocol, and for logs that name no agent.
-pub const AGENT: &str = "acp";
+pub const AGENT_NAME: &str = "acp";
 
 /// Finds and reads wire logs exported from the vault.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
+
+/// What is known about recordings of the Agent Client Protocol.
+pub(crate) const AGENT: Agent = Agent::new("Agent Client Protocol recordings", &READER);
 
 /// Metadata key of the last entry of a turn: why the turn ended.
 pub const STOP_REASON_KEY: &str = "stop_reason";
@@ -46,7 +50,7 @@ pub const PROMPT_MODE_KEY: &str = "mode";
 /// files.
 pub fn wire_metadata<'a>(entry: &'a Entry, name: &str) -> Option<&'a str> {
     let metadata = entry.metadata.as_ref()?;
-    let joined = || metadata.get(AGENT)?.get(name);
+    let joined = || metadata.get(AGENT_NAME)?.get(name);
     metadata.get(name).or_else(joined)?.as_str()
 }
 
@@ -101,7 +105,7 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     let (facts, entries) = fold.finish();
     let name = facts.native_id.clone();
     let name = name.unwrap_or_else(|| source.path().to_string_lossy().into_owned());
-    let mut emitter = SessionEmitter::new(AGENT, &name, emit);
+    let mut emitter = SessionEmitter::new(AGENT_NAME, &name, emit);
     for entry in entries {
         emitter.note_time(entry.created_at);
         emitter.source.clone_from(&entry.source);

@@ -19,6 +19,8 @@ pub(crate) use probe::is_request_parameter;
 
 use uuid::Uuid;
 
+use crate::agent::Agent;
+use crate::agent::record_format::RecordFormat;
 use crate::decoding::json_lines::JsonLines;
 use crate::decoding::{document, json_repair};
 use crate::reader::file_tree::FileTree;
@@ -32,11 +34,17 @@ use steno_vault::{SessionBundle, SessionFile};
 use stream::ApiStreamAssembler;
 
 /// The agent's name.
-pub const AGENT: &str = "api-log";
+pub const AGENT_NAME: &str = "api-log";
 
 /// Finds and reads API logs.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: read_session };
+
+/// What is known about logs of model APIs.
+pub(crate) const AGENT: Agent = Agent {
+    lines: Some(RecordFormat::by_records(|source| Ok(recognises(source))).with_api_calls()),
+    ..Agent::new("Anthropic and OpenAI API logs", &READER)
+};
 
 fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
     let bundles = tree.files().iter().map(|file| SessionBundle::from_file(file));
@@ -53,14 +61,14 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     if probe::has_lines(source)? {
         let first = JsonLines::open(source)?.flatten().next();
         let mut conversation = ApiConversation::new(
-            AGENT,
+            AGENT_NAME,
             &derive_log_id(&first.map(|line| line.bytes).unwrap_or_default()),
         );
         read_lines(source, &mut conversation, emit)?;
         Ok(conversation.finish())
     } else {
         let bytes = source.read_bytes()?;
-        let mut conversation = ApiConversation::new(AGENT, &derive_log_id(&bytes));
+        let mut conversation = ApiConversation::new(AGENT_NAME, &derive_log_id(&bytes));
         read_document(source, &bytes, &mut conversation, emit);
         Ok(conversation.finish())
     }
@@ -153,7 +161,7 @@ pub fn is_api_exchange(object: &Object) -> bool {
 /// The entries of such an object, without entry ids and sequence numbers.
 pub fn exchange_entries(object: &Object) -> Vec<Entry> {
     let mut entries = Vec::new();
-    read_record(object, &mut ApiConversation::new(AGENT, ""), &mut |item| {
+    read_record(object, &mut ApiConversation::new(AGENT_NAME, ""), &mut |item| {
         if let ReaderItem::Entry(mut entry) = item {
             (entry.entry_id, entry.sequence) = (Uuid::nil(), 0);
             entries.push(*entry);

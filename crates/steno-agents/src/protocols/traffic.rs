@@ -3,7 +3,6 @@
 //! A capture only appends [`TrafficPiece`]s. The `TrafficDecoder` assembles them into exchanges, finds the conversation
 //! that each request continues, and emits every message once. Nothing here knows sockets.
 
-pub mod agent_session;
 mod assembly;
 pub mod attribution;
 mod aws_event_stream;
@@ -33,12 +32,11 @@ mod translation;
 #[cfg(test)]
 mod tests;
 
-pub use agent_session::AgentSession;
 pub use decoded_response::ResponseSummary;
 pub use dialect::ApiDialect;
 pub use exchange::ApiExchange;
 pub use piece::TrafficPiece;
-pub use reader::{AGENT, READER};
+pub use reader::{AGENT, AGENT_NAME, READER};
 pub use request_fingerprint::{IncomingRequest, RequestFingerprint};
 pub use socket_exchanges::SocketExchanges;
 pub use traffic_decoder::TrafficDecoder;

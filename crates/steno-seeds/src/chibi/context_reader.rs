@@ -12,7 +12,7 @@ use super::context_files::{
 use super::context_line::ContextLine;
 use super::debug_file::ChibiDebugFile;
 use super::line_conversion::{chibi_fields_mut, entry_from_line, unique_line_id};
-use super::{AGENT, inbox, markdown, merge, partition, records, responses};
+use super::{AGENT_NAME, inbox, markdown, merge, partition, records, responses};
 use steno_model::durable::FileError;
 use steno_model::entry::{Entry, EntryError, EntryKind, Role};
 use steno_model::json::{Object, Value};
@@ -25,7 +25,7 @@ use steno_vault::{FormatError, SessionBundle, SessionFile};
 /// Reads one context.
 pub fn read_context(bundle: &SessionBundle) -> Result<Transcript, FormatError> {
     let name = context_name(bundle);
-    let mut session = Session::new(SessionId::for_native(AGENT, &name), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, &name), AGENT_NAME);
     session.native_id = Some(name.clone());
     let mut reading = ContextReader { bundle, problems: Vec::new() };
     let mut entries = reading.read_conversation()?;
@@ -36,7 +36,7 @@ pub fn read_context(bundle: &SessionBundle) -> Result<Transcript, FormatError> {
     }
 
     let mut transcript = Transcript::new(session);
-    let mut numbering = EntryNumbering::new(AGENT, &name);
+    let mut numbering = EntryNumbering::new(AGENT_NAME, &name);
     let mut ids = HashSet::new();
     for mut entry in entries {
         if !entry.entry_id.is_nil() && !ids.insert(entry.entry_id) {

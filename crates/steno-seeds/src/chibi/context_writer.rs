@@ -15,7 +15,7 @@ use super::debug_file::{ChibiDebugFile, line_seconds};
 use super::inbox::INBOX_FILE;
 use super::line_conversion::{chibi_fields, line_from_entry, line_id, response_line};
 use super::merge::ARCHIVED_KEY;
-use super::{AGENT, READER, markdown, read_context};
+use super::{AGENT_NAME, READER, markdown, read_context};
 use steno_model::durable::{FileError, create_private_dir, write_atomic};
 use steno_model::entry::{Entry, EntryKind};
 use steno_model::json::{JsonStyle, Object};
@@ -43,7 +43,7 @@ pub fn write_context(transcript: &Transcript, base: &Path) -> Result<PathBuf, Fo
 
 /// The entries, each with an id.
 fn identify_entries(transcript: &Transcript) -> Vec<Entry> {
-    let numbering = EntryNumbering::new(AGENT, transcript.session.id.as_str());
+    let numbering = EntryNumbering::new(AGENT_NAME, transcript.session.id.as_str());
     let mut entries = transcript.entries.clone();
     entries.iter_mut().for_each(|entry| numbering.assign_id(entry));
     entries

@@ -5,7 +5,7 @@
 //! entry. A call without an id gets one from its position. The session's `extra` keeps the run's complete metadata. A
 //! run that was written from a session of another agent gives that session back.
 
-use super::AGENT;
+use super::AGENT_NAME;
 use super::decode::DecodedRun;
 use super::encode::RunFileShape;
 use super::entry_patch::{
@@ -45,13 +45,13 @@ pub(super) fn restore_original(transcript: Transcript) -> Transcript {
 
 /// Returns the original session of another agent, if this session was read from a run written from it.
 pub(super) fn original_session(session: &Session) -> Option<Session> {
-    let is_run = session.agent == AGENT;
+    let is_run = session.agent == AGENT_NAME;
     foreign_session(session.extra.get(METADATA_KEY).filter(|_| is_run)?.as_object()?)
 }
 
 fn native_transcript(run: &DevflowRun) -> Transcript {
     let mut transcript = Transcript::new(session_from_run(run));
-    let mut numbering = EntryNumbering::new(AGENT, &run.run_id);
+    let mut numbering = EntryNumbering::new(AGENT_NAME, &run.run_id);
     for (position, turn) in run.turns.iter().enumerate() {
         for mut entry in entries_from_turn(&run.run_id, position, turn) {
             numbering.assign_number(&mut entry);
@@ -74,7 +74,8 @@ fn foreign_session(metadata: &Object) -> Option<Session> {
     let native_id = known.get("native_id").and_then(Value::as_str).map(str::to_owned);
     let usage = known.get("totals").and_then(|totals| totals.get("usage")).cloned();
     let subagent_files = known.get("subagent_files").and_then(Value::as_u64).unwrap_or(0);
-    let mut session = Session::from_object(known).ok().filter(|session| session.agent != AGENT)?;
+    let mut session =
+        Session::from_object(known).ok().filter(|session| session.agent != AGENT_NAME)?;
     session.native_id = native_id;
     session.subagent_files = subagent_files;
     session.totals.usage = serde_json::from_value(usage?).ok()?;
@@ -106,7 +107,7 @@ fn foreign_transcript(run: &DevflowRun, original: Session) -> Transcript {
 
 fn session_from_run(run: &DevflowRun) -> Session {
     let meta = &run.metadata;
-    let mut session = Session::new(SessionId::for_native(AGENT, &run.run_id), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, &run.run_id), AGENT_NAME);
     session.native_id = Some(run.run_id.clone());
     session.started = meta.started_at;
     session.ended = meta.ended_at;

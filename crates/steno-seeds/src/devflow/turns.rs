@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use super::AGENT;
+use super::AGENT_NAME;
 use super::entries::{self, positional_call_id, role_and_kind};
 use super::entry_patch::{PatchWriter, TurnParts, wrap_input};
 use super::fields::LenientFields;
@@ -38,7 +38,7 @@ impl From<&Transcript> for DevflowRun {
             .map(|_| entries::restore_original(transcript.clone()));
         let transcript = original.as_ref().unwrap_or(transcript);
         let session = &transcript.session;
-        let is_native = session.agent == AGENT;
+        let is_native = session.agent == AGENT_NAME;
         let mut fold = TurnBuilder { is_native, ..TurnBuilder::default() };
         for (index, entry) in transcript.entries.iter().enumerate() {
             fold.add_entry(index, entry);
@@ -65,7 +65,7 @@ impl From<&Transcript> for DevflowRun {
 /// The name of the run for a session.
 pub(super) fn run_id_for_session(session: &Session) -> String {
     let native = session.native_id.as_deref().unwrap_or_default();
-    if session.agent == AGENT && !native.is_empty() {
+    if session.agent == AGENT_NAME && !native.is_empty() {
         return native.to_owned();
     }
     match session.started {
@@ -76,7 +76,7 @@ pub(super) fn run_id_for_session(session: &Session) -> String {
 
 fn build_metadata(session: &Session, turns: &[RunTurn]) -> RunMetadata {
     if let Some(Value::Object(kept)) = session.extra.get(METADATA_KEY)
-        && session.agent == AGENT
+        && session.agent == AGENT_NAME
     {
         let mut meta = RunMetadata::from_fields(&mut LenientFields::new(kept.clone()));
         if meta.turn_count == Some(turns.len() as u64) {

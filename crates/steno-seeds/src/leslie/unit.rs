@@ -40,7 +40,7 @@ pub(super) struct NamedUnitFile {
 /// Whether `steno run` created the session. Its prompts start with a description of the thread.
 pub(super) fn is_thread_run(session: &Session) -> bool {
     let is_named = |name| session.extra.contains_key(name);
-    session.thread.is_some() && (is_named(acp::AGENT) || is_named(LAUNCH_KEY))
+    session.thread.is_some() && (is_named(acp::AGENT_NAME) || is_named(LAUNCH_KEY))
 }
 
 /// Splits a transcript into units. `now` is used if no time is known.
@@ -184,7 +184,7 @@ fn build_header(
         find_prompt(group).and_then(|prompt| acp::wire_metadata(prompt, acp::PROMPT_MODE_KEY));
     let mode = given_in.or(session.extra.get(AGENT_MODE_KEY).and_then(Value::as_str));
     let chat = session.native_id.as_deref().unwrap_or(session.id.as_str());
-    let stop = || match is_thread_run(session) || session.extra.contains_key(acp::AGENT) {
+    let stop = || match is_thread_run(session) || session.extra.contains_key(acp::AGENT_NAME) {
         true => find_turn_end(group).map(str::to_owned),
         false => session.stop_reason.clone().filter(|_| last && read.is_none()),
     };

@@ -9,7 +9,7 @@ use super::events::{PromptExecuted, PromptRendered, ToolInvoked};
 use super::reducers::append_all;
 use super::session::{DispatchError, SliceSession};
 use super::slice::{SliceChange, SliceError, SliceItem, SlicePolicy};
-use super::{AGENT, claude};
+use super::{AGENT_NAME, claude};
 use steno_model::entry::{Entry, PRIMARY_SOURCE};
 use steno_model::numbering::EntryNumbering;
 use steno_model::problem::Problem;
@@ -102,7 +102,7 @@ impl EntryCounter {
         let own = session.query::<Entry>().filter_items(|entry| entry.source == PRIMARY_SOURCE)?;
         let last = own.iter().map(|entry| entry.sequence).max();
         Ok(Self {
-            numbering: EntryNumbering::new(AGENT, &session.id().to_string()),
+            numbering: EntryNumbering::new(AGENT_NAME, &session.id().to_string()),
             next: Arc::new(Mutex::new(last.map_or(0, |last| last + 1))),
         })
     }

@@ -15,7 +15,7 @@ use steno_model::json::{JsonStyle, Object, Value};
 use steno_model::timestamp::Timestamp;
 
 /// The agent's name.
-pub const AGENT: &str = "claude";
+pub const AGENT_NAME: &str = "claude";
 
 /// Whether a line is one of Claude Code's, flat or nested.
 pub fn is_claude_line(object: &Object) -> bool {

@@ -19,7 +19,7 @@ const TYPE_KEY: &str = "__type__";
 const SEQUENCE_KEY: &str = "sequence";
 
 /// Field of [`Entry::extra`] with the keys of a line besides the ten.
-const LINE_KEY: &str = super::AGENT;
+const LINE_KEY: &str = super::AGENT_NAME;
 
 /// Whether an object has a combination of fields that no other format has.
 pub fn is_transcript_entry(object: &Object) -> bool {

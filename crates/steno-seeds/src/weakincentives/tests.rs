@@ -266,7 +266,7 @@ proptest! {
         prop_assert_eq!(&again.problems, &vec![]);
         prop_assert_eq!(render_lines(&again, with_type), text.clone());
         // A foreign field with the name of the line key leaves no room for the type.
-        if !entries.iter().any(|entry| entry.extra.contains_key(AGENT)) {
+        if !entries.iter().any(|entry| entry.extra.contains_key(AGENT_NAME)) {
             prop_assert_eq!(render_lines(&again, false), text);
         }
         if !with_type {
@@ -302,7 +302,7 @@ proptest! {
 
 #[test]
 fn a_file_larger_than_may_be_held_is_read() {
-    let mut transcript = Transcript::new(Session::new("s".parse().unwrap(), AGENT));
+    let mut transcript = Transcript::new(Session::new("s".parse().unwrap(), AGENT_NAME));
     (0..10).for_each(|_| transcript.push(Entry::new(Role::User, EntryKind::Text, "~")));
     let text = render_lines(&transcript, false);
     let (_, kinds, problems) = large::read_large(&READER, large::large_source("a.jsonl", &text));
@@ -344,7 +344,7 @@ fn debug_bundles_are_read() {
     debug_bundle(&path, &members);
     let found = reader::find_sessions(dir.path(), [&READER]).unwrap().sessions;
     assert_eq!(found.len(), 1);
-    assert_eq!(found[0].reader.agent, AGENT);
+    assert_eq!(found[0].reader.agent, AGENT_NAME);
     let transcript = found[0].read_transcript().unwrap();
     let lines = SessionFile::in_memory("transcript.jsonl", "transcript.jsonl", records.into());
     let alone = read_session(&SessionBundle::new("transcript.jsonl", vec![lines])).unwrap();

@@ -160,7 +160,8 @@ impl Replay {
 
 /// A user's question, and nothing more.
 fn transcript() -> Transcript {
-    let mut session = Session::new(SessionId::for_native(leslie::AGENT, "c"), leslie::AGENT);
+    let mut session =
+        Session::new(SessionId::for_native(leslie::AGENT_NAME, "c"), leslie::AGENT_NAME);
     session.native_id = Some("c".to_owned());
     let mut entry = Entry::new(Role::User, EntryKind::Text, "Implement API");
     entry.created_at = Some(NOW.parse().unwrap());

@@ -137,7 +137,7 @@ impl ChargeTable {
             let account = &self.accounts[charge.account];
             let reported = account.reported_cost.filter(|reported| {
                 mode == CostMode::Reported
-                    || (*reported > 0.0 && account.agent != claude_code::AGENT)
+                    || (*reported > 0.0 && account.agent != claude_code::AGENT_NAME)
             });
             match reported {
                 Some(reported) => {
@@ -304,7 +304,7 @@ mod tests {
         let free = charges("opencode", Some(0.0), &[(OPUS, 1_000_000)]);
         assert_eq!(costs(&free, CostMode::Auto), [Some(25.0)]);
         // Claude Code's own total continues over resumed sessions.
-        let own = charges(claude_code::AGENT, Some(99.0), &[(OPUS, 1_000_000)]);
+        let own = charges(claude_code::AGENT_NAME, Some(99.0), &[(OPUS, 1_000_000)]);
         assert_eq!(costs(&own, CostMode::Auto), [Some(25.0)]);
         assert_eq!(costs(&own, CostMode::Reported), [Some(99.0)]);
     }

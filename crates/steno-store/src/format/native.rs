@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::format::record_shape::{self, RecordShape};
+use steno_agents::agent::Agent;
 use steno_agents::agents::claude_code;
 use steno_agents::decoding::file_head::FileHead;
 use steno_agents::decoding::json_repair;
@@ -27,11 +28,14 @@ use steno_seeds::weakincentives::claude;
 use steno_vault::{SessionBundle, SessionFile};
 
 /// The agent name for files that do not state one.
-pub const AGENT: &str = STENO_AGENT;
+pub const AGENT_NAME: &str = STENO_AGENT;
 
 /// The reader of these files.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_documents, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find_documents, read: read_session };
+
+/// What is known about Steno's own formats.
+pub(super) const AGENT: Agent = Agent::new("Steno's JSON and JSON Lines", &READER);
 
 /// Number of lines to check for a known shape before a file is rejected.
 const MAX_PROBED_LINES: usize = 20;
@@ -272,9 +276,9 @@ struct RecordEmitter<'a> {
 impl<'a> RecordEmitter<'a> {
     fn new(source: &'a SessionFile, ending: &str, emit: ItemSink<'a>) -> Self {
         let stem = source.name().strip_suffix(ending).unwrap_or(source.name());
-        let mut session = Session::new(SessionId::for_native(AGENT, stem), AGENT);
+        let mut session = Session::new(SessionId::for_native(AGENT_NAME, stem), AGENT_NAME);
         session.native_id = Some(stem.to_owned());
-        let numbering = EntryNumbering::new(AGENT, stem);
+        let numbering = EntryNumbering::new(AGENT_NAME, stem);
         Self {
             source,
             session,
@@ -354,7 +358,7 @@ mod tests {
 
     #[test]
     fn files_larger_than_may_be_held_are_read() {
-        let mut transcript = Transcript::new(Session::new("s".parse().unwrap(), AGENT));
+        let mut transcript = Transcript::new(Session::new("s".parse().unwrap(), AGENT_NAME));
         for role in [Role::User, Role::Assistant].iter().cycle().take(10) {
             transcript.push(Entry::new(role.clone(), EntryKind::Text, "~"));
         }

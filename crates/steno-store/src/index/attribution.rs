@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use super::{Index, IndexError};
 use crate::transcript::{ended_exchanges, for_each_own_entry, move_exchanges};
-use steno_agents::protocols::traffic::AgentSession;
+use steno_agents::agent_session::AgentSession;
 use steno_agents::protocols::traffic::attribution::{AgentAnswers, EndedExchange, ExchangeSpan};
 use steno_model::durable::FileError;
 use steno_model::session::SessionId;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use steno_agents::agents::session_locations::{
+use steno_agents::registry::session_locations::{
     SessionLocation, project_locations, session_locations,
 };
 

@@ -70,7 +70,7 @@ struct RunScan {
     runs: Vec<RecordedRun>,
     open: Option<OpenRun>,
     /// The format of the last run, which may continue after other records.
-    last_format: Option<&'static FileFormat>,
+    last_format: Option<FileFormat>,
     /// Whether the next record may start a file.
     may_begin: bool,
     /// Whether a recorder started since the last record.

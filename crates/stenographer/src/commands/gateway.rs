@@ -62,7 +62,7 @@ pub(crate) fn run(
     let mut upstreams = config.upstreams()?;
     let body_limit = args.body_limit.map_or_else(|| config.body_limit(), |size| Ok(size.0))?;
     args.upstreams.into_iter().for_each(|upstream| upstreams.set(upstream));
-    let default_agent = steno_agents::protocols::traffic::AGENT.parse()?;
+    let default_agent = steno_agents::protocols::traffic::AGENT_NAME.parse()?;
     let (agent, session) = (args.name.as_ref(), args.session.as_ref());
     let requested = RequestedSession { agent, session, agent_flag: "--name", default_agent };
     let dir = requested.open_dir_or_new(ui, &SessionStore::new(env))?;

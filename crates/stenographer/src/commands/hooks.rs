@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
-use steno_agents::agents::session_locations::settings_folders;
+use steno_agents::registry::session_locations::settings_folders;
 
 use crate::error::{CommandError, CommandExit};
 use crate::hooks::hook_log::HookLog;
 use crate::hooks::settings_file::HookSettingsFile;
-use crate::hooks::{HOOKED_AGENTS, HookRegistration, HookState, HookedAgent};
+use crate::hooks::{HookRegistration, HookState, HookedAgent, hooked_agents};
 use crate::process_environment::ProcessEnvironment;
 use crate::text_table::TextTable;
 use crate::ui::Ui;
@@ -52,7 +52,7 @@ struct AgentSelection {
 }
 
 fn agent_name_parser() -> PossibleValuesParser {
-    HOOKED_AGENTS.iter().map(|agent| agent.name).collect::<Vec<_>>().into()
+    hooked_agents().map(|agent| agent.name).collect::<Vec<_>>().into()
 }
 
 #[derive(Serialize)]
@@ -116,7 +116,7 @@ fn apply_to_agents(
 
 /// Settings of an agent.
 struct AgentSettings {
-    agent: &'static HookedAgent,
+    agent: HookedAgent,
     file: PathBuf,
     /// Whether the agent is installed.
     is_installed: bool,
@@ -128,14 +128,14 @@ fn select_settings(env: &ProcessEnvironment, action: &HooksAction) -> Vec<AgentS
     let is_listed = matches!(action, HooksAction::Status(_));
     let mut found = Vec::new();
     for agent_settings in settings_folders(&env.home, &ProcessEnvironment::variable) {
-        let agent = HOOKED_AGENTS.iter().find(|agent| agent.name == agent_settings.agent);
+        let agent = hooked_agents().find(|agent| agent.name == agent_settings.agent);
         let is_named = names.agents.iter().any(|name| name == agent_settings.agent);
         let is_installed = agent_settings.path.is_dir();
         let is_wanted = is_named || (names.agents.is_empty() && (is_installed || is_listed));
         if let Some(agent) = agent.filter(|_| is_wanted) {
             found.push(AgentSettings {
                 agent,
-                file: agent_settings.path.join(agent.file),
+                file: agent_settings.path.join(agent.hooks.settings_file),
                 is_installed,
             });
         }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use steno_agents::agents::database_schemas;
+use steno_agents::registry::database_schemas;
 use steno_store::transcript::ReadTranscript;
 use steno_vault::restore::{RestoreError, RestoredFile};
 

@@ -7,8 +7,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use steno_agents::agents::database_schemas;
-use steno_agents::agents::resume::{ResumeCommand, ResumeLocationError, SessionFolderMove};
+use steno_agents::agent::resume::{ResumeCommand, ResumeLocationError, SessionFolderMove};
+use steno_agents::registry;
 use steno_model::Transcript;
 use steno_store::transcript::ReadTranscript;
 use steno_vault::SessionDir;
@@ -130,7 +130,7 @@ fn plan_and_prepare(
     project: Option<&Path>,
     prepare: impl FnOnce(&ResumePlan<'_>) -> Result<(), CommandError>,
 ) -> Result<AgentCommandLine, CommandError> {
-    let resume = ResumeCommand::for_agent(session.agent())
+    let resume = registry::resume_command(session.agent())
         .ok_or_else(|| no_resume_command_error(session.agent()))?;
     if !session.is_imported()? {
         return Err(RestoreError::Recorded.into());
@@ -148,7 +148,10 @@ fn plan_and_prepare(
 }
 
 fn no_resume_command_error(agent: &str) -> CommandError {
-    let agents: Vec<&str> = ResumeCommand::agents().collect();
+    let agents: Vec<&str> = registry::all_agents()
+        .filter_map(ResumeCommand::of_agent)
+        .map(|resume| resume.agent)
+        .collect();
     CommandError::user(format!("{agent} has no command to resume a session"))
         .hint(format!("agents with such a command: {}", agents.join(", ")))
 }
@@ -157,7 +160,7 @@ fn no_resume_command_error(agent: &str) -> CommandError {
 struct ResumePlan<'a> {
     env: &'a ProcessEnvironment,
     session: SessionDir,
-    resume: &'static ResumeCommand,
+    resume: ResumeCommand,
     moved: SessionFolderMove<'a>,
 }
 
@@ -165,7 +168,7 @@ impl ResumePlan<'_> {
     fn command_line(&self, transcript: &Transcript) -> Result<AgentCommandLine, CommandError> {
         let id = transcript.session.native_id.as_deref().unwrap_or(self.session.id().as_str());
         let file = self.find_target(&self.session.kept_bundle()?.root)?;
-        let program = self.resume.program;
+        let program = self.resume.program();
         let arguments = self
             .resume
             .arguments(id, &file)
@@ -177,7 +180,7 @@ impl ResumePlan<'_> {
         self.resume.locate_file(file, self.moved).map_err(|error| {
             let hint = match &error {
                 ResumeLocationError::NoSessionsYet { .. } => {
-                    format!("start `{}` there once", self.resume.program)
+                    format!("start `{}` there once", self.resume.program())
                 }
                 ResumeLocationError::OtherFolder { from, .. } if from.is_dir() => {
                     "leave out --project".to_owned()
@@ -199,7 +202,7 @@ impl ResumePlan<'_> {
             return Err(RestoreError::OnlyExcerpts.into());
         }
         let mut missing = Vec::new();
-        for file in self.session.original_files(database_schemas(self.session.agent()))? {
+        for file in self.session.original_files(registry::database_schemas(self.session.agent()))? {
             let target = self.find_target(&file.path)?;
             if !file.is_missing_at(&target).map_err(|error| self.add_sync_hint(error))? {
                 continue;

@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal, Read};
 
 use jiff::civil::Time;
 use steno_model::moment::LocalNow;
+use steno_agents::agents::claude_code;
 use steno_store::cost::PriceTable;
 use steno_store::cost::billing_block::BillingBlock;
 use steno_store::cost::budget::BudgetUse;
@@ -31,7 +32,7 @@ pub(crate) struct Args {}
 const MAX_INPUT_BYTES: u64 = 1 << 20;
 
 /// The agent with five-hour plan limits.
-const CLAUDE_AGENT: &str = "claude-code";
+const CLAUDE_AGENT: &str = claude_code::AGENT_NAME;
 
 /// Costs from the index.
 struct IndexedCosts {

@@ -1,15 +1,14 @@
-//! `[agents]` and `[run]`: the agents and how to run them. The built-in agents are in a file of the same format.
+//! `[agents]` and `[run]`: the agents and how to run them. The built-in agents are those of the registry.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use steno_acp::client::ContextLimits;
+use steno_agents::agent::launch::{AgentLaunch, BaseUrlMethod};
+use steno_agents::registry;
 use toml_edit::{Item, TableLike};
 
-use super::{BaseUrlMethod, Config};
+use super::Config;
 use crate::error::CommandError;
-
-const BUILT_IN_AGENTS: &str = include_str!("agents.toml");
 
 /// Settings of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,14 +51,12 @@ impl Default for RunSettings {
 impl Config {
     /// Returns the user's agents, then the built-in ones.
     pub(crate) fn agents(&self) -> Result<Vec<AgentSetting>, CommandError> {
-        let shipped =
-            Config { path: PathBuf::from("agents.toml"), text: BUILT_IN_AGENTS.to_owned() };
         let mut agents = self.parse_agents().map_err(|error| {
             error.hint(
                 "define an agent by its command: [agents.NAME] command = [\"program\", \"argument\"]",
             )
         })?;
-        for agent in shipped.parse_agents()? {
+        for agent in built_in_agents() {
             if !agents.iter().any(|known| known.name == agent.name) {
                 agents.push(agent);
             }
@@ -149,6 +146,22 @@ impl Config {
     }
 }
 
+/// Returns the agents in the registry that can be run, in the order in which `steno run` tries them.
+pub(crate) fn built_in_agents() -> Vec<AgentSetting> {
+    let mut launches: Vec<_> =
+        registry::all_agents().filter_map(|agent| agent.launch.as_ref()).collect();
+    launches.sort_by_key(|launch| launch.run_order);
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let setting = |launch: &AgentLaunch| AgentSetting {
+        name: launch.name.to_owned(),
+        command: words(launch.command),
+        install: Some(launch.install.to_owned()),
+        programs: words(launch.programs),
+        base_url: launch.base_url,
+    };
+    launches.into_iter().map(setting).collect()
+}
+
 /// Parses a list of words; `None` if it is not one.
 fn parse_words(item: &Item) -> Option<Vec<String>> {
     item.as_array()?.iter().map(|word| Some(word.as_str()?.to_owned())).collect()
@@ -156,6 +169,8 @@ fn parse_words(item: &Item) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     fn config(text: &str) -> Config {

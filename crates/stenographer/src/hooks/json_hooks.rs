@@ -2,8 +2,9 @@
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
+use steno_agents::agent::hooks::HookShape;
 
-use super::{HookRegistration, HookShape, SettingsRefusal};
+use super::{HookRegistration, SettingsRefusal};
 
 /// Returns the events at which Steno is called, with the command.
 pub(super) fn find_calls(
@@ -29,13 +30,13 @@ pub(super) fn add_hooks(
     let root = parse_settings(text)?;
     let top =
         root.object_value_or_create().ok_or_else(|| wrong_type("the settings", "an object"))?;
-    let agent = registration.agent;
-    if agent.shape != HookShape::Groups && top.get("version").is_none() {
+    let known = registration.agent.hooks;
+    if known.shape != HookShape::Groups && top.get("version").is_none() {
         top.append("version", CstInputValue::Number("1".to_owned()));
     }
     let hooks =
         top.object_value_or_create("hooks").ok_or_else(|| wrong_type("`hooks`", "an object"))?;
-    for event in agent.events {
+    for event in known.events {
         let list = hooks.array_value_or_create(event);
         let list = list.ok_or_else(|| wrong_type(&format!("`hooks.{event}`"), "a list"))?;
         list.append(new_entry(registration));
@@ -93,7 +94,7 @@ fn find_entries(event: &CstObjectProp, registration: &HookRegistration<'_>) -> V
         }
     };
     for node in event.array_value().iter().flat_map(CstArray::elements) {
-        match registration.agent.shape {
+        match registration.agent.hooks.shape {
             HookShape::Commands(field) => add(field, node, None),
             _ => {
                 let list = node.as_object().and_then(|group| group.array_value("hooks"));
@@ -120,7 +121,7 @@ fn new_entry(registration: &HookRegistration<'_>) -> CstInputValue {
     let text = |text: &str| CstInputValue::String(text.to_owned());
     let kind = || ("type".to_owned(), text("command"));
     let command = |field: &str| (field.to_owned(), text(&registration.hook_command()));
-    match registration.agent.shape {
+    match registration.agent.hooks.shape {
         HookShape::Commands("command") => CstInputValue::Object(vec![command("command")]),
         HookShape::Commands(field) => CstInputValue::Object(vec![kind(), command(field)]),
         _ => {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use steno_agents::agents::session_locations::session_locations;
+use steno_agents::registry::session_locations::session_locations;
 use steno_model::durable::{self, OnPath};
 use steno_store::format;
 

@@ -1,7 +1,7 @@
 use super::*;
 
 fn registration(name: &str) -> HookRegistration<'static> {
-    let agent = HOOKED_AGENTS.iter().find(|agent| agent.name == name).unwrap();
+    let agent = hooked_agents().find(|agent| agent.name == name).unwrap();
     HookRegistration { agent, program: "/opt/my tools/steno" }
 }
 
@@ -162,7 +162,7 @@ fn lines_end_as_they_did() {
 
 #[test]
 fn the_state_distinguishes_another_program() {
-    for agent in &HOOKED_AGENTS {
+    for agent in hooked_agents() {
         let now = HookRegistration { agent, program: "/new/steno" };
         let text = HookRegistration { agent, program: "/old it's/steno" }.add_to("").unwrap();
         assert_eq!(now.state("").unwrap(), HookState::NotInstalled);

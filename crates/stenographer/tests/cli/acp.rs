@@ -14,7 +14,7 @@ use steno_agents::protocols::acp::wire::{AcpSide, WireLine};
 use crate::harness::{Dice, Home};
 
 /// An agent that answers; `$1` is its name.
-const AGENT: &str = r#"
+const AGENT_NAME: &str = r#"
 say() { printf '%s\n' "$1"; }
 update() { say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess-0001","update":'"$1"'}}'; }
 while read -r line; do
@@ -91,7 +91,7 @@ impl Editor {
 }
 
 fn agent(home: &Home, name: &str) -> Command {
-    home.command(&["acp", "--", "sh", "-c", AGENT, "sh", name])
+    home.command(&["acp", "--", "sh", "-c", AGENT_NAME, "sh", name])
 }
 
 fn wait_until(mut what: impl FnMut() -> bool) {
@@ -283,7 +283,7 @@ fn one_that_is_killed_by_a_signal_looks_so() {
 #[test]
 fn an_agent_ends_with_steno_and_its_messages_are_recorded() {
     let home = Home::new();
-    let script = format!("echo $$ >&2; {AGENT}");
+    let script = format!("echo $$ >&2; {AGENT_NAME}");
     let mut editor = Editor::start(home.command(&["acp", "--", "sh", "-c", &script, "sh", "toy"]));
     let mut pid = String::new();
     BufReader::new(editor.steno.stderr.take().unwrap()).read_line(&mut pid).unwrap();

@@ -385,7 +385,7 @@ fn settings_are_found_where_variables_put_them() {
     install.env("CLAUDE_CONFIG_DIR", home.path().join("moved/claude"));
     install.env("CODEX_HOME", home.path().join("moved/codex"));
     insta::assert_snapshot!(home.finish(install, b""), @"
-    AGENT        STATE      SETTINGS
+    AGENT_NAME        STATE      SETTINGS
     claude-code  installed  $HOME/moved/claude/settings.json
     codex        installed  $HOME/moved/codex/config.toml
     --- exit 0

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::harness::{Home, Output};
 
 /// An agent that appends each prompt to `heard` and obeys a word in the prompt.
-pub(crate) const AGENT: &str = r#"#!/bin/sh
+pub(crate) const AGENT_NAME: &str = r#"#!/bin/sh
 say() { printf '%s\n' "$1"; }
 update() { say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess-0001","update":'"$1"'}}'; }
 text() { update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'"$1"'"}}'; }
@@ -73,7 +73,7 @@ fn an_agent_is_led_to_the_gateway_unless_that_is_unwanted() {
 
 pub(crate) fn home() -> Home {
     let home = Home::new();
-    home.file("agent.sh", AGENT);
+    home.file("agent.sh", AGENT_NAME);
     home
 }
 

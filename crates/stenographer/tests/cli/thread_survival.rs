@@ -19,7 +19,7 @@ mod recalled;
 mod units;
 
 /// An agent that appends each prompt to `heard` and obeys the last word of the prompt.
-const AGENT: &str = r#"#!/bin/sh
+const AGENT_NAME: &str = r#"#!/bin/sh
 say() { printf '%s\n' "$1"; }
 update() { say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"'"$session"'","update":'"$1"'}}'; }
 text() { update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'"$1"'"}}'; }
@@ -67,7 +67,7 @@ struct Project {
 impl Project {
     fn new() -> Self {
         let home = Home::new();
-        home.file("agent.sh", AGENT);
+        home.file("agent.sh", AGENT_NAME);
         Self { home }
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::AGENT;
+use super::AGENT_NAME;
 use super::lenient_value::{LenientScalar, LenientValue};
 use crate::decoding::entry_emitter::EntryEmitter;
 use crate::decoding::json_fields::timestamp_from_millis;
@@ -50,8 +50,8 @@ pub(super) fn read_history(
     emit: ItemSink<'_>,
 ) -> Result<Session, FormatError> {
     let name = native_id.unwrap_or(HISTORY_NATIVE_ID);
-    let mut output = EntryEmitter::new(AGENT, name, emit);
-    let mut session = Session::new(SessionId::for_native(AGENT, name), AGENT);
+    let mut output = EntryEmitter::new(AGENT_NAME, name, emit);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, name), AGENT_NAME);
     session.native_id = Some(name.to_owned());
     for line in JsonLines::open(source)? {
         let entry = line.and_then(|line| {

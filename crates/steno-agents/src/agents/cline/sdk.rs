@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::AGENT;
+use super::AGENT_NAME;
 use crate::decoding::file_head::FileHead;
 use crate::decoding::json_fields::{self, text_field};
 use crate::decoding::json_records::{self, blocks};
@@ -55,7 +55,7 @@ pub(super) fn bundle_session(folder: &Path) -> Result<Option<SessionBundle>, Fil
 }
 
 /// The name of a session's main file of messages.
-pub fn main_file_name(id: &str) -> String {
+pub(super) fn main_file_name(id: &str) -> String {
     format!("{id}{MESSAGES_SUFFIX}")
 }
 
@@ -74,7 +74,7 @@ pub(super) fn read_sdk_session(
     emit: ItemSink<'_>,
 ) -> Result<Session, FormatError> {
     let id = bundle.root.file_name().unwrap_or(bundle.root.as_os_str()).to_string_lossy();
-    let mut emitter = SessionEmitter::new(AGENT, &id, emit);
+    let mut emitter = SessionEmitter::new(AGENT_NAME, &id, emit);
     let main = main_file_name(&id);
     let (own, others): (Vec<_>, Vec<_>) = bundle
         .files

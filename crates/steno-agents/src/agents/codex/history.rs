@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::AGENT;
+use super::AGENT_NAME;
 use crate::decoding::entry_emitter::EntryEmitter;
 use crate::decoding::json_fields::timestamp_from_seconds;
 use crate::decoding::json_lines::JsonLines;
@@ -85,8 +85,8 @@ pub(super) fn read_history(
     id: &str,
     emit: ItemSink<'_>,
 ) -> Result<Session, FormatError> {
-    let mut output = EntryEmitter::new(AGENT, id, emit);
-    let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
+    let mut output = EntryEmitter::new(AGENT_NAME, id, emit);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, id), AGENT_NAME);
     session.native_id = Some(id.to_owned());
     session.extra.insert("told_by".to_owned(), source.name().into());
     for line in JsonLines::open(source)? {

@@ -12,7 +12,7 @@ use super::record::{
     CodexLineBody, CodexLineLayout, CodexPayloadHead, CodexRolloutLine, decode_raw,
 };
 use super::token_counter::CodexTokenCounter;
-use super::{AGENT, event};
+use super::{AGENT_NAME, event};
 use crate::decoding::message_ids::UniqueMessageIds;
 use crate::decoding::{entries, json_fields, json_repair};
 use crate::protocols::responses;
@@ -59,7 +59,7 @@ impl<'a> CodexRolloutDecoder<'a> {
             tokens: CodexTokenCounter::default(),
             waiting: CodexPendingEntries::default(),
             counts_come_first: false,
-            session: Session::new(SessionId::for_native(AGENT, name), AGENT),
+            session: Session::new(SessionId::for_native(AGENT_NAME, name), AGENT_NAME),
             numbering: None,
             model: None,
             messages: UniqueMessageIds::default(),
@@ -170,7 +170,7 @@ impl<'a> CodexRolloutDecoder<'a> {
         let session = &mut self.session;
         session.native_id = text("id");
         if let Some(id) = &session.native_id {
-            session.id = SessionId::for_native(AGENT, id);
+            session.id = SessionId::for_native(AGENT_NAME, id);
         }
         session.project = text("cwd");
         self.counts_come_first = text("cli_version").is_some_and(|it| has_early_counts(&it));
@@ -305,7 +305,8 @@ impl<'a> CodexRolloutDecoder<'a> {
             entry.model.clone_from(&self.model);
         }
         let session = self.session.native_id.as_deref().unwrap_or(self.session.id.as_str());
-        let numbering = self.numbering.get_or_insert_with(|| EntryNumbering::new(AGENT, session));
+        let numbering =
+            self.numbering.get_or_insert_with(|| EntryNumbering::new(AGENT_NAME, session));
         numbering.assign_number(&mut entry);
         if self.counts_come_first && pending_entries::is_answer(&entry) {
             let unassigned = self.tokens.unassigned_usage();

@@ -426,7 +426,7 @@ fn reads_sessions_without_rollouts_from_the_history() {
     let found = registry::find_sessions(home.path()).unwrap();
     let keys: Vec<_> = found.iter().map(|found| found.bundle.key.as_deref()).collect();
     assert_eq!(keys, [None, Some("gone-1"), Some("gone-2")]);
-    assert!(found.iter().all(|found| found.reader.agent == AGENT));
+    assert!(found.iter().all(|found| found.reader.agent == AGENT_NAME));
     let gone = found[1].read_transcript().unwrap();
     assert_eq!(
         summarize(&gone),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::AGENT;
+use super::AGENT_NAME;
 use super::token_counter::CopilotTokenCounter;
 use crate::decoding::entries::{self, unknown_entry};
 use crate::decoding::json_fields::text_field;
@@ -75,7 +75,7 @@ impl<'a> CopilotEventDecoder<'a> {
         Self {
             path,
             emit,
-            session: Session::new(SessionId::for_native(AGENT, &name), AGENT),
+            session: Session::new(SessionId::for_native(AGENT_NAME, &name), AGENT_NAME),
             numbering: None,
             tokens: CopilotTokenCounter::default(),
             calls: SharedTexts::default(),
@@ -147,7 +147,7 @@ impl<'a> CopilotEventDecoder<'a> {
         let session = &mut self.session;
         session.native_id = text_field(data, "sessionId").map(str::to_owned);
         if let Some(id) = &session.native_id {
-            session.id = SessionId::for_native(AGENT, id);
+            session.id = SessionId::for_native(AGENT_NAME, id);
         }
         if let Some(Value::Object(context)) = data.get("context") {
             session.project = text_field(context, "cwd").map(str::to_owned);
@@ -289,7 +289,8 @@ impl<'a> CopilotEventDecoder<'a> {
             entry.model = text_field(&event.data, "model").map(str::to_owned);
         }
         let session = self.session.native_id.as_deref().unwrap_or(self.session.id.as_str());
-        let numbering = self.numbering.get_or_insert_with(|| EntryNumbering::new(AGENT, session));
+        let numbering =
+            self.numbering.get_or_insert_with(|| EntryNumbering::new(AGENT_NAME, session));
         numbering.assign_number(&mut entry);
         (self.emit)(ReaderItem::Entry(Box::new(entry)));
     }

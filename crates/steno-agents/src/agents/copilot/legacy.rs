@@ -13,7 +13,7 @@ use steno_model::problem::Problem;
 use steno_model::session::Session;
 use steno_vault::SessionFile;
 
-use super::AGENT;
+use super::AGENT_NAME;
 
 /// Whether a file is a document of the first versions.
 pub(super) fn is_legacy_session(source: &SessionFile) -> bool {
@@ -33,7 +33,7 @@ pub(super) fn read_legacy_session(
     let document = std::mem::take(&mut listing.fields);
     let id = json_fields::text_field(&document, "sessionId")
         .unwrap_or(json_records::session_stem(source));
-    let mut emitter = SessionEmitter::new(AGENT, id, emit);
+    let mut emitter = SessionEmitter::new(AGENT_NAME, id, emit);
     emitter.note_time(json_fields::time_field(&document, "startTime"));
     emitter.note_time(json_fields::time_field(&document, "endTime"));
     for action in list_field(&document, "timeline").iter().filter_map(Value::as_object) {

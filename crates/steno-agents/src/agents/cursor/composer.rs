@@ -10,7 +10,7 @@ use steno_model::session::{Session, SessionId};
 use steno_vault::sqlite::AgentDatabase;
 use steno_vault::{DatabaseSchema, RowSelection};
 
-use super::{AGENT, bubble};
+use super::{AGENT_NAME, bubble};
 
 /// The schema of an editor database. Values may be null.
 pub(super) const SCHEMA: DatabaseSchema = DatabaseSchema {
@@ -66,7 +66,7 @@ pub(super) fn read_composer(
     let id = nonempty_text(record, "composerId").unwrap_or_default();
     let session = describe_composer(record, &header_row(database, id)?, id);
     let model = session.models.first().cloned();
-    let mut output = EntryEmitter::new(AGENT, id, emit);
+    let mut output = EntryEmitter::new(AGENT_NAME, id, emit);
     for inside in list_items(&record["conversation"]) {
         bubble::emit_bubble(inside, model.clone(), &mut output);
     }
@@ -101,7 +101,7 @@ fn bubble_keys(
 }
 
 fn describe_composer(record: &Value, header: &Value, id: &str) -> Session {
-    let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, id), AGENT_NAME);
     let either = |name| nonempty_text(record, name).or(nonempty_text(header, name));
     session.native_id = Some(id.to_owned());
     session.title = either("name").or(either("subtitle")).map(str::to_owned);

@@ -18,7 +18,7 @@ use steno_vault::sqlite::{AgentDatabase, DatabaseRow};
 use steno_vault::{DatabaseSchema, RowSelection};
 
 use super::transcript::result_text;
-use super::{AGENT, prompt, tree_node};
+use super::{AGENT_NAME, prompt, tree_node};
 
 /// The schema of a store.
 pub(super) const SCHEMA: DatabaseSchema = DatabaseSchema {
@@ -35,12 +35,12 @@ pub(super) fn read_store(
 ) -> Result<Session, FormatError> {
     let meta = read_meta(database)?;
     let id = nonempty_text(&meta, "agentId").unwrap_or_default();
-    let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, id), AGENT_NAME);
     session.native_id = nonempty_text(&meta, "agentId").map(str::to_owned);
     session.title = nonempty_text(&meta, "name").map(str::to_owned);
     session.started = meta.get("createdAt").and_then(Value::as_i64).and_then(timestamp_from_millis);
     session.models.extend(nonempty_text(&meta, "lastUsedModel").map(str::to_owned));
-    let mut output = EntryEmitter::new(AGENT, id, emit);
+    let mut output = EntryEmitter::new(AGENT_NAME, id, emit);
     let root = nonempty_text(&meta, "latestRootBlobId").unwrap_or_default().to_owned();
     let mut waiting = vec![root];
     let mut seen = HashSet::new();

@@ -11,7 +11,7 @@ use steno_model::session::{Session, SessionId};
 use steno_vault::sqlite::AgentDatabase;
 use steno_vault::{DatabaseSchema, RowSelection};
 
-use super::AGENT;
+use super::AGENT_NAME;
 
 /// The schema of the tabs. Other programs have the same table, but not this key.
 pub(super) const SCHEMA: DatabaseSchema = DatabaseSchema {
@@ -36,11 +36,11 @@ pub(super) fn read_tab(
     let tabs = read_tabs(database)?;
     let tab = tabs.iter().find(|tab| nonempty_text(tab, "tabId") == Some(id));
     let tab = tab.ok_or_else(|| database.invalid_database(format!("no conversation {id}")))?;
-    let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, id), AGENT_NAME);
     session.native_id = Some(id.to_owned());
     session.title = nonempty_text(tab, "chatTitle").map(str::to_owned);
     session.ended = tab.get("lastSendTime").and_then(parse_time);
-    let mut output = EntryEmitter::new(AGENT, id, emit);
+    let mut output = EntryEmitter::new(AGENT_NAME, id, emit);
     let bubbles = tab.get("bubbles").and_then(Value::as_array);
     for (index, bubble) in bubbles.into_iter().flatten().enumerate() {
         emit_bubble(bubble, index, &mut output);

@@ -22,7 +22,7 @@ use steno_model::problem::Problem;
 use steno_model::session::{Session, SessionId};
 use steno_vault::{SessionBundle, SessionFile};
 
-use super::{AGENT, prompt};
+use super::{AGENT_NAME, prompt};
 
 const SUBAGENTS_FOLDER: &str = "subagents";
 
@@ -139,9 +139,13 @@ pub(super) fn read_transcript(
         return Err(FormatError::Invalid(Problem::for_file(&bundle.root, "no transcript")));
     };
     let id = file_stem(main);
-    let mut session = Session::new(SessionId::for_native(AGENT, &id), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, &id), AGENT_NAME);
     session.native_id = Some(id.clone());
-    read_transcript_file(main, PRIMARY_SOURCE, &mut EntryEmitter::new(AGENT, &id, &mut *emit))?;
+    read_transcript_file(
+        main,
+        PRIMARY_SOURCE,
+        &mut EntryEmitter::new(AGENT_NAME, &id, &mut *emit),
+    )?;
     for source in bundle.files.iter().filter(|source| !is_main(source)) {
         session.subagent_files += 1;
         let speaker = format!("subagent:{}", file_stem(source));
@@ -156,7 +160,7 @@ pub(super) fn read_transcript(
         read_transcript_file(
             source,
             &speaker,
-            &mut EntryEmitter::new(AGENT, &name, &mut emit_as_subagent),
+            &mut EntryEmitter::new(AGENT_NAME, &name, &mut emit_as_subagent),
         )?;
     }
     Ok(session)

@@ -1,6 +1,6 @@
 //! Reads the output of `droid exec`: messages, tool calls, results and a completion, one per line.
 
-use super::AGENT;
+use super::AGENT_NAME;
 use crate::decoding::file_head::FileHead;
 use crate::decoding::json_lines::for_each_object;
 use crate::decoding::session_emitter::SessionEmitter;
@@ -40,7 +40,7 @@ pub(super) fn read_stream(
     emit: ItemSink<'_>,
 ) -> Result<Session, FormatError> {
     let id = first_id(source)?.unwrap_or_else(|| json_records::session_stem(source).to_owned());
-    let mut emitter = SessionEmitter::new(AGENT, &id, emit);
+    let mut emitter = SessionEmitter::new(AGENT_NAME, &id, emit);
     let mut model = None;
     for_each_object(source, |object, line| match object {
         Ok(object) => decode_record(&mut emitter, &mut model, object, line),

@@ -10,7 +10,7 @@ use steno_model::lines::{InputLine, LineReader};
 use steno_model::session::{Session, SessionId};
 use steno_vault::SessionFile;
 
-use super::AGENT;
+use super::AGENT_NAME;
 use super::content::GooseMessage;
 
 /// How many bytes of the header line are read to recognize a file.
@@ -30,9 +30,9 @@ pub(super) fn read_line_file(
     emit: ItemSink<'_>,
 ) -> Result<Session, FormatError> {
     let stem = source.path().file_stem().unwrap_or_default().to_string_lossy();
-    let mut session = Session::new(SessionId::for_native(AGENT, &stem), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, &stem), AGENT_NAME);
     session.native_id = Some(stem.clone().into_owned());
-    let mut output = EntryEmitter::new(AGENT, &stem, emit);
+    let mut output = EntryEmitter::new(AGENT_NAME, &stem, emit);
     for_each_object(source, |record, line| match record.map(Value::Object) {
         Ok(record) if is_header(&record) => apply_header(&mut session, record),
         Ok(record) => message_from_record(record, line).emit_entries(&mut output),

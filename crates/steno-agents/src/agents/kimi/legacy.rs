@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::wire::decode_blocks;
-use super::{AGENT, STATE_FILE};
+use super::{AGENT_NAME, STATE_FILE};
 use crate::decoding::file_head::FileHead;
 use crate::decoding::json_fields::{self, object_field, text_field, timestamp_from_millis};
 use crate::decoding::json_lines::for_each_object;
@@ -82,7 +82,7 @@ pub(super) fn read_legacy_session(
     let folder = main.path().parent().and_then(Path::file_name).map(|name| name.to_string_lossy());
     let id = folder
         .map_or_else(|| json_records::session_stem(main).to_owned(), |name| name.into_owned());
-    let mut emitter = SessionEmitter::new(AGENT, &id, emit);
+    let mut emitter = SessionEmitter::new(AGENT_NAME, &id, emit);
     if let Some(state) = bundle.file_named(STATE_FILE) {
         match json_records::read_object(state)? {
             Ok(state) => super::apply_state(&mut emitter.session, &state),

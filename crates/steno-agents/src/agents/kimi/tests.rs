@@ -176,7 +176,7 @@ fn a_session_of_the_older_cli_is_its_folder() {
     std::fs::remove_dir_all(folder.join("subagents")).unwrap();
     let found = registry::find_sessions(dir.path()).unwrap();
     let entries = found[0].read_transcript().unwrap().entries;
-    assert_eq!((found[0].reader.agent, entries.len()), (AGENT, 1), "the context alone");
+    assert_eq!((found[0].reader.agent, entries.len()), (AGENT_NAME, 1), "the context alone");
 }
 
 #[test]

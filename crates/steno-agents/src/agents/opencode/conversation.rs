@@ -11,7 +11,7 @@ use steno_model::problem::Problem;
 use steno_model::session::{Session, SessionId};
 use steno_model::timestamp::Timestamp;
 
-use super::{AGENT, part};
+use super::{AGENT_NAME, part};
 
 /// Fields of a session's record that map to fields of [`Session`].
 const MAPPED_FIELDS: [&str; 5] = ["id", "title", "directory", "parentID", "time"];
@@ -31,13 +31,13 @@ impl<'a> OpenCodeConversation<'a> {
     /// Starts a session from its record `info`.
     pub(super) fn new(info: &Value, emit: ItemSink<'a>) -> Self {
         let id = nonempty_text(info, "id").unwrap_or_default();
-        let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
+        let mut session = Session::new(SessionId::for_native(AGENT_NAME, id), AGENT_NAME);
         session.native_id = nonempty_text(info, "id").map(str::to_owned);
         session.title = nonempty_text(info, "title").map(str::to_owned);
         session.project = nonempty_text(info, "directory").map(str::to_owned);
         session.parent = nonempty_text(info, "parentID").map(str::to_owned);
         session.extra = unmapped_fields(info);
-        let output = EntryEmitter::new(AGENT, id, emit);
+        let output = EntryEmitter::new(AGENT_NAME, id, emit);
         Self {
             session,
             output,

@@ -8,7 +8,7 @@ use crate::reader::file_tree;
 use steno_model::durable::FileError;
 use steno_vault::{SessionBundle, SessionFile};
 
-const SUBAGENTS_FOLDER: &str = "subagents";
+pub(super) const SUBAGENTS_FOLDER: &str = "subagents";
 
 /// Adds subagents' files to the sessions that started them. A subagent without its session stays a session of its own.
 pub(super) fn group_subagents(

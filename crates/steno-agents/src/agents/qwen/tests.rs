@@ -105,7 +105,7 @@ fn old_chats_are_those_of_gemini_with_another_name() {
     assert!(gemini::READER.find_at(dir.path()).unwrap().is_empty());
     let transcript =
         reader::read_transcript(&READER, &READER.find_at(dir.path()).unwrap()[0]).unwrap();
-    assert_eq!(transcript.session.agent, AGENT);
+    assert_eq!(transcript.session.agent, AGENT_NAME);
     assert_eq!(transcript.entries[0].role, Role::Assistant);
 }
 

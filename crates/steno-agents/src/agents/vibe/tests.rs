@@ -18,7 +18,7 @@ fn session(folder: &Path, log: &str) -> FoundSession {
     std::fs::write(folder.join("messages.jsonl"), log).unwrap();
     std::fs::write(folder.join("meta.json"), META_JSON).unwrap();
     let found = registry::find_sessions(folder).unwrap();
-    assert_eq!((found.len(), found[0].reader.agent), (1, AGENT));
+    assert_eq!((found.len(), found[0].reader.agent), (1, AGENT_NAME));
     found[0].clone()
 }
 
@@ -74,7 +74,7 @@ fn older_sessions_are_one_document() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("session_1.json"), document).unwrap();
     let found = registry::find_sessions(folder.path()).unwrap();
-    assert_eq!((found.len(), found[0].reader.agent), (1, AGENT));
+    assert_eq!((found.len(), found[0].reader.agent), (1, AGENT_NAME));
     let transcript = found[0].read_transcript().unwrap();
     assert_eq!((transcript.entries.len(), transcript.session.totals.usage.input), (7, 120));
 }

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::{AGENT, REQUESTS_FIELD, WORKSPACE_FILE, describe_chat, request, void_threads};
+use super::{AGENT_NAME, REQUESTS_FIELD, WORKSPACE_FILE, describe_chat, request, void_threads};
 use crate::decoding::json_fields;
 use crate::decoding::json_repair::parse_lenient;
 use crate::decoding::session_emitter::SessionEmitter;
@@ -59,7 +59,7 @@ pub(super) fn read_stored_chat(
         let thread = thread.ok_or_else(|| database.invalid_database(format!("no chat {id}")))?;
         return void_threads::read_thread(&thread, &id, bundle, emit);
     };
-    let mut emitter = SessionEmitter::new(AGENT, &id, emit);
+    let mut emitter = SessionEmitter::new(AGENT_NAME, &id, emit);
     describe_chat(&mut emitter, &chat, bundle)?;
     for request in json_fields::list_field(&chat, REQUESTS_FIELD) {
         match request {

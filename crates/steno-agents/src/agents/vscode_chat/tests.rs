@@ -211,7 +211,7 @@ fn threads_of_void_are_read() {
     connection.execute(insert, [thread.to_string()]).unwrap();
     drop(connection);
     let found = registry::find_sessions(&file).unwrap();
-    assert_eq!((found.len(), found[0].reader.agent), (1, AGENT));
+    assert_eq!((found.len(), found[0].reader.agent), (1, AGENT_NAME));
     let transcript = found[0].read_transcript().unwrap();
     let actual: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Reads threads of Void, an editor built from VS Code: one value in the editor's database has all threads by id.
 
-use super::{AGENT, describe_project};
+use super::{AGENT_NAME, describe_project};
 use crate::decoding::entries::{self, tool_call, tool_result};
 use crate::decoding::json_fields::{self, plain_text, text_field};
 use crate::decoding::json_repair::parse_lenient;
@@ -54,7 +54,7 @@ pub(super) fn read_thread(
     bundle: &SessionBundle,
     emit: ItemSink<'_>,
 ) -> Result<Session, FormatError> {
-    let mut emitter = SessionEmitter::new(AGENT, id, emit);
+    let mut emitter = SessionEmitter::new(AGENT_NAME, id, emit);
     emitter.note_time(json_fields::time_field(thread, "createdAt"));
     emitter.note_time(json_fields::time_field(thread, "lastModified"));
     describe_project(&mut emitter, bundle)?;

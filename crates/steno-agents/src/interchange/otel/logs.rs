@@ -4,7 +4,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use super::AGENT;
+use super::AGENT_NAME;
 use super::log_record::{OtlpLogRecord, for_each_record};
 use crate::decoding::entries::{tool_call, tool_result};
 use crate::decoding::entry_emitter::EntryEmitter;
@@ -45,14 +45,14 @@ pub(super) fn read_log_session(
     let invalid = || FormatError::Invalid(Problem::for_file(source.path(), "no agent events"));
     let id = id.ok_or_else(invalid)?;
     let mut problems = Vec::new();
-    let mut reports = LogEventReader::new(EntryEmitter::new(AGENT, &id, emit));
+    let mut reports = LogEventReader::new(EntryEmitter::new(AGENT_NAME, &id, emit));
     for_each_record(source, &mut |item| problems.push(item), &mut |record| {
         if record.session == id {
             reports.add_record(&record);
         }
     })?;
     problems.into_iter().for_each(emit);
-    let mut session = Session::new(SessionId::for_native(AGENT, &id), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, &id), AGENT_NAME);
     session.native_id = Some(id);
     Ok(session)
 }

@@ -2,6 +2,7 @@
 
 use super::piece::TrafficPiece;
 use super::traffic_decoder::TrafficDecoder;
+use crate::agent::Agent;
 use crate::decoding::document;
 use crate::decoding::json_lines::JsonLines;
 use crate::reader::file_tree::FileTree;
@@ -13,11 +14,14 @@ use steno_model::session::{Session, SessionId};
 use steno_vault::SessionBundle;
 
 /// The agent of a recording that names none.
-pub const AGENT: &str = "gateway";
+pub const AGENT_NAME: &str = "gateway";
 
 /// Finds and reads recordings.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT, find: find_recordings, read: read_recording };
+    FormatReader { agent: AGENT_NAME, find: find_recordings, read: read_recording };
+
+/// What is known about recordings of the gateway.
+pub const AGENT: Agent = Agent::new("Gateway recordings", &READER);
 
 fn find_recordings(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
     document::find_documents(tree, |head| {
@@ -31,7 +35,7 @@ fn read_recording(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session,
     let first =
         JsonLines::open(source)?.flatten().next().map(|line| line.bytes).unwrap_or_default();
     let name = blake3::hash(&first).to_hex()[..32].to_owned();
-    let mut numbering = EntryNumbering::new(AGENT, &name);
+    let mut numbering = EntryNumbering::new(AGENT_NAME, &name);
     let mut decoder = TrafficDecoder::default();
     for line in JsonLines::open(source)? {
         let entries = match line {
@@ -58,7 +62,7 @@ fn read_recording(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session,
         numbering.assign_number(&mut entry);
         emit(ReaderItem::Entry(Box::new(entry)));
     }
-    let mut session = Session::new(SessionId::for_native(AGENT, &name), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, &name), AGENT_NAME);
     session.totals.cost = decoder.total_reported_cost();
     Ok(session)
 }

@@ -54,7 +54,7 @@ fn result(id: &str, content: &str, error: bool) -> Entry {
 
 fn there_and_back(transcript: &Transcript) -> Transcript {
     let read = entries::transcript_from_run(decoded(&DevflowRun::from(transcript)));
-    assert_eq!(read.session.agent, AGENT);
+    assert_eq!(read.session.agent, AGENT_NAME);
     assert_eq!(DevflowRun::from(&read), DevflowRun::from(transcript));
     restore_original(read)
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
-use super::{AGENT, entries_from_line};
+use super::{AGENT_NAME, entries_from_line};
 use crate::weakincentives::files::list_jsonl_files;
 use crate::weakincentives::jsonl;
 use steno_model::durable::FileError;
@@ -53,7 +53,7 @@ pub fn read_session(
     name_tool_results(&mut entries);
     keep_last_usage(&mut entries);
     let mut transcript = Transcript::new(build_session(bundle, &entries));
-    let mut numbering = EntryNumbering::new(AGENT, transcript.session.id.as_str());
+    let mut numbering = EntryNumbering::new(AGENT_NAME, transcript.session.id.as_str());
     for mut entry in entries {
         numbering.assign_number(&mut entry);
         transcript.push(entry);
@@ -91,7 +91,7 @@ fn build_session(bundle: &SessionBundle, entries: &[Entry]) -> Session {
         .iter()
         .find_map(|entry| text(entry.metadata.as_ref(), "claude_session_id"))
         .unwrap_or_else(|| bundle.root.display().to_string());
-    let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
+    let mut session = Session::new(SessionId::for_native(AGENT_NAME, &native_id), AGENT_NAME);
     session.native_id = Some(native_id);
     session.project = stated("cwd");
     session.branch = stated("gitBranch");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use steno_agents::agents::session_locations::{
+use steno_agents::registry::session_locations::{
     SessionLocation, project_locations, session_locations,
 };
 use steno_store::format;

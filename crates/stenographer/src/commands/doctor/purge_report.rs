@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use steno_agents::agents::claude_code;
-use steno_agents::agents::session_locations::{session_locations, settings_folders};
+use steno_agents::registry::session_locations::{session_locations, settings_folders};
 use steno_store::format;
 
 use crate::process_environment::ProcessEnvironment;
@@ -41,7 +41,7 @@ impl PurgeReport {
     /// Looks at the session files of Claude Code; `None` if there are none.
     pub(crate) fn collect(env: &ProcessEnvironment) -> Option<Self> {
         let locations = session_locations(&env.home, &ProcessEnvironment::variable).into_iter();
-        let locations = locations.filter(|location| location.agent == claude_code::AGENT);
+        let locations = locations.filter(|location| location.agent == claude_code::AGENT_NAME);
         let folders: Vec<PathBuf> =
             locations.map(|location| resolve_links(location.path)).collect();
         let files = folders.iter().filter_map(|folder| format::list_file_paths(folder).ok());
@@ -76,7 +76,7 @@ impl PurgeReport {
             }
         }
         Some(Self {
-            agent: claude_code::AGENT,
+            agent: claude_code::AGENT_NAME,
             period_days,
             oldest_goes_in_days: oldest?.as_secs() / DAY.as_secs(),
             files_within_a_week: soon,
@@ -111,7 +111,7 @@ impl PurgeReport {
 /// Returns the period in Claude Code's settings.
 fn configured_period(env: &ProcessEnvironment) -> Option<u64> {
     let folders = settings_folders(&env.home, &ProcessEnvironment::variable).into_iter();
-    let mut folders = folders.filter(|folder| folder.agent == claude_code::AGENT);
+    let mut folders = folders.filter(|folder| folder.agent == claude_code::AGENT_NAME);
     folders.find_map(|folder| {
         let text = fs::read_to_string(folder.path.join("settings.json")).ok()?;
         let settings: serde_json::Value = serde_json::from_str(&text).ok()?;

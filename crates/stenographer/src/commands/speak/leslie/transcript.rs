@@ -35,7 +35,8 @@ fn build_transcript(
     let query = new_entry(Role::User, flags.required_text("query")?, parse_time(context, "start")?);
     let answer =
         new_entry(Role::Assistant, flags.required_text("assistant")?, parse_time(context, "end")?);
-    let mut session = Session::new(SessionId::for_native(leslie::AGENT, chat), leslie::AGENT);
+    let mut session =
+        Session::new(SessionId::for_native(leslie::AGENT_NAME, chat), leslie::AGENT_NAME);
     session.native_id = Some(chat.to_owned());
     session.thread = Some(thread.to_owned());
     let mode = flags.optional_text("mode")?.unwrap_or("agent");

@@ -3,12 +3,11 @@
 //! Claude Code, Codex and OpenCode send the id of the session that they also write to disk, so the gateway's recording
 //! joins the agent's own session files.
 
-use std::borrow::Cow;
-
-use serde::Deserialize;
-
-use super::piece::HttpHeaders;
 use steno_model::session::SessionId;
+
+use crate::agent::session_headers::SessionHeaders;
+use crate::protocols::traffic::piece::HttpHeaders;
+use crate::registry;
 
 /// An agent's session, as named by a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -18,39 +17,6 @@ pub struct AgentSession {
     /// The agent's own id for the session.
     pub native_id: String,
 }
-
-/// How one agent names its sessions.
-struct SessionHeaders {
-    agent: &'static str,
-    /// Prefix of the `user-agent` or `originator` header; empty if the session headers are specific enough.
-    program: &'static str,
-    /// Prefix of headers that only this agent sends. Codex takes the name of the program that drives it.
-    own_headers: Option<&'static str>,
-    /// Headers with the session id, the most specific first.
-    names: &'static [&'static str],
-}
-
-const SESSION_HEADERS: [SessionHeaders; 3] = [
-    SessionHeaders {
-        agent: "claude-code",
-        program: "",
-        own_headers: None,
-        names: &["x-claude-code-session-id"],
-    },
-    SessionHeaders {
-        agent: "codex",
-        program: "codex",
-        own_headers: Some("x-codex-"),
-        // A thread has its own session file, even if another session started it.
-        names: &["thread-id", "session-id", "session_id", "conversation_id"],
-    },
-    SessionHeaders {
-        agent: "opencode",
-        program: "opencode/",
-        own_headers: None,
-        names: &["x-opencode-session", "x-session-id", "x-session-affinity"],
-    },
-];
 
 impl AgentSession {
     /// The session that a request's headers name.
@@ -69,56 +35,45 @@ impl AgentSession {
             let begins = |name: &str| name.to_ascii_lowercase().starts_with(beginning);
             headers.iter().any(|(name, _)| begins(name))
         };
-        let known = SESSION_HEADERS.iter().filter(|known| {
+        let known = all_session_headers().filter(|(_, known)| {
             known.program.is_empty()
                 || is_program(known.program)
                 || known.own_headers.is_some_and(has_own)
         });
-        known.flat_map(|known| known.names.iter().map(move |name| (known.agent, name))).find_map(
-            |(agent, name)| {
-                // Ignores values that are not valid session ids.
-                let native_id = value(name)?.parse::<SessionId>().ok()?.to_string();
-                Some(Self { agent, native_id })
-            },
-        )
+        let ids =
+            known.flat_map(|(agent, known)| known.names.iter().map(move |name| (agent, name)));
+        // Ignores values that are not valid session ids.
+        ids.into_iter().find_map(|(agent, name)| Self::new(agent, value(name)?))
     }
 
-    /// The session that a request names in its headers or body. Versions of Claude Code without the header put the id
-    /// at the end of the user id.
+    /// The session that a request names in its headers or body.
     pub fn from_request(headers: &HttpHeaders, body: &[u8]) -> Option<Self> {
-        let is_claude = |(name, value): &(String, String)| {
-            name.eq_ignore_ascii_case("user-agent") && value.starts_with("claude-cli/")
+        let in_body = || {
+            all_session_headers()
+                .find_map(|(agent, known)| Self::new(agent, &known.from_body?(headers, body)?))
         };
-        Self::from_headers(headers)
-            .or_else(|| headers.iter().any(is_claude).then(|| Self::from_user_id(body)).flatten())
+        Self::from_headers(headers).or_else(in_body)
     }
 
-    fn from_user_id(body: &[u8]) -> Option<Self> {
-        #[derive(Deserialize)]
-        struct ClaudeRequestBody<'a> {
-            #[serde(borrow)]
-            metadata: ClaudeRequestMetadata<'a>,
-        }
-        #[derive(Deserialize)]
-        struct ClaudeRequestMetadata<'a> {
-            #[serde(borrow)]
-            user_id: Cow<'a, str>,
-        }
-        let user_id = serde_json::from_slice::<ClaudeRequestBody<'_>>(body).ok()?.metadata.user_id;
-        let (_, native_id) = user_id.rsplit_once("_session_")?;
-        let native_id = native_id.parse::<SessionId>().ok()?.to_string();
-        Some(Self { agent: "claude-code", native_id })
+    /// `None` if the id is not a valid session id.
+    fn new(agent: &'static str, native_id: &str) -> Option<Self> {
+        Some(Self { agent, native_id: native_id.parse::<SessionId>().ok()?.to_string() })
     }
 
     /// Whether an agent's requests name their session.
     pub fn agent_names_sessions(agent: &str) -> bool {
-        SESSION_HEADERS.iter().any(|known| known.agent == agent)
+        all_session_headers().any(|(known, _)| known == agent)
     }
 
     /// The session's id in the vault.
     pub fn session_id(&self) -> SessionId {
         SessionId::for_native(self.agent, &self.native_id)
     }
+}
+
+/// The agents that name their sessions in requests.
+fn all_session_headers() -> impl Iterator<Item = (&'static str, &'static SessionHeaders)> {
+    registry::all_agents().filter_map(|agent| Some((agent.name(), agent.session_headers.as_ref()?)))
 }
 
 #[cfg(test)]

@@ -1,8 +1,26 @@
-//! The setting `base_url` of `[agents]`: how an agent gets the URL of the gateway. [`crate::agent_route`] applies it.
+//! How Steno runs an agent, and routes its requests to the gateway.
+
+/// How `steno run` and `steno exec` start an agent.
+#[derive(Debug)]
+pub struct AgentLaunch {
+    /// The name for `steno run --agent`.
+    pub name: &'static str,
+    /// The position in which `steno run` looks for an installed agent, lowest first. Equal ones are tried in the
+    /// order of the registry.
+    pub run_order: u8,
+    /// The program that speaks the Agent Client Protocol, and its arguments.
+    pub command: &'static [&'static str],
+    /// The command that installs it.
+    pub install: &'static str,
+    /// The program names that `steno exec` recognises.
+    pub programs: &'static [&'static str],
+    /// How it gets the base URL of its API.
+    pub base_url: BaseUrlMethod,
+}
 
 /// How an agent gets the base URL of its API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BaseUrlMethod {
+pub enum BaseUrlMethod {
     /// The variables that SDKs read.
     Variables,
     /// Claude Code's `--settings` if its settings files name a server, else variables.
@@ -28,12 +46,12 @@ const METHOD_NAMES: [(&str, BaseUrlMethod); 6] = [
 
 impl BaseUrlMethod {
     /// Parses a name in a settings file.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         METHOD_NAMES.iter().find(|(known, _)| *known == name).map(|(_, method)| *method)
     }
 
-    /// Returns all names.
-    pub(crate) fn names() -> Vec<&'static str> {
+    /// All names.
+    pub fn names() -> Vec<&'static str> {
         METHOD_NAMES.iter().map(|(name, _)| *name).collect()
     }
 }

@@ -1,0 +1,144 @@
+//! Paths where agents keep their sessions and settings.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::all_agents;
+use crate::agent::Agent;
+use crate::agent::user_folders::UserFolders;
+
+/// A folder or file of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionLocation {
+    /// The agent.
+    pub agent: &'static str,
+    /// The folder or file. It may not exist.
+    pub path: PathBuf,
+}
+
+/// All known locations of sessions for a user with this home folder and these environment variables.
+pub fn session_locations(
+    home: &Path,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> Vec<SessionLocation> {
+    let user = UserFolders { home, variable };
+    list_locations(|agent| (agent.locations)(&user))
+}
+
+/// Locations of sessions in project folders: in `projects`, and in those that an agent lists.
+pub fn project_locations(
+    projects: &[PathBuf],
+    home: &Path,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> Vec<SessionLocation> {
+    let user = UserFolders { home, variable };
+    list_locations(|agent| (agent.project_locations)(&user, projects))
+}
+
+/// The settings folders of agents that support hooks, for a user with this home folder and these variables.
+pub fn settings_folders(
+    home: &Path,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> Vec<SessionLocation> {
+    let user = UserFolders { home, variable };
+    list_locations(|agent| {
+        agent.hooks.iter().flat_map(|hooks| (hooks.settings_folders)(&user)).collect()
+    })
+}
+
+fn list_locations(paths: impl Fn(&Agent) -> Vec<PathBuf>) -> Vec<SessionLocation> {
+    let locations = |agent: &'static Agent| {
+        let paths = paths(agent).into_iter();
+        paths.map(|path| SessionLocation { agent: agent.name(), path })
+    };
+    all_agents().flat_map(locations).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_move_folders() {
+        let variable = |name: &str| match name {
+            "CODEX_HOME" => Some("/c".into()),
+            "CLAUDE_CONFIG_DIR" => Some("/a, /b".into()),
+            _ => None,
+        };
+        let found = session_locations(Path::new("/home/u"), &variable);
+        let of = |agent| -> Vec<&Path> {
+            found
+                .iter()
+                .filter(|place| place.agent == agent)
+                .map(|place| place.path.as_path())
+                .collect()
+        };
+        let codex = ["/c/sessions", "/c/archived_sessions", "/c/history.jsonl"].map(Path::new);
+        assert_eq!(of("codex"), codex);
+        let claude = ["/a/projects", "/a/history.jsonl", "/b/projects"].map(Path::new);
+        assert_eq!(of("claude-code")[..3], claude);
+        assert_eq!(of("opencode"), [Path::new("/home/u/.local/share/opencode")]);
+        let database = "/home/u/.config/Cursor/User/globalStorage/state.vscdb";
+        assert!(of("cursor").contains(&Path::new(database)));
+        let folders = settings_folders(Path::new("/home/u"), &variable);
+        let paths: Vec<&Path> = folders.iter().map(|place| place.path.as_path()).collect();
+        let moved = ["/a", "/b", "/c", "/home/u/.gemini"].map(Path::new);
+        assert_eq!(paths[..4], moved);
+    }
+    #[test]
+    fn every_agent_has_its_places() {
+        let at = |variables: &[(&str, &str)], agent: &str, path: &str| {
+            let value = |name: &str| {
+                let found = variables.iter().find(|(variable, _)| *variable == name);
+                found.map(|(_, value)| value.into())
+            };
+            let found = session_locations(Path::new("/u"), &value);
+            found.contains(&SessionLocation { agent: agent_named(agent), path: path.into() })
+        };
+        let usual = [
+            ("claude-code", "/u/.claude/history.jsonl"),
+            ("claude-code", "/u/.config/claude/projects"),
+            ("copilot", "/u/.copilot/history-session-state"),
+            ("kimi", "/u/.kimi/sessions"),
+            ("kimi", "/u/.kimi-code/sessions"),
+            ("vibe", "/u/.vibe/logs/session"),
+            ("cline", "/u/.cline/data/tasks"),
+            ("cline", "/u/.cline/data/sessions"),
+            ("goose", "/u/.goose/sessions"),
+            ("goose", "/u/.local/share/goose/sessions"),
+            ("zed", "/u/Library/Application Support/Zed/threads"),
+        ];
+        for (agent, path) in usual {
+            assert!(at(&[], agent, path), "{agent}: {path}");
+        }
+        let moved = [
+            ("KIMI_SHARE_DIR", "/k", "kimi", "/k/sessions"),
+            ("KIMI_CODE_HOME", "/k", "kimi", "/k/sessions"),
+            ("CLINE_DIR", "/c", "cline", "/c/data/tasks"),
+            ("CLINE_DATA_DIR", "/c", "cline", "/c/sessions"),
+            ("CLINE_SESSION_DATA_DIR", "/c", "cline", "/c"),
+            ("OPENCODE_DB", "/o/x.db", "opencode", "/o/x.db"),
+            ("GOOSE_PATH_ROOT", "/g", "goose", "/g/data/sessions"),
+            ("FLATPAK_XDG_DATA_HOME", "/f", "zed", "/f/zed/threads"),
+            ("PI_SESSIONS_DIR", "/p", "pi", "/p"),
+            ("AIDER_CHAT_HISTORY_FILE", "/a.md", "aider", "/a.md"),
+        ];
+        for (variable, value, agent, path) in moved {
+            assert!(at(&[(variable, value)], agent, path), "{variable}");
+        }
+    }
+
+    #[test]
+    fn a_configured_aider_history_is_in_each_project() {
+        let variable =
+            |name: &str| (name == "AIDER_CHAT_HISTORY_FILE").then(|| OsString::from("chat.md"));
+        let found = project_locations(&["/p".into()], Path::new("/u"), &variable);
+        assert!(found.contains(&SessionLocation { agent: "aider", path: "/p/chat.md".into() }));
+        assert!(found.contains(&SessionLocation { agent: "crush", path: "/p/.crush".into() }));
+        assert_eq!(found.len(), 2);
+    }
+
+    fn agent_named(name: &str) -> &'static str {
+        crate::registry::agent_named(name).unwrap().name()
+    }
+}
