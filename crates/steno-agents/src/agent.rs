@@ -32,6 +32,9 @@ pub struct Agent {
     pub display_name: &'static str,
     /// Finds and reads its sessions. The reader has the name under which they are stored.
     pub reader: &'static FormatReader,
+    /// The version of what the reader finds and decodes. Raise it with each change of that: the index is then rebuilt,
+    /// and files seen before are checked again.
+    pub reader_version: u32,
     /// The folders and files in a user's home folder that have its sessions. They may not exist.
     pub locations: fn(&UserFolders<'_>) -> Vec<PathBuf>,
     /// The folders and files in these project folders that have its sessions. They may not exist.
@@ -70,6 +73,7 @@ impl Agent {
         Self {
             display_name,
             reader,
+            reader_version: 1,
             locations: |_| Vec::new(),
             project_locations: |_, _| Vec::new(),
             program_folders: &[],

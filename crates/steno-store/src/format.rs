@@ -26,9 +26,14 @@ use steno_model::json::Value;
 use steno_seeds::SEED_AGENTS;
 use steno_vault::{SessionBundle, SessionFile};
 
-/// Version of what the readers produce. Raise it when a reader finds or decodes anything differently: the index is
-/// then rebuilt, and files seen before are checked again.
-pub const READER_VERSION: u32 = 6;
+/// Version of what all readers share. Raise it when most of them find or decode anything differently.
+const SHARED_READER_VERSION: u32 = 6;
+
+/// Version of what the readers produce: another one after each change of a reader, and with each new reader. The index
+/// is then rebuilt, and files seen before are checked again.
+pub fn reader_version() -> u32 {
+    SHARED_READER_VERSION + all_agents().map(|agent| agent.reader_version).sum::<u32>()
+}
 
 /// All agents: Claude Code first, because it has the most files, then the seed systems, the other agents, and Steno's
 /// own formats.

@@ -1,7 +1,6 @@
 //! Views: transcripts and sums rendered for people, in no agent's format.
 
 pub mod amount;
-pub mod atif;
 pub mod edits;
 pub mod entry_totals;
 pub mod file_changes;

@@ -14,7 +14,7 @@ use steno_gateway::{DEFAULT_BODY_LIMIT, Upstream, Upstreams};
 use steno_store::cost::{ModelPrice, PriceTable, TokenRates};
 use toml_edit::{Document, Item, Key, Table, TableLike};
 
-pub(crate) use self::agents::{AgentSetting, RunSettings};
+pub(crate) use self::agents::{AgentSetting, RunSettings, built_in_agents};
 use crate::byte_size::{ByteSize, ByteSizeError};
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;

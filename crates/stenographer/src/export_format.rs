@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use steno_model::Transcript;
-use steno_model::durable;
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+use steno_agents::interchange::atif::render_atif;
+use steno_model::{Transcript, durable};
 use steno_seeds::{chibi, devflow, leslie, weakincentives};
 use steno_store::format::native;
-use steno_store::view;
+use steno_store::view::markdown::render_markdown;
 use steno_store::view::pictures::SessionPictures;
 use steno_web::export::SessionExport as Page;
 
@@ -15,44 +17,152 @@ use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
 use crate::ui::Ui;
 
-/// An export format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ExportFormat {
-    /// A folder of text files, one per unit.
-    Leslie,
-    /// A folder with `runs/<id>/transcript.json`.
-    Devflow,
-    /// JSON Lines of `TranscriptEntry`.
-    Weakincentives,
-    /// A folder with `contexts/<name>/context.jsonl`.
-    Chibi,
-    /// One JSON document: session and entries.
-    Json,
-    /// Steno's entries, one per line.
-    Jsonl,
-    /// Markdown.
-    Md,
-    /// A page in one file, for a browser.
-    Html,
-    /// A trajectory in the Agent Trajectory Interchange Format.
-    Atif,
+/// An export format: one row of [`EXPORT_FORMATS`].
+#[derive(Debug)]
+pub(crate) struct ExportFormat {
+    /// Name for `--format`.
+    pub(crate) name: &'static str,
+    /// Help for the name.
+    pub(crate) help: &'static str,
+    /// Whether the format is made for sharing, and thus redacted.
+    pub(crate) is_shared: bool,
+    writer: ExportWriter,
 }
 
+/// Renders a transcript as text.
+type RenderText = fn(&TranscriptExport<'_>, &ProcessEnvironment) -> Result<String, CommandError>;
+
+/// How a transcript is written.
+#[derive(Debug)]
+enum ExportWriter {
+    /// As one text, in a file with this extension.
+    Text { extension: &'static str, render: RenderText },
+    /// As files in a folder, whose paths are returned.
+    Folder(
+        fn(&TranscriptExport<'_>, &Path, &ProcessEnvironment) -> Result<Vec<PathBuf>, CommandError>,
+    ),
+}
+
+/// All export formats, in the order of the help.
+pub(crate) const EXPORT_FORMATS: &[&ExportFormat] =
+    &[&LESLIE, &DEVFLOW, &WEAKINCENTIVES, &CHIBI, &JSON, &JSONL, &MARKDOWN, &HTML, &ATIF];
+
+const LESLIE: ExportFormat = ExportFormat {
+    name: "leslie",
+    help: "A folder of text files, one per unit",
+    is_shared: false,
+    writer: ExportWriter::Folder(|export, dir, env| {
+        let mut local = export.transcript.clone();
+        leslie::localize_times(&mut local, &env.zone);
+        Ok(leslie::write_units(&local, dir, &env.clock)?)
+    }),
+};
+
+const DEVFLOW: ExportFormat = ExportFormat {
+    name: "devflow",
+    help: "A folder with `runs/<id>/transcript.json`",
+    is_shared: false,
+    writer: ExportWriter::Folder(|export, dir, _| {
+        Ok(vec![devflow::write_run(export.transcript, dir, devflow::RunFileShape::Shipped)?])
+    }),
+};
+
+const WEAKINCENTIVES: ExportFormat = ExportFormat {
+    name: "weakincentives",
+    help: "JSON Lines of `TranscriptEntry`",
+    is_shared: false,
+    writer: ExportWriter::Text {
+        extension: "jsonl",
+        render: |export, _| Ok(weakincentives::render_lines(export.transcript, false)),
+    },
+};
+
+const CHIBI: ExportFormat = ExportFormat {
+    name: "chibi",
+    help: "A folder with `contexts/<name>/context.jsonl`",
+    is_shared: false,
+    writer: ExportWriter::Folder(|export, dir, _| {
+        Ok(vec![chibi::write_context(export.transcript, dir)?])
+    }),
+};
+
+const JSON: ExportFormat = ExportFormat {
+    name: "json",
+    help: "One JSON document: session and entries",
+    is_shared: false,
+    writer: ExportWriter::Text {
+        extension: "json",
+        render: |export, _| Ok(native::render_json(export.transcript)),
+    },
+};
+
+const JSONL: ExportFormat = ExportFormat {
+    name: "jsonl",
+    help: "Steno's entries, one per line",
+    is_shared: false,
+    writer: ExportWriter::Text {
+        extension: "jsonl",
+        render: |export, _| Ok(native::render_lines(export.transcript)),
+    },
+};
+
+pub(crate) const MARKDOWN: ExportFormat = ExportFormat {
+    name: "md",
+    help: "Markdown, for sharing",
+    is_shared: true,
+    writer: ExportWriter::Text {
+        extension: "md",
+        render: |export, _| Ok(render_markdown(export.transcript)),
+    },
+};
+
+pub(crate) const HTML: ExportFormat = ExportFormat {
+    name: "html",
+    help: "A page in one file for a browser, for sharing",
+    is_shared: true,
+    writer: ExportWriter::Text {
+        extension: "html",
+        render: |export, env| {
+            let TranscriptExport { transcript, pictures, .. } = *export;
+            let (zone, prices) = (&env.zone, &Config::load(env)?.prices()?);
+            Ok(Page { transcript, pictures, zone, prices, index: None }.to_html())
+        },
+    },
+};
+
+const ATIF: ExportFormat = ExportFormat {
+    name: "atif",
+    help: "A trajectory in the Agent Trajectory Interchange Format",
+    is_shared: false,
+    writer: ExportWriter::Text {
+        extension: "json",
+        render: |export, _| Ok(render_atif(export.transcript)),
+    },
+};
+
 impl ExportFormat {
-    /// Returns whether the format is made for sharing, and thus redacted.
-    pub(crate) fn is_shared(self) -> bool {
-        matches!(self, ExportFormat::Md | ExportFormat::Html)
+    /// Returns the file extension; `None` for formats written to a folder.
+    pub(crate) fn extension(&self) -> Option<&'static str> {
+        match self.writer {
+            ExportWriter::Text { extension, .. } => Some(extension),
+            ExportWriter::Folder(_) => None,
+        }
+    }
+}
+
+impl PartialEq for ExportFormat {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl ValueEnum for &'static ExportFormat {
+    fn value_variants<'a>() -> &'a [Self] {
+        EXPORT_FORMATS
     }
 
-    /// Returns the file extension; `None` for formats written to a folder.
-    pub(crate) fn extension(self) -> Option<&'static str> {
-        match self {
-            ExportFormat::Weakincentives | ExportFormat::Jsonl => Some("jsonl"),
-            ExportFormat::Json | ExportFormat::Atif => Some("json"),
-            ExportFormat::Md => Some("md"),
-            ExportFormat::Html => Some("html"),
-            ExportFormat::Leslie | ExportFormat::Devflow | ExportFormat::Chibi => None,
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name).help(self.help))
     }
 }
 
@@ -60,7 +170,7 @@ impl ExportFormat {
 pub(crate) struct TranscriptExport<'a> {
     pub(crate) transcript: &'a Transcript,
     pub(crate) pictures: &'a SessionPictures,
-    pub(crate) format: ExportFormat,
+    pub(crate) format: &'static ExportFormat,
     pub(crate) out: Option<&'a Path>,
 }
 
@@ -71,60 +181,28 @@ impl TranscriptExport<'_> {
         ui: &mut Ui,
         env: &ProcessEnvironment,
     ) -> Result<(), CommandError> {
-        if let Some(text) = self.render_text(env)? {
-            match self.out.filter(|path| *path != Path::new("-")) {
-                // Not synced to disk, as it can be exported again.
-                Some(path) => durable::replace_unsynced(path, text.as_bytes())?,
-                None if self.format.is_shared() => ui.transcript_text(&text)?,
-                None => ui.json_text(&text)?,
+        match self.format.writer {
+            ExportWriter::Text { render, .. } => self.write_text(ui, &render(self, env)?),
+            ExportWriter::Folder(write) => {
+                let Some(dir) = self.out else {
+                    let error = CommandError::usage("this format needs an output folder");
+                    return Err(error.hint("use -o DIR"));
+                };
+                for path in write(self, dir, env)? {
+                    ui.path_line(&path)?;
+                }
+                Ok(())
             }
-            return Ok(());
         }
-        let Some(dir) = self.out else {
-            let error = CommandError::usage("this format needs an output folder");
-            return Err(error.hint("use -o DIR"));
-        };
-        for path in self.write_files(dir, env)? {
-            ui.path_line(&path)?;
+    }
+
+    fn write_text(&self, ui: &mut Ui, text: &str) -> Result<(), CommandError> {
+        match self.out.filter(|path| *path != Path::new("-")) {
+            // Not synced to disk, as it can be exported again.
+            Some(path) => durable::replace_unsynced(path, text.as_bytes())?,
+            None if self.format.is_shared => ui.transcript_text(text)?,
+            None => ui.json_text(text)?,
         }
         Ok(())
-    }
-
-    fn render_text(&self, env: &ProcessEnvironment) -> Result<Option<String>, CommandError> {
-        let Self { transcript, pictures, .. } = *self;
-        Ok(match self.format {
-            ExportFormat::Weakincentives => {
-                Some(weakincentives::render_lines(self.transcript, false))
-            }
-            ExportFormat::Json => Some(native::render_json(self.transcript)),
-            ExportFormat::Jsonl => Some(native::render_lines(self.transcript)),
-            ExportFormat::Md => Some(view::markdown::render_markdown(self.transcript)),
-            ExportFormat::Atif => Some(view::atif::render_atif(self.transcript)),
-            ExportFormat::Html => {
-                let (zone, prices) = (&env.zone, &Config::load(env)?.prices()?);
-                Some(Page { transcript, pictures, zone, prices, index: None }.to_html())
-            }
-            ExportFormat::Leslie | ExportFormat::Devflow | ExportFormat::Chibi => None,
-        })
-    }
-
-    fn write_files(
-        &self,
-        dir: &Path,
-        env: &ProcessEnvironment,
-    ) -> Result<Vec<PathBuf>, CommandError> {
-        let transcript = self.transcript;
-        Ok(match self.format {
-            ExportFormat::Leslie => {
-                let mut local = transcript.clone();
-                leslie::localize_times(&mut local, &env.zone);
-                leslie::write_units(&local, dir, &env.clock)?
-            }
-            ExportFormat::Devflow => {
-                vec![devflow::write_run(transcript, dir, devflow::RunFileShape::Shipped)?]
-            }
-            ExportFormat::Chibi => vec![chibi::write_context(transcript, dir)?],
-            _ => Vec::new(),
-        })
     }
 }

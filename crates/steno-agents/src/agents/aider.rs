@@ -4,16 +4,16 @@
 //! answer that quotes such lines is split too. Each chat is a session, named by its start time. Token counts are
 //! the rounded ones that aider prints.
 
-mod chats;
-mod report;
+mod find;
+mod usage;
 
 use std::borrow::Cow;
 use std::io::Read;
 use std::mem;
 use std::path::{Path, PathBuf};
 
-use self::chats::list_chats;
-use self::report::{AiderTokenReport, parse_model};
+use self::find::list_chats;
+use self::usage::{AiderTokenReport, parse_model};
 use crate::agent::Agent;
 use crate::agent::resume::{FolderRule, ResumeRule};
 use crate::decoding::document;

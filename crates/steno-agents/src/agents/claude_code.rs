@@ -5,7 +5,8 @@
 
 mod billing;
 mod blocks;
-mod discovery;
+mod decode;
+mod find;
 mod history;
 mod lenient_value;
 mod links;
@@ -14,7 +15,6 @@ mod probe;
 mod prompt;
 mod purged_sessions;
 mod record;
-mod record_decoder;
 mod session_facts;
 mod usage;
 mod user_id;
@@ -30,9 +30,9 @@ use serde_json::value::RawValue;
 pub use self::probe::is_claude_file;
 
 use self::billing::ClaudeUsageAssigner;
+use self::decode::ClaudeRecordDecoder;
 use self::probe::ClaudeFileKind;
 use self::record::ClaudeRecord;
-use self::record_decoder::ClaudeRecordDecoder;
 use self::session_facts::ClaudeSessionFacts;
 use crate::agent::Agent;
 use crate::agent::hooks::{AgentHooks, HookShape};
@@ -59,7 +59,7 @@ const BRIEF_TEXT_BYTES: usize = 256;
 
 /// Finds and reads its sessions.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT_NAME, find: discovery::find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find::find_sessions, read: read_session };
 
 /// What is known about Claude Code.
 pub(crate) const AGENT: Agent = Agent {
@@ -131,17 +131,16 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     if let Some(excerpt) = bundle.excerpts.last().filter(|_| bundle.has_only_excerpts()) {
         return history::read_history(excerpt, bundle.key.as_deref(), emit);
     }
-    let Some(main) = discovery::main_session_file(bundle) else {
+    let Some(main) = find::main_session_file(bundle) else {
         return read_subagents_only(bundle, emit);
     };
     let kind = probe::probe_file(main)?;
     if let Some(ClaudeFileKind::History) = kind {
         return history::read_history(main, None, emit);
     }
-    let native_id = discovery::native_id(main.name(), kind.as_ref());
+    let native_id = find::native_id(main.name(), kind.as_ref());
     let mut reading = ClaudeSessionReader::new(&native_id, bundle.detail, emit);
-    reading.converter.source =
-        discovery::subagent_id(main.name()).map(|_| PRIMARY_SOURCE.to_owned());
+    reading.converter.source = find::subagent_id(main.name()).map(|_| PRIMARY_SOURCE.to_owned());
     match kind {
         Some(ClaudeFileKind::Export) => reading.read_export(main)?,
         _ => reading.read_file(main)?,
@@ -154,8 +153,7 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     session.native_id = Some(native_id);
     session.subagent_files = subagent_files;
     facts.fill_session(&mut session);
-    if let (Some(_), Some(ClaudeFileKind::Session(parent))) =
-        (discovery::subagent_id(main.name()), kind)
+    if let (Some(_), Some(ClaudeFileKind::Session(parent))) = (find::subagent_id(main.name()), kind)
     {
         session.parent = parent;
     }
@@ -168,7 +166,7 @@ fn read_subagents_only(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Ses
     if bundle.files.is_empty() {
         return Err(FormatError::Invalid(Problem::for_file(&bundle.root, "no file in it")));
     }
-    let native_id = discovery::native_id(&bundle.root.to_string_lossy(), None);
+    let native_id = find::native_id(&bundle.root.to_string_lossy(), None);
     let mut reading = ClaudeSessionReader::new(&native_id, bundle.detail, emit);
     let subagent_files = reading.read_subagent_files(&bundle.files);
     let facts = std::mem::take(&mut reading.facts);
@@ -182,8 +180,7 @@ fn read_subagents_only(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Ses
 
 /// Fills in metadata from sidecar files: a subagent's type and task, Claude Desktop's title.
 fn apply_sidecars(session: &mut Session, bundle: &SessionBundle) {
-    let sidecars =
-        bundle.files.iter().filter(|source| discovery::is_sidecar(source.name(), bundle));
+    let sidecars = bundle.files.iter().filter(|source| find::is_sidecar(source.name(), bundle));
     for sidecar in sidecars {
         let fields =
             sidecar.read_bytes().ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
@@ -235,7 +232,7 @@ impl<'e> ClaudeSessionReader<'e> {
     ) -> u64 {
         let mut count = 0;
         for source in sources {
-            if let Some(agent) = discovery::subagent_id(source.name()) {
+            if let Some(agent) = find::subagent_id(source.name()) {
                 self.converter.source = Some(format!("subagent:{agent}"));
                 self.read_subagent_file(source);
                 count += 1;
@@ -292,7 +289,7 @@ impl<'e> ClaudeSessionReader<'e> {
         let (record, length) = ClaudeRecord::parse_first(bytes, limit)?;
         let at = record.timestamp.text().and_then(|text| text.parse().ok());
         self.facts.note_record(&record, at);
-        let line = record_decoder::ClaudeLine { record, raw: &bytes[..length], number, at };
+        let line = decode::ClaudeLine { record, raw: &bytes[..length], number, at };
         let (entries, bill) = self.converter.decode_line(line);
         self.billing.push_entries(entries, bill, &mut entry_sink(self.emit));
         Ok(length)

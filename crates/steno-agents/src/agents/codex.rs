@@ -4,16 +4,16 @@
 //! Records that a fork copied from another thread are skipped. For sessions with deleted rollouts, the prompts are
 //! read from the prompt history.
 
-mod discovery;
+mod decode;
 mod event;
+mod find;
 mod history;
 mod inherited_history;
 mod pending_entries;
 mod prompt;
 mod record;
-mod rollout_decoder;
 mod thread_title;
-mod token_counter;
+mod usage;
 
 use std::path::{Path, PathBuf};
 
@@ -31,14 +31,14 @@ use crate::reader::{FormatError, FormatReader, ItemSink};
 use steno_model::session::Session;
 use steno_vault::SessionBundle;
 
-pub use self::discovery::recognises;
+pub use self::find::recognises;
 
 /// The agent's name.
 pub const AGENT_NAME: &str = "codex";
 
 /// Finds and reads its sessions.
 pub const READER: FormatReader =
-    FormatReader { agent: AGENT_NAME, find: discovery::find_sessions, read: read_session };
+    FormatReader { agent: AGENT_NAME, find: find::find_sessions, read: read_session };
 
 /// What is known about Codex.
 pub(crate) const AGENT: Agent = Agent {
@@ -100,8 +100,8 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     }
     let source = document::only_file(bundle)?;
     let origin = prompt::CodexPromptMarker::detect_in(source)?;
-    let mut reading = rollout_decoder::CodexRolloutDecoder::new(source.path(), origin, emit);
-    for line in JsonLines::new(source.path(), discovery::open_rollout(source)?) {
+    let mut reading = decode::CodexRolloutDecoder::new(source.path(), origin, emit);
+    for line in JsonLines::new(source.path(), find::open_rollout(source)?) {
         reading.decode_line(line);
     }
     let mut session = reading.finish();

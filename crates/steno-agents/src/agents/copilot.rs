@@ -3,9 +3,9 @@
 //! The first versions wrote `history-session-state/session_….json` instead. Subagents' events are in the same file,
 //! with the id of the tool call that started the subagent.
 
-mod event_decoder;
+mod decode;
 mod legacy;
-mod token_counter;
+mod usage;
 
 use std::io::BufRead;
 use std::path::PathBuf;
@@ -121,7 +121,7 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     if legacy::is_legacy_session(source) {
         return legacy::read_legacy_session(source, emit);
     }
-    let mut reading = event_decoder::CopilotEventDecoder::new(source.path(), emit);
+    let mut reading = decode::CopilotEventDecoder::new(source.path(), emit);
     for line in JsonLines::open(source)? {
         reading.decode_line(line);
     }

@@ -2,7 +2,7 @@
 //!
 //! Rewound and replaced messages are not read. Subagents' chats are in a folder named after their session.
 
-mod message;
+mod decode;
 mod replay;
 
 #[cfg(test)]
@@ -11,7 +11,7 @@ mod tests;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use self::message::GeminiMessageDecoder;
+use self::decode::GeminiMessageDecoder;
 use self::replay::GeminiReplayPlan;
 use crate::agent::Agent;
 use crate::agent::hooks::{AgentHooks, HookShape};

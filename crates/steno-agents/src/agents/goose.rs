@@ -3,7 +3,7 @@
 //! The columns changed with almost every version, so missing ones are ignored. Only the accumulated token columns are
 //! totals; the others count the last turn.
 
-mod content;
+mod decode;
 mod lines;
 
 use crate::agent::Agent;
@@ -21,7 +21,7 @@ use steno_model::session::{Session, SessionId};
 use steno_vault::sqlite::{self, AgentDatabase, DatabaseRow};
 use steno_vault::{DatabaseSchema, RowSelection, SessionBundle, SessionFile};
 
-use content::GooseMessage;
+use decode::GooseMessage;
 
 /// The agent's name.
 pub const AGENT_NAME: &str = "goose";

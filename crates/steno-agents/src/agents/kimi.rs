@@ -3,8 +3,8 @@
 //! A log has each prompt twice, as typed and as sent to the model; it is emitted once. The older Kimi CLI has
 //! another log format, with one log per session.
 
+mod decode;
 mod legacy;
-mod wire;
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use self::wire::KimiWireDecoder;
+use self::decode::KimiWireDecoder;
 use crate::agent::Agent;
 use crate::agent::nearby::NearbyRules;
 use crate::agent::record_format::{ChatMessages, RecordFormat};

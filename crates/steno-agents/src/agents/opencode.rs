@@ -3,8 +3,8 @@
 //! All three hold the same records: messages and their parts. OpenCode leaves the old tree in place after the
 //! migration to the database, so a session in both is read from the database.
 
-mod conversation;
 mod database;
+mod decode;
 mod export;
 mod nearby;
 mod part;

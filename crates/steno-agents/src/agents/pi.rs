@@ -2,7 +2,7 @@
 //!
 //! All branches are read, in file order. Each answer has its cost.
 
-mod message;
+mod decode;
 
 #[cfg(test)]
 mod tests;
@@ -111,7 +111,7 @@ fn decode_entries(session: &mut Session, object: Object) -> Vec<Entry> {
     let text = |field| json_fields::text_field(&object, field).unwrap_or_default();
     match text("type") {
         "message" => match json_fields::object_field(&object, "message") {
-            Some(message) => message::decode_message(session, message),
+            Some(message) => decode::decode_message(session, message),
             None => vec![entries::unknown_entry(object)],
         },
         "compaction" => {

@@ -3,9 +3,9 @@
 //! Before March 2025 the documents were in the editor's database. Those of Void still are. An exported chat is a
 //! document without a session id. A request has the prompt, the answer and its tool calls.
 
+mod decode;
 mod mutation;
 mod replay;
-mod request;
 mod stored;
 mod void_threads;
 
@@ -137,7 +137,7 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     describe_chat(&mut emitter, &chat_fields, bundle)?;
     let bad = |reason: &str| Problem::for_file(chat.path(), format!("request: {reason}"));
     let mut emit_request = |request: Result<Value, Problem>| match request {
-        Ok(Value::Object(request)) => request::emit_request(&mut emitter, &request),
+        Ok(Value::Object(request)) => decode::emit_request(&mut emitter, &request),
         Ok(_) => emitter.emit_problem(bad("not a JSON object")),
         Err(problem) => emitter.emit_problem(problem),
     };

@@ -2,8 +2,8 @@
 //!
 //! Messages have no times; the row has the time of the thread's last change. Usage is that of the whole thread.
 
+mod decode;
 mod legacy;
-mod thread;
 
 use std::io::Read;
 
@@ -111,11 +111,11 @@ fn decode_thread(mut thread: Value, session: &mut Session, output: &mut EntryEmi
         _ => Vec::new(),
     };
     for (index, message) in messages.into_iter().enumerate() {
-        let context = thread::ZedMessageContext { index, model: model.clone() };
+        let context = decode::ZedMessageContext { index, model: model.clone() };
         if message.get("role").is_some() {
             legacy::decode_legacy_message(message, context, output);
         } else {
-            thread::decode_message(message, context, output);
+            decode::decode_message(message, context, output);
         }
     }
 }

@@ -4,6 +4,9 @@
 //! they are counted in that trajectory.
 
 mod step;
+mod write;
+
+pub use self::write::render_atif;
 
 use std::path::Path;
 

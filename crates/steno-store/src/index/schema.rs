@@ -25,7 +25,9 @@ const MIGRATIONS: [&str; 6] = [
 ];
 
 /// Version of the rules that derive rows from decoded records. A new version rebuilds every index.
-const RULES_VERSION: i64 = 6 + format::READER_VERSION as i64;
+fn rules_version() -> i64 {
+    6 + i64::from(format::reader_version())
+}
 
 const FIRST_MIGRATION: &str = "
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -213,8 +215,8 @@ pub(super) fn schema_state(connection: &Connection) -> rusqlite::Result<SchemaSt
         |row| row.get(0),
     )?;
     Ok(match rules {
-        rules if rules > RULES_VERSION => SchemaState::Newer,
-        rules if rules < RULES_VERSION => SchemaState::Older,
+        rules if rules > rules_version() => SchemaState::Newer,
+        rules if rules < rules_version() => SchemaState::Older,
         _ if version < steps => SchemaState::NeedsMigration,
         _ => SchemaState::Current,
     })
@@ -252,7 +254,7 @@ fn apply_missing_migrations(connection: &Connection) -> rusqlite::Result<()> {
     }
     if version == 0 {
         let fill = "INSERT INTO meta VALUES ('rules', ?1), ('made', lower(hex(randomblob(16))))";
-        connection.execute(fill, [RULES_VERSION])?;
+        connection.execute(fill, [rules_version()])?;
     }
     connection.pragma_update(None, "user_version", MIGRATIONS.len() as i64)
 }

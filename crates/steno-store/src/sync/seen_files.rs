@@ -88,7 +88,7 @@ impl SeenFiles {
         self.files.extend(noted);
         self.files.values_mut().for_each(|known| known.3 = false);
         self.has_fresh = false;
-        let written = SeenListForWriting { readers: format::READER_VERSION, files: &self.files };
+        let written = SeenListForWriting { readers: format::reader_version(), files: &self.files };
         durable::create_private_dir(durable::parent_folder(&self.path))?;
         durable::replace_unsynced_with(&self.path, |file| {
             let mut out = BufWriter::new(file);
@@ -102,7 +102,7 @@ fn read_seen_files(path: &Path) -> SeenFileMap {
     let read = fs::read(path)
         .ok()
         .and_then(|bytes| serde_json::from_slice::<SeenListFromDisk>(&bytes).ok());
-    let read = read.filter(|read| read.readers == format::READER_VERSION);
+    let read = read.filter(|read| read.readers == format::reader_version());
     read.map(|read| read.files).unwrap_or_default()
 }
 
@@ -172,7 +172,7 @@ mod tests {
         seen.record_file(Path::new("a"), (1, 1), vec![]);
         seen.save().unwrap();
         let path = store.path().join("seen.json");
-        let (now, other) = (format!("\"readers\":{}", format::READER_VERSION), "\"readers\":0");
+        let (now, other) = (format!("\"readers\":{}", format::reader_version()), "\"readers\":0");
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.contains(&now), "{text}");
         fs::write(&path, text.replace(&now, other)).unwrap();

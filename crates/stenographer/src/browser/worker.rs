@@ -23,7 +23,7 @@ use super::search_pane::{self, BrowserHit, MAX_HITS};
 use super::{SessionName, WorkerRequest, WorkerResponse};
 use crate::commands::list::refresh_running_session;
 use crate::error::CommandError;
-use crate::export_format::{ExportFormat, TranscriptExport};
+use crate::export_format::{MARKDOWN, TranscriptExport};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::{Ui, count_noun};
@@ -191,8 +191,7 @@ impl BrowserWorker {
         let path = unused_path(&self.env.cwd, name.id.as_str());
         let pictures = SessionPictures::default();
         let (transcript, out) = (&transcript, Some(path.as_path()));
-        let export =
-            TranscriptExport { transcript, pictures: &pictures, format: ExportFormat::Md, out };
+        let export = TranscriptExport { transcript, pictures: &pictures, format: &MARKDOWN, out };
         export.write_output(&mut Ui::silent(), &self.env)?;
         Ok(path)
     }

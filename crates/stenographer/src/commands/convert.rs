@@ -12,8 +12,8 @@ use crate::ui::Ui;
 
 /// Convert a transcript from one format to another.
 ///
-/// The store is not used. Nothing is removed, secrets included. leslie, devflow and chibi are written to a folder,
-/// other formats to a file or standard output.
+/// The store is not used. Nothing is removed, secrets included. Formats that are folders are written to a new or
+/// existing folder; other formats to a file or standard output.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// File or folder in any known format, or a recorded session.
@@ -21,7 +21,7 @@ pub(crate) struct Args {
     input: String,
     /// Format to write.
     #[arg(long, value_enum, value_name = "FORMAT")]
-    to: ExportFormat,
+    to: &'static ExportFormat,
     /// File or folder to write [default: standard output].
     #[arg(long, short, value_name = "OUT")]
     output: Option<PathBuf>,

@@ -8,15 +8,15 @@ use steno_web::export::{SessionExport as Page, render_index};
 
 use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
-use crate::export_format::{ExportFormat, TranscriptExport};
+use crate::export_format::{ExportFormat, HTML, TranscriptExport};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::{PicturedTranscript, SessionStore};
 use crate::ui::{Ui, count_noun};
 
 /// Write sessions in another format.
 ///
-/// leslie, devflow and chibi are written to a folder, which is created if needed; other formats to a file or standard
-/// output. Formats for sharing (html and md) are written without keys, tokens and passwords.
+/// Formats that are folders are written to a new or existing folder; other formats to a file or standard output.
+/// Formats for sharing are written without keys, tokens and passwords.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Sessions: ids, unique prefixes, `latest`, or paths.
@@ -24,14 +24,14 @@ pub(crate) struct Args {
     sessions: Vec<String>,
     /// Format to write.
     #[arg(long, value_enum)]
-    format: ExportFormat,
+    format: &'static ExportFormat,
     /// File to write [default: standard output]; a folder for several sessions.
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
     /// Write a page per session, and an index page, to this folder; without IDs, for all sessions.
     #[arg(long, value_name = "DIR", conflicts_with = "output")]
     site: Option<PathBuf>,
-    /// Keep secrets in html and md.
+    /// Keep secrets in formats for sharing.
     #[arg(long)]
     no_redact: bool,
     /// Print JSON Lines: session, agent, path and the number of redacted secrets of each file. Needs --output or
@@ -46,7 +46,7 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    if args.site.is_some() && args.format != ExportFormat::Html {
+    if args.site.is_some() && *args.format != HTML {
         return Err(CommandError::usage("--site needs --format html").hint("add --format html"));
     }
     if args.json && args.site.is_none() && args.output.is_none() {
@@ -58,7 +58,7 @@ pub(crate) fn run(
         Some(dir) => exporting.write_site(ui, &env.cwd.join(dir))?,
         None => exporting.write_files(ui)?,
     }
-    if args.format.is_shared() && !args.no_redact {
+    if args.format.is_shared && !args.no_redact {
         ui.status(format_args!("{} redacted", count_noun(exporting.redactor.count(), "secret")));
     }
     Ok(CommandExit::Done)
@@ -147,7 +147,7 @@ impl SessionExporter<'_> {
         mut pictured: PicturedTranscript,
     ) -> PicturedTranscript {
         ui.report_problems(&pictured.transcript.problems);
-        if self.args.format.is_shared() && !self.args.no_redact {
+        if self.args.format.is_shared && !self.args.no_redact {
             self.redactor.redact_transcript(&mut pictured.transcript);
         }
         pictured

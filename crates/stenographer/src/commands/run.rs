@@ -9,10 +9,11 @@ pub(crate) mod thread_work;
 use std::io::Read;
 
 use steno_acp::client::PermissionPolicy;
+use steno_acp::replay::REHEARSAL;
 
 use self::conversation::AgentConversation;
 use self::thread_work::ThreadWork;
-use crate::config::Config;
+use crate::config::{Config, built_in_agents};
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::runnable_agent::RunnableAgent;
@@ -31,9 +32,7 @@ pub(crate) struct Args {
     /// Task for the agent; `-` reads standard input. Further prompts follow in the same session.
     #[arg(value_name = "PROMPT", required = true)]
     prompts: Vec<String>,
-    /// Agent: claude, codex, gemini, opencode, qwen, copilot, rehearsal, one from `config.toml`, or a command
-    /// [default: the first that is installed].
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = agent_help())]
     agent: Option<String>,
     /// Work in this thread [default: a new one].
     #[arg(long, value_name = "ID")]
@@ -90,6 +89,15 @@ impl RunOptions {
             None => PermissionPolicy::Deny,
         }
     }
+}
+
+/// Help for `--agent`, with the names of the built-in agents.
+fn agent_help() -> String {
+    let names: Vec<_> = built_in_agents().into_iter().map(|agent| agent.name).collect();
+    format!(
+        "Agent: {}, {REHEARSAL}, one from `config.toml`, or a command [default: the first that is installed]",
+        names.join(", ")
+    )
 }
 
 /// Runs the command.

@@ -371,7 +371,7 @@ fn stats_show_all_on_one_page() {
     /code/one                                                1
     /code/two                                                1
 
-    AGENT_NAME
+    AGENT
     claude-code                                              2
     --- exit 0
     ");

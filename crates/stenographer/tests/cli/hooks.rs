@@ -2,24 +2,45 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use steno_agents::registry;
+use steno_agents::registry::session_locations::{
+    SessionLocation, session_locations, settings_folders,
+};
 
 use crate::harness::Home;
 
-/// Each agent with its settings.
-const SETTINGS: [(&str, &str); 6] = [
-    ("claude-code", ".claude/settings.json"),
-    ("codex", ".codex/config.toml"),
-    ("gemini", ".gemini/settings.json"),
-    ("qwen", ".qwen/settings.json"),
-    ("copilot", ".copilot/hooks/steno.json"),
-    ("cursor", ".cursor/hooks.json"),
-];
+/// Returns each agent that has hooks, with its settings.
+fn settings() -> Vec<(&'static str, String)> {
+    let home = Path::new("/home");
+    let folders = settings_folders(home, &|_| None).into_iter();
+    let file = |folder: SessionLocation| {
+        let hooks = registry::agent_named(folder.agent).unwrap().hooks.as_ref().unwrap();
+        let path = folder.path.join(hooks.settings_file);
+        (folder.agent, path.strip_prefix(home).unwrap().to_str().unwrap().to_owned())
+    };
+    folders.map(file).collect()
+}
+
+#[test]
+fn settings_are_where_agents_read_them() {
+    let settings = settings();
+    for (agent, file) in [
+        ("claude-code", ".claude/settings.json"),
+        ("codex", ".codex/config.toml"),
+        ("gemini", ".gemini/settings.json"),
+        ("qwen", ".qwen/settings.json"),
+        ("copilot", ".copilot/hooks/steno.json"),
+        ("cursor", ".cursor/hooks.json"),
+    ] {
+        assert!(settings.contains(&(agent, file.to_owned())), "{agent}: {settings:?}");
+    }
+}
 
 const ID: &str = "1b4e28ba-2fa1-41d2-883f-0016d3cca427";
 
@@ -60,14 +81,15 @@ fn installing_in_fresh_agents_and_removing_leaves_nothing() {
     let home = Home::new();
     assert!(states(&home, &["status"]).iter().all(|(_, state)| state == "not_found"));
     assert_eq!(home.steno(&["hooks", "install"]).code, 1);
-    for (_, file) in SETTINGS {
+    for (_, file) in settings() {
         fs::create_dir_all(home.path().join(file).parent().unwrap()).unwrap();
     }
     assert!(states(&home, &["status"]).iter().all(|(_, state)| state == "not_installed"));
     let installed = states(&home, &["install"]);
-    assert_eq!(installed, SETTINGS.map(|(name, _)| (name.to_owned(), "installed".to_owned())));
+    let all = settings().into_iter().map(|(name, _)| (name.to_owned(), "installed".to_owned()));
+    assert_eq!(installed, all.collect::<Vec<_>>());
     let before = tree(&home);
-    assert_eq!(before.len(), SETTINGS.len());
+    assert_eq!(before.len(), settings().len());
     assert_eq!(states(&home, &["install"]), installed);
     assert_eq!(tree(&home), before);
     states(&home, &["remove"]);
@@ -77,12 +99,12 @@ fn installing_in_fresh_agents_and_removing_leaves_nothing() {
 #[test]
 fn other_settings_stay_and_come_back_byte_for_byte() {
     let home = Home::new();
-    for (name, file) in SETTINGS {
-        home.file(file, if name == "codex" { TOML } else { JSONC });
+    for (_, file) in settings() {
+        home.file(&file, if file.ends_with(".toml") { TOML } else { JSONC });
     }
     let before = tree(&home);
     states(&home, &["install"]);
-    for (_, file) in SETTINGS {
+    for (_, file) in settings() {
         let text = fs::read_to_string(home.path().join(file)).unwrap();
         assert!(text.contains(" mine\n") && text.contains("hook"), "{text}");
     }
@@ -262,6 +284,37 @@ fn each_agents_session_is_copied_when_its_hook_runs() {
     }
 }
 
+/// Writes the first file of an agent's sample into its session folder.
+fn write_sample(home: &Home, agent: &str) -> PathBuf {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(agent);
+    let inputs = steno_store::format::list_file_paths(&corpus).unwrap();
+    let is_sample = |path: &&PathBuf| {
+        path.file_name().unwrap().to_string_lossy().starts_with("sample")
+            && fs::read_to_string(path).is_ok()
+    };
+    let sample = inputs.iter().filter(is_sample).min();
+    let sample = sample.unwrap_or_else(|| panic!("no sample of {agent} in {}", corpus.display()));
+    let text = fs::read_to_string(sample).unwrap();
+    let file = text.strip_prefix("@@ ").unwrap().split("\n@@ ").next().unwrap();
+    let (name, content) = file.split_once('\n').unwrap();
+    let locations = session_locations(home.path(), &|_| None);
+    let folder = locations.into_iter().find(|location| location.agent == agent).unwrap().path;
+    home.file(folder.join(name).to_str().unwrap(), content)
+}
+
+#[test]
+fn each_agents_sample_is_copied_when_its_hook_runs() {
+    for (agent, _) in settings() {
+        let home = Home::new();
+        let path = write_sample(&home, agent);
+        let payload = json!({"session_id": ID, "transcript_path": path}).to_string();
+        let output = home.steno_with(&["hook", agent], payload.as_bytes());
+        assert_eq!(output.to_string(), "--- exit 0", "{agent}");
+        let session = wait_for(|| home.vault().list_sessions().unwrap().pop());
+        assert_eq!(session.agent(), agent);
+    }
+}
+
 #[test]
 fn subagents_are_copied_with_their_session_or_beside_it() {
     let home = Home::new();
@@ -385,7 +438,7 @@ fn settings_are_found_where_variables_put_them() {
     install.env("CLAUDE_CONFIG_DIR", home.path().join("moved/claude"));
     install.env("CODEX_HOME", home.path().join("moved/codex"));
     insta::assert_snapshot!(home.finish(install, b""), @"
-    AGENT_NAME        STATE      SETTINGS
+    AGENT        STATE      SETTINGS
     claude-code  installed  $HOME/moved/claude/settings.json
     codex        installed  $HOME/moved/codex/config.toml
     --- exit 0

@@ -24,7 +24,7 @@ fn chat() -> Home {
 fn list_on_a_terminal_and_as_json() {
     let home = chat();
     insta::assert_snapshot!(home.steno(&["list"]), @"
-    STARTED      AGENT_NAME  STATUS     ENTRIES  ID      TITLE
+    STARTED      AGENT  STATUS     ENTRIES  ID      TITLE
     01-05 09:15  mine   completed  6        chat-1  Read the file
     --- exit 0
     ");

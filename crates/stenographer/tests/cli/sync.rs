@@ -29,7 +29,7 @@ fn new_files_are_copied_and_no_others_are_read() {
     let home = Home::new();
     home.file(SESSION, line(1));
     insta::assert_snapshot!(sync(&home, &["--dry-run"]), @"
-    AGENT_NAME        SESSIONS  ENTRIES  BYTES CHANGED  BYTES KEPT  PROBLEMS
+    AGENT        SESSIONS  ENTRIES  BYTES CHANGED  BYTES KEPT  PROBLEMS
     claude-code  1         0        232            0           0
     --- exit 0
     ");

@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use serde::Deserialize;
 
-use super::discovery;
+use super::find;
 use super::lenient_value::{LenientScalar, LenientValue};
 use steno_model::durable::{self, FileError, OnPath};
 use steno_model::lines::{LineEnd, LineReader};
@@ -96,7 +96,7 @@ pub(super) fn probe_file(source: &SessionFile) -> Result<Option<ClaudeFileKind>,
     if start.is_empty() {
         // Qwen Code names its files the same way, but keeps them in a folder `chats`.
         let is_elsewhere = durable::parent_folder(source.path()).ends_with("chats");
-        let is_named = discovery::is_session_name(source.name()) && !is_elsewhere;
+        let is_named = find::is_session_name(source.name()) && !is_elsewhere;
         return Ok(is_named.then_some(ClaudeFileKind::Session(None)));
     }
     let mut start = start[..start.len().min(64)].to_vec();
@@ -127,9 +127,8 @@ pub(super) fn probe_file(source: &SessionFile) -> Result<Option<ClaudeFileKind>,
         }
     }
     // A prompt with images may exceed PROBED_BYTES. Claude Code writes `parentUuid` as the first field.
-    let is_named = is_cut
-        && start.starts_with(b"{\"parentUuid\":")
-        && discovery::is_session_name(source.name());
+    let is_named =
+        is_cut && start.starts_with(b"{\"parentUuid\":") && find::is_session_name(source.name());
     Ok(kind.or(is_named.then_some(ClaudeFileKind::Session(None))))
 }
 

@@ -7,7 +7,7 @@ use memchr::memmem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::discovery;
+use super::find;
 use super::record::{CodexLineBody, CodexPayloadHead, CodexRolloutLine, decode_raw};
 use crate::decoding::json_lines::JsonLines;
 use crate::protocols::responses;
@@ -49,7 +49,7 @@ impl CodexPromptMarker {
         let (event, item) =
             (memmem::Finder::new("user_message"), memmem::Finder::new("UserMessage"));
         let mut origin = CodexPromptMarker::Messages;
-        for line in JsonLines::new(source.path(), discovery::open_rollout(source)?).flatten() {
+        for line in JsonLines::new(source.path(), find::open_rollout(source)?).flatten() {
             let is_candidate =
                 event.find(&line.bytes).is_some() || item.find(&line.bytes).is_some();
             match is_candidate.then(|| Self::from_line(&line.bytes)).flatten() {

@@ -11,7 +11,7 @@ use steno_model::session::{Session, SessionId};
 use steno_vault::SessionFile;
 
 use super::AGENT_NAME;
-use super::content::GooseMessage;
+use super::decode::GooseMessage;
 
 /// How many bytes of the header line are read to recognize a file.
 const MAX_HEADER_BYTES: usize = 64 << 10;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::wire::decode_blocks;
+use super::decode::decode_blocks;
 use super::{AGENT_NAME, STATE_FILE};
 use crate::decoding::file_head::FileHead;
 use crate::decoding::json_fields::{self, object_field, text_field, timestamp_from_millis};

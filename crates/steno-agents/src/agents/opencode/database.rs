@@ -9,7 +9,7 @@ use steno_model::session::Session;
 use steno_vault::sqlite::{self, AgentDatabase, DatabaseRow};
 use steno_vault::{DatabaseSchema, RowSelection, SessionBundle};
 
-use super::conversation::OpenCodeConversation;
+use super::decode::OpenCodeConversation;
 
 /// The tables of OpenCode's database.
 pub(super) const SCHEMA: DatabaseSchema = DatabaseSchema {

@@ -12,7 +12,7 @@ use steno_model::problem::Problem;
 use steno_model::session::Session;
 use steno_vault::{SessionBundle, SessionFile};
 
-use super::conversation::OpenCodeConversation;
+use super::decode::OpenCodeConversation;
 
 /// How many bytes of a file are read to recognize it.
 const HEAD_BYTES: u64 = 4096;

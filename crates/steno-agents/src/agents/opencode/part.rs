@@ -9,7 +9,7 @@ use crate::decoding::json_fields::{list_items, nonempty_text};
 use steno_model::entry::{Entry, EntryKind, Role};
 use steno_model::json::Value;
 
-use super::conversation::with_time;
+use super::decode::with_time;
 
 /// Decodes a part of a user message. Parts that no person wrote become notices.
 pub(super) fn decode_user_part(message: &mut AgentMessage, part: Value) {

@@ -17,7 +17,7 @@ use steno_model::problem::Problem;
 use steno_model::session::Session;
 use steno_vault::{SessionBundle, SessionFile};
 
-use super::conversation::OpenCodeConversation;
+use super::decode::OpenCodeConversation;
 use super::side_files::{OpenCodeSideFiles, read_text_field};
 
 /// The size limit of session and message files when searching, in bytes.

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::{AGENT_NAME, REQUESTS_FIELD, WORKSPACE_FILE, describe_chat, request, void_threads};
+use super::{AGENT_NAME, REQUESTS_FIELD, WORKSPACE_FILE, decode, describe_chat, void_threads};
 use crate::decoding::json_fields;
 use crate::decoding::json_repair::parse_lenient;
 use crate::decoding::session_emitter::SessionEmitter;
@@ -63,7 +63,7 @@ pub(super) fn read_stored_chat(
     describe_chat(&mut emitter, &chat, bundle)?;
     for request in json_fields::list_field(&chat, REQUESTS_FIELD) {
         match request {
-            Value::Object(request) => request::emit_request(&mut emitter, request),
+            Value::Object(request) => decode::emit_request(&mut emitter, request),
             _ => emitter.emit_problem(database.row_problem("a request", "not a JSON object")),
         }
     }

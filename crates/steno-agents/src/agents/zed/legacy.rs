@@ -7,7 +7,7 @@ use crate::decoding::json_fields::{list_items, nonempty_text};
 use steno_model::entry::{EntryKind, Role};
 use steno_model::json::Value;
 
-use super::thread::{ZedMessageContext, tool_result_entry};
+use super::decode::{ZedMessageContext, tool_result_entry};
 
 /// Decodes a message and emits its entries.
 pub(super) fn decode_legacy_message(

@@ -11,7 +11,7 @@ use super::prompt::{self, CodexPromptMarker, CodexPromptMatcher};
 use super::record::{
     CodexLineBody, CodexLineLayout, CodexPayloadHead, CodexRolloutLine, decode_raw,
 };
-use super::token_counter::CodexTokenCounter;
+use super::usage::CodexTokenCounter;
 use super::{AGENT_NAME, event};
 use crate::decoding::message_ids::UniqueMessageIds;
 use crate::decoding::{entries, json_fields, json_repair};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::AGENT_NAME;
-use super::token_counter::CopilotTokenCounter;
+use super::usage::CopilotTokenCounter;
 use crate::decoding::entries::{self, unknown_entry};
 use crate::decoding::json_fields::text_field;
 use crate::decoding::json_repair;

@@ -1,5 +1,5 @@
-//! Renders a transcript as an ATIF trajectory (Harbor's Agent Trajectory Interchange Format), which our reader can
-//! parse.
+//! Renders a transcript as an ATIF trajectory (Harbor's Agent Trajectory Interchange Format), which the reader
+//! can parse.
 
 use serde_json::json;
 
@@ -164,8 +164,8 @@ fn metrics_object(usage: &Usage) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format;
-    use steno_agents::interchange::atif::READER;
+    use crate::interchange::atif::READER;
+    use crate::reader;
     use steno_model::session::Session;
     use steno_vault::{SessionBundle, SessionFile};
 
@@ -197,7 +197,7 @@ mod tests {
         let source =
             SessionFile::in_memory("trajectory.json", path, render_atif(&written).into_bytes());
         let read =
-            format::read_transcript(&READER, &SessionBundle::new(path, vec![source])).unwrap();
+            reader::read_transcript(&READER, &SessionBundle::new(path, vec![source])).unwrap();
         let summarize = |transcript: &Transcript| -> Vec<_> {
             let lines = transcript.entries.iter().map(|entry| {
                 let Entry { role, kind, content, source, tool_input, usage, .. } = entry;
