@@ -20,6 +20,8 @@ mod progress_line;
 mod project_folder;
 mod project_threads;
 mod protected_paths;
+#[cfg(test)]
+mod readme_lists;
 mod recording_gateway;
 mod recording_session;
 mod runnable_agent;

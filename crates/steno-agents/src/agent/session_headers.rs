@@ -1,5 +1,8 @@
 //! How the requests of an agent name the session that they belong to.
 
+/// Reads a session id from the headers and body of a request.
+pub type ReadSessionId = fn(&[(String, String)], &[u8]) -> Option<String>;
+
 /// How one agent names its sessions in requests.
 #[derive(Debug)]
 pub struct SessionHeaders {
@@ -9,6 +12,6 @@ pub struct SessionHeaders {
     pub own_headers: Option<&'static str>,
     /// Headers with the session id, the most specific first.
     pub names: &'static [&'static str],
-    /// Reads the session id from the headers and body of a request that has none of these headers.
-    pub from_body: Option<fn(&[(String, String)], &[u8]) -> Option<String>>,
+    /// Reads the session id of a request that has none of these headers.
+    pub from_body: Option<ReadSessionId>,
 }
