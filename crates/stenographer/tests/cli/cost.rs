@@ -173,6 +173,7 @@ fn files_give_the_same_costs_without_a_store() {
     --- stderr
     error: could not open $HOME/nowhere
     caused by: No such file or directory (os error 2)
+    hint: check that the path exists
     no charges
     --- exit 1
     ");
@@ -267,6 +268,7 @@ fn a_drawing_has_a_bar_for_each_day() {
     insta::assert_snapshot!(home.steno(&["cost", "--svg", "no/where.svg"]), @"
     --- stderr
     error: could not write $HOME/no/where.svg: No such file or directory (os error 2)
+    hint: give a file in an existing folder that can be written
     --- exit 1
     ");
 }

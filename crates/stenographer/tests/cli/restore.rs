@@ -72,6 +72,7 @@ fn other_content_is_not_replaced_unless_forced() {
     insta::assert_snapshot!(home.steno(&["restore", "s"]), @"
     --- stderr
     error: the session was recorded live, so it has no files to restore
+    hint: use `steno export` to write it in another format
     --- exit 1
     ");
 }

@@ -253,6 +253,7 @@ fn a_folder_can_be_named() {
     --- stderr
     error: could not open $HOME/nowhere
     caused by: No such file or directory (os error 2)
+    hint: check that the path exists
     --- exit 1
     ");
     insta::assert_snapshot!(machine.resume(&[ID, "--project", "bin/qwen"]), @"

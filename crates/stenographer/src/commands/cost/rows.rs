@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use steno_store::cost::charge::ChargeTable;
 use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
-use steno_store::index::SessionFilter;
+use steno_store::index::{Index, SessionFilter};
 use steno_store::view::json_rows::cost as answer;
 
 use super::cost_table::CostTable;
@@ -46,7 +46,9 @@ pub(super) fn print_rows(
         return Ok(());
     }
     // A terminal gets ids as short as they are unique, a pipe whole ids.
-    let index = if args.no_index { None } else { Some(SessionStore::new(env).index()?) };
+    let is_by_session = by == GroupBy::Session && !args.no_index;
+    // A read-only store may have its index in the memory of the query only.
+    let index = is_by_session.then(|| SessionStore::new(env).index().ok()).flatten();
     let is_terminal = ui.is_terminal();
     let id_length = |session: &str| match session.parse() {
         _ if !is_terminal => usize::MAX,
@@ -61,8 +63,8 @@ pub(super) fn print_rows(
         table.add_row(row_label(charges, args.by, row, &id_length), &row.sum);
     }
     table.add_total(&total);
-    if by == GroupBy::Session && !args.no_index {
-        report_sessions_without_usage(ui, report, rows.len())?;
+    if let Some(index) = &index {
+        report_sessions_without_usage(ui, report, index, rows.len())?;
     }
     print_table(ui, &table, PricedSum { charges, sum: &total })
 }
@@ -71,12 +73,13 @@ pub(super) fn print_rows(
 fn report_sessions_without_usage(
     ui: &mut Ui,
     report: &CostReport<'_>,
+    index: &Index,
     shown: usize,
 ) -> Result<(), CommandError> {
     let scope = report.priced.filter.clone();
     let filter = SessionFilter { scope, ..SessionFilter::default() };
     let store = SessionStore::new(report.env);
-    let listed = store.count_sessions(&store.index()?, &filter)?.listed();
+    let listed = store.count_sessions(index, &filter)?.listed();
     if listed > shown as u64 {
         let (more, all) = (listed - shown as u64, count_noun(listed, "session"));
         ui.status(format_args!("{more} of {all} state no usage and have no row"));
