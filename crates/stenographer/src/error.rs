@@ -6,6 +6,7 @@ use std::process::{ExitCode, ExitStatus};
 
 use steno_acp::child;
 use steno_model::durable::FileError;
+use steno_store::StoreError;
 
 /// Exit status of the program; documented in `--help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +85,11 @@ impl CommandError {
 
     /// Returns whether a named file or folder does not exist.
     pub(crate) fn is_missing_path(&self) -> bool {
-        let file = self.error.downcast_ref::<FileError>();
+        let of_store = match self.error.downcast_ref::<StoreError>() {
+            Some(StoreError::File(error)) => Some(error),
+            _ => None,
+        };
+        let file = self.error.downcast_ref::<FileError>().or(of_store);
         file.is_some_and(FileError::is_missing)
     }
 

@@ -5,8 +5,8 @@ mod payload;
 use std::io::{self, IsTerminal, Read};
 
 use jiff::civil::Time;
-use steno_model::moment::LocalNow;
 use steno_agents::agents::claude_code;
+use steno_model::moment::LocalNow;
 use steno_store::cost::PriceTable;
 use steno_store::cost::billing_block::BillingBlock;
 use steno_store::cost::budget::BudgetUse;
