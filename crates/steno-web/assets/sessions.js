@@ -163,5 +163,5 @@ if (list) {
   keys.G = () => goTo(rows().at(-1));
   keys.Enter = keys.o = () => /** @type {HTMLElement | null} */ (document.querySelector("a.row.at"))?.click();
   markNew();
-  listen("/events", { sessions: reloadList });
+  listen(`/events?since=${encodeURIComponent(list.dataset.state ?? "")}`, { sessions: reloadList });
 }

@@ -79,8 +79,8 @@ impl BarChart<'_> {
             {
                 title { (clean_text(&bar.name)) ": " (amount) }
             }
-            @if at % every == 0 {
-                text.wide-label[at / every % NARROW_STEP != 0] x={ (round_tenth(middle)) "%" } y=(BOTTOM + 17.0) text-anchor="middle" { (clean_text(&bar.label)) }
+            @if at.is_multiple_of(every) {
+                text.wide-label[!(at / every).is_multiple_of(NARROW_STEP)] x={ (round_tenth(middle)) "%" } y=(BOTTOM + 17.0) text-anchor="middle" { (clean_text(&bar.label)) }
             }
         }
     }

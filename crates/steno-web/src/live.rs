@@ -27,6 +27,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 pub(crate) struct WatchTarget {
     agent: Option<String>,
     id: Option<String>,
+    /// The state that the page shows. A change since then is reported at once.
+    since: Option<String>,
 }
 
 /// The watched state at one time.
@@ -67,7 +69,8 @@ pub(crate) async fn event_stream(
     let permit = app.take_event_stream()?;
     let (sender, receiver) = mpsc::channel(4);
     let last_id = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let last = last_id.and_then(|id| WatchedState::from_event_id(id, &watched));
+    let last = last_id.or(watched.since.as_deref());
+    let last = last.and_then(|id| WatchedState::from_event_id(id, &watched));
     let lifetime = app.event_stream_lifetime;
     tokio::spawn(tokio::time::timeout(lifetime, send_changes(app, watched, last, sender)));
     Ok(Sse::new(EventStream { receiver, _permit: permit }).keep_alive(KeepAlive::default()))
@@ -115,7 +118,7 @@ fn read_state(library: &SessionLibrary, watched: &WatchTarget) -> Result<Watched
 }
 
 /// The state of the index as an event id.
-fn edition_id(edition: &IndexEdition) -> String {
+pub(crate) fn edition_id(edition: &IndexEdition) -> String {
     let file_id = |file: &Option<(u64, SystemTime)>| {
         let (size, modified) = file.unwrap_or((0, SystemTime::UNIX_EPOCH));
         let nanoseconds = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

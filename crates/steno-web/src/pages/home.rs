@@ -17,6 +17,7 @@ use crate::library::{SessionLibrary, SessionListing};
 use crate::list_filter::{
     FacetValue, IgnoredCondition, LIST_FACETS, ListFilter, ListMatcher, date_ranges,
 };
+use crate::live::edition_id;
 use crate::page::{self, PageHead};
 use crate::pages::session_address;
 use crate::render::plain::clean_text;
@@ -46,10 +47,12 @@ pub(crate) async fn home_page(
     Query(query): Query<ListFilter>,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
+        library.query_index(|_| Ok(()))?;
+        let state = edition_id(&library.index_edition());
         let body = html! {
             main #main .home {
                 h1.unseen { "Sessions" }
-                #sessions data-live="sessions" { (session_list_view(library, &viewer, &query)?) }
+                #sessions data-state=(state) { (session_list_view(library, &viewer, &query)?) }
             }
         };
         Ok(PageHead::new("Sessions", "/").viewed_by(&viewer).with_main(&body))
