@@ -38,7 +38,7 @@ pub use traffic_lines::DebugLineEncoder;
 
 use steno_agents::agent::Agent;
 use steno_agents::agent::nearby::NearbyRules;
-use steno_agents::reader::{FormatReader, emit_transcript};
+use steno_agents::reader::FormatReader;
 use steno_model::entry::{Entry, EntryError};
 use steno_model::json::{Object, Value};
 
@@ -46,11 +46,8 @@ use steno_model::json::{Object, Value};
 pub const AGENT_NAME: &str = "chibi";
 
 /// The reader of these files.
-pub const READER: FormatReader = FormatReader {
-    agent: AGENT_NAME,
-    find: find_contexts,
-    read: |bundle, emit| Ok(emit_transcript(read_context(bundle)?, emit)),
-};
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT_NAME, find: find_contexts, read: context_reader::emit_context };
 
 /// What is known about chibi.
 pub(crate) const AGENT: Agent = Agent {

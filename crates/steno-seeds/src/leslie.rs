@@ -15,10 +15,10 @@ use steno_model::durable;
 
 use steno_agents::agent::Agent;
 use steno_agents::agent::nearby::NearbyRules;
+use steno_agents::decoding::entry_emitter::EntryEmitter;
 use steno_agents::reader::file_tree::FileTree;
-use steno_agents::reader::{FormatError, FormatReader, emit_transcript};
+use steno_agents::reader::{self, FormatError, FormatReader, ItemSink};
 use steno_model::durable::{FileError, OnPath};
-use steno_model::numbering::EntryNumbering;
 use steno_model::problem::Problem;
 use steno_model::session::{Session, SessionId, SessionStatus, Transcript};
 use steno_model::timestamp::Clock;
@@ -39,11 +39,8 @@ pub use unit::{AGENT_MODE_KEY, is_user_prompt};
 pub const AGENT_NAME: &str = "leslie";
 
 /// The reader of these files.
-pub const READER: FormatReader = FormatReader {
-    agent: AGENT_NAME,
-    find: find_sessions,
-    read: |bundle, emit| Ok(emit_transcript(read_session(bundle)?, emit)),
-};
+pub const READER: FormatReader =
+    FormatReader { agent: AGENT_NAME, find: find_sessions, read: emit_session };
 
 /// What is known about leslie.
 pub(crate) const AGENT: Agent = Agent {
@@ -83,6 +80,10 @@ pub fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
 
 /// Reads the files of one session, in the order of their names.
 pub fn read_session(bundle: &SessionBundle) -> Result<Transcript, FormatError> {
+    reader::read_transcript(&READER, bundle)
+}
+
+fn emit_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, FormatError> {
     let mut sources: Vec<_> = bundle.files.iter().collect();
     sources.sort_by(|a, b| slug::file_sort_key(a.name()).cmp(&slug::file_sort_key(b.name())));
     let mut files = Vec::new();
@@ -108,17 +109,15 @@ pub fn read_session(bundle: &SessionBundle) -> Result<Transcript, FormatError> {
         let nothing = || Problem::for_file(&bundle.root, "not a transcript: no header");
         return Err(FormatError::Invalid(problems.pop().unwrap_or_else(nothing)));
     };
-    let mut transcript = Transcript::new(session_from_header(&first.header, &bundle.root));
-    let mut numbering = EntryNumbering::new(AGENT_NAME, &first.header.chat_id);
+    let mut session = session_from_header(&first.header, &bundle.root);
+    let mut output = EntryEmitter::new(AGENT_NAME, &first.header.chat_id, emit);
     for (name, file, own) in &files {
-        apply_header(&mut transcript.session, &file.header);
-        for mut entry in unit::entries_from_file(file, name, *own) {
-            numbering.assign_number(&mut entry);
-            transcript.push(entry);
-        }
+        apply_header(&mut session, &file.header);
+        let entries = unit::entries_from_file(file, name, *own);
+        entries.into_iter().for_each(|entry| output.emit_entry(entry));
     }
-    transcript.problems = problems;
-    Ok(transcript)
+    problems.into_iter().for_each(|problem| output.emit_problem(problem));
+    Ok(session)
 }
 
 /// Writes one file per unit into `dir`, and returns the paths.

@@ -1,7 +1,12 @@
-//! Numbers the entries of one session and emits them at once.
+//! Numbers the entries of one session and emits them at once. All readers emit entries in this way.
 //!
-//! `SessionEmitter` adds the session and the source. `AgentMessage` collects entries that share fields of their
-//! message. Readers that learn the session id late, or read several sessions at once, use `EntryNumbering` directly.
+//! - [`EntryEmitter`] is for a session with a known id. `SessionEmitter` adds the session and the source to it, and
+//!   `AgentMessage` collects entries that share fields of their message.
+//! - [`emit_next_entry`] is for readers that learn the id with the first record, or that read several sessions from
+//!   one file.
+//! - Claude Code and Codex number an entry before they hold it back, until its usage or its place is known. They release
+//!   it with `entry_sink`.
+//! - `emit_transcript` is for documents with totals that depend on all entries (devflow's runs).
 
 use crate::reader::{ItemSink, ReaderItem};
 use steno_model::entry::Entry;
@@ -9,25 +14,65 @@ use steno_model::numbering::EntryNumbering;
 use steno_model::problem::Problem;
 
 /// Numbers the entries of one session and emits them.
-pub(crate) struct EntryEmitter<'a> {
+pub struct EntryEmitter<'a> {
     numbering: EntryNumbering,
     emit: ItemSink<'a>,
 }
 
 impl<'a> EntryEmitter<'a> {
     /// An emitter for one session of one agent.
-    pub(crate) fn new(agent: &str, session: &str, emit: ItemSink<'a>) -> Self {
+    pub fn new(agent: &str, session: &str, emit: ItemSink<'a>) -> Self {
         Self { numbering: EntryNumbering::new(agent, session), emit }
     }
 
-    /// Emits one entry.
-    pub(crate) fn emit_entry(&mut self, mut entry: Entry) {
-        self.numbering.assign_number(&mut entry);
+    /// Emits one entry with the next number of its source.
+    pub fn emit_entry(&mut self, entry: Entry) {
+        emit_next_entry(entry, &mut self.numbering, self.emit);
+    }
+
+    /// Emits one entry that has a number. Only an id is assigned, if it has none.
+    pub fn emit_numbered_entry(&mut self, mut entry: Entry) {
+        self.numbering.assign_id(&mut entry);
         (self.emit)(ReaderItem::Entry(Box::new(entry)));
     }
 
     /// Emits the problem of a record that could not be read.
-    pub(crate) fn emit_problem(&mut self, problem: Problem) {
+    pub fn emit_problem(&mut self, problem: Problem) {
         (self.emit)(ReaderItem::Problem(problem));
+    }
+}
+
+/// Emits one entry with the next number of its source in `numbering`.
+pub(crate) fn emit_next_entry(
+    mut entry: Entry,
+    numbering: &mut EntryNumbering,
+    emit: ItemSink<'_>,
+) {
+    numbering.assign_number(&mut entry);
+    emit(ReaderItem::Entry(Box::new(entry)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use steno_model::entry::{EntryKind, Role};
+
+    #[test]
+    fn entries_are_numbered_unless_they_state_a_number() {
+        let mut emitted = Vec::new();
+        let mut sink = |item| match item {
+            ReaderItem::Entry(entry) => emitted.push((entry.sequence, entry.entry_id)),
+            ReaderItem::Problem(problem) => panic!("{problem}"),
+        };
+        let entry = Entry::new(Role::User, EntryKind::Text, "x");
+        let mut output = EntryEmitter::new("agent", "session", &mut sink);
+        output.emit_entry(entry.clone());
+        output.emit_numbered_entry(Entry { sequence: 7, ..entry.clone() });
+        output.emit_entry(entry.clone());
+        emit_next_entry(entry, &mut EntryNumbering::new("agent", "session"), &mut sink);
+        let numbers: Vec<_> = emitted.iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, [0, 7, 1, 0]);
+        assert_eq!(emitted[0].1, emitted[3].1, "both ways give the same id");
+        assert!(emitted.iter().all(|(_, id)| !id.is_nil()));
     }
 }

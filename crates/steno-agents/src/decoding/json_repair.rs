@@ -3,6 +3,9 @@
 //! JavaScript may cut a string inside a surrogate pair and write a lone `\ud83d`. Python writes `NaN` and `Infinity`.
 //! Some files start with a byte order mark or contain invalid UTF-8. These are replaced. Any other error stays an
 //! error.
+//!
+//! `serde_json` accepts none of these, and a repair runs only after it has failed: good lines take 1.01 of its CPU time
+//! (`json_passes` in the benches of `steno-store`).
 
 use serde::de::DeserializeOwned;
 

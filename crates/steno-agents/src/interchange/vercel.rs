@@ -7,6 +7,7 @@ mod message;
 use crate::agent::Agent;
 use crate::agent::record_format::RecordFormat;
 use crate::decoding::document;
+use crate::decoding::entry_emitter::emit_next_entry;
 use crate::decoding::file_head::FileHead;
 use crate::decoding::json_fields::text_field;
 use crate::decoding::record_list::RecordList;
@@ -71,9 +72,8 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
         let (_, numbering) = session_state.get_or_insert_with(|| begin_session(&fields, first));
         let problem = match message {
             Ok(Value::Object(message)) => {
-                for mut entry in message::message_entries(&message) {
-                    numbering.assign_number(&mut entry);
-                    emit(ReaderItem::Entry(Box::new(entry)));
+                for entry in message::message_entries(&message) {
+                    emit_next_entry(entry, numbering, emit);
                 }
                 return;
             }

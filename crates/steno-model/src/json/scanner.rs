@@ -1,5 +1,9 @@
-//! A scanner for single-line JSON, several times faster than a parser that inspects each byte. Strings are most of a
-//! session, and the scanner looks only for their ends and escapes.
+//! A scanner for single-line JSON. Strings are most of a session, and the scanner looks only for their ends and escapes,
+//! 64 bytes at a time.
+//!
+//! For the fields of a Claude Code record it takes 0.56 of the CPU time of `serde_json`, reading the file included
+//! (`json_passes` in the benches of `steno-store`, 90 MB). It needs the whole text in memory, so it cannot replace the
+//! walker, which reads documents of any size.
 //!
 //! It leaves unusual input (control characters, escaped names, lone surrogates, deep nesting, errors) to
 //! `serde_json`, and accepts nothing that `serde_json` rejects.

@@ -12,11 +12,12 @@ use super::context_files::{
 use super::context_line::ContextLine;
 use super::debug_file::ChibiDebugFile;
 use super::line_conversion::{chibi_fields_mut, entry_from_line, unique_line_id};
-use super::{AGENT_NAME, inbox, markdown, merge, partition, records, responses};
+use super::{AGENT_NAME, READER, inbox, markdown, merge, partition, records, responses};
+use steno_agents::decoding::entry_emitter::EntryEmitter;
+use steno_agents::reader::{self, ItemSink};
 use steno_model::durable::FileError;
 use steno_model::entry::{Entry, EntryError, EntryKind, Role};
 use steno_model::json::{Object, Value};
-use steno_model::numbering::EntryNumbering;
 use steno_model::problem::Problem;
 use steno_model::session::{Session, SessionId, Transcript};
 use steno_model::timestamp::Timestamp;
@@ -24,6 +25,13 @@ use steno_vault::{FormatError, SessionBundle, SessionFile};
 
 /// Reads one context.
 pub fn read_context(bundle: &SessionBundle) -> Result<Transcript, FormatError> {
+    reader::read_transcript(&READER, bundle)
+}
+
+pub(super) fn emit_context(
+    bundle: &SessionBundle,
+    emit: ItemSink<'_>,
+) -> Result<Session, FormatError> {
     let name = context_name(bundle);
     let mut session = Session::new(SessionId::for_native(AGENT_NAME, &name), AGENT_NAME);
     session.native_id = Some(name.clone());
@@ -35,18 +43,16 @@ pub fn read_context(bundle: &SessionBundle) -> Result<Transcript, FormatError> {
         entries.extend(reading.read_records(source, inbox::entry_from_inbox_line)?);
     }
 
-    let mut transcript = Transcript::new(session);
-    let mut numbering = EntryNumbering::new(AGENT_NAME, &name);
+    let mut output = EntryEmitter::new(AGENT_NAME, &name, emit);
     let mut ids = HashSet::new();
     for mut entry in entries {
         if !entry.entry_id.is_nil() && !ids.insert(entry.entry_id) {
             demote_duplicate_id(&mut entry);
         }
-        numbering.assign_number(&mut entry);
-        transcript.push(entry);
+        output.emit_entry(entry);
     }
-    transcript.problems = reading.problems;
-    Ok(transcript)
+    reading.problems.into_iter().for_each(|problem| output.emit_problem(problem));
+    Ok(session)
 }
 
 /// Clears an id that an earlier entry already has, and keeps it as the line's id.

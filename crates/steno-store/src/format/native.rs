@@ -8,20 +8,20 @@ use serde_json::Value;
 use crate::format::record_shape::{self, RecordShape};
 use steno_agents::agent::Agent;
 use steno_agents::agents::claude_code;
+use steno_agents::decoding::entry_emitter::EntryEmitter;
 use steno_agents::decoding::file_head::FileHead;
 use steno_agents::decoding::json_repair;
 use steno_agents::decoding::json_walker::{JsonWalker, malformed_error};
 use steno_agents::decoding::record_list::RecordList;
 use steno_agents::interchange::openai;
 use steno_agents::reader::file_tree::FileTree;
-use steno_agents::reader::{FormatError, FormatReader, ItemSink, ReaderItem, emit_transcript};
+use steno_agents::reader::{FormatError, FormatReader, ItemSink, emit_transcript};
 use steno_model::durable::{FileError, OnPath};
 use steno_model::entry::{Entry, EntryError, EntryKind, take_object};
 use steno_model::json::{JsonStyle, Object, value_limit};
 use steno_model::lines::{InputLine, LineReader};
 use steno_model::name_hash::CompactNameSet;
 use steno_model::note::Note;
-use steno_model::numbering::EntryNumbering;
 use steno_model::problem::Problem;
 use steno_model::session::{STENO_AGENT, Session, SessionId, Transcript};
 use steno_seeds::weakincentives::claude;
@@ -165,24 +165,18 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
 /// Reads a document in two passes: the session, then each entry.
 fn read_document(source: &SessionFile, emit: ItemSink<'_>) -> Result<Session, FormatError> {
     let session = read_document_session(source)?;
-    let mut numbering = EntryNumbering::new(&session.agent, session.id.as_str());
+    let mut output = EntryEmitter::new(&session.agent, session.id.as_str(), emit);
     let mut count = 0;
     let mut take = |entry: Result<Value, String>| {
         count += 1;
         let numbered = |entry: &Value| entry.get("sequence").is_some_and(|it| !it.is_null());
         let is_numbered = entry.as_ref().is_ok_and(numbered);
         match entry.and_then(entry_from_value) {
-            Ok(mut entry) => {
-                if is_numbered {
-                    numbering.assign_id(&mut entry);
-                } else {
-                    numbering.assign_number(&mut entry);
-                }
-                emit(ReaderItem::Entry(Box::new(entry)));
-            }
+            Ok(entry) if is_numbered => output.emit_numbered_entry(entry),
+            Ok(entry) => output.emit_entry(entry),
             Err(reason) => {
                 let reason = format!("entry {count}: {reason}");
-                emit(ReaderItem::Problem(Problem::for_file(source.path(), reason)));
+                output.emit_problem(Problem::for_file(source.path(), reason));
             }
         }
     };
@@ -265,12 +259,11 @@ fn read_messages(source: &SessionFile, emit: ItemSink<'_>) -> Result<Session, Fo
 struct RecordEmitter<'a> {
     source: &'a SessionFile,
     session: Session,
-    numbering: EntryNumbering,
+    output: EntryEmitter<'a>,
     /// Hashes of unknown fields that were reported already.
     reported_fields: CompactNameSet,
     /// Hashes of the call ids of earlier records.
     earlier_call_ids: CompactNameSet,
-    emit: ItemSink<'a>,
 }
 
 impl<'a> RecordEmitter<'a> {
@@ -278,14 +271,12 @@ impl<'a> RecordEmitter<'a> {
         let stem = source.name().strip_suffix(ending).unwrap_or(source.name());
         let mut session = Session::new(SessionId::for_native(AGENT_NAME, stem), AGENT_NAME);
         session.native_id = Some(stem.to_owned());
-        let numbering = EntryNumbering::new(AGENT_NAME, stem);
         Self {
             source,
             session,
-            numbering,
+            output: EntryEmitter::new(AGENT_NAME, stem, emit),
             reported_fields: CompactNameSet::default(),
             earlier_call_ids: CompactNameSet::default(),
-            emit,
         }
     }
 
@@ -296,25 +287,20 @@ impl<'a> RecordEmitter<'a> {
             Ok(entries) => entries,
             Err(reason) => {
                 let problem = Problem { line, ..Problem::for_file(path, reason) };
-                return (self.emit)(ReaderItem::Problem(problem));
+                return self.output.emit_problem(problem);
             }
         };
         for name in openai::unknown_fields(&entries) {
             if self.reported_fields.insert(name) {
                 let reason = openai::unknown_field_reason(name);
-                (self.emit)(ReaderItem::Problem(Problem {
-                    line,
-                    ..Problem::notice_for_file(path, reason)
-                }));
+                self.output
+                    .emit_problem(Problem { line, ..Problem::notice_for_file(path, reason) });
             }
         }
         if let Some(line) = line {
             self.scope_call_ids(&mut entries, line);
         }
-        for mut entry in entries {
-            self.numbering.assign_number(&mut entry);
-            (self.emit)(ReaderItem::Entry(Box::new(entry)));
-        }
+        entries.into_iter().for_each(|entry| self.output.emit_entry(entry));
     }
 
     /// Makes call ids unique across the conversations in one file.

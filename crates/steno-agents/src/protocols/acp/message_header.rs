@@ -1,6 +1,8 @@
 //! The routing fields of a JSON-RPC message: method, id and session id.
 //!
-//! One pass parses them and validates that the line is JSON, because every line of a connection goes through here.
+//! One pass parses them and validates that the line is JSON, because every line of a connection goes through here. It
+//! takes 0.65 of the CPU time of parsing the whole message, and no more than only validating it (`json_passes` in the
+//! benches of `steno-store`).
 
 use std::borrow::Cow;
 use std::fmt;

@@ -3,10 +3,11 @@
 use blake3::Hash;
 
 use super::{anthropic, chat};
+use crate::decoding::entry_emitter::emit_next_entry;
 use crate::decoding::json_fields::text_field;
 use crate::decoding::{entries, usage};
 use crate::protocols::responses::{self, content_text};
-use crate::reader::{ItemSink, ReaderItem};
+use crate::reader::ItemSink;
 use steno_model::entry::{Entry, EntryKind, Role, Usage};
 use steno_model::json::{JsonStyle, Object, Value};
 use steno_model::name_hash::CompactNameSet;
@@ -141,8 +142,7 @@ impl ApiConversation {
 
     fn emit_entry(&mut self, mut entry: Entry, emit: ItemSink<'_>) {
         entry.created_at = entry.created_at.or(self.at);
-        self.numbering.assign_number(&mut entry);
-        emit(ReaderItem::Entry(Box::new(entry)));
+        emit_next_entry(entry, &mut self.numbering, emit);
     }
 }
 

@@ -4,11 +4,11 @@ use super::piece::TrafficPiece;
 use super::traffic_decoder::TrafficDecoder;
 use crate::agent::Agent;
 use crate::decoding::document;
+use crate::decoding::entry_emitter::EntryEmitter;
 use crate::decoding::json_lines::JsonLines;
 use crate::reader::file_tree::FileTree;
-use crate::reader::{FormatError, FormatReader, ItemSink, ReaderItem};
+use crate::reader::{FormatError, FormatReader, ItemSink};
 use steno_model::durable::FileError;
-use steno_model::numbering::EntryNumbering;
 use steno_model::problem::Problem;
 use steno_model::session::{Session, SessionId};
 use steno_vault::SessionBundle;
@@ -35,12 +35,12 @@ fn read_recording(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session,
     let first =
         JsonLines::open(source)?.flatten().next().map(|line| line.bytes).unwrap_or_default();
     let name = blake3::hash(&first).to_hex()[..32].to_owned();
-    let mut numbering = EntryNumbering::new(AGENT_NAME, &name);
+    let mut output = EntryEmitter::new(AGENT_NAME, &name, emit);
     let mut decoder = TrafficDecoder::default();
     for line in JsonLines::open(source)? {
         let entries = match line {
             Err(problem) => {
-                emit(ReaderItem::Problem(problem));
+                output.emit_problem(problem);
                 continue;
             }
             Ok(line) => match TrafficPiece::parse(&line.bytes) {
@@ -48,20 +48,14 @@ fn read_recording(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session,
                 None => {
                     let problem =
                         Problem::at_line(source.path(), line.number, "not a traffic record");
-                    emit(ReaderItem::Problem(problem));
+                    output.emit_problem(problem);
                     continue;
                 }
             },
         };
-        for mut entry in entries {
-            numbering.assign_number(&mut entry);
-            emit(ReaderItem::Entry(Box::new(entry)));
-        }
+        entries.into_iter().for_each(|entry| output.emit_entry(entry));
     }
-    for mut entry in decoder.finish() {
-        numbering.assign_number(&mut entry);
-        emit(ReaderItem::Entry(Box::new(entry)));
-    }
+    decoder.finish().into_iter().for_each(|entry| output.emit_entry(entry));
     let mut session = Session::new(SessionId::for_native(AGENT_NAME, &name), AGENT_NAME);
     session.totals.cost = decoder.total_reported_cost();
     Ok(session)
