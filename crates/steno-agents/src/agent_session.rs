@@ -40,10 +40,10 @@ impl AgentSession {
                 || is_program(known.program)
                 || known.own_headers.is_some_and(has_own)
         });
-        let ids =
+        let mut ids =
             known.flat_map(|(agent, known)| known.names.iter().map(move |name| (agent, name)));
         // Ignores values that are not valid session ids.
-        ids.into_iter().find_map(|(agent, name)| Self::new(agent, value(name)?))
+        ids.find_map(|(agent, name)| Self::new(agent, value(name)?))
     }
 
     /// The session that a request names in its headers or body.
