@@ -3,7 +3,7 @@
 //! The walker looks only at quotes, brackets and commas. Other errors in a value show when it is parsed.
 //!
 //! It exists to bound memory: reading a document of 90 MB record by record takes 10 MB, 0.05 of what `serde_json` takes
-//! for the whole document, and 1.45 of its CPU time, because the document is walked twice (`json_passes` in the benches of
+//! for the whole document, and 1.4 of its CPU time, because the document is walked twice (`json_passes` in the benches of
 //! `steno-store`).
 
 mod line;

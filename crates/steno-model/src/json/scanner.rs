@@ -1,7 +1,7 @@
 //! A scanner for single-line JSON. Strings are most of a session, and the scanner looks only for their ends and escapes,
 //! 64 bytes at a time.
 //!
-//! For the fields of a Claude Code record it takes 0.56 of the CPU time of `serde_json`, reading the file included
+//! For the fields of a Claude Code record it takes 0.6 of the CPU time of `serde_json`, reading the file included
 //! (`json_passes` in the benches of `steno-store`, 90 MB). It needs the whole text in memory, so it cannot replace the
 //! walker, which reads documents of any size.
 //!
