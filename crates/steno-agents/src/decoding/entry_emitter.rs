@@ -2,7 +2,7 @@
 //!
 //! - [`EntryEmitter`] is for a session with a known id. `SessionEmitter` adds the session and the source to it, and
 //!   `AgentMessage` collects entries that share fields of their message.
-//! - [`emit_next_entry`] is for readers that learn the id with the first record, or that read several sessions from
+//! - `emit_next_entry` is for readers that learn the id with the first record, or that read several sessions from
 //!   one file.
 //! - Claude Code and Codex number an entry before they hold it back, until its usage or its place is known. They release
 //!   it with `entry_sink`.
