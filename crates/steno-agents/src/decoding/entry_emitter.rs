@@ -1,11 +1,11 @@
-//! Numbers the entries of one session and emits them at once. All readers emit entries in this way.
+//! Numbers the entries of one session and emits them at once. Readers emit entries in this way, with four exceptions:
+//! Claude Code and Codex hold a numbered entry back until its usage or its place is known, Copilot names its session by
+//! what it has read so far, and weakincentives keeps the numbers that its files state but derives ids from positions.
 //!
 //! - [`EntryEmitter`] is for a session with a known id. `SessionEmitter` adds the session and the source to it, and
 //!   `AgentMessage` collects entries that share fields of their message.
 //! - `emit_next_entry` is for readers that learn the id with the first record, or that read several sessions from
 //!   one file.
-//! - Claude Code and Codex number an entry before they hold it back, until its usage or its place is known. They release
-//!   it with `entry_sink`.
 //! - `emit_transcript` is for documents with totals that depend on all entries (devflow's runs).
 
 use crate::reader::{ItemSink, ReaderItem};
