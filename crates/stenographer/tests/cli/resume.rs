@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use rusqlite::Connection;
+use steno_agents::registry;
 
 use crate::harness::{Home, Output};
 
@@ -306,12 +307,16 @@ fn sessions_that_cannot_be_resumed_are_explained() {
     ");
     let line = b"{\"role\":\"user\",\"content\":\"hello\"}\n";
     machine.home.steno_with(&["record", "--agent", "mine", "--session", "s"], line).ok();
-    insta::assert_snapshot!(machine.resume(&["s"]), @"
-    --- stderr
-    error: mine has no command to resume a session
-    hint: agents with such a command: claude-code, codex, gemini, qwen, copilot, amp, pi, droid, kimi, aider, opencode, goose, crush, cursor
-    --- exit 1
-    ");
+    let resumable = registry::all_agents().filter(|agent| agent.resume.is_some());
+    let names: Vec<_> = resumable.map(|agent| agent.name()).collect();
+    assert_eq!(
+        machine.resume(&["s"]).to_string(),
+        format!(
+            "--- stderr\nerror: mine has no command to resume a session\n\
+             hint: agents with such a command: {}\n--- exit 1",
+            names.join(", ")
+        )
+    );
     machine.home.steno_with(&["record", "--agent", "codex", "--session", "r"], line).ok();
     insta::assert_snapshot!(machine.resume(&["r"]), @"
     --- stderr
