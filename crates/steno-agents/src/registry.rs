@@ -1,6 +1,6 @@
 //! All agents, protocols and interchange formats, and what is known about them by name.
 //!
-//! [`AGENTS`], [`protocols`](crate::protocols) and [`FORMATS`] have a row for each.
+//! `agents::AGENTS`, [`protocols`](crate::protocols) and `interchange::FORMATS` have a row for each.
 
 #[cfg(test)]
 mod resume_tests;
