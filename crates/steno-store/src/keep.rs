@@ -1,6 +1,7 @@
 //! Imports sessions from session files into the vault.
 
 pub mod file_stamp;
+mod index_updater;
 pub mod indexer;
 pub mod known_projects;
 mod session_destination;

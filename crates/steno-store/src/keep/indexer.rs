@@ -1,25 +1,59 @@
-//! Adds sessions to the index in batches. Index failures never prevent recording.
+//! Adds sessions to the index in batches, in a thread of its own, so that it works while the next sessions are read and
+//! compressed. Index failures never prevent recording.
 
+use std::sync::mpsc::{self, SyncSender};
+use std::thread::{self, JoinHandle};
+
+use crate::index::PreparedSession;
 use crate::index::attribution::MillisecondSpan;
 use crate::index::pending_sessions::{PendingMarker, PendingSessions};
-use crate::index::{Index, IndexError, MAX_BATCH_BYTES, PreparedSession, RebuildReason};
 use steno_vault::{SessionDir, Vault};
 
+use super::index_updater::IndexUpdater;
 use crate::store_error::StoreError;
 use crate::store_location::StoreLocation;
 
 /// Maximum number of sessions per batch.
 const MAX_BATCH: usize = 256;
 
+/// Maximum size of a batch in bytes. Two exist at a time: one is gathered while the other is written.
+const MAX_BATCH_BYTES: usize = 22 << 20;
+
 /// Queues sessions for the index. Sessions that fail stay marked, and the next search indexes them.
 pub struct Indexer {
     location: StoreLocation,
     pending: PendingSessions,
-    index: Option<Index>,
-    batch: Vec<PreparedSession>,
-    markers: Vec<PendingMarker>,
-    batch_size: usize,
-    failure: Option<StoreError>,
+    batch: SessionBatch,
+    thread: Option<IndexThread>,
+}
+
+/// Sessions to write with one transaction, and their markers.
+#[derive(Default)]
+pub(super) struct SessionBatch {
+    pub(super) sessions: Vec<PreparedSession>,
+    pub(super) markers: Vec<PendingMarker>,
+    size_bytes: usize,
+}
+
+/// Something to do with the index.
+type IndexJob = Box<dyn FnOnce(&mut IndexUpdater) + Send>;
+
+/// The thread that has the index open. It does one job at a time, in order.
+struct IndexThread {
+    jobs: SyncSender<IndexJob>,
+    handle: JoinHandle<()>,
+}
+
+impl SessionBatch {
+    pub(super) fn push(&mut self, prepared: PreparedSession, marker: Option<PendingMarker>) {
+        self.size_bytes += prepared.size_bytes();
+        self.sessions.push(prepared);
+        self.markers.extend(marker);
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.size_bytes >= MAX_BATCH_BYTES || self.sessions.len() >= MAX_BATCH
+    }
 }
 
 impl Indexer {
@@ -28,11 +62,8 @@ impl Indexer {
         Self {
             location: location.clone(),
             pending: PendingSessions::new(&location.folder),
-            index: None,
-            batch: Vec::new(),
-            markers: Vec::new(),
-            batch_size: 0,
-            failure: None,
+            batch: SessionBatch::default(),
+            thread: None,
         }
     }
 
@@ -43,39 +74,29 @@ impl Indexer {
 
     /// Queues a session that was parsed during its import.
     pub fn add_prepared(&mut self, prepared: PreparedSession, marker: Option<PendingMarker>) {
-        self.batch_size += prepared.size_bytes();
-        self.batch.push(prepared);
-        self.markers.extend(marker);
+        self.batch.push(prepared, marker);
     }
 
     /// Returns whether the index has the session as damaged. Without an index, that shows when one is built.
     pub(crate) fn has_damage(&mut self, dir: &SessionDir) -> bool {
-        self.open_index().and_then(|index| index.has_damage(dir)).unwrap_or(false)
+        let dir = dir.clone();
+        self.wait_for(move |updater| updater.has_damage(&dir))
     }
 
     /// Returns whether the batch is full.
     pub fn is_full(&self) -> bool {
-        self.batch_size >= MAX_BATCH_BYTES || self.batch.len() >= MAX_BATCH
+        self.batch.is_full()
     }
 
     /// Drops the batch, as its sessions were not written after all. They stay marked.
     pub fn discard(&mut self) {
-        self.batch_size = 0;
-        self.batch.clear();
-        self.markers.clear();
+        self.batch = SessionBatch::default();
     }
 
-    /// Queues a session read from the vault.
+    /// Queues a session to be read from the vault.
     pub fn add_from_vault(&mut self, dir: &SessionDir, marker: Option<PendingMarker>) {
-        match self
-            .open_index()
-            .and_then(|index| Ok((index.read_session(dir)?, index.is_current_file())))
-        {
-            Ok((Some(prepared), _)) => self.add_prepared(prepared, marker),
-            Ok((None, true)) => marker.into_iter().for_each(PendingMarker::remove),
-            Ok((None, false)) => self.index = None,
-            Err(error) => self.handle_error(error),
-        }
+        let dir = dir.clone();
+        self.start(move |updater| updater.add_from_vault(&dir, marker));
     }
 
     /// Moves traffic that was recorded in a time span to the sessions of its agents, and indexes both. On failure the
@@ -85,67 +106,73 @@ impl Indexer {
         vault: &Vault,
         span: MillisecondSpan,
     ) -> Result<(), StoreError> {
-        let clock = self.location.clock.clone();
-        let changed = self.open_index()?.attribute_traffic(vault, span, &clock)?;
-        if changed.is_empty() {
-            return Ok(());
-        }
-        for dir in changed {
-            let marker = self.mark(&dir);
-            self.add_from_vault(&dir, marker);
-        }
-        self.flush()
+        let vault = vault.clone();
+        self.wait_for(move |updater| updater.attribute_traffic(&vault, span))
     }
 
-    /// Writes the batch. Returns the last error since the previous call.
+    /// Writes the batch and waits until everything is indexed. Returns the last error since the previous call.
     pub fn flush(&mut self) -> Result<(), StoreError> {
         self.write_batch();
-        self.index.iter().for_each(Index::checkpoint_log);
-        self.failure.take().map_or(Ok(()), Err)
+        if self.thread.is_none() {
+            return Ok(());
+        }
+        self.wait_for(IndexUpdater::flush)
     }
 
-    /// Writes the batch to the index.
+    /// Writes the batch to the index. Returns at once, or when the batch before it is written.
     pub fn write_batch(&mut self) {
-        self.batch_size = 0;
-        let gathered = std::mem::take(&mut self.batch);
-        let markers = std::mem::take(&mut self.markers);
-        if gathered.is_empty() {
-            return;
-        }
-        match self
-            .open_index()
-            .and_then(|index| index.write_sessions(&gathered).map(|()| index.is_current_file()))
-        {
-            Ok(true) => markers.into_iter().for_each(PendingMarker::remove),
-            // Another process builds a new index, which includes the marked sessions.
-            Ok(false) => self.index = None,
-            Err(error) => self.handle_error(error),
+        let batch = std::mem::take(&mut self.batch);
+        if !batch.sessions.is_empty() {
+            self.start(move |updater| updater.write_batch(batch));
         }
     }
 
-    fn open_index(&mut self) -> Result<&Index, IndexError> {
-        match self.index.take().filter(Index::is_current_file) {
-            Some(index) => Ok(self.index.insert(index)),
-            None => {
-                let index = Index::open(&self.location.folder)?;
-                if let Some(boot_id) = &self.location.boot_id {
-                    index.note_first_boot(boot_id)?;
-                }
-                Ok(self.index.insert(index))
-            }
+    /// Does a job after those before it, and waits for its result.
+    fn wait_for<T: Send + 'static>(
+        &mut self,
+        job: impl FnOnce(&mut IndexUpdater) -> T + Send + 'static,
+    ) -> T {
+        let (result_sender, result) = mpsc::sync_channel(1);
+        self.start(move |updater| {
+            let _ = result_sender.send(job(updater));
+        });
+        result.recv().unwrap_or_else(|_| self.resume_panic())
+    }
+
+    /// Starts a job as soon as those before it are done.
+    fn start(&mut self, job: impl FnOnce(&mut IndexUpdater) + Send + 'static) {
+        let thread = self.thread.get_or_insert_with(|| IndexThread::spawn(&self.location));
+        if thread.jobs.send(Box::new(job)).is_err() {
+            self.resume_panic()
         }
     }
 
-    fn handle_error(&mut self, error: IndexError) {
-        self.index = None;
-        if error.is_corruption() {
-            // The next query indexes everything again.
-            match Index::rebuild(&self.location.folder, Some(RebuildReason::Damaged)) {
-                Ok(index) => self.index = Some(index),
-                Err(error) => self.failure = Some(error.into()),
-            }
-            return;
+    /// Continues a panic of the thread, which ends only so before this value.
+    fn resume_panic(&mut self) -> ! {
+        let thread = self.thread.take().expect("the thread was started");
+        match thread.handle.join() {
+            Err(panic) => std::panic::resume_unwind(panic),
+            Ok(()) => unreachable!("the thread runs as long as it may get jobs"),
         }
-        self.failure = Some(error.into());
+    }
+}
+
+impl IndexThread {
+    fn spawn(location: &StoreLocation) -> Self {
+        // A job waits for the one before it, so that few sessions are in memory.
+        let (sender, jobs) = mpsc::sync_channel::<IndexJob>(0);
+        let mut updater = IndexUpdater::new(location);
+        let handle = thread::spawn(move || jobs.into_iter().for_each(|job| job(&mut updater)));
+        Self { jobs: sender, handle }
+    }
+}
+
+/// Waits for the last job: the process must not end in the middle of it.
+impl Drop for Indexer {
+    fn drop(&mut self) {
+        if let Some(IndexThread { jobs, handle }) = self.thread.take() {
+            drop(jobs);
+            let _ = handle.join();
+        }
     }
 }
