@@ -252,7 +252,7 @@ fn main() {
 
 /// Checks that every exchange and chunk is in the vault.
 fn check(dir: &steno_vault::SessionDir) {
-    let exchanges = steno_store::transcript::read_exchanges(dir).unwrap();
+    let exchanges = steno_store::transcript::read_exchanges(dir).unwrap().exchanges;
     assert_eq!(exchanges.len(), STREAMS * ROUNDS, "an exchange is missing");
     for exchange in &exchanges {
         let data =

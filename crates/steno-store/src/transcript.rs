@@ -10,7 +10,7 @@ pub(crate) mod run_reading;
 
 use std::sync::PoisonError;
 
-pub use self::exchanges::{for_each_exchange, read_exchanges};
+pub use self::exchanges::{RecordedExchanges, for_each_exchange, read_exchanges};
 pub use self::moved_traffic::traffic_owner;
 pub(crate) use self::moved_traffic::{ended_exchanges, move_exchanges};
 use self::record_reader::RecordReader;

@@ -5,12 +5,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use steno_agents::protocols::traffic::piece::TrafficPieceKind;
+use steno_agents::protocols::traffic::{TrafficPiece, append_traffic};
 use steno_model::{Clock, Problem, SessionStatus};
-use steno_store::transcript::ReadTranscript;
 use steno_store::transcript::record_reader::RECORD_DECODER;
+use steno_store::transcript::{ReadTranscript, for_each_exchange, read_exchanges};
 use steno_vault::record::{RecordingClosing, RecordingOpening};
 use steno_vault::recorder::Recorder;
-use steno_vault::{SessionDir, SessionFile, Vault};
+use steno_vault::{SessionBundle, SessionDir, SessionFile, Vault};
 use tempfile::TempDir;
 
 fn vault(folder: &TempDir) -> Vault {
@@ -195,4 +197,67 @@ fn a_changed_salt_of_a_later_frame_is_reported_and_not_restored() {
     assert!(has_damage(&folder));
     let error = session(&folder).restore(Some(&target), false, &[]).unwrap_err();
     assert!(error.is_damage() && !target.join("a.jsonl").exists(), "{error}");
+}
+
+/// A changed answer in the recorded traffic is left out and reported, not shown as genuine.
+#[test]
+fn damaged_exchanges_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = record(&folder, &[]);
+    let request = TrafficPiece {
+        method: Some("POST".into()),
+        path: Some("/v1/messages".into()),
+        ..TrafficPiece::new(TrafficPieceKind::Request, "x")
+    };
+    let answer = TrafficPiece::new_chunk("x", 1, b"{\"answer\":\"yes\"}");
+    append_traffic(&recorder, &[request, answer, TrafficPiece::new_end("x", 2, None)]).unwrap();
+    drop(recorder);
+    let exchanges = || read_exchanges(&session(&folder)).unwrap();
+    assert!(exchanges().problems.is_empty());
+    assert_eq!(exchanges().exchanges[0].chunks.len(), 1);
+    let path = live_log(&folder);
+    let at = memmem_find(&fs::read(&path).unwrap(), b"answer");
+    flip_bit(&path, at);
+    let read = exchanges();
+    assert!(read.problems.iter().all(Problem::is_damage) && !read.problems.is_empty());
+    assert!(read.exchanges[0].chunks.is_empty(), "{:?}", read.exchanges[0].chunks);
+    let mut count = 0;
+    let problems = for_each_exchange(&session(&folder), &mut |_| count += 1).unwrap();
+    assert_eq!((count, problems), (1, read.problems));
+}
+
+fn memmem_find(bytes: &[u8], needle: &[u8]) -> usize {
+    bytes.windows(needle.len()).position(|window| window == needle).unwrap()
+}
+
+/// An interrupted write must not make the next one look indexed: both may leave a file of the same size.
+#[test]
+fn the_stored_size_leaves_out_what_an_interrupted_write_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    fs::write(&file, "{}\n").unwrap();
+    let bundle = SessionBundle::from_file(&file);
+    session(&folder).keep_session(&bundle).unwrap();
+    let size = session(&folder).stored_size().unwrap();
+    let sealed = session(&folder).path().join("s.jsonl.zst");
+    let kept = fs::read(&sealed).unwrap();
+    assert_eq!(size, kept.len() as u64);
+    fs::write(&sealed, [kept.as_slice(), b"an unfinished frame"].concat()).unwrap();
+    assert_eq!(session(&folder).stored_size().unwrap(), size);
+    fs::write(&sealed, &kept[..kept.len() - 1]).unwrap();
+    assert_eq!(session(&folder).stored_size().unwrap(), size - 1);
+}
+
+/// Without its line in the journal, a session looks like one that was recorded live.
+#[test]
+fn a_session_that_the_journal_lost_is_damage_to_restore() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    fs::write(&file, "{}\n").unwrap();
+    session(&folder).keep_session(&SessionBundle::from_file(&file)).unwrap();
+    let journal = folder.path().join("vault/journal.jsonl");
+    let at = memmem_find(&fs::read(&journal).unwrap(), b"s.jsonl.zst");
+    flip_bit(&journal, at);
+    let error = session(&folder).restore(None, true, &[]).unwrap_err();
+    assert!(error.is_damage(), "{error}");
 }

@@ -275,18 +275,24 @@ impl SessionDir {
     }
 
     /// Size of all files in bytes, live logs included. It grows with every kept byte.
+    ///
+    /// Bytes after the listed size of a sealed file do not count: an interrupted write left them, and the next one may
+    /// leave a file of the same size with them.
     pub fn stored_size(&self) -> Result<u64, FileError> {
         let mut size = 0;
         let names = list_names(&self.path)?;
+        let listed = self.listed_files()?.unwrap_or_default();
         for name in &names {
             let is_log = Self::parse_live_log_base(name).is_some();
             let new = format!("{name}{REPLACEMENT_SUFFIX}");
-            let is_sealed =
-                parse_sealed_name(name.strip_suffix(REPLACEMENT_SUFFIX).unwrap_or(name)).is_some();
+            let kept_name = name.strip_suffix(REPLACEMENT_SUFFIX).unwrap_or(name);
+            let is_sealed = parse_sealed_name(kept_name).is_some();
             // While a file is being replaced, only the new one counts.
             if is_log || (is_sealed && names.binary_search(&new).is_err()) {
                 // A file sealed or renamed in the meantime counts under its new name.
-                size += fs::metadata(self.path.join(name)).map_or(0, |metadata| metadata.len());
+                let found = fs::metadata(self.path.join(name)).map_or(0, |metadata| metadata.len());
+                let listed = listed.get(kept_name).and_then(|file| file.size);
+                size += listed.map_or(found, |listed| listed.min(found));
             }
         }
         Ok(size)

@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::exchanges::for_each_piece;
 use super::record_reader::RECORD_DECODER;
 use steno_agents::protocols::traffic::attribution::{EndedExchange, EndedExchangeCollector};
 use steno_agents::protocols::traffic::piece::TrafficPieceKind;
@@ -131,20 +132,6 @@ fn copy_exchanges(
     recorder.close(&RecordingClosing { status: SessionStatus::Completed, reason: None })
 }
 
-fn for_each_piece(
-    dir: &SessionDir,
-    take: &mut dyn FnMut(TrafficPiece<'static>),
-) -> Result<(), FileError> {
-    dir.for_each_recorded_line(&SharedProblems::default(), &mut |_, line| {
-        if record::raw_starts_with(line, b"{\"traffic\":\"") {
-            record::raw_record_of(line)
-                .and_then(TrafficPiece::parse)
-                .into_iter()
-                .for_each(&mut *take);
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,7 +197,7 @@ mod tests {
             assert_eq!(entry_texts(&owner), hello, "after {copied} pieces");
             assert_eq!(entry_texts(&recording), hello);
             assert_eq!(
-                crate::transcript::read_exchanges(&recording).unwrap().len(),
+                crate::transcript::read_exchanges(&recording).unwrap().exchanges.len(),
                 2,
                 "nothing is removed"
             );

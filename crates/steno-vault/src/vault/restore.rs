@@ -105,6 +105,11 @@ impl SessionDir {
         schemas: DatabaseSchemas,
     ) -> Result<Vec<RestoredFile>, RestoreError> {
         if !self.is_imported()? {
+            // Without its lines in a damaged journal, an imported session looks like a recorded one.
+            if let Some(fault) = self.find_faults()?.first() {
+                let error = io::Error::new(io::ErrorKind::InvalidData, fault.reason.clone());
+                return Err(error).on("restore from", &fault.path)?;
+            }
             return Err(RestoreError::Recorded);
         }
         if self.has_only_excerpts()? {

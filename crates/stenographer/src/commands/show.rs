@@ -142,13 +142,14 @@ fn print_requests(
 ) -> Result<CommandExit, CommandError> {
     let (mut count, mut failure) = (0, None);
     let session = find_recorded_session(store, name)?;
-    for_each_exchange(&session, &mut |exchange| {
+    let problems = for_each_exchange(&session, &mut |exchange| {
         count += 1;
         let written = serde_json::to_writer(ui.out(), &ExchangeRow::new(&exchange));
         failure = failure.take().or(written.map_err(CommandError::from).err());
         failure = failure.take().or(writeln!(ui.out()).map_err(CommandError::from).err());
     })?;
     failure.map_or(Ok(()), Err)?;
+    ui.report_problems(&problems);
     if count == 0 {
         ui.status("no requests recorded");
     }

@@ -7,7 +7,7 @@ use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::{Ui, count_noun};
-use steno_store::transcript::read_exchanges;
+use steno_store::transcript::{RecordedExchanges, read_exchanges};
 
 /// Serves until Ctrl-C.
 pub(super) fn serve_api(
@@ -17,7 +17,9 @@ pub(super) fn serve_api(
     options: ReplayOptions,
 ) -> Result<CommandExit, CommandError> {
     let session = args.session.as_str();
-    let exchanges = read_exchanges(&SessionStore::new(env).find_session(session)?)?;
+    let RecordedExchanges { exchanges, problems } =
+        read_exchanges(&SessionStore::new(env).find_session(session)?)?;
+    ui.report_problems(&problems);
     if exchanges.is_empty() {
         let error = CommandError::user(format!("no API traffic in session: {session}"));
         return Err(error.hint("record one with `steno exec` or `steno gateway`"));
