@@ -1,6 +1,7 @@
 //! Parses times as users type them: a date, a time, or a duration before now.
 
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Span, SpanRelativeTo};
 
 use crate::timestamp::{Timestamp, TimestampZone};
 
@@ -27,17 +28,15 @@ pub struct LocalNow<'a> {
 #[error("not a time: {0}")]
 pub struct MomentError(String);
 
-/// Parses `2026-01-05`, `2026-01-05T09:15`, or a duration before now: `90m`, `12h`, `7d`, `2w`.
+/// Parses `2026-01-05`, `2026-01-05T09:15`, or a duration before now: `90m`, `1h 30m`, `7d`, `2w`.
 pub fn parse_moment(
     text: &str,
     edge: DayEdge,
     here: &LocalNow<'_>,
 ) -> Result<Timestamp, MomentError> {
     let unknown = || MomentError(text.to_owned());
-    if let Some(seconds) = parse_seconds_ago(text) {
-        let now = here.now.instant();
-        let then =
-            now.checked_sub(jiff::SignedDuration::from_secs(seconds)).map_err(|_| unknown())?;
+    if let Some(duration) = parse_duration_ago(text) {
+        let then = here.now.instant().checked_sub(duration).map_err(|_| unknown())?;
         return Ok(Timestamp::from_instant(then, 0));
     }
     let stated: Timestamp = text.parse().map_err(|_| unknown())?;
@@ -46,20 +45,38 @@ pub fn parse_moment(
     }
     let mut wall = stated.wall();
     if edge == DayEdge::End && !text.contains([':', 'T', 't']) {
-        wall = wall.checked_add(jiff::Span::new().days(1)).map_err(|_| unknown())?;
+        wall = wall.checked_add(Span::new().days(1)).map_err(|_| unknown())?;
     }
     let local = here.zone.to_ambiguous_timestamp(wall).compatible().map_err(|_| unknown())?;
     Ok(Timestamp::from_instant(local, 0))
 }
 
-/// Parses a duration such as `12h` into seconds.
-fn parse_seconds_ago(text: &str) -> Option<i64> {
-    let unit = match text.chars().next_back()? {
-        'm' => 60,
-        'h' => 3600,
-        'd' => 86_400,
-        'w' => 604_800,
-        _ => return None,
-    };
-    text[..text.len() - 1].parse::<u32>().ok().map(|count| i64::from(count) * unit)
+/// Parses a duration such as `12h` or `1h 30m`. A day has 24 hours.
+fn parse_duration_ago(text: &str) -> Option<SignedDuration> {
+    let span: Span = text.parse().ok()?;
+    let duration = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
+    Some(duration).filter(|duration| !duration.is_negative())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_before_now() {
+        let here = LocalNow { now: "2026-01-15T12:00:00Z".parse().unwrap(), zone: &TimeZone::UTC };
+        let parse = |text: &str| parse_moment(text, DayEdge::Begin, &here).map(|at| at.to_string());
+        for (text, expected) in [
+            ("90m", "2026-01-15T10:30:00Z"),
+            ("1h 30m", "2026-01-15T10:30:00Z"),
+            ("7d", "2026-01-08T12:00:00Z"),
+            ("2w", "2026-01-01T12:00:00Z"),
+            ("2026-01-05", "2026-01-05T00:00:00Z"),
+        ] {
+            assert_eq!(parse(text).as_deref(), Ok(expected), "{text}");
+        }
+        for text in ["-7d", "7", "d", "1 month", "99999999999d", ""] {
+            assert_eq!(parse(text), Err(MomentError(text.to_owned())), "{text}");
+        }
+    }
 }

@@ -99,11 +99,6 @@ impl Timestamp {
         Self { wall, digits: 0, zone: TimestampZone::Offset(offset) }
     }
 
-    /// The same instant in UTC, written with `Z`.
-    pub fn in_utc(&self) -> Self {
-        Self::from_instant(self.instant(), self.digits)
-    }
-
     /// `HH:MM:SS` as written, in the text's own offset.
     pub fn clock_text(&self) -> String {
         self.wall.strftime("%H:%M:%S").to_string()
