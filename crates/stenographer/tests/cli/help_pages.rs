@@ -85,7 +85,7 @@ fn complete(home: &Home, words: &[&str]) -> Vec<String> {
 
 fn home_with_sessions() -> Home {
     let home = Home::new();
-    let line = r#"{"type":"assistant","uuid":"u","sessionId":"ID","timestamp":"2026-01-01T00:00:00Z","cwd":"/work/shop","gitBranch":"fix-login","version":"2.1.0","message":{"id":"m","role":"assistant","model":"claude-test-1","content":[{"type":"text","text":"hi"}]}}"#;
+    let line = r#"{"type":"assistant","uuid":"u","sessionId":"ID","timestamp":"2026-01-01T00:00:00Z","cwd":"/srv/shop","gitBranch":"fix-login","version":"2.1.0","message":{"id":"m","role":"assistant","model":"claude-test-1","content":[{"type":"text","text":"hi"}]}}"#;
     for id in ["aaaa1111", "aaab2222", "bbbb3333"] {
         home.file(&format!("logs/{id}.jsonl"), line.replace("ID", id) + "\n");
     }
@@ -101,7 +101,7 @@ fn sessions_agents_projects_models_and_branches_are_completed() {
     assert_eq!(complete(&home, &["diff", "latest", "b"]), ["bbbb3333"]);
     assert!(complete(&home, &["export", ""]).contains(&"latest".to_owned()));
     assert_eq!(complete(&home, &["list", "--agent", ""]), ["claude-code"]);
-    assert_eq!(complete(&home, &["cost", "--project", "/w"]), ["/work/shop"]);
+    assert_eq!(complete(&home, &["cost", "--project", "/s"]), ["/srv/shop"]);
     assert_eq!(complete(&home, &["search", "--model", "cl"]), ["claude-test-1"]);
     assert_eq!(complete(&home, &["run", "--agent", "reh"]), ["rehearsal"]);
     assert_eq!(complete(&home, &["annotat"]), ["annotate"]);
