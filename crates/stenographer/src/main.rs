@@ -29,6 +29,7 @@ mod session_paths;
 mod session_scope;
 mod session_store;
 mod sync_state;
+mod terminal_text;
 mod text_table;
 mod thread_error;
 mod thread_run;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use steno_store::sync::OnSession;
 
 use crate::byte_size::ByteSize;
+use crate::terminal_text::{count_noun, escape_control};
 use crate::text_table::fit_columns;
-use crate::ui::{count_noun, escape_control};
 
 /// The line appears after this time; shorter work needs none.
 const FIRST_DELAY: Duration = Duration::from_millis(500);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::ui::escape_control;
+use crate::terminal_text::escape_control;
 
 /// Rows below a heading.
 pub(crate) struct TextTable<const N: usize> {

@@ -44,7 +44,7 @@ impl UserFolders<'_> {
     }
 
     /// The folder for data of programs on macOS.
-    pub fn library_folder(&self) -> PathBuf {
+    pub fn application_support_folder(&self) -> PathBuf {
         self.home.join("Library/Application Support")
     }
 
@@ -62,7 +62,7 @@ impl UserFolders<'_> {
 
     /// The `User` folders of editors with these names.
     pub fn editor_folders_named(&self, names: &[&str]) -> Vec<PathBuf> {
-        let bases = [self.home.join(".config"), self.library_folder()];
+        let bases = [self.home.join(".config"), self.application_support_folder()];
         let users =
             bases.iter().flat_map(|base| names.iter().map(|name| base.join(name).join("User")));
         users.collect()

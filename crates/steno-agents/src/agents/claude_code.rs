@@ -108,7 +108,7 @@ fn session_locations(user: &UserFolders<'_>) -> Vec<PathBuf> {
     let mut paths: Vec<_> = folders
         .flat_map(|config| [config.join("projects"), config.join("history.jsonl")])
         .collect();
-    paths.push(user.library_folder().join("Claude/local-agent-mode-sessions"));
+    paths.push(user.application_support_folder().join("Claude/local-agent-mode-sessions"));
     paths
 }
 

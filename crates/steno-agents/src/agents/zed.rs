@@ -32,7 +32,7 @@ pub(crate) const AGENT: Agent = Agent {
     locations: |user| {
         let flatpak = user.path_variable("FLATPAK_XDG_DATA_HOME").into_iter();
         let data = flatpak.chain([user.data_folder()]).map(|base| base.join("zed/threads"));
-        data.chain([user.library_folder().join("Zed/threads")]).collect()
+        data.chain([user.application_support_folder().join("Zed/threads")]).collect()
     },
     database_schemas: &[&SCHEMA],
     ..Agent::new("Zed", &READER)
