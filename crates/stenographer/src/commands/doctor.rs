@@ -6,7 +6,7 @@ mod store_report;
 
 use serde::Serialize;
 
-use self::agent_report::AgentReport;
+use self::agent_report::FoundAgentReport;
 use self::purge_report::PurgeReport;
 use self::store_report::StoreReport;
 use crate::commands::hooks::hook_status;
@@ -32,7 +32,7 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 struct DoctorReport {
     store: StoreReport,
-    agents: Vec<AgentReport>,
+    agents: Vec<FoundAgentReport>,
     /// Files that an agent will delete.
     purge: Option<PurgeReport>,
     problems: Vec<String>,
@@ -80,7 +80,7 @@ impl DoctorReport {
             let files = count_noun(new_files, "new or changed file");
             steps.push(format!("run `steno sync` to copy {files} into the store"));
         }
-        let lacks_hooks = |agent: &&AgentReport| {
+        let lacks_hooks = |agent: &&FoundAgentReport| {
             matches!(agent.hooks, Some(HookState::NotInstalled | HookState::Outdated))
         };
         let unhooked: Vec<&str> =

@@ -84,7 +84,7 @@ pub(crate) fn run(
     store.check_agent(args.scope.agent.as_deref())?;
     let scope = args.scope.to_filter(env, |name| Ok(store.find_session(name)?.id().clone()))?;
     let filter = SessionFilter { scope, branch: args.branch.clone(), text };
-    let listing = SessionListing { env, store: &store, args, filter: &filter };
+    let listing = ListRequest { env, store: &store, args, filter: &filter };
     if args.json { listing.print_json(ui) } else { listing.print_table(ui) }
 }
 
@@ -99,14 +99,14 @@ fn parse_text(text: &str) -> Result<SessionText, CommandError> {
 }
 
 /// What is listed, and from where.
-struct SessionListing<'a> {
+struct ListRequest<'a> {
     env: &'a ProcessEnvironment,
     store: &'a SessionStore,
     args: &'a Args,
     filter: &'a SessionFilter,
 }
 
-impl SessionListing<'_> {
+impl ListRequest<'_> {
     fn print_json(&self, ui: &mut Ui) -> Result<CommandExit, CommandError> {
         let ask = |index: &Index| {
             list_enough(self.args.limit, |limit| {

@@ -21,7 +21,7 @@ use steno_store::sync::seen_files::SeenFiles;
 
 /// An agent that was found on this machine, or has sessions in the store.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct AgentReport {
+pub(crate) struct FoundAgentReport {
     pub(crate) agent: String,
     /// Existing folders and files with sessions.
     locations: Vec<PathBuf>,
@@ -43,9 +43,9 @@ pub(crate) fn collect_agents(
     env: &ProcessEnvironment,
     summaries: &[AgentSummary],
     hooks: &[HookStatusRow],
-) -> (Vec<AgentReport>, Vec<String>) {
+) -> (Vec<FoundAgentReport>, Vec<String>) {
     let seen = SeenFiles::load(&env.store, |_| true);
-    let mut agents: BTreeMap<String, AgentReport> = BTreeMap::new();
+    let mut agents: BTreeMap<String, FoundAgentReport> = BTreeMap::new();
     let mut problems = Vec::new();
     for location in existing_locations(env) {
         let report = agents.entry(location.agent.to_owned()).or_default();
@@ -59,7 +59,7 @@ pub(crate) fn collect_agents(
     for row in hooks.iter().filter(|row| row.state != HookState::NotFound) {
         agents.entry(row.agent.to_owned()).or_default().hooks = Some(row.state);
     }
-    let reports = agents.into_iter().map(|(agent, report)| AgentReport { agent, ..report });
+    let reports = agents.into_iter().map(|(agent, report)| FoundAgentReport { agent, ..report });
     (reports.collect(), problems)
 }
 
@@ -79,7 +79,7 @@ fn existing_locations(env: &ProcessEnvironment) -> Vec<SessionLocation> {
     found
 }
 
-impl AgentReport {
+impl FoundAgentReport {
     /// Counts the files at a location. Returns messages about folders that cannot be read.
     fn add_location(&mut self, seen: &SeenFiles, path: PathBuf) -> Vec<String> {
         let problems = match format::list_files(&path) {
