@@ -5,7 +5,7 @@ mod index_updater;
 pub mod indexer;
 pub mod known_projects;
 mod session_destination;
-mod session_reading;
+pub(crate) mod session_reading;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -26,12 +26,9 @@ use self::file_stamp::{FileStamp, file_stamp};
 use self::indexer::Indexer;
 use self::known_projects::KnownProjects;
 use self::session_destination::SessionDestination;
-use self::session_reading::ReadSession;
+use self::session_reading::{ParsedFiles, ReadSession, file_stamps, is_large_session};
 use crate::store_error::StoreError;
 use crate::store_location::StoreLocation;
-
-/// A larger session is not held in memory with others that wait for the index.
-const LARGE_SESSION_BYTES: u64 = 8 << 20;
 
 /// Maximum number of sessions per commit.
 const MAX_BATCH: usize = 128;
@@ -184,13 +181,20 @@ impl SessionImporter {
     /// Imports what is new of a session. It is durable once [`SessionImporter::commit`] or [`SessionImporter::flush`]
     /// has returned.
     pub fn import(&mut self, found: &FoundSession) -> Result<ImportedSession, StoreError> {
-        let before = file_stamps(&found.bundle);
-        if is_large_session(&before) {
-            self.commit()?;
-            self.indexer.write_batch();
-        }
-        let read = self.read_session(found)?;
-        let ReadSession { session, entries, first_entry, prompt, draft, problems } = read;
+        self.import_parsed(found, None)
+    }
+
+    /// As [`SessionImporter::import`], for a session that may be parsed already.
+    pub(crate) fn import_parsed(
+        &mut self,
+        found: &FoundSession,
+        parsed: Option<ParsedFiles>,
+    ) -> Result<ImportedSession, StoreError> {
+        let ParsedFiles { stamps, read } = match parsed {
+            Some(parsed) => parsed,
+            None => self.parse_files(found)?,
+        };
+        let ReadSession { session, entries, first_entry, prompt, draft, problems } = read?;
         self.first_entry = self.first_entry.into_iter().chain(first_entry).min();
         // Two processes must not assign the same id to two sessions.
         self.lock_names()?;
@@ -206,7 +210,7 @@ impl SessionImporter {
         let title = session.title.clone().or(prompt);
         // The vault has a damaged session only in part, even if its files are whole.
         let is_damaged = !damage.is_empty() || (!is_new && self.indexer.has_damage(&dir));
-        let is_read = file_stamps(&found.bundle) == before && !is_more && !is_damaged;
+        let is_read = file_stamps(&found.bundle) == stamps && !is_more && !is_damaged;
         if let Some(draft) = draft.filter(|_| is_read) {
             let named = Session { id: dir.id().clone(), ..session };
             let named = draft.complete_session(named);
@@ -220,6 +224,16 @@ impl SessionImporter {
         self.reindex_older_history(found)?;
         self.commit_full_batch()?;
         Ok(ImportedSession { dir, title, entries, bytes_added, bytes_stored, problems, damage })
+    }
+
+    /// Parses a session, after making room for a large one.
+    fn parse_files(&mut self, found: &FoundSession) -> Result<ParsedFiles, StoreError> {
+        let stamps = file_stamps(&found.bundle);
+        if is_large_session(&stamps) {
+            self.commit()?;
+            self.indexer.write_batch();
+        }
+        Ok(ParsedFiles { stamps, read: ReadSession::parse(found, self.is_indexing) })
     }
 
     /// Indexes a session again that an earlier version imported as one, since its parts are now separate sessions.
@@ -320,13 +334,4 @@ struct WrittenSession {
     is_new: bool,
     /// Whether the vault has more than the files.
     is_more: bool,
-}
-
-fn is_large_session(stamps: &[Option<FileStamp>]) -> bool {
-    stamps.iter().flatten().map(|(size, _)| size).sum::<u64>() > LARGE_SESSION_BYTES
-}
-
-/// Returns size and time of each file of a session.
-fn file_stamps(bundle: &SessionBundle) -> Vec<Option<FileStamp>> {
-    bundle.main_files().iter().map(|source| file_stamp(source.path())).collect()
 }

@@ -2,6 +2,7 @@
 
 mod files;
 mod newest_sessions;
+mod read_ahead;
 pub mod seen_files;
 pub mod session_roots;
 
@@ -22,9 +23,11 @@ use self::files::{
     is_shared_memory, session_files,
 };
 pub use self::files::{last_modified, write_ahead_log};
+use self::read_ahead::import_with_read_ahead;
 use self::seen_files::SeenFiles;
 pub use self::session_roots::{SessionRoots, resolve_links};
 use crate::keep::file_stamp::{FileStamp, file_stamp};
+use crate::keep::session_reading::ParsedFiles;
 use crate::keep::{ImportedSession, SessionImporter};
 use crate::store_error::StoreError;
 use crate::store_location::StoreLocation;
@@ -182,10 +185,17 @@ impl SessionSyncer {
         // The index numbers texts by time.
         found.sort_by_cached_key(last_modified);
         let mut again = HashSet::new();
-        // Consumed one by one, as there may be very many.
-        for found in found {
-            again.extend(self.sync_found(&found, agents, &changed));
-        }
+        let (stop, dry_run) = (Arc::clone(&self.stop), self.dry_run);
+        let should_read = |found: &FoundSession| {
+            let is_wanted = is_selected(found, agents) && has_changed(found, &changed);
+            // Most sessions of a changed database have not changed.
+            let is_known = found.bundle.key.is_none();
+            is_wanted && is_known && !dry_run && !stop.load(Ordering::Relaxed)
+        };
+        let is_indexing = self.importer.is_indexing;
+        import_with_read_ahead(found, is_indexing, should_read, |found, parsed| {
+            again.extend(self.sync_found(found, parsed, agents, &changed));
+        });
         let failed = self.flush_imports(None);
         if !self.dry_run {
             changed.retain(|file, _| !again.contains(file) && !self.belongs_to(file, &failed));
@@ -273,7 +283,7 @@ impl SessionSyncer {
             stamped.filter(|(path, at)| !self.seen.is_unchanged(path, *at)).collect();
         self.skipped_files.extend(changed.clone());
         for found in found {
-            for again in self.sync_found(found, agents, &changed) {
+            for again in self.sync_found(found, None, agents, &changed) {
                 changed.remove(&again);
             }
         }
@@ -329,15 +339,16 @@ impl SessionSyncer {
     fn sync_found(
         &mut self,
         found: &FoundSession,
+        parsed: Option<ParsedFiles>,
         agents: &[String],
         changed: &HashMap<PathBuf, FileStamp>,
     ) -> Vec<PathBuf> {
-        let is_selected = agents.is_empty() || agents.iter().any(|name| name == found.reader.agent);
-        let sources = session_files(&found.bundle);
-        if !sources.iter().any(|source| changed.contains_key(source.path())) {
+        if !has_changed(found, changed) {
             return Vec::new();
         }
-        let done = is_selected && self.sync_changed_session(found, &sources, changed);
+        let sources = session_files(&found.bundle);
+        let done = is_selected(found, agents)
+            && self.sync_changed_session(found, parsed, &sources, changed);
         let again = sources.iter().filter(|_| !done);
         again.map(|source| source.path().to_owned()).collect()
     }
@@ -346,6 +357,7 @@ impl SessionSyncer {
     fn sync_changed_session(
         &mut self,
         found: &FoundSession,
+        parsed: Option<ParsedFiles>,
         sources: &[SessionFile],
         changed: &HashMap<PathBuf, FileStamp>,
     ) -> bool {
@@ -372,7 +384,7 @@ impl SessionSyncer {
                         self.remember_sessions(&found.bundle, &id);
                         true
                     }
-                    None => self.import_session(found, print.bytes),
+                    None => self.import_session(found, parsed, print.bytes),
                 };
                 if done && !self.dry_run {
                     self.mark_seen(&name, fingerprint_stamp(&print));
@@ -381,7 +393,7 @@ impl SessionSyncer {
             }
             Ok(None) => {
                 let sizes = sources.iter().filter_map(|source| changed.get(source.path()));
-                self.import_session(found, sizes.map(|(size, _)| size).sum())
+                self.import_session(found, parsed, sizes.map(|(size, _)| size).sum())
             }
             Err(error) => {
                 self.agent_row(found).problems += 1;
@@ -403,8 +415,13 @@ impl SessionSyncer {
     }
 
     /// Imports one session, of which `size` bytes may have changed. Returns whether it is done for now.
-    fn import_session(&mut self, found: &FoundSession, size: u64) -> bool {
-        let imported = (!self.dry_run).then(|| self.importer.import(found));
+    fn import_session(
+        &mut self,
+        found: &FoundSession,
+        parsed: Option<ParsedFiles>,
+        size: u64,
+    ) -> bool {
+        let imported = (!self.dry_run).then(|| self.importer.import_parsed(found, parsed));
         if let Some(Ok(imported)) = &imported {
             self.remember_sessions(&found.bundle, imported.dir.id());
         }
@@ -432,6 +449,15 @@ impl SessionSyncer {
         }
         true
     }
+}
+
+/// Returns whether a session is of one of these agents; without any, of all.
+fn is_selected(found: &FoundSession, agents: &[String]) -> bool {
+    agents.is_empty() || agents.iter().any(|name| name == found.reader.agent)
+}
+
+fn has_changed(found: &FoundSession, changed: &HashMap<PathBuf, FileStamp>) -> bool {
+    session_files(&found.bundle).iter().any(|source| changed.contains_key(source.path()))
 }
 
 impl SyncedSession {

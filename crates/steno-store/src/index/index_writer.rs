@@ -97,7 +97,7 @@ impl<'a> IndexWriter<'a> {
             index,
             packer: TextPacker::default(),
             insert_entry_statement: prepare(
-                "INSERT INTO entry VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                "INSERT INTO entry VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             )?,
             insert_text_statement: prepare(
                 "INSERT INTO text (hash, block, start, length) VALUES (?1, ?2, ?3, ?4)
@@ -231,8 +231,6 @@ impl<'a> IndexWriter<'a> {
             row.tool,
             row.model,
             row.source,
-            row.message,
-            row.parent,
             row.is_failure,
             text
         ]);

@@ -49,8 +49,6 @@ pub(super) struct IndexedEntry {
     pub(super) tool: Option<String>,
     pub(super) model: Option<String>,
     pub(super) source: String,
-    pub(super) message: Option<String>,
-    pub(super) parent: Option<String>,
     pub(super) is_failure: bool,
     pub(super) text: Option<TextHash>,
     /// Hash over this entry and all before it.
@@ -116,13 +114,13 @@ impl Default for SessionDraft {
 
 impl SessionDraft {
     /// Adds the next entry.
-    pub fn push(&mut self, entry: Entry) {
+    pub fn push(&mut self, mut entry: Entry) {
         self.entry_facts.add_entry_facts(&entry);
         self.bills.add_entry(&entry, self.len());
-        let usage = entry.usage;
+        let (usage, message) = (entry.usage, entry.message_id.take());
         let (mut row, text) = IndexedEntry::from_entry(entry);
         row.text = (!text.trim().is_empty()).then(|| self.add_text(text));
-        row.digest = self.digest_entry(&row, usage.as_ref());
+        row.digest = self.digest_entry(&row, message.as_deref(), usage.as_ref());
         self.digest = Some(row.digest);
         self.rows.push(row);
     }
@@ -224,12 +222,16 @@ impl SessionDraft {
         hash
     }
 
-    fn digest_entry(&self, row: &IndexedEntry, usage: Option<&Usage>) -> TextHash {
+    fn digest_entry(
+        &self,
+        row: &IndexedEntry,
+        message: Option<&str>,
+        usage: Option<&Usage>,
+    ) -> TextHash {
         let mut bytes = Vec::with_capacity(512);
         bytes.extend(self.digest.iter().flatten());
-        let texts = [Some(row.role.as_str()), Some(&row.source)].into_iter().chain(
-            [&row.tool, &row.model, &row.message, &row.parent].map(|field| field.as_deref()),
-        );
+        let (role, source) = (row.role.as_str(), row.source.as_str());
+        let texts = [Some(role), Some(source), row.tool.as_deref(), row.model.as_deref(), message];
         for text in texts {
             let text = text.unwrap_or("\u{0}");
             bytes.extend((text.len() as u64).to_le_bytes());
@@ -259,8 +261,6 @@ impl IndexedEntry {
             tool: entry.tool_name,
             model: entry.model,
             source: entry.source,
-            message: entry.message_id,
-            parent: entry.parent_id,
             is_failure: failed,
             text: None,
             digest: TextHash::default(),

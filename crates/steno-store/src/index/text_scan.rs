@@ -8,7 +8,8 @@ use regex_syntax::hir::{Hir, HirKind};
 use rusqlite::{Connection, params_from_iter};
 
 use super::search::{ENTRY_TIME_SQL, SearchCandidate, SearchRequest};
-use super::{Index, IndexError, text_blocks};
+use super::text_blocks::TextBlockReader;
+use super::{Index, IndexError};
 
 /// Threads of a scan.
 const SCAN_THREADS: usize = 2;
@@ -84,7 +85,7 @@ impl Index {
         };
         let mut locations: Vec<TextLocation> =
             texts.query_map(params_from_iter(values), read)?.collect::<Result<_, _>>()?;
-        locations.sort_by_key(|location| location.block);
+        locations.sort_by_key(|location| (location.block, location.start));
         Ok(locations)
     }
 
@@ -132,17 +133,16 @@ fn find_block_matches(
 ) -> rusqlite::Result<()> {
     let Some(first) = texts.first() else { return Ok(()) };
     let mut block = connection.prepare_cached("SELECT data FROM block WHERE id = ?1")?;
-    let raw = block.query_row([first.block], |row| {
-        Ok(text_blocks::decompress_block(row.get_ref(0)?.as_blob()?))
-    })?;
-    let Ok(raw) = raw else { return Ok(()) };
-    for location in texts {
-        let text = text_blocks::text_in_block(&raw, location.start, location.length);
-        if text.is_some_and(|text| regex.is_match(text)) {
-            matches.push(location.text);
+    block.query_row([first.block], |row| {
+        let mut block = TextBlockReader::new(row.get_ref(0)?.as_blob()?);
+        for location in texts {
+            let text = block.text_at(location.start, location.length);
+            if text.is_some_and(|text| regex.is_match(text)) {
+                matches.push(location.text);
+            }
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Words that every match contains, as FTS5 expressions.

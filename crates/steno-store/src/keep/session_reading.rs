@@ -6,13 +6,16 @@ use jiff::Timestamp as Instant;
 use steno_model::durable::FileError;
 use steno_model::entry::PRIMARY_SOURCE;
 use steno_model::{Entry, EntryKind, Problem, ProblemList, Role, Session};
-use steno_vault::ReadDetail;
+use steno_vault::{ReadDetail, SessionBundle};
 
-use super::SessionImporter;
+use super::file_stamp::{FileStamp, file_stamp};
 use super::session_destination::unread_id;
 use crate::format::{FormatError, FoundSession, ReaderItem};
 use crate::index::SessionDraft;
 use crate::store_error::StoreError;
+
+/// A larger session is not held in memory with others that wait for the index.
+const LARGE_SESSION_BYTES: u64 = 8 << 20;
 
 /// Maximum number of characters of a prompt used as a title.
 const MAX_TITLE_CHARS: usize = 60;
@@ -30,13 +33,13 @@ pub(super) struct ReadSession {
     pub(super) problems: ProblemList,
 }
 
-impl SessionImporter {
+impl ReadSession {
     /// Parses a session for its import.
-    pub(super) fn read_session(&self, found: &FoundSession) -> Result<ReadSession, StoreError> {
+    pub(super) fn parse(found: &FoundSession, is_indexing: bool) -> Result<Self, StoreError> {
         let (mut entries, mut problems, mut prompt) = (0, ProblemList::default(), None);
         let mut first_entry: Option<Instant> = None;
-        let mut draft = self.is_indexing.then(SessionDraft::default);
-        let wanted = if self.is_indexing { ReadDetail::Full } else { ReadDetail::ShortTexts };
+        let mut draft = is_indexing.then(SessionDraft::default);
+        let wanted = if is_indexing { ReadDetail::Full } else { ReadDetail::ShortTexts };
         let bundle = found.bundle.clone().with_detail(wanted);
         let read = (found.reader.read)(&bundle, &mut |item| match item {
             ReaderItem::Entry(entry) => {
@@ -65,8 +68,33 @@ impl SessionImporter {
             }
             other => other?,
         };
-        Ok(ReadSession { session, entries, first_entry, prompt, draft, problems })
+        Ok(Self { session, entries, first_entry, prompt, draft, problems })
     }
+}
+
+/// What was parsed of a session's files, with the stamps they had before.
+pub(crate) struct ParsedFiles {
+    pub(super) stamps: Vec<Option<FileStamp>>,
+    pub(super) read: Result<ReadSession, StoreError>,
+}
+
+impl ParsedFiles {
+    /// Parses a session before its import, unless it is large: the import makes room for one first.
+    pub(crate) fn read_ahead(found: &FoundSession, is_indexing: bool) -> Option<Self> {
+        let stamps = file_stamps(&found.bundle);
+        let is_small = !is_large_session(&stamps);
+        is_small.then(|| Self { stamps, read: ReadSession::parse(found, is_indexing) })
+    }
+}
+
+/// Returns whether a session is too large to be in memory with others.
+pub(super) fn is_large_session(stamps: &[Option<FileStamp>]) -> bool {
+    stamps.iter().flatten().map(|(size, _)| size).sum::<u64>() > LARGE_SESSION_BYTES
+}
+
+/// Returns size and time of each file of a session.
+pub(super) fn file_stamps(bundle: &SessionBundle) -> Vec<Option<FileStamp>> {
+    bundle.main_files().iter().map(|source| file_stamp(source.path())).collect()
 }
 
 /// Returns the start of a prompt; `None` for any other entry.
