@@ -84,9 +84,31 @@ fn install_restore_handlers() {
             tell(info);
         }
     }));
+    thread::spawn(exit_on_hangup);
     // Without a signal handler, only the cleanup on Ctrl-C is missing.
     let _ = ctrlc::set_handler(|| {
         restore_terminal();
         std::process::exit(130);
     });
 }
+
+/// Ends the program when the terminal is gone. Where it is not the controlling terminal, no signal says so, and crossterm
+/// would read the end of the input forever.
+#[cfg(unix)]
+fn exit_on_hangup() {
+    use rustix::event::{PollFd, PollFlags, poll};
+
+    // A hangup is always reported, even if no event is asked for.
+    let input = rustix::stdio::stdin();
+    let mut watched = [PollFd::new(&input, PollFlags::empty())];
+    loop {
+        match poll(&mut watched, None) {
+            Ok(_) if watched[0].revents().contains(PollFlags::HUP) => std::process::exit(129),
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(_) => return,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn exit_on_hangup() {}

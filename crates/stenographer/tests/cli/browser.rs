@@ -1,8 +1,11 @@
 //! Tests of `steno` without arguments, in a real terminal.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+
+use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 
 use crate::harness::Home;
 use crate::search::synced;
@@ -296,4 +299,20 @@ fn without_a_terminal_the_help_is_printed() {
     assert_eq!(output.code, 2, "{output}");
     assert_eq!(output.stdout, "");
     assert!(output.stderr.starts_with("The court reporter for AI agents\n\nUsage: steno"));
+}
+
+#[test]
+fn it_ends_when_a_terminal_that_sends_no_signal_is_closed() {
+    let home = synced(3);
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+    let side = || fs::File::options().read(true).write(true).open(&name).unwrap();
+    let mut steno = home.command(&[]);
+    let mut child = steno.stdin(side()).stdout(side()).spawn().unwrap();
+    let mut screen = fs::File::from(terminal);
+    // The first output is drawn after the terminal is watched.
+    assert_ne!(screen.read(&mut [0; 64]).unwrap(), 0);
+    drop(screen);
+    assert_eq!(child.wait().unwrap().code(), Some(129));
 }
