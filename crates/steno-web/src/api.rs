@@ -21,13 +21,13 @@ use steno_store::view::json_rows::{self, EntryRow, HitRow, NoteRow, SessionRow};
 use steno_vault::SessionDir;
 use uuid::Uuid;
 
+use crate::addresses::SessionPath;
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::filter_query::FilterQuery;
 use crate::library::{CostAccounts, SessionLibrary};
 use crate::pages::compare::{SessionPair, open_named};
 use crate::pages::cost::group_by;
-use crate::pages::session::SessionPath;
 
 const OPENAPI_JSON: &str = include_str!("../assets/openapi.json");
 

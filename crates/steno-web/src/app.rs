@@ -1,14 +1,18 @@
 //! The state that all request handlers share.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::connections::ConnectionLimits;
 use crate::error::WebError;
 use crate::library::SessionLibrary;
 use crate::options::ResumeAction;
+use crate::viewer::PageViewer;
 
 /// The shared state; a clone refers to the same one.
 #[derive(Clone)]
@@ -60,5 +64,13 @@ impl WebApp {
         let Self { library, .. } = self.clone();
         let done = tokio::task::spawn_blocking(move || work(&library)).await;
         done.unwrap_or_else(|_| Err(WebError::Action("this is a bug in steno".to_owned())))
+    }
+}
+
+impl FromRequestParts<WebApp> for PageViewer {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &WebApp) -> Result<Self, Infallible> {
+        Ok(PageViewer::from_headers(&parts.headers, &app.library.zone))
     }
 }

@@ -3,9 +3,9 @@
 use jiff::civil::Date;
 use maud::{Markup, html};
 
+use crate::addresses::last_segment;
 use crate::filter_query::FilterQuery;
 use crate::library::SessionListing;
-use crate::pages::home::last_segment;
 use crate::render::plain::clean_text;
 
 /// The periods that reports offer: name, and days before today.

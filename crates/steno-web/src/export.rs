@@ -17,10 +17,9 @@ use steno_vault::notes::Note;
 use crate::assets::{SCRIPT_BUNDLE, STYLE, csp_hash};
 use crate::heading::{self, HeadingFacts};
 use crate::outline::{SessionOutline, cost_text};
-use crate::pages::session_sections::{file_change_list, prompt_list, quality_report};
 use crate::render::plain::clean_text;
 use crate::render::{EntryRenderer, minimap};
-use crate::viewer::PageViewer;
+use crate::section_lists::{file_change_list, prompt_list, quality_report};
 
 /// How many entries are worth a thread.
 const MIN_THREAD_ENTRIES: usize = 1000;
@@ -52,14 +51,13 @@ impl SessionExport<'_> {
         let facts = HeadingFacts { zone, cost: cost.or_else(|| cost_text(&outline.totals)), fork };
         let changes = find_file_changes(entries);
         let quality = SessionQuality::from_entries(entries);
-        let viewer = PageViewer { zone: zone.clone() };
         let body = html! {
             (self.top_bar())
             main.reading data-runs=[heading::lane_runs(lanes)] data-subagents=[outline.runs_text()] {
                 (heading::session_heading(session, &facts))
                 .sections {
                     @if outline.turn_count() > 2 {
-                        details #contents .section { summary { b { "Prompts" } } (prompt_list(entries, &viewer)) }
+                        details #contents .section { summary { b { "Prompts" } } (prompt_list(entries, zone)) }
                     }
                     @if !changes.is_empty() {
                         details #changes .section { summary { b { "Files changed" } } (file_change_list(&changes)) }

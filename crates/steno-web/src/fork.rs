@@ -2,9 +2,9 @@
 
 use steno_model::{Entry, Session};
 
+use crate::addresses::session_address;
 use crate::heading::session_title;
 use crate::library::{OpenedSession, SessionLibrary};
-use crate::pages::session_address;
 use crate::render::ForkPoint;
 
 /// Where a session left its parent; `None` without a parent in the store. The first position is 0 if the sessions have

@@ -3,6 +3,7 @@
 //! The server renders the HTML, with the same code for both. It uses the index only through `steno-store`.
 
 mod activity_calendar;
+mod addresses;
 mod api;
 mod app;
 mod assets;
@@ -25,6 +26,7 @@ mod pages;
 mod palette;
 mod render;
 mod routes;
+mod section_lists;
 mod server;
 mod units;
 mod viewer;

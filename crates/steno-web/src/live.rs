@@ -13,11 +13,11 @@ use serde::Deserialize;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
+use crate::addresses::SessionPath;
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::heading;
 use crate::library::{IndexEdition, SessionLibrary};
-use crate::pages::session::SessionPath;
 
 /// How often the state is read.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);

@@ -5,18 +5,30 @@ use maud::{DOCTYPE, Markup, html};
 
 use crate::assets::ASSETS_VERSION;
 use crate::heading;
-use crate::palette;
 use crate::render::plain::clean_text;
 use crate::viewer::PageViewer;
 
 /// The pages in the navigation bar: address and name.
-pub(crate) const NAV_PAGES: [(&str, &str); 6] = [
+const NAV_PAGES: [(&str, &str); 6] = [
     ("/", "Sessions"),
     ("/search", "Search"),
     ("/activity", "Activity"),
     ("/cost", "Cost"),
     ("/compare", "Compare"),
     ("/threads", "Threads"),
+];
+
+/// Commands that act on the current page: an element's id, and the name. Only those whose element exists are offered.
+const PAGE_COMMANDS: [(&str, &str); 9] = [
+    ("replay-link", "Replay this session"),
+    ("export-open", "Export this session"),
+    ("changes-open", "Show the files that this session changed"),
+    ("quality-open", "Show retries, failures and undone edits of this session"),
+    ("compare-link", "Compare this session with another"),
+    ("annotate", "Add a note to this session"),
+    ("resume", "Resume this session"),
+    ("theme", "Switch between light and dark"),
+    ("help", "Show the keys"),
 ];
 
 /// The title of a page, its place in the navigation bar, and the zone of its times.
@@ -52,7 +64,7 @@ impl<'a> PageHead<'a> {
                         aria-label="Search all sessions";
                 }
             }
-            (palette::palette_button())
+            (palette_button())
             button #help type="button" aria-label="Keys" title="Keys (?)" { "?" }
             (heading::theme_button())
         };
@@ -86,9 +98,34 @@ impl<'a> PageHead<'a> {
                     }
                     (body)
                     (heading::keys_dialog())
-                    (palette::palette_dialog())
+                    (palette_dialog())
                 }
             }
+        }
+    }
+}
+
+/// The button that opens the palette.
+pub(crate) fn palette_button() -> Markup {
+    html! { button #palette-open type="button" title="Go to a session, search, or run a command (Ctrl+K)" { "Go to… " kbd { "Ctrl K" } } }
+}
+
+/// The palette, which is closed at first.
+fn palette_dialog() -> Markup {
+    html! {
+        dialog #palette aria-label="Go to a session, search, or run a command" {
+            input #palette-input type="text" role="combobox" autocomplete="off" spellcheck="false"
+                aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
+                placeholder="Go to a session, search, or run a command" aria-label="Go to a session, search, or run a command";
+            ul #palette-list role="listbox" tabindex="0" aria-label="Results" {
+                @for (address, name) in NAV_PAGES {
+                    li role="option" data-command data-href=(address) { b { "Go to" } span { (name) } }
+                }
+                @for (id, name) in PAGE_COMMANDS {
+                    li role="option" data-command data-click=(id) { b { "Do" } span { (name) } }
+                }
+            }
+            p.palette-keys aria-hidden="true" { kbd { "↑" } kbd { "↓" } " choose " kbd { "Enter" } " open " kbd { "Esc" } " close" }
         }
     }
 }

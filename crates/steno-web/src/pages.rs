@@ -10,11 +10,3 @@ pub(crate) mod session;
 pub(crate) mod session_export;
 pub(crate) mod session_sections;
 pub(crate) mod threads;
-
-use steno_model::SessionId;
-
-/// The address of a session's page.
-pub(crate) fn session_address(agent: &str, id: &SessionId) -> String {
-    // Both consist of letters, digits, '.', '_' and '-', so they need no encoding.
-    format!("/session/{agent}/{id}")
-}

@@ -1,4 +1,6 @@
-//! The palette (Ctrl-K): sessions, search results and commands, as one types.
+//! The results of the palette (Ctrl-K): sessions and search hits, as one types.
+//!
+//! Its commands are part of every page, see `page.rs`.
 
 use axum::extract::{Query, State};
 use maud::{Markup, html};
@@ -6,15 +8,13 @@ use serde::Deserialize;
 use steno_model::Session;
 use steno_store::index::match_lines::LineLimits;
 
+use crate::addresses::{last_segment, session_address};
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::filter_query::{FilterQuery, encode_query_text};
 use crate::heading;
 use crate::library::SessionLibrary;
 use crate::list_filter::{IgnoredCondition, ListFilter};
-use crate::page::NAV_PAGES;
-use crate::pages::home::last_segment;
-use crate::pages::session_address;
 use crate::render::diff::marked_line;
 use crate::render::plain::clean_text;
 use crate::viewer::PageViewer;
@@ -36,44 +36,6 @@ pub(crate) struct PaletteQuery {
     sessions: bool,
 }
 
-/// Commands that act on the current page: an element's id, and the name. Only those whose element exists are offered.
-const PAGE_COMMANDS: [(&str, &str); 9] = [
-    ("replay-link", "Replay this session"),
-    ("export-open", "Export this session"),
-    ("changes-open", "Show the files that this session changed"),
-    ("quality-open", "Show retries, failures and undone edits of this session"),
-    ("compare-link", "Compare this session with another"),
-    ("annotate", "Add a note to this session"),
-    ("resume", "Resume this session"),
-    ("theme", "Switch between light and dark"),
-    ("help", "Show the keys"),
-];
-
-/// The button that opens the palette.
-pub(crate) fn palette_button() -> Markup {
-    html! { button #palette-open type="button" title="Go to a session, search, or run a command (Ctrl+K)" { "Go to… " kbd { "Ctrl K" } } }
-}
-
-/// The palette, which is closed at first.
-pub(crate) fn palette_dialog() -> Markup {
-    html! {
-        dialog #palette aria-label="Go to a session, search, or run a command" {
-            input #palette-input type="text" role="combobox" autocomplete="off" spellcheck="false"
-                aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
-                placeholder="Go to a session, search, or run a command" aria-label="Go to a session, search, or run a command";
-            ul #palette-list role="listbox" tabindex="0" aria-label="Results" {
-                    @for (address, name) in NAV_PAGES {
-                        li role="option" data-command data-href=(address) { b { "Go to" } span { (name) } }
-                    }
-                    @for (id, name) in PAGE_COMMANDS {
-                        li role="option" data-command data-click=(id) { b { "Do" } span { (name) } }
-                    }
-            }
-            p.palette-keys aria-hidden="true" { kbd { "↑" } kbd { "↓" } " choose " kbd { "Enter" } " open " kbd { "Esc" } " close" }
-        }
-    }
-}
-
 /// The sessions and search hits for what was typed.
 pub(crate) async fn palette_results(
     State(app): State<WebApp>,
@@ -82,7 +44,7 @@ pub(crate) async fn palette_results(
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
         let filter = ListFilter { filter: query.q.clone(), ..ListFilter::default() };
-        let matcher = filter.to_matcher(&viewer.local_now(library))?;
+        let matcher = filter.to_matcher(&viewer.local_now(&library.clock))?;
         let listing = library.session_listing()?;
         let sessions = listing.sessions.iter().map(|one| &one.session);
         let sessions = sessions.filter(|one| matcher.matches(one, IgnoredCondition::Nothing));

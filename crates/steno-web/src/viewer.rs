@@ -3,18 +3,12 @@
 //! The browser names its zone in a cookie, so that a page shows the same clock on a laptop, on a phone and through a
 //! tunnel. Without the cookie, or with an unknown zone, the zone of the server is used.
 
-use std::convert::Infallible;
-
-use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::header::COOKIE;
-use axum::http::request::Parts;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use steno_model::Clock;
 use steno_model::moment::LocalNow;
-
-use crate::app::WebApp;
-use crate::library::SessionLibrary;
 
 /// The cookie that names the zone; `zone.js` sets it.
 const ZONE_COOKIE: &str = "steno-zone";
@@ -30,23 +24,19 @@ pub(crate) struct PageViewer {
 }
 
 impl PageViewer {
+    /// The viewer who sent a request; `zone` is the zone of the server.
+    pub(crate) fn from_headers(headers: &HeaderMap, zone: &TimeZone) -> Self {
+        Self { zone: zone_from_cookie(headers).unwrap_or_else(|| zone.clone()) }
+    }
+
     /// The current time, with the zone for relative times.
-    pub(crate) fn local_now<'a>(&'a self, library: &SessionLibrary) -> LocalNow<'a> {
-        LocalNow { now: library.clock.now(), zone: &self.zone }
+    pub(crate) fn local_now<'a>(&'a self, clock: &Clock) -> LocalNow<'a> {
+        LocalNow { now: clock.now(), zone: &self.zone }
     }
 
     /// The current date.
-    pub(crate) fn today(&self, library: &SessionLibrary) -> Date {
-        library.clock.now().in_zone(&self.zone).wall().date()
-    }
-}
-
-impl FromRequestParts<WebApp> for PageViewer {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, app: &WebApp) -> Result<Self, Infallible> {
-        let zone = zone_from_cookie(&parts.headers);
-        Ok(Self { zone: zone.unwrap_or_else(|| app.library.zone.clone()) })
+    pub(crate) fn today(&self, clock: &Clock) -> Date {
+        clock.now().in_zone(&self.zone).wall().date()
     }
 }
 

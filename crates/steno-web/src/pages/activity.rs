@@ -36,7 +36,7 @@ pub(crate) async fn activity_page(
     Query(mut filters): Query<FilterQuery>,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
-        let today = viewer.today(library);
+        let today = viewer.today(&library.clock);
         if filters.since.is_empty() && filters.until.is_empty() && filters.by != "all" {
             filters.since = today.saturating_sub(DEFAULT_DAYS.days()).to_string();
         }

@@ -7,12 +7,12 @@ use steno_store::compare::text_diff::{AlignedLines, changed_words, pair_lines};
 use steno_store::compare::{EntryChange, compare_entries, facts};
 use steno_store::view::json_rows::diff::EntryPair;
 
+use crate::addresses::session_address;
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::heading;
 use crate::library::{OpenedSession, SessionLibrary};
 use crate::page::PageHead;
-use crate::pages::session_address;
 use crate::render::diff::marked_line;
 use crate::render::plain::clean_text;
 use crate::viewer::PageViewer;

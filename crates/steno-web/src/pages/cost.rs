@@ -61,7 +61,7 @@ pub(crate) async fn cost_page(
             h1 { "Cost" }
             (page::stale_notice(library.index_notice().as_deref()))
             (page::damage_notice(&library.damage_warnings()?))
-            (period_form("/cost", &filters, viewer.today(library), &*library.session_listing()?))
+            (period_form("/cost", &filters, viewer.today(&library.clock), &*library.session_listing()?))
             (total_figures(&accounts, &total))
             (view.budget_list())
             nav.tabs aria-label="Group by" {
@@ -121,7 +121,7 @@ impl CostView<'_> {
     /// The budgets and what was spent of them.
     fn budget_list(&self) -> Markup {
         let Self { library, viewer, accounts } = *self;
-        let here = viewer.local_now(library);
+        let here = viewer.local_now(&library.clock);
         let all = library.budgets.check(&accounts.charges, &accounts.costs, &here);
         html! {
             @if !all.is_empty() {

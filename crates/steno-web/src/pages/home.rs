@@ -10,8 +10,10 @@ use steno_store::index::ListedSession;
 use steno_store::view::amount::{format_cost, format_count, format_dollars};
 
 use crate::activity_calendar::activity_calendar;
+use crate::addresses::{last_segment, session_address, short_path};
 use crate::app::WebApp;
 use crate::error::WebError;
+use crate::filter_query::encode_query_text;
 use crate::heading;
 use crate::library::{SessionLibrary, SessionListing};
 use crate::list_filter::{
@@ -19,7 +21,6 @@ use crate::list_filter::{
 };
 use crate::live::edition_id;
 use crate::page::{self, PageHead};
-use crate::pages::session_address;
 use crate::render::plain::clean_text;
 use crate::units::{COST_EXPLANATION, count_of, exact_count, explain_tokens};
 use crate::viewer::PageViewer;
@@ -75,7 +76,7 @@ fn session_list_view(
     query: &ListFilter,
 ) -> Result<Markup, WebError> {
     let listing = library.session_listing()?;
-    let matcher = query.to_matcher(&viewer.local_now(library))?;
+    let matcher = query.to_matcher(&viewer.local_now(&library.clock))?;
     let undated: Vec<&ListedSession> = listing
         .sessions
         .iter()
@@ -149,8 +150,8 @@ impl SessionListView<'_> {
     }
 
     fn date_facet(&self, undated: &[&ListedSession]) -> Markup {
-        let today = self.viewer.today(self.library);
-        let now = self.viewer.local_now(self.library);
+        let today = self.viewer.today(&self.library.clock);
+        let now = self.viewer.local_now(&self.library.clock);
         let count = |since: &str, until: &str| {
             let (since, until) = (since.to_owned(), until.to_owned());
             let period = ListFilter { since, until, ..ListFilter::default() };
@@ -232,7 +233,7 @@ impl SessionListView<'_> {
                         span title=(COST_EXPLANATION) { (format_dollars(cost)) }
                     }
                 }
-                (activity_calendar(days, self.viewer.today(self.library)))
+                (activity_calendar(days, self.viewer.today(&self.library.clock)))
             }
         }
     }
@@ -279,7 +280,7 @@ impl SessionListView<'_> {
                     p { "Run " code { "steno sync" } " to import the sessions of the agents on this machine. This page then shows them by itself." }
                 } @else {
                     p { b { "No session matches these filters" } }
-                    p { a href="/" { "Clear all filters" } " or " a href={ "/search?q=" (crate::filter_query::encode_query_text(&self.query.filter)) } { "search in the text of all sessions" } "." }
+                    p { a href="/" { "Clear all filters" } " or " a href={ "/search?q=" (encode_query_text(&self.query.filter)) } { "search in the text of all sessions" } "." }
                 }
             }
         }
@@ -353,16 +354,4 @@ fn active_days(session: &Session, viewer: &PageViewer) -> Option<(Date, Date)> {
 
 fn day_heading(day: Option<Date>) -> String {
     day.map_or_else(|| "No date".to_owned(), |day| day.strftime("%A, %-d %B %Y").to_string())
-}
-
-/// The last two segments of a path.
-pub(crate) fn short_path(path: &str) -> &str {
-    let end = path.trim_end_matches('/');
-    let cut = end.match_indices('/').rev().nth(1).map_or(0, |(at, _)| at + 1);
-    &end[cut..]
-}
-
-/// The last segment of a path.
-pub(crate) fn last_segment(path: &str) -> &str {
-    path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)
 }

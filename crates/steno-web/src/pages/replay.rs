@@ -7,13 +7,12 @@ use serde_json::json;
 use steno_model::Entry;
 use steno_store::view::edits::{self, FileEdit};
 
+use crate::addresses::{SessionPath, session_address};
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::heading;
 use crate::library::OpenedSession;
 use crate::page::PageHead;
-use crate::pages::session::SessionPath;
-use crate::pages::session_address;
 use crate::render::diff;
 use crate::render::plain::clean_text;
 use crate::viewer::PageViewer;

@@ -7,12 +7,11 @@ use maud::{Markup, html};
 use steno_store::index::match_lines::LineLimits;
 use steno_store::index::{SearchHit, SearchQuery as Question};
 
+use crate::addresses::{session_address, short_path};
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::filter_query::{FilterQuery, encode_query_text};
 use crate::page::{self, PageHead};
-use crate::pages::home::short_path;
-use crate::pages::session_address;
 use crate::render::diff::marked_line;
 use crate::render::plain::clean_text;
 use crate::viewer::PageViewer;

@@ -16,23 +16,20 @@ use steno_store::index::entry_text;
 use steno_store::view::turns::is_prompt;
 use steno_vault::notes::Note;
 
+use crate::addresses::{SessionPath, session_address};
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::fork::find_fork;
 use crate::heading::{self, HeadingFacts};
 use crate::library::{OpenedSession, SessionLibrary};
-use crate::page::PageHead;
-use crate::pages::{session_address, session_export, session_sections};
-use crate::palette;
+use crate::page::{self, PageHead};
+use crate::pages::{session_export, session_sections};
 use crate::render::{EntryRenderer, ForkPoint, is_error_entry, minimap};
 use crate::units::count_of;
 use crate::viewer::PageViewer;
 
 /// How many entries the browser requests at once.
 const CHUNK_ENTRIES: usize = 60;
-
-/// The agent and id of a session.
-pub(crate) type SessionPath = Path<(String, String)>;
 
 /// A range of positions.
 #[derive(Deserialize)]
@@ -84,7 +81,7 @@ pub(crate) async fn session_page(
         let opened = library.open_session(&agent, &id)?;
         let notes = opened.dir.read_notes()?;
         let Transcript { session, entries, .. } = &opened.transcript;
-        let bar = html! { (heading::find_box(true)) (heading::reader_buttons()) (palette::palette_button()) };
+        let bar = html! { (heading::find_box(true)) (heading::reader_buttons()) (page::palette_button()) };
         let window = EntryWindowView { library, viewer: &viewer, opened: &opened, notes: &notes.all };
         let fork = find_fork(library, &opened);
         let facts = HeadingFacts { zone: &viewer.zone, cost: library.session_cost(&opened), fork: fork.as_ref() };

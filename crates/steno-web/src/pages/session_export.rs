@@ -10,12 +10,11 @@ use steno_store::format::native;
 use steno_store::view::markdown::render_markdown;
 use steno_store::view::redaction::SecretRedactor;
 
+use crate::addresses::{SessionPath, session_address};
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::export::SessionExport;
 use crate::library::{OpenedSession, SessionLibrary};
-use crate::pages::session::SessionPath;
-use crate::pages::session_address;
 use crate::viewer::PageViewer;
 
 /// The format of an export, and whether it keeps secrets.

@@ -9,13 +9,13 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use steno_seeds::thread::{IdSource, LeslieId, Thread, ThreadAsset, ThreadRelations, ThreadStore};
 
+use crate::addresses::session_address;
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::filter_query::encode_query_text;
 use crate::heading;
 use crate::library::SessionLibrary;
 use crate::page::PageHead;
-use crate::pages::session_address;
 use crate::render::markdown::SafeMarkdown;
 use crate::render::plain;
 use crate::render::plain::clean_text;
