@@ -143,10 +143,36 @@ struct SessionTrend {
     session: TrendSession,
     entries: u64,
     compactions: u64,
-    /// The times of open calls, by source and tool.
-    open_calls: HashMap<(String, String), VecDeque<Option<i64>>>,
+    /// The calls without a result, by source, the oldest first.
+    open_calls: HashMap<String, VecDeque<OpenCall>>,
     /// The time of the last entry of each source.
     last_times: HashMap<String, i64>,
+}
+
+/// A call without a result.
+struct OpenCall {
+    tool: String,
+    time: Option<i64>,
+}
+
+/// The most open calls of a source. Older ones never get a result.
+const MAX_OPEN_CALLS: usize = 500;
+
+impl SessionTrend {
+    fn open_call(&mut self, source: &str, call: OpenCall) {
+        let calls = self.open_calls.entry(source.to_owned()).or_default();
+        calls.push_back(call);
+        if calls.len() > MAX_OPEN_CALLS {
+            calls.pop_front();
+        }
+    }
+
+    /// Removes the oldest open call of a tool; of any tool if the result does not name one.
+    fn close_call(&mut self, source: &str, tool: Option<&str>) -> Option<OpenCall> {
+        let calls = self.open_calls.get_mut(source)?;
+        let at = calls.iter().position(|call| tool.is_none_or(|tool| tool == call.tool))?;
+        calls.remove(at)
+    }
 }
 
 impl<'a> TrendCounter<'a> {
@@ -195,20 +221,26 @@ impl<'a> TrendCounter<'a> {
                 *self.quarters.entry(at.div_euclid(QUARTER_HOUR_MS)).or_default() += 1;
             }
         }
-        self.count_tool(&entry, is_selected);
-        self.count_wait(&entry, is_selected);
+        let tool = self.count_tool(&entry, is_selected);
+        self.count_wait(&TrendEntry { tool, ..entry }, is_selected);
     }
 
-    fn count_tool(&mut self, entry: &TrendEntry, is_selected: bool) {
-        let Some(tool) = &entry.tool else { return };
-        let key = (entry.source.clone(), tool.clone());
-        let trend = self.tools.entry(tool.clone()).or_default();
+    /// Counts a call or a result. Returns its tool: some agents name it only in the call.
+    fn count_tool(&mut self, entry: &TrendEntry, is_selected: bool) -> Option<String> {
         if entry.kind == "tool_call" {
-            self.session.open_calls.entry(key).or_default().push_back(entry.time);
-            trend.calls += u64::from(is_selected);
-            return;
+            let tool = entry.tool.clone()?;
+            self.tools.entry(tool.clone()).or_default().calls += u64::from(is_selected);
+            let call = OpenCall { tool: tool.clone(), time: entry.time };
+            self.session.open_call(&entry.source, call);
+            return Some(tool);
         }
-        let called = self.session.open_calls.get_mut(&key).and_then(VecDeque::pop_front).flatten();
+        let is_result = entry.kind == "tool_result" || entry.tool.is_some();
+        let call = is_result
+            .then(|| self.session.close_call(&entry.source, entry.tool.as_deref()))
+            .flatten();
+        let called = call.as_ref().and_then(|call| call.time);
+        let tool = entry.tool.clone().or(call.map(|call| call.tool))?;
+        let trend = self.tools.entry(tool.clone()).or_default();
         trend.failures += u64::from(is_selected && entry.failed);
         let took = called.zip(entry.time).map(|(called, ended)| ended - called);
         if let Some(took) = took.filter(|took| is_selected && *took >= 0) {
@@ -216,6 +248,7 @@ impl<'a> TrendCounter<'a> {
             trend.total_ms += took;
             trend.longest_ms = trend.longest_ms.max(took);
         }
+        Some(tool)
     }
 
     fn count_wait(&mut self, entry: &TrendEntry, is_selected: bool) {
@@ -307,6 +340,27 @@ mod tests {
             report.longest_waits.iter().map(|wait| (wait.number, wait.wait_ms)).collect();
         assert_eq!(waits, [(4, 16_000), (1, 10_000), (3, 4000), (2, 1000)]);
         assert_eq!(report.quarter_hours, [(0, 6)]);
+    }
+
+    #[test]
+    fn a_result_without_a_name_belongs_to_the_oldest_open_call() {
+        let filter = EntryFilter::default();
+        let mut trends = TrendCounter::new(&filter);
+        trends.add_entry(entry(0, 10, "tool_call", Some("shell")));
+        trends.add_entry(entry(1, 11, "tool_call", Some("patch")));
+        trends.add_entry(entry(2, 12, "text", None));
+        trends.add_entry(TrendEntry { failed: true, ..entry(3, 15, "tool_result", None) });
+        trends.add_entry(entry(4, 31, "tool_result", Some("patch")));
+        trends.add_entry(entry(5, 40, "tool_result", None));
+        let report = trends.into_report();
+        let counts: Vec<_> = report
+            .tools
+            .iter()
+            .map(|tool| (tool.tool.as_str(), tool.calls, tool.failures, tool.total_ms))
+            .collect();
+        assert_eq!(counts, [("patch", 1, 0, 20_000), ("shell", 1, 1, 5000)]);
+        let waits: Vec<_> = report.longest_waits.iter().map(|wait| wait.tool.as_deref()).collect();
+        assert_eq!(waits, [Some("patch"), None, Some("shell"), None, None]);
     }
 
     #[test]
