@@ -49,7 +49,7 @@ function replay(base) {
     requested = Math.max(0, Math.min(at, times.length - 1));
     scrub.value = String(requested);
     const time = times[requested] ? new Date(times[requested]).toLocaleTimeString("en-GB") : "";
-    part("moment").textContent = `${requested + 1} of ${times.length}  ${time}`;
+    part("moment").textContent = `Entry ${requested + 1} of ${times.length}${time && ` · ${time}`}`;
     draw();
   }
 
@@ -75,15 +75,25 @@ function replay(base) {
     play.textContent = "Pause";
     step();
   });
+  /** @param {number} change */
+  const go = (change) => {
+    stop();
+    goTo(requested + change);
+  };
+  part("step-back").addEventListener("click", () => go(-1));
+  part("step-on").addEventListener("click", () => go(1));
   scrub.addEventListener("input", () => goTo(Number(scrub.value)));
   addEventListener("keydown", (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
-    if (event.key !== " " || target.closest("button, select, summary, input:not([type=range])")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || target.closest("select, dialog, input")) return;
+    const change = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (change) go(change);
+    else if (event.key === " " && !target.closest("button, summary")) play.click();
+    else return;
     event.preventDefault();
-    play.click();
   });
   goTo(placeOf(Number(/^#e(\d+)$/.exec(location.hash)?.[1] ?? 0)));
 }
 
 const place = /** @type {HTMLElement | null} */ (document.querySelector("main[data-replay]"));
-if (place?.dataset.replay) replay(place.dataset.replay);
+if (place?.dataset.replay && Number(place.dataset.entries)) replay(place.dataset.replay);

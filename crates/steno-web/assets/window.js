@@ -41,9 +41,12 @@ function fill(chunk) {
   return loading;
 }
 
+/** Whether all entries are kept on the page, to print them. */
+let isPrinting = false;
+
 /** Removes the entries of a chunk, and keeps its height. @param {HTMLElement} chunk */
 function empty(chunk) {
-  if (!chunk.childElementCount || chunk.querySelector("li.at")) return;
+  if (isPrinting || !chunk.childElementCount || chunk.querySelector("li.at")) return;
   chunk.style.height = `${chunk.offsetHeight}px`;
   chunk.replaceChildren();
 }
@@ -84,6 +87,18 @@ function watch(chunk) {
   reserve(chunk);
   near.observe(chunk);
   far.observe(chunk);
+}
+
+/** The longest session that is printed whole, in entries. A longer one is exported first. */
+const MAX_PRINTED = 5000;
+
+/** Loads all entries that are not folded away, and prints them. */
+async function printAll() {
+  isPrinting = true;
+  const missing = count > MAX_PRINTED ? [] : chunks().filter((chunk) => !isFolded(chunk));
+  for (const chunk of missing) await fill(chunk);
+  print();
+  isPrinting = false;
 }
 
 /** The entry that was requested last. If several load late, only this one is shown. */
@@ -245,6 +260,12 @@ if (main) {
   listen(`/events?agent=${agent}&id=${id}`, {
     entries: (data) => (data ? grow(data) : catchUp()),
     notes: renoteAll,
+  });
+  document.querySelector("#print")?.addEventListener("click", printAll);
+  addEventListener("keydown", (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "p" || event.shiftKey) return;
+    event.preventDefault();
+    printAll();
   });
   document.querySelector("#fresh")?.addEventListener("click", (event) => {
     /** @type {HTMLElement} */ (event.currentTarget).hidden = true;

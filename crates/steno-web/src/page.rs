@@ -19,9 +19,10 @@ const NAV_PAGES: [(&str, &str); 6] = [
 ];
 
 /// Commands that act on the current page: an element's id, and the name. Only those whose element exists are offered.
-const PAGE_COMMANDS: [(&str, &str); 9] = [
+const PAGE_COMMANDS: [(&str, &str); 10] = [
     ("replay-link", "Replay this session"),
     ("export-open", "Export this session"),
+    ("print", "Print this session"),
     ("changes-open", "Show the files that this session changed"),
     ("quality-open", "Show retries, failures and undone edits of this session"),
     ("compare-link", "Compare this session with another"),
@@ -65,7 +66,7 @@ impl<'a> PageHead<'a> {
                 }
             }
             (palette_button())
-            button #help type="button" aria-label="Keys" title="Keys (?)" { "?" }
+            (help_button())
             (heading::theme_button())
         };
         self.with_bar(&bar, main)
@@ -108,6 +109,11 @@ impl<'a> PageHead<'a> {
 /// The button that opens the palette.
 pub(crate) fn palette_button() -> Markup {
     html! { button #palette-open type="button" title="Go to a session, search, or run a command (Ctrl+K)" { "Go to… " kbd { "Ctrl K" } } }
+}
+
+/// The button that shows the keys.
+pub(crate) fn help_button() -> Markup {
+    html! { button #help type="button" aria-label="Keys" title="Keys (?)" { "?" } }
 }
 
 /// The palette, which is closed at first.

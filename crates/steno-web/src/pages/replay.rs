@@ -7,14 +7,15 @@ use serde_json::json;
 use steno_model::Entry;
 use steno_store::view::edits::{self, FileEdit};
 
-use crate::addresses::{SessionPath, session_address};
+use crate::addresses::{SessionPath, session_address, short_path};
 use crate::app::WebApp;
 use crate::error::WebError;
-use crate::heading;
+use crate::heading::{self, HeadingFacts};
 use crate::library::OpenedSession;
-use crate::page::PageHead;
+use crate::page::{self, PageHead};
 use crate::render::diff;
 use crate::render::plain::clean_text;
+use crate::units::count_of;
 use crate::viewer::PageViewer;
 
 /// How many edits are shown, latest first.
@@ -37,17 +38,24 @@ pub(crate) async fn replay_page(
         let session = &opened.transcript.session;
         let entries = &opened.transcript.entries;
         let here = session_address(&agent, &session.id);
-        let bar = html! { a href=(here) { "Read" } (heading::theme_button()) };
+        let bar = html! {
+            a.back href=(here) title="Read the whole session" { "Back to the session" }
+            (page::palette_button())
+            (page::help_button())
+            (heading::theme_button())
+        };
+        let facts = HeadingFacts { zone: &viewer.zone, cost: library.session_cost(&opened), fork: None };
         let body = html! {
             main #main data-replay=(here) data-entries=(entries.len()) data-runs=[heading::lane_runs(&opened.lanes)] {
-                h1 { (heading::session_title(session)) }
+                (heading::session_heading(session, &facts))
+                @if entries.is_empty() { p.empty { "This session has no entries to replay yet." } }
                 .replay {
                     section.stage aria-label="Entries" aria-live="off" { ol #stage .entries {} }
                     section #files .files aria-label="Changed files" {}
                 }
             }
             script #times type="application/json" { (PreEscaped(entry_times(&opened))) }
-            (player_controls(entries.len()))
+            @if !entries.is_empty() { (player_controls(entries.len())) }
         };
         Ok(PageHead::new(&heading::session_title(session), "/").viewed_by(&viewer).with_bar(&bar, &body))
     })
@@ -57,16 +65,18 @@ pub(crate) async fn replay_page(
 fn player_controls(count: usize) -> Markup {
     html! {
         .player role="region" aria-label="Replay" {
-            button #play type="button" { "Play" }
+            button #step-back type="button" aria-label="Previous entry" title="Previous entry (←)" { "‹" }
+            button #play type="button" title="Play or pause (Space). Pauses of the session are shortened to 5 seconds." { "Play" }
+            button #step-on type="button" aria-label="Next entry" title="Next entry (→)" { "›" }
             label {
-                select #speed aria-label="Speed" {
+                select #speed aria-label="Speed" title="How many times faster than the session was" {
                     @for speed in ["1", "2", "5", "20", "100"] {
                         option value=(speed) selected[speed == "5"] { (speed) "×" }
                     }
                 }
             }
-            input #scrub type="range" min="0" max=(count.saturating_sub(1)) value="0" aria-label="Position";
-            output #moment for="scrub" {}
+            input #scrub type="range" min="0" max=(count.saturating_sub(1)) value="0" aria-label="Position in the session";
+            output #moment for="scrub" title="The entry, and the time at which it was recorded" {}
         }
     }
 }
@@ -94,13 +104,15 @@ pub(crate) async fn changed_files(
         paths.sort_unstable();
         paths.dedup();
         Ok(html! {
-            h2 { (paths.len()) @if paths.len() == 1 { " file changed" } @else { " files changed" } }
+            h2 title="Files that tools had written up to this moment" { (count_of(paths.len() as u64, "file")) " changed" }
+            @if paths.is_empty() { p.hint { "The changes of files appear here, latest first." } }
             @for (place, edit) in all.iter().rev().take(MAX_EDITS) {
                 details.diff open[place + 20 > at] {
-                    summary { code { (clean_text(edit.path)) } (diff::edit_amount(edit)) }
+                    summary { code title=(clean_text(edit.path)) { (clean_text(short_path(edit.path))) } (diff::edit_amount(edit)) }
                     (diff::edit_lines(&edit.lines))
                 }
             }
+            @if all.len() > MAX_EDITS { p.hint { (count_of((all.len() - MAX_EDITS) as u64, "earlier edit")) @if all.len() == MAX_EDITS + 1 { " is" } @else { " are" } " not shown." } }
         })
     })
     .await

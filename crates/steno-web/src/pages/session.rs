@@ -121,6 +121,7 @@ fn session_tools(opened: &OpenedSession, can_change: bool) -> Markup {
             a #replay-link href={ (here) "/replay" } title="Watch the session over time" { "Replay" }
             a #compare-link href={ "/compare?a=" (session.agent) "/" (session.id) } title="Compare with another session" { "Compare" }
             button #export-open type="button" title="Save as HTML, Markdown or JSON" { "Export" }
+            button #print type="button" title="Print the session, or save it as a PDF (Ctrl+P)" { "Print" }
             @if can_change {
                 button #annotate type="button" title="Add a note to the session (a)" { "Note" }
                 button #resume type="button" title="Show the command that resumes the session" data-resume={ (api_address(session)) "/resume" } { "Resume" }

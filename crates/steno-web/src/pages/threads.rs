@@ -7,9 +7,12 @@ use std::path::{Path as FilePath, PathBuf};
 use axum::extract::{Query, State};
 use maud::{Markup, html};
 use serde::Deserialize;
-use steno_seeds::thread::{IdSource, LeslieId, Thread, ThreadAsset, ThreadRelations, ThreadStore};
+use steno_seeds::thread::{
+    IdSource, LeslieId, Objective, Thread, ThreadAsset, ThreadRelations, ThreadStore,
+};
+use steno_store::view::markdown::capitalize_first;
 
-use crate::addresses::session_address;
+use crate::addresses::{session_address, short_path};
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::filter_query::encode_query_text;
@@ -19,6 +22,7 @@ use crate::page::PageHead;
 use crate::render::markdown::SafeMarkdown;
 use crate::render::plain;
 use crate::render::plain::clean_text;
+use crate::units::count_of;
 use crate::viewer::PageViewer;
 
 /// The largest asset to show, in bytes.
@@ -45,20 +49,19 @@ pub(crate) async fn threads_page(
         let body = html! {
             h1 { "Threads" }
             @if projects.is_empty() {
-                p.empty { "No project has threads yet. Run " code { "steno init" } " in a project to start." }
+                .empty {
+                    p { b { "No project has threads yet" } }
+                    p { "A thread is one line of work with a plan, notes and its sessions. Run " code { "steno init" } " in a project, then " code { "steno spawn \"What to do\"" } "." }
+                }
+            } @else {
+                p.hint { "Lines of work in your projects. Each has a folder for its plan, notes and transcripts." }
             }
             @for (objectives, relations, project) in &projects {
-                h2 { code { (clean_text(&project.to_string_lossy())) } }
+                h2 title=(clean_text(&project.to_string_lossy())) { (clean_text(short_path(&project.to_string_lossy()))) }
+                @if objectives.is_empty() { p.hint { "No objectives yet. Run " code { "steno objective create \"A goal\"" } " in this project." } }
                 ul.tree {
                     @for objective in objectives {
-                        li {
-                            b { (clean_text(&objective.title)) } " " span.agent { (objective.status.as_str()) }
-                            ul {
-                                @for thread in root_threads(relations, &objective.id) {
-                                    (thread_branch(project, relations, thread))
-                                }
-                            }
-                        }
+                        li { (ThreadTreeView { project, relations, viewer: &viewer }.objective_branch(objective)) }
                     }
                 }
             }
@@ -91,17 +94,36 @@ fn root_threads<'a>(relations: &'a ThreadRelations, objective: &LeslieId) -> Vec
     relations.threads.values().filter(mine).filter(is_root).collect()
 }
 
-fn thread_branch(project: &FilePath, relations: &ThreadRelations, thread: &Thread) -> Markup {
-    let is_child = |other: &&Thread| {
-        other.parent_id.as_ref() == Some(&thread.id) && other.objective == thread.objective
-    };
-    let children: Vec<&Thread> = relations.threads.values().filter(is_child).collect();
-    html! {
-        li {
-            a href=(thread_address(project, &thread.id)) { (clean_text(&thread.title)) } " "
-            span.agent { (thread.status.as_str()) }
-            @if !children.is_empty() {
-                ul { @for child in children { (thread_branch(project, relations, child)) } }
+/// What is needed to show the threads of a project.
+struct ThreadTreeView<'a> {
+    project: &'a FilePath,
+    relations: &'a ThreadRelations,
+    viewer: &'a PageViewer,
+}
+
+impl ThreadTreeView<'_> {
+    fn objective_branch(&self, objective: &Objective) -> Markup {
+        let roots = root_threads(self.relations, &objective.id);
+        html! {
+            b { (clean_text(&objective.title)) }
+            span.agent title="Status of the objective" { (objective.status.as_str()) }
+            small { (count_of(objective.thread_ids.len() as u64, "thread")) }
+            @if roots.is_empty() { p.hint { "No threads yet. Run " code { "steno spawn \"What to do\"" } " in this project." } }
+            ul { @for thread in roots { (self.thread_branch(thread)) } }
+        }
+    }
+
+    fn thread_branch(&self, thread: &Thread) -> Markup {
+        let is_child = |other: &&Thread| {
+            other.parent_id.as_ref() == Some(&thread.id) && other.objective == thread.objective
+        };
+        let children: Vec<&Thread> = self.relations.threads.values().filter(is_child).collect();
+        html! {
+            li {
+                a href=(thread_address(self.project, &thread.id)) { (clean_text(&thread.title)) }
+                span.agent title="Status of the thread" { (thread.status.as_str()) }
+                small title="When the thread last changed" { (thread.updated_at.in_zone(&self.viewer.zone).date_and_clock()) }
+                @if !children.is_empty() { ul { @for child in children { (self.thread_branch(child)) } } }
             }
         }
     }
@@ -132,15 +154,18 @@ pub(crate) async fn thread_page(
         let body = html! {
             h1 { (clean_text(&thread.title)) }
             ul.facts {
-                li { span.agent { (thread.status.as_str()) } }
-                li { code { (clean_text(thread.id.as_str())) } }
-                li { "created " (thread.created_at.in_zone(&viewer.zone).date_and_clock()) }
+                li title="Status of the thread" { span.agent { (thread.status.as_str()) } }
+                li title="Id, for commands such as steno resume" { code { (clean_text(thread.id.as_str())) } }
+                li title="Project folder" { code { (clean_text(&project.to_string_lossy())) } }
+                li title="When the thread was started" { "started " (thread.created_at.in_zone(&viewer.zone).date_and_clock()) }
                 @for tag in thread.tags.iter().flatten() { li { "#" (clean_text(tag)) } }
             }
             (thread_links(project, &relations, &thread))
             (thread_sessions(library, &thread)?)
             @for asset in &assets { (asset_card(project, asset)) }
-            @if assets.is_empty() { p.empty { "No assets yet." } }
+            @if assets.is_empty() {
+                .empty { p { b { "No files yet" } } p { "The plan, notes and transcripts of this thread appear here." } }
+            }
         };
         Ok(PageHead::new(&thread.title, "/threads").viewed_by(&viewer).with_body(&body))
     })
@@ -150,7 +175,7 @@ pub(crate) async fn thread_page(
 fn thread_links(project: &FilePath, relations: &ThreadRelations, thread: &Thread) -> Markup {
     let links = relations.links.get(&thread.id).cloned().unwrap_or_default();
     let all = [
-        ("Children", &links.children),
+        ("Started from here", &links.children),
         ("References", &links.references_to),
         ("Referenced by", &links.referenced_by),
         ("Depends on", &links.depends_on),
@@ -159,11 +184,11 @@ fn thread_links(project: &FilePath, relations: &ThreadRelations, thread: &Thread
         @for (name, ids) in all.iter().filter(|(_, ids)| !ids.is_empty()) {
             p {
                 b { (name) ": " }
-                @for id in *ids {
+                @for (at, id) in ids.iter().enumerate() {
+                    @if at > 0 { ", " }
                     a href=(thread_address(project, id)) {
-                        (relations.threads.get(id).map_or(id.as_str(), |thread| thread.title.as_str()))
+                        (clean_text(relations.threads.get(id).map_or(id.as_str(), |thread| thread.title.as_str())))
                     }
-                    " "
                 }
             }
         }
@@ -194,8 +219,8 @@ fn asset_card(project: &FilePath, asset: &ThreadAsset) -> Markup {
     let texts = read_texts(&project.join(&asset.path));
     html! {
         section.card {
-            h2 { (asset.kind.as_str()) }
-            @if texts.is_empty() { small { "Empty." } }
+            h2 { (capitalize_first(asset.kind.as_str())) }
+            @if texts.is_empty() { p.hint { "Nothing has been written yet." } }
             @for (name, text) in &texts {
                 details open[asset.kind.as_str() != "transcript"] {
                     summary { code { (clean_text(name)) } small { (plain::size_label(text)) } }
