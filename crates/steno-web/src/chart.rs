@@ -48,7 +48,7 @@ impl BarChart<'_> {
                 svg.axis height=(HEIGHT) aria-hidden="true" {
                     @for quarter in 0..=4 {
                         @let amount = top * f64::from(quarter) / 4.0;
-                        text x="100%" y=(round_tenth(height(amount)) + 4.0) text-anchor="end" { ((self.format)(amount)) }
+                        text x="100%" y=(round_tenth(height(amount)) + 4.0) text-anchor="end" { (axis_label(&(self.format)(amount))) }
                     }
                 }
                 svg.plot height=(HEIGHT) role="img" aria-label=(self.title) {
@@ -132,6 +132,15 @@ fn scale_top(largest: f64) -> f64 {
     steps.into_iter().find(|step| *step >= largest).unwrap_or(largest)
 }
 
+/// An amount of a scale without needless zeros: `$5,000` for `$5,000.00`, `8k` for `8.00k`.
+fn axis_label(amount: &str) -> String {
+    let Some((whole, rest)) = amount.split_once('.') else { return amount.to_owned() };
+    match rest.trim_start_matches('0') {
+        unit if unit.starts_with(|first: char| first.is_ascii_digit()) => amount.to_owned(),
+        unit => format!("{whole}{unit}"),
+    }
+}
+
 fn round_tenth(number: f64) -> f64 {
     (number * 10.0).round() / 10.0
 }
@@ -165,13 +174,19 @@ mod tests {
         assert!(text.contains("<title>&lt;day 7&gt;: $7.00</title>"), "{text}");
         assert_eq!(text.matches("text-anchor=\"middle\"").count(), 10, "{text}");
         assert_eq!(text.matches("class=\"wide-label\"").count(), 6, "{text}");
-        assert!(text.contains("Budget: $45.00") && text.contains("$60.00"), "{text}");
+        assert!(text.contains("Budget: $45.00") && text.contains(">$60</text>"), "{text}");
     }
 
     #[test]
     fn a_scale_is_hardly_higher_than_the_largest_bar() {
         let tops = [0.0, 0.9, 1.0, 2.15, 215.0, 5400.0].map(scale_top);
         assert_eq!(tops.map(|top| top.round()), [1.0, 1.0, 1.0, 2.0, 240.0, 6000.0]);
+    }
+
+    #[test]
+    fn a_scale_has_no_needless_zeros() {
+        let all = ["$5,000.00", "$2.50", "8.00k", "16.5k", "400"];
+        assert_eq!(all.map(axis_label), ["$5,000", "$2.50", "8k", "16.5k", "400"]);
     }
 
     #[test]

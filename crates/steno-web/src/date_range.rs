@@ -1,7 +1,11 @@
 //! The form that chooses the period of a report.
 
+use jiff::ToSpan;
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use maud::{Markup, html};
+use steno_model::{Session, Timestamp};
+use steno_store::index::EntryFilter;
 
 use crate::addresses::last_segment;
 use crate::filter_query::FilterQuery;
@@ -19,9 +23,8 @@ pub(crate) fn period_form(
     today: Date,
     listing: &SessionListing,
 ) -> Markup {
-    let choices = |of: fn(&steno_model::Session) -> Option<&str>| {
-        let mut all: Vec<&str> =
-            listing.sessions.iter().filter_map(|one| of(&one.session)).collect();
+    let choices = |of: fn(&Session) -> Vec<&str>| {
+        let mut all: Vec<&str> = listing.sessions.iter().flat_map(|one| of(&one.session)).collect();
         all.sort_unstable();
         all.dedup();
         all
@@ -40,17 +43,29 @@ pub(crate) fn period_form(
                     aria-current=[is_all.then_some("true")] { "All" }
             }
             form.dates action=(page) {
-                @for (name, value) in [("by", &filters.by), ("model", &filters.model)] {
-                    @if !value.is_empty() { input type="hidden" name=(name) value=(value); }
-                }
+                @if !filters.by.is_empty() { input type="hidden" name="by" value=(filters.by); }
                 label { "From " input type="date" name="since" value=(filters.since); }
                 label { "to " input type="date" name="until" value=(filters.until); }
-                (choice("agent", "All agents", &filters.agent, &choices(|session| Some(&session.agent))))
-                (choice("project", "All projects", &filters.project, &choices(|session| session.project.as_deref())))
+                (choice("agent", "All agents", &filters.agent, &choices(|session| vec![&session.agent])))
+                (choice("project", "All projects", &filters.project, &choices(|session| session.project.as_deref().into_iter().collect())))
+                (choice("model", "All models", &filters.model, &choices(|session| session.models.iter().map(String::as_str).collect())))
                 button { "Show" }
             }
         }
     }
+}
+
+/// The days that a period covers, also those without anything; `None` if it has no begin.
+pub(crate) fn period_days(
+    filter: &EntryFilter,
+    zone: &TimeZone,
+    today: Date,
+) -> Option<(Date, Date)> {
+    let wall = |at: Timestamp| at.in_zone(zone).wall();
+    let first = wall(filter.since?).date();
+    // A period ends at the midnight after its last day.
+    let last = |until| wall(until).saturating_sub(1.millisecond()).date();
+    Some((first, filter.until.map_or(today, last).max(first)))
 }
 
 fn choice(name: &str, all: &str, chosen: &str, values: &[&str]) -> Markup {
@@ -60,5 +75,26 @@ fn choice(name: &str, all: &str, chosen: &str, values: &[&str]) -> Markup {
             @if !chosen.is_empty() && !values.contains(&chosen) { option value=(chosen) selected { (clean_text(chosen)) } }
             @for value in values { option value=(value) selected[*value == chosen] { (clean_text(last_segment(value))) } }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+
+    #[test]
+    fn a_period_covers_its_days() {
+        let filter = |since: Option<&str>, until: Option<&str>| EntryFilter {
+            since: since.map(|at| at.parse().expect("the time is valid")),
+            until: until.map(|at| at.parse().expect("the time is valid")),
+            ..EntryFilter::default()
+        };
+        let days = |filter: &EntryFilter| period_days(filter, &TimeZone::UTC, date(2026, 1, 20));
+        let (since, until) = (Some("2026-01-05T00:00:00Z"), Some("2026-01-08T00:00:00Z"));
+        assert_eq!(days(&filter(since, until)), Some((date(2026, 1, 5), date(2026, 1, 7))));
+        assert_eq!(days(&filter(since, None)), Some((date(2026, 1, 5), date(2026, 1, 20))));
+        assert_eq!(days(&filter(None, until)), None);
     }
 }

@@ -13,7 +13,7 @@ use steno_store::view::amount::{format_cost, format_count};
 
 use crate::app::WebApp;
 use crate::chart::{self, BarChart, ChartBar};
-use crate::date_range::period_form;
+use crate::date_range::{period_days, period_form};
 use crate::error::WebError;
 use crate::filter_query::FilterQuery;
 use crate::library::SessionLibrary;
@@ -53,7 +53,7 @@ pub(crate) async fn activity_page(
                 .empty { p { b { "No activity in this period" } } p { "Choose a longer period or fewer filters, or run " code { "steno sync" } " to import sessions." } }
             } @else {
                 h2 { "Entries by day" }
-                (day_chart(&trends, &viewer.zone))
+                (day_chart(&trends, &viewer.zone, period_days(&filter, &viewer.zone, today)))
                 h2 { "Entries by hour of the week" }
                 (chart::week_hours_chart("Entries by weekday and hour", &count_week_hours(&trends, &viewer.zone)))
                 (tool_table(&trends.tools))
@@ -88,7 +88,7 @@ fn local_time(millisecond: i64, zone: &TimeZone) -> Option<jiff::civil::DateTime
     Some(at.to_zoned(zone.clone()).datetime())
 }
 
-fn day_chart(trends: &TrendReport, zone: &TimeZone) -> Markup {
+fn day_chart(trends: &TrendReport, zone: &TimeZone, period: Option<(Date, Date)>) -> Markup {
     let mut days: BTreeMap<Date, u64> = BTreeMap::new();
     for (at, count) in &trends.quarter_hours {
         let day = local_time(*at, zone).map(|at| at.date());
@@ -97,7 +97,8 @@ fn day_chart(trends: &TrendReport, zone: &TimeZone) -> Markup {
     let (Some(first), Some(last)) = (days.keys().next(), days.keys().next_back()) else {
         return html! {};
     };
-    let all: Vec<Date> = first.series(1.day()).take_while(|day| day <= last).collect();
+    let (first, last) = period.unwrap_or((*first, *last));
+    let all: Vec<Date> = first.series(1.day()).take_while(|day| *day <= last).collect();
     let recent = &all[all.len().saturating_sub(MAX_BARS)..];
     let bars: Vec<ChartBar> = recent
         .iter()

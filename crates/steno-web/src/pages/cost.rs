@@ -9,9 +9,10 @@ use steno_store::view::amount::{format_cost, format_count, format_dollars};
 use steno_store::view::json_rows::cost::{timestamp_from_millis, unpriced_models};
 use steno_store::view::markdown::capitalize_first;
 
+use crate::addresses::last_segment;
 use crate::app::WebApp;
 use crate::chart::{self, BarChart, ChartBar};
-use crate::date_range::period_form;
+use crate::date_range::{period_days, period_form};
 use crate::error::WebError;
 use crate::filter_query::FilterQuery;
 use crate::library::{CostAccounts, SessionLibrary};
@@ -36,6 +37,9 @@ pub(crate) const GROUPS: [GroupBy; 8] = [
 const MAX_BARS: usize = 60;
 const MAX_ROWS: usize = 200;
 
+/// How many projects and models are listed below a chart.
+const MAX_BREAKDOWN_ROWS: usize = 6;
+
 /// The most days of a chart, with those that cost nothing.
 const MAX_DAYS: usize = 370;
 
@@ -56,13 +60,13 @@ pub(crate) async fn cost_page(
         let accounts = library.cost_accounts(filters.to_filter(library, &viewer.zone)?)?;
         let selected: Vec<usize> = accounts.charges.select_charges(&accounts.filter).collect();
         let total = accounts.charges.sum_charges(&accounts.costs, &selected);
-        let view = CostView { library, viewer: &viewer, accounts: &accounts };
+        let view = CostView { library, viewer: &viewer, accounts: &accounts, filters: &filters };
         let body = html! {
             h1 { "Cost" }
             (page::stale_notice(library.index_notice().as_deref()))
             (page::damage_notice(&library.damage_warnings()?))
             (period_form("/cost", &filters, viewer.today(&library.clock), &*library.session_listing()?))
-            (total_figures(&accounts, &total))
+            (view.total_figures(&total, &selected))
             (view.budget_list())
             nav.tabs aria-label="Group by" {
                 @for name in GROUPS.map(GroupBy::name).into_iter().chain(["block"]) {
@@ -93,42 +97,94 @@ pub(crate) fn group_by(filters: &FilterQuery) -> Option<GroupBy> {
     GROUPS.into_iter().find(|by| by.name() == group_name(filters))
 }
 
-fn total_figures(accounts: &CostAccounts, total: &ChargeSum) -> Markup {
-    let tokens = total.tokens();
-    let missing = unpriced_models(&accounts.charges, total);
-    html! {
-        ul.figures {
-            li title=(COST_EXPLANATION) { b { (format_cost(total)) } small { "total cost" } }
-            li title="Tokens that the model read and that were not cached" { b { (format_count(tokens.input.saturating_add(tokens.cache_write))) } small { "tokens in" } }
-            li title="Tokens that the model read from its cache" { b { (format_count(tokens.cache_read)) } small { "cached tokens" } }
-            li title="Tokens that the model wrote" { b { (format_count(tokens.output)) } small { "tokens out" } }
-            li title="Sessions that used tokens" { b { (exact_count(total.sessions.len() as u64)) } small { "sessions" } }
-        }
-        @if !missing.is_empty() {
-            p { small { "No price for " (clean_text(&missing.join(", "))) "; set one in " code { "config.toml" } "." } }
-        }
-    }
-}
-
 /// What the parts of the page need.
 struct CostView<'a> {
     library: &'a SessionLibrary,
     viewer: &'a PageViewer,
     accounts: &'a CostAccounts,
+    filters: &'a FilterQuery,
 }
 
 impl CostView<'_> {
+    fn total_figures(&self, total: &ChargeSum, selected: &[usize]) -> Markup {
+        let tokens = total.tokens();
+        let missing = unpriced_models(&self.accounts.charges, total);
+        let days = self.report_rows(GroupBy::Day, selected);
+        let costs = days.iter().filter_map(|day| Some((day.sum.cost()?, day.key.as_deref()?)));
+        let most = costs.max_by(|a, b| a.0.total_cmp(&b.0));
+        let average =
+            total.cost().filter(|_| !days.is_empty()).map(|cost| cost / days.len() as f64);
+        html! {
+            ul.figures {
+                li title=(COST_EXPLANATION) { b { (format_cost(total)) } small { "total cost" } }
+                @if let Some(average) = average { li title="Total cost divided by the days on which models were used" { b { (format_dollars(average)) } small { "per active day" } } }
+                @if let Some((cost, day)) = most { li title="The day that cost the most" { b { (format_dollars(cost)) } small { (long_day(day)) } } }
+                li title="Tokens that the model read and that were not cached" { b { (format_count(tokens.input.saturating_add(tokens.cache_write))) } small { "tokens in" } }
+                li title="Tokens that the model read from its cache, which is cheaper" { b { (format_count(tokens.cache_read)) } small { "cached tokens" } }
+                li title="Tokens that the model wrote" { b { (format_count(tokens.output)) } small { "tokens out" } }
+                li title="Sessions that used tokens" { b { (exact_count(total.sessions.len() as u64)) } small { "sessions" } }
+            }
+            @if !missing.is_empty() {
+                p { small { "No price for " (clean_text(&missing.join(", "))) "; set one in " code { "config.toml" } "." } }
+            }
+        }
+    }
+
+    fn report_rows(&self, by: GroupBy, selected: &[usize]) -> Vec<ReportRow> {
+        let group = ReportGroup { by, zone: &self.viewer.zone };
+        self.accounts.charges.report_rows(&self.accounts.costs, selected, &group)
+    }
+
+    /// Which projects and models cost the most, with links that filter by them.
+    fn breakdowns(&self, selected: &[usize]) -> Markup {
+        html! {
+            .breakdowns {
+                @for (title, by) in [("Projects", GroupBy::Project), ("Models", GroupBy::Model)] {
+                    @let rows = self.report_rows(by, selected);
+                    @let total: f64 = rows.iter().filter_map(|row| row.sum.cost()).sum();
+                    section {
+                        h2 { (title) }
+                        table.sums { tbody {
+                            @for row in rows.iter().take(MAX_BREAKDOWN_ROWS) { (self.breakdown_row(by, row, total)) }
+                        } }
+                        @if rows.len() > MAX_BREAKDOWN_ROWS {
+                            p.hint { a href=(self.filters.address_with("/cost", "by", by.name())) { "All " (rows.len()) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn breakdown_row(&self, by: GroupBy, row: &ReportRow, total: f64) -> Markup {
+        let share = row.sum.cost().unwrap_or(0.0) / total.max(1e-9);
+        html! {
+            tr {
+                td title=(clean_text(row.key.as_deref().unwrap_or_default())) {
+                    @match row.key.as_deref().filter(|key| !key.is_empty()) {
+                        Some(key) => a href=(self.filters.address_with("/cost", by.name(), key)) { (clean_text(last_segment(key))) },
+                        None => { "no " (by.name()) },
+                    }
+                }
+                td { (format_cost(&row.sum)) }
+                td title="Share of the total cost" { (share_text(share)) }
+                td.share { (chart::share_bar(share)) }
+            }
+        }
+    }
+
     /// The budgets and what was spent of them.
     fn budget_list(&self) -> Markup {
-        let Self { library, viewer, accounts } = *self;
+        let Self { library, viewer, accounts, .. } = *self;
         let here = viewer.local_now(&library.clock);
         let all = library.budgets.check(&accounts.charges, &accounts.costs, &here);
         html! {
             @if !all.is_empty() {
+                h2 { "Budgets" }
                 ul.budgets aria-label="Budgets" {
                     @for one in &all {
                         li.crossed[one.is_crossed()] title="What was spent of a budget in config.toml" {
-                            b { (clean_text(&one.name)) }
+                            b { (clean_text(budget_label(&one.name))) }
                             (chart::share_bar(one.spent / one.limit.max(1e-9)))
                             span { (format_dollars(one.spent)) " of " (format_dollars(one.limit)) @if one.is_crossed() { ", crossed" } }
                         }
@@ -139,12 +195,10 @@ impl CostView<'_> {
     }
 
     fn grouped_costs(&self, by: GroupBy, selected: &[usize]) -> Markup {
-        let Self { viewer, accounts, .. } = *self;
-        let group = ReportGroup { by, zone: &viewer.zone };
-        let rows = accounts.charges.report_rows(&accounts.costs, selected, &group);
+        let rows = self.report_rows(by, selected);
         let is_time = matches!(by, GroupBy::Day | GroupBy::Week | GroupBy::Month);
         let mut lines: Vec<CostLine<'_>> =
-            rows.iter().map(|row| cost_line(accounts, by, row)).collect();
+            rows.iter().map(|row| cost_line(self.accounts, by, row)).collect();
         let charted = if is_time {
             lines.len().saturating_sub(MAX_DAYS)..lines.len()
         } else {
@@ -152,14 +206,20 @@ impl CostView<'_> {
         };
         let mut bars: Vec<ChartBar> = lines[charted].iter().map(cost_bar).collect();
         if by == GroupBy::Day {
-            bars = fill_days(bars);
+            let Self { library, viewer, accounts, .. } = *self;
+            let period = period_days(&accounts.filter, &viewer.zone, viewer.today(&library.clock));
+            bars = fill_days(bars, period);
+            lines.iter_mut().for_each(|line| line.name = long_day(&line.name));
         }
         if is_time {
             lines.reverse();
         }
         html! {
             @if lines.is_empty() { (no_charges()) }
-            @else { (cost_chart(&format!("Cost by {}", by.name()), &bars, &self.budget_lines(by))) (cost_table(by.name(), &lines)) }
+            @else { (cost_chart(&format!("Cost by {}", by.name()), &bars, &self.budget_lines(by)))
+                @if is_time { (self.breakdowns(selected)) }
+                (cost_table(by.name(), &lines))
+            }
         }
     }
 
@@ -174,7 +234,7 @@ impl CostView<'_> {
     }
 
     fn block_costs(&self) -> Markup {
-        let Self { library, viewer, accounts } = *self;
+        let Self { library, viewer, accounts, .. } = *self;
         let (blocks, _) = accounts.charges.blocks_started_in(&accounts.costs, &accounts.filter);
         let now = library.clock.now().instant().as_millisecond();
         let used: Vec<_> = blocks.iter().filter(|block| !block.is_gap).collect();
@@ -214,6 +274,15 @@ impl CostView<'_> {
     }
 }
 
+/// The name of a budget. Names of projects stay as they are.
+fn budget_label(name: &str) -> &str {
+    match name {
+        "today" => "Today",
+        "this month" => "This month",
+        project => project,
+    }
+}
+
 fn no_charges() -> Markup {
     html! {
         .empty {
@@ -235,10 +304,10 @@ fn cost_bar(line: &CostLine<'_>) -> ChartBar {
     }
 }
 
-/// Adds the days without costs between others, so that the axis shows all days.
-fn fill_days(bars: Vec<ChartBar>) -> Vec<ChartBar> {
+/// Adds the days of a period that cost nothing, and those between others, so that the axis shows all days.
+fn fill_days(bars: Vec<ChartBar>, period: Option<(Date, Date)>) -> Vec<ChartBar> {
     let mut filled: Vec<ChartBar> = Vec::new();
-    let mut next: Option<Date> = None;
+    let mut next: Option<Date> = period.map(|(first, _)| first);
     for mut bar in bars {
         let Ok(day) = bar.name.parse::<Date>() else {
             filled.push(bar);
@@ -251,8 +320,23 @@ fn fill_days(bars: Vec<ChartBar>) -> Vec<ChartBar> {
         filled.push(bar);
         next = day.checked_add(1.day()).ok();
     }
+    if let Some((next, (_, last))) = next.zip(period) {
+        let missing = next.series(1.day()).take_while(|at| *at <= last);
+        filled.extend(missing.map(|day| day_bar(day, Some(0.0))));
+    }
     let first = filled.len().saturating_sub(MAX_DAYS);
     filled.split_off(first)
+}
+
+/// A share in percent.
+fn share_text(share: f64) -> String {
+    if share > 0.0 && share < 0.005 { "<1%".to_owned() } else { format!("{:.0}%", share * 100.0) }
+}
+
+/// A day for people: `Mon, 5 Jan 2026` for `2026-01-05`.
+fn long_day(day: &str) -> String {
+    day.parse::<Date>()
+        .map_or_else(|_| day.to_owned(), |day| day.strftime("%a, %-d %b %Y").to_string())
 }
 
 fn day_bar(day: Date, amount: Option<f64>) -> ChartBar {
@@ -309,5 +393,39 @@ fn cost_table(heading: &str, lines: &[CostLine<'_>]) -> Markup {
             }
         }
         @if lines.len() > MAX_ROWS { p { small { (lines.len() - MAX_ROWS) " more" } } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+
+    #[test]
+    fn the_axis_has_all_days_of_the_period() {
+        let bars = || {
+            ["2026-01-05", "2026-01-07"]
+                .map(|day| ChartBar {
+                    name: day.to_owned(),
+                    label: String::new(),
+                    amount: Some(2.0),
+                })
+                .into_iter()
+                .collect()
+        };
+        let labels =
+            |bars: Vec<ChartBar>| bars.into_iter().map(|bar| bar.label).collect::<Vec<_>>();
+        assert_eq!(labels(fill_days(bars(), None)), ["5 Jan", "6 Jan", "7 Jan"]);
+        let period = Some((date(2026, 1, 4), date(2026, 1, 8)));
+        let all = ["4 Jan", "5 Jan", "6 Jan", "7 Jan", "8 Jan"];
+        assert_eq!(labels(fill_days(bars(), period)), all);
+    }
+
+    #[test]
+    fn a_day_is_shown_for_people() {
+        assert_eq!(long_day("2026-01-05"), "Mon, 5 Jan 2026");
+        assert_eq!(long_day("no day"), "no day");
+        assert_eq!([0.0, 0.001, 0.014, 1.0].map(share_text), ["0%", "<1%", "1%", "100%"]);
     }
 }

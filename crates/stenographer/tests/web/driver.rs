@@ -29,6 +29,9 @@ const FLAGS: [&str; 11] = [
     "--lang=en-US",
 ];
 
+/// True once the scripts of a page have run, so that its buttons work.
+pub(crate) const SCRIPTS_RUN: &str = "document.documentElement.dataset.theme !== undefined";
+
 /// An open browser; closed when dropped.
 pub(crate) struct Browser {
     driver: Child,
@@ -97,10 +100,10 @@ impl Browser {
         self.command("POST", "/actions", &json!({"actions": [keyboard]}));
     }
 
-    /// Runs a command of the browser's own protocol.
-    pub(crate) fn emulate(&self, command: &str, parameters: &Value) {
+    /// Runs a command of the browser's own protocol. Returns its result.
+    pub(crate) fn emulate(&self, command: &str, parameters: &Value) -> Value {
         let body = json!({"cmd": command, "params": parameters});
-        self.command("POST", "/goog/cdp/execute", &body);
+        self.command("POST", "/goog/cdp/execute", &body)
     }
 
     /// Writes a screenshot.

@@ -22,7 +22,7 @@ fn activity_shows_days_hours_tools_models_and_waits() {
     let Some((site, browser)) = opened("/activity?since=2026-01-01&until=2026-01-31") else {
         return;
     };
-    browser.until("document.querySelectorAll('.plot .bar').length === 1");
+    browser.until("document.querySelectorAll('.plot .bar').length === 31");
     let figures =
         "return [...document.querySelectorAll('.figures li')].map((figure) => figure.textContent)";
     let expected =
@@ -67,10 +67,53 @@ fn costs_have_a_period_and_all_days_on_the_axis() {
     let empty = "document.querySelectorAll('.plot .bar')[1].textContent";
     browser.until(&format!("{empty} === 'Tuesday, 6 January 2026: $0.00'"));
     browser.go(&site.at("/cost?since=2026-01-06&until=2026-01-09"));
-    browser.until("document.querySelectorAll('.plot .bar').length === 1");
+    browser.until("document.querySelectorAll('.plot .bar').length === 4");
     browser.until("document.querySelector('.figures').textContent.startsWith('$3.00')");
     browser.go(&site.at("/cost?since=2027-01-06"));
     browser.until("document.body.innerText.includes('No tokens were used in this period')");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn budgets_count_all_sessions_whatever_is_filtered() {
+    let Some(browser) = Browser::open(1440, 900) else { return };
+    let mut site = Site::new();
+    let attack = "<img src=x onerror=window.harm=1>";
+    for (name, project) in [("first", "harbor"), ("second", "tide")] {
+        let record = json!({
+            "type": "assistant", "uuid": name, "sessionId": name, "version": "2.1.0", "timestamp": "2026-01-05T09:00:00Z",
+            "cwd": format!("/code/{project}"),
+            "message": {"id": format!("msg_{name}"), "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
+                "content": [{"type": "text", "text": "Yes"}], "usage": {"input_tokens": 1_000_000, "output_tokens": 0}},
+        });
+        let file = site.path().join(format!("{name}.jsonl"));
+        std::fs::write(&file, format!("{record}\n")).unwrap();
+        site.steno(&["import", file.to_str().unwrap()]);
+    }
+    let config =
+        format!("[budget]\nday = 5\nmonth = 60\nprojects = {{ tide = 4, \"{attack}\" = 9 }}\n");
+    std::fs::write(site.path().join("store/config.toml"), config).unwrap();
+    site.serve_at("2026-01-05T12:00:00Z");
+    browser.go(&site.first("/"));
+    let budgets = "return [...document.querySelectorAll('.budgets li')].map((budget) => budget.innerText.replace(/\\s+/g, ' '))";
+    let expected = json!([
+        "Today $6.00 of $5.00, crossed",
+        "This month $6.00 of $60.00",
+        "tide this month $3.00 of $4.00",
+        format!("{attack} this month $0.00 of $9.00"),
+    ]);
+    for page in ["/cost", "/cost?by=month", "/cost?project=/code/tide", "/cost?until=2020-01-01"] {
+        browser.go(&site.at(page));
+        browser.until("document.querySelectorAll('.budgets li').length === 4");
+        assert_eq!(browser.run(budgets), expected, "{page}");
+        assert_eq!(
+            browser.run("return document.querySelector('.budgets .crossed b').textContent"),
+            json!("Today")
+        );
+        assert_eq!(browser.run("return window.harm ?? null"), json!(null), "{page}");
+    }
+    browser.go(&site.at("/cost"));
+    browser.until("document.querySelector('.plot text.limit')?.textContent === 'Budget: $5.00'");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 

@@ -137,6 +137,13 @@ impl Site {
         self.serve_by(command);
     }
 
+    /// Serves the page at a time that does not pass.
+    pub(crate) fn serve_at(&mut self, now: &str) {
+        let mut command = self.command(&["serve", "--port", "0"]);
+        command.env("STENO_NOW", now);
+        self.serve_by(command);
+    }
+
     /// The same with a runtime folder.
     pub(crate) fn serve_in_runtime_dir(&mut self, folder: &Path, flags: &[&str]) {
         let mut command = self.command(&[&["serve"], flags].concat());
