@@ -92,10 +92,10 @@ const calendarAt = (event) => /** @type {SVGSVGElement | null} */ (/** @type {El
 function dayAt(event) {
   const calendar = calendarAt(event);
   if (!calendar) return null;
-  const box = calendar.getBoundingClientRect();
-  const scale = calendar.viewBox.baseVal.width / box.width;
-  const week = Math.floor(((event.clientX - box.left) * scale - 30) / 15);
-  const weekday = Math.floor(((event.clientY - box.top) * scale - 16) / 15);
+  // A narrow screen shows only the last months, so positions are taken from the drawing itself.
+  const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(calendar.getScreenCTM()?.inverse());
+  const week = Math.floor((at.x - 30) / 15);
+  const weekday = Math.floor((at.y - 16) / 15);
   const count = (calendar.dataset.counts ?? "").split(",")[week * 7 + weekday];
   if (week < 0 || weekday < 0 || weekday > 6 || count === undefined) return null;
   const day = new Date(`${calendar.dataset.first}T00:00:00Z`);

@@ -35,7 +35,7 @@ pub(crate) fn activity_calendar(days: impl Iterator<Item = Date>, today: Date) -
         .collect();
     let total: u32 = counts.values().sum();
     html! {
-        svg #calendar .calendar viewBox={ "0 0 " (LEFT + WEEKS * STEP) " " (TOP + 7 * STEP) } role="img"
+        svg #calendar .calendar viewBox={ "0 0 " (LEFT + WEEKS * STEP) " " (TOP + 7 * STEP) } preserveAspectRatio="xMaxYMid slice" role="img"
             data-first=(first) data-counts=(list.join(","))
             aria-label={ "Sessions per day over the last year: " (total) " in all, at most " (most) " in a day" }
         {

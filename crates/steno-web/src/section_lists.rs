@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use steno_model::{Entry, EntryKind};
 use steno_store::view::amount::format_count;
 use steno_store::view::file_changes::FileChange;
+use steno_store::view::pictures::{TextSegment, names_picture, split_pictures};
 use steno_store::view::quality::{RepeatedEntry, SessionQuality};
 use steno_store::view::turns::is_prompt;
 
@@ -24,7 +25,8 @@ const PREVIEW_CHARS: usize = 100;
 
 /// A table of contents: the prompts, each with its time.
 pub(crate) fn prompt_list(entries: &[Entry], zone: &TimeZone) -> Markup {
-    let prompts = entries.iter().enumerate().filter(|(_, entry)| is_prompt(entry));
+    let prompts =
+        entries.iter().enumerate().filter(|(_, entry)| is_prompt(entry) && !is_picture(entry));
     html! {
         ol.contents-list {
             @for (number, entry) in prompts.take(MAX_PROMPTS) {
@@ -37,6 +39,14 @@ pub(crate) fn prompt_list(entries: &[Entry], zone: &TimeZone) -> Markup {
             }
         }
     }
+}
+
+/// Whether an entry is only a picture, which was sent with the prompt above it.
+fn is_picture(entry: &Entry) -> bool {
+    split_pictures(entry.content.trim())
+        .iter()
+        .all(|segment| matches!(segment, TextSegment::Picture { .. }))
+        && names_picture(&entry.content)
 }
 
 /// The net changes of files.
@@ -104,5 +114,22 @@ fn entry_preview(entry: &Entry) -> String {
     match entry.kind {
         EntryKind::ToolCall => format!("{tool} {}", call_summary(entry)),
         _ => format!("{tool} {}", first_line(&entry.content, PREVIEW_CHARS)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use steno_model::Role;
+
+    use super::*;
+
+    #[test]
+    fn pictures_are_no_prompts() {
+        let prompt = |text: &str| Entry::new(Role::User, EntryKind::Text, text);
+        let picture = format!("[image/png, 70 bytes, blake3 {}]", "0123456789abcdef".repeat(4));
+        let entries =
+            [prompt("What is this?"), prompt(&picture), prompt(&format!("And {picture}?"))];
+        let list = prompt_list(&entries, &TimeZone::UTC).0;
+        assert!(list.contains("#e0") && !list.contains("#e1") && list.contains("#e2"), "{list}");
     }
 }

@@ -3,9 +3,12 @@
 use axum::extract::{Query, State};
 use maud::{Markup, html};
 use serde::Deserialize;
+use steno_store::compare::facts::SessionFact;
 use steno_store::compare::text_diff::{AlignedLines, changed_words, pair_lines};
 use steno_store::compare::{EntryChange, compare_entries, facts};
 use steno_store::view::json_rows::diff::EntryPair;
+use steno_store::view::markdown::capitalize_first;
+use steno_store::view::pictures::{TextSegment, split_pictures};
 
 use crate::addresses::session_address;
 use crate::app::WebApp;
@@ -14,7 +17,8 @@ use crate::heading;
 use crate::library::{OpenedSession, SessionLibrary};
 use crate::page::PageHead;
 use crate::render::diff::marked_line;
-use crate::render::plain::clean_text;
+use crate::render::plain::{clean_text, visible_text};
+use crate::units::{COST_EXPLANATION, exact_count};
 use crate::viewer::PageViewer;
 
 /// How many differences are shown.
@@ -91,16 +95,25 @@ fn comparison(
     both: &SessionPair,
 ) -> Result<Markup, WebError> {
     let (a, b) = (open_named(library, &both.a)?, open_named(library, &both.b)?);
+    let costs = [&a, &b].map(|one| library.session_cost(one).unwrap_or_default());
     let (a, b) = (&a.transcript, &b.transcript);
     let steps = compare_entries(&a.entries, &b.entries);
-    let clock = |at: steno_model::Timestamp| at.in_zone(&viewer.zone).date_and_clock();
+    let clock = |at: steno_model::Timestamp| {
+        at.in_zone(&viewer.zone).wall().strftime("%-d %B %Y, %H:%M:%S").to_string()
+    };
     let bases = [a, b].map(|one| session_address(&one.session.agent, &one.session.id));
     let shown = shown_steps(&steps);
     Ok(html! {
         table.sides {
             tbody {
                 @for fact in facts::compare_facts(&a.session, &b.session, &clock) {
-                    tr { th scope="row" { (fact.name) } td { (clean_text(&fact.a)) } td { (clean_text(&fact.b)) } }
+                    @if fact.name != "cost" {
+                        tr { th scope="row" { (capitalize_first(fact.name)) } td { (fact_text(&fact, &fact.a)) } td { (fact_text(&fact, &fact.b)) } }
+                    }
+                }
+                tr { th scope="row" { "Duration" } @for one in [a, b] { td { (heading::session_duration(&one.session).unwrap_or_default()) } } }
+                @if costs.iter().any(|cost| !cost.is_empty()) {
+                    tr title=(COST_EXPLANATION) { th scope="row" { "Cost" } @for cost in &costs { td { (cost) } } }
                 }
             }
         }
@@ -115,6 +128,25 @@ fn comparison(
     })
 }
 
+/// A fact; its numbers have separators.
+fn fact_text(fact: &SessionFact, text: &str) -> String {
+    let is_count = matches!(fact.name, "entries" | "tokens");
+    let words = text.split(' ').map(|word| match word.parse() {
+        Ok(number) if is_count => exact_count(number),
+        _ => visible_text(word).into_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// What a change means, for people.
+fn change_name(change: &str) -> &str {
+    match change {
+        "removed" => "only in the first session",
+        "added" => "only in the second session",
+        other => other,
+    }
+}
+
 /// The steps up to the last difference to show.
 fn shown_steps(steps: &[EntryChange]) -> &[EntryChange] {
     let differing = steps.iter().enumerate().filter(|(_, step)| !is_same(step));
@@ -127,25 +159,36 @@ fn is_same(step: &EntryChange) -> bool {
 }
 
 fn entry_pair(pair: &EntryPair<'_>, bases: &[String; 2]) -> Markup {
-    let texts = pair.texts();
+    let texts = pair.texts().map(|text| name_pictures(&text));
     let rows: Vec<AlignedLines<'_>> = pair_lines(&texts[0], &texts[1]);
     let rows = &rows[..rows.len().min(MAX_PAIR_LINES)];
     let link = |side: Option<(usize, &steno_model::Entry)>, base: &str| {
         html! {
             @if let Some((number, entry)) = side {
-                a href={ (base) "#e" (number) } { (number) " " (clean_text(&entry.heading())) }
+                a href={ (base) "#e" (number) } { "Entry " (number) ", " (clean_text(&entry.heading())) }
             }
         }
     };
     html! {
         section.pair {
-            header { span { (link(pair.a, &bases[0])) } b { (pair.change) } span { (link(pair.b, &bases[1])) } }
+            header { span { (link(pair.a, &bases[0])) } b { (change_name(pair.change)) } span { (link(pair.b, &bases[1])) } }
             .columns {
                 pre tabindex="0" { @for row in rows { (side_line(row.a, row.b, true)) } }
                 pre tabindex="0" { @for row in rows { (side_line(row.b, row.a, false)) } }
             }
         }
     }
+}
+
+/// A text with a short name for each picture, instead of its hash.
+fn name_pictures(text: &str) -> String {
+    let segments = split_pictures(text).into_iter().map(|segment| match segment {
+        TextSegment::Text(text) => text.to_owned(),
+        TextSegment::Picture { media_type, hash } => {
+            format!("[picture {}, {media_type}]", hash.get(..8).unwrap_or(hash))
+        }
+    });
+    segments.collect()
 }
 
 /// A line of one side. Words that the other side lacks are marked.

@@ -201,7 +201,7 @@ impl SessionListView<'_> {
                             a href=(self.query.address_with(&[(name, if is_chosen { "" } else { one.value })]))
                                 aria-current=[is_chosen.then_some("true")] title=(clean_text(one.value))
                             {
-                                span { (clean_text(short_path(one.value))) }
+                                span { (clean_text(if name == "model" { short_model(one.value) } else { short_path(one.value) })) }
                                 small { (exact_count(one.sessions as u64)) }
                             }
                         }
@@ -302,7 +302,7 @@ impl SessionListView<'_> {
                 }
                 span.by { (heading::agent_label(session)) }
                 (project_cell(session))
-                span.model title=(clean_text(&session.models.join(", "))) { @if let Some(model) = session.models.first() { (clean_text(undated_model(model))) } }
+                span.model title=(clean_text(&session.models.join(", "))) { @if let Some(model) = session.models.first() { (clean_text(short_model(model))) } }
                 span.num { (exact_count(session.totals.entries)) span.unit { @if session.totals.entries == 1 { " entry" } @else { " entries" } } }
                 span.num { (heading::session_duration(session).unwrap_or_default()) }
                 span.num title=(explain_tokens(usage)) { @if !usage.is_empty() { (format_count(usage.prompt_tokens().saturating_add(usage.output))) span.unit { " tokens" } } }
@@ -339,9 +339,11 @@ fn project_cell(session: &Session) -> Markup {
     }
 }
 
-/// The name of a model without its date: `claude-sonnet-4-5` for `claude-sonnet-4-5-20250929`.
-fn undated_model(model: &str) -> &str {
+/// The name of a model without its vendor and date: `sonnet-4-5` for `anthropic/claude-sonnet-4-5-20250929`.
+fn short_model(model: &str) -> &str {
     let is_date = |part: &str| part.len() == 8 && part.bytes().all(|byte| byte.is_ascii_digit());
+    let model = last_segment(model);
+    let model = model.strip_prefix("claude-").unwrap_or(model);
     model.rsplit_once('-').filter(|(_, date)| is_date(date)).map_or(model, |(name, _)| name)
 }
 
@@ -354,4 +356,16 @@ fn active_days(session: &Session, viewer: &PageViewer) -> Option<(Date, Date)> {
 
 fn day_heading(day: Option<Date>) -> String {
     day.map_or_else(|| "No date".to_owned(), |day| day.strftime("%A, %-d %B %Y").to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_are_shown_without_vendor_and_date() {
+        let all =
+            ["claude-sonnet-4-5-20250929", "anthropic/claude-opus-4-5", "gpt-5.1-codex", "o3-2025"];
+        assert_eq!(all.map(short_model), ["sonnet-4-5", "opus-4-5", "gpt-5.1-codex", "o3-2025"]);
+    }
 }

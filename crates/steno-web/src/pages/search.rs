@@ -73,12 +73,12 @@ fn search_form(filters: &FilterQuery) -> Markup {
             @for (name, value) in kept.iter().filter(|(_, value)| !value.is_empty()) {
                 input type="hidden" name=(name) value=(value);
             }
-            input name="since" value=(filters.since) placeholder="Since: 7d, 2026-01-05" aria-label="Since" size="18";
+            input name="since" value=(filters.since) placeholder="Since: 7d, 2026-01-05" aria-label="Since" title="Only entries since then: a number of days (7d) or a date (2026-01-05)" size="18";
             select name="sort" aria-label="Order" {
                 option value="" { "Best first" }
                 option value="time" selected[filters.sort == "time"] { "Newest first" }
             }
-            label { input type="checkbox" name="errors" value="true" checked[filters.errors]; " Errors" }
+            label { input type="checkbox" name="errors" value="true" checked[filters.errors]; " Only errors" }
             button { "Search" }
         }
     }

@@ -31,6 +31,10 @@ const SUMMARY_ARGUMENTS: [&str; 14] = [
 /// Arguments that contain shell code.
 const SHELL_ARGUMENTS: [&str; 3] = ["command", "cmd", "script"];
 
+/// Arguments that contain a plan, and the fields with the text of a step.
+const PLAN_ARGUMENTS: [&str; 3] = ["todos", "plan", "steps"];
+const PLAN_TEXTS: [&str; 4] = ["content", "step", "text", "title"];
+
 /// How many characters of an argument are in the summary.
 const ARGUMENT_PREVIEW_CHARS: usize = 160;
 
@@ -67,6 +71,9 @@ pub(crate) fn call_summary(entry: &Entry) -> String {
     let Some(input) = &entry.tool_input else {
         return first_line(&entry.content, ARGUMENT_PREVIEW_CHARS);
     };
+    if let Some((_, steps)) = plan_steps(input) {
+        return plan_summary(&steps);
+    }
     let value = SUMMARY_ARGUMENTS.iter().find_map(|name| input.get(name)).or(match input {
         Value::Object(fields) => fields.values().next(),
         other => Some(other),
@@ -88,11 +95,60 @@ fn call_arguments(entry: &Entry) -> Markup {
         return text_block(&entry.content).render();
     };
     let Some(fields) = input.as_object() else { return argument_value("", input) };
+    let plan = plan_steps(input);
     html! {
         dl {
             @for (name, value) in fields {
                 dt { (clean_text(name)) }
-                dd { (argument_value(name, value)) }
+                @match plan.as_ref().filter(|(plan, _)| plan == name) {
+                    Some((_, steps)) => dd { (plan_list(steps)) },
+                    None => dd { (argument_value(name, value)) },
+                }
+            }
+        }
+    }
+}
+
+/// A step of a plan, as agents write it into a tool call.
+struct PlanStep<'a> {
+    text: &'a str,
+    status: &'a str,
+}
+
+/// The argument that contains a plan, and its steps. Every step has a text and a status.
+fn plan_steps(input: &Value) -> Option<(&'static str, Vec<PlanStep<'_>>)> {
+    let (name, all) =
+        PLAN_ARGUMENTS.into_iter().find_map(|name| Some((name, input.get(name)?.as_array()?)))?;
+    let steps = all.iter().map(plan_step).collect::<Option<Vec<_>>>()?;
+    (!steps.is_empty()).then_some((name, steps))
+}
+
+fn plan_step(value: &Value) -> Option<PlanStep<'_>> {
+    let text = PLAN_TEXTS.into_iter().find_map(|name| value.get(name)?.as_str())?;
+    Some(PlanStep { text, status: value.get("status")?.as_str()? })
+}
+
+fn is_done(step: &PlanStep<'_>) -> bool {
+    matches!(step.status, "completed" | "done")
+}
+
+/// How far a plan is, and what is done now.
+fn plan_summary(steps: &[PlanStep<'_>]) -> String {
+    let done = steps.iter().filter(|step| is_done(step)).count();
+    let now = steps.iter().find(|step| !is_done(step)).map_or("", |step| step.text);
+    let colon = if now.is_empty() { "" } else { ": " };
+    let now = first_line(now, ARGUMENT_PREVIEW_CHARS);
+    format!("{done} of {} done{colon}{now}", steps.len())
+}
+
+fn plan_list(steps: &[PlanStep<'_>]) -> Markup {
+    html! {
+        ul.plan {
+            @for step in steps {
+                li.done[is_done(step)] title=(clean_text(step.status)) {
+                    @if is_done(step) { "☑ " } @else if step.status == "in_progress" { "▸ " } @else { "☐ " }
+                    (clean_text(step.text))
+                }
             }
         }
     }
@@ -115,4 +171,32 @@ fn argument_value(name: &str, value: &Value) -> Markup {
 
 fn code_block(text: &str, language: &str) -> Markup {
     html! { pre { code class={ "language-" (language) } { (clean_text(text)) } } }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_plan_is_a_list_of_steps() {
+        let input = json!({"todos": [
+            {"content": "Read <it>", "status": "completed"},
+            {"content": "Write it", "status": "in_progress"},
+            {"content": "Test it", "status": "pending"},
+        ]});
+        let (name, steps) = plan_steps(&input).expect("there is a plan");
+        assert_eq!((name, plan_summary(&steps).as_str()), ("todos", "1 of 3 done: Write it"));
+        let list = plan_list(&steps).0;
+        assert!(list.contains("☑ Read &lt;it&gt;") && list.contains("▸ Write it"), "{list}");
+        assert!(list.contains("☐ Test it"), "{list}");
+        let done = json!({"plan": [{"step": "Go", "status": "completed"}]});
+        assert_eq!(plan_summary(&plan_steps(&done).expect("there is a plan").1), "1 of 1 done");
+        for other in
+            [json!({"steps": [1, 2]}), json!({"plan": []}), json!({"todos": [{"content": "x"}]})]
+        {
+            assert!(plan_steps(&other).is_none(), "{other}");
+        }
+    }
 }

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::driver::Browser;
+use crate::driver::{Browser, SCRIPTS_RUN};
+use crate::guarded::{asked, site_headers};
 use crate::site::{Site, assistant, thought, tool, user};
 
 /// Attacks on a page, old and new.
@@ -100,6 +101,8 @@ fn nothing_in_a_transcript_reaches_the_page_alive() {
         site.at("/search?q=harm"),
         site.at("/cost?by=session"),
         site.at("/compare?a=claude-code/hostile&b=claude-code/hostile"),
+        site.at("/activity?since=2026-01-01"),
+        site.at("/?filter=window.harm"),
         file,
     ];
     for page in pages {
@@ -115,4 +118,49 @@ fn nothing_in_a_transcript_reaches_the_page_alive() {
         assert_eq!(browser.run("return window.harm ?? null"), json!(null), "{page}");
         assert_eq!(browser.complaints(), Vec::<String>::new(), "{page}");
     }
+}
+
+#[test]
+fn nothing_in_a_transcript_reaches_the_palette_or_an_export_alive() {
+    let Some(browser) = Browser::open(1280, 900) else { return };
+    let site = hostile();
+    browser.go(&site.first("/session/claude-code/hostile"));
+    browser.until("document.querySelectorAll('.entries > li[id]').length > 50");
+    browser.until(SCRIPTS_RUN);
+    browser.run("document.querySelectorAll('details.section').forEach((section) => { section.open = true; })");
+    browser.until("[...document.querySelectorAll('details.section')].every((section) => section.querySelector('div'))");
+    assert_eq!(browser.run(FOREIGN), json!([]));
+    for typed in ["harm", "<img", "onmouseover="] {
+        browser.run("document.querySelector('#palette-open').click()");
+        browser.until("document.querySelector('#palette').open");
+        browser.press(typed);
+        browser.until(
+            "document.querySelector('#palette-list').textContent.includes('all sessions for')",
+        );
+        assert_eq!(browser.run(&FOREIGN.replace("main *", "#palette *")), json!([]), "{typed}");
+        browser.run("document.querySelector('#palette').close()");
+    }
+    let [host, cookie] = site_headers(&site);
+    let ask = |query: &str| {
+        asked(
+            &site,
+            &format!("GET /session/claude-code/hostile/export?{query}"),
+            &[host.clone(), cookie.clone()],
+        )
+    };
+    let (_, answer) = ask("format=html&keep_secrets=true");
+    let head = answer.split("\r\n\r\n").next().unwrap().to_lowercase();
+    // A browser saves the file instead of showing it with the rights of the page.
+    assert!(head.contains("content-disposition: attachment; filename=\"hostile.html\""), "{head}");
+    assert!(head.contains("content-type: application/octet-stream"), "{head}");
+    let file = site.path().join("saved.html");
+    std::fs::write(&file, &answer[answer.find("<!DOCTYPE html>").unwrap()..]).unwrap();
+    browser.go(&format!("file://{}", file.display()));
+    browser.until("document.querySelectorAll('.entries > li[id]').length > 50");
+    assert_eq!(browser.run(FOREIGN), json!([]));
+    assert_eq!(browser.run("return window.harm ?? null"), json!(null));
+    for query in ["format=html%0d%0aX:%20y", "format=", "", "format=html&keep_secrets=perhaps"] {
+        assert_eq!(ask(query).0, 400, "{query}");
+    }
+    assert_eq!(browser.complaints(), Vec::<String>::new());
 }

@@ -12,6 +12,7 @@ mod guarded;
 mod home;
 mod hostile;
 mod openapi;
+mod printing;
 mod reading;
 mod reports;
 mod site;

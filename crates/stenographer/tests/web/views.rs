@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::driver::Browser;
+use crate::driver::{Browser, SCRIPTS_RUN};
 use crate::guarded::{asked, site_headers};
 use crate::site::{Site, assistant, thought, tool, user};
 
@@ -360,6 +360,7 @@ fn it_is_dark_where_that_is_wished() {
     browser.until("document.querySelectorAll('.entries > li[id]').length === 10");
     assert_ne!(browser.run(colour), light);
     browser.picture("dark-session");
+    browser.until(SCRIPTS_RUN);
     browser.run("document.querySelector('#theme').click()");
     assert_eq!(browser.run(colour), light);
     browser.go(&site.at("/"));

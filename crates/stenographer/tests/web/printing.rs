@@ -1,0 +1,165 @@
+//! A session on paper and as a file: as good as on the page.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::driver::{Browser, SCRIPTS_RUN};
+use crate::guarded::{asked, site_headers};
+use crate::site::{Site, assistant, tool, user};
+use crate::views::harbour;
+
+/// A picture of one red pixel.
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
+
+/// The texts that are cut off: elements that are narrower than what they contain.
+const CUT_TEXTS: &str = "return [...document.querySelectorAll('main *')].filter((element) => \
+    element.getClientRects().length && getComputedStyle(element).overflowX !== 'visible' \
+    && element.scrollWidth > element.clientWidth + 1).map((element) => element.outerHTML.slice(0, 120))";
+
+/// The visible elements that are useless on paper.
+const SCREEN_ONLY: &str = "return ['.top', '.minimap', '.tools', '.skip', '.facets', '.filters', 'button', 'dialog'] \
+    .filter((name) => [...document.querySelectorAll(name)].some((element) => element.getClientRects().length))";
+
+fn opened(page: &str) -> Option<(Site, Browser)> {
+    let browser = Browser::open(1280, 900)?;
+    let site = harbour();
+    browser.go(&site.first("/"));
+    browser.go(&site.at(page));
+    browser.until("document.readyState === 'complete'");
+    Some((site, browser))
+}
+
+/// Shows the page as it is printed by somebody who reads it in the dark.
+fn show_print(browser: &Browser) {
+    let dark = json!([{"name": "prefers-color-scheme", "value": "dark"}]);
+    browser.emulate("Emulation.setEmulatedMedia", &json!({"media": "print", "features": dark}));
+}
+
+#[test]
+fn paper_is_white_and_nothing_is_cut() {
+    let Some((site, browser)) = opened("/session/claude-code/harbour-login") else { return };
+    let long = format!("cargo test {}", "--package harbour ".repeat(30));
+    let mut said = vec![user("Run it"), assistant(&format!("```sh\n{long}\n```"))];
+    said.extend(tool("Bash", &json!({"command": long}), (&long, false)));
+    site.keep("wide", &said);
+    browser.run("localStorage.setItem('theme', 'dark')");
+    for page in [
+        "/session/claude-code/harbour-login",
+        "/session/claude-code/wide",
+        "/",
+        "/cost",
+        "/activity?since=2026-01-01",
+        "/search?q=cookie",
+    ] {
+        browser.go(&site.at(page));
+        browser.until("document.readyState === 'complete'");
+        show_print(&browser);
+        assert_eq!(browser.run(CUT_TEXTS), json!([]), "{page}");
+        assert_eq!(browser.run(SCREEN_ONLY), json!([]), "{page}");
+        let colours = "const style = getComputedStyle(document.body); return [style.color, style.backgroundColor]";
+        assert_eq!(browser.run(colours), json!(["rgb(0, 0, 0)", "rgb(255, 255, 255)"]), "{page}");
+    }
+    let pdf = browser.emulate("Page.printToPDF", &json!({}))["data"].as_str().map(str::to_owned);
+    assert!(STANDARD.decode(pdf.unwrap()).unwrap().starts_with(b"%PDF"));
+}
+
+#[test]
+fn all_entries_of_a_session_are_printed() {
+    let Some((site, browser)) = opened("/session/claude-code/harbour-long") else { return };
+    let shown = "document.querySelectorAll('.entries > li[id]').length";
+    assert!(browser.run(&format!("return {shown}")).as_u64().unwrap() < 300);
+    browser.until(SCRIPTS_RUN);
+    browser.run(&format!("window.print = () => {{ window.printed = {shown}; }}"));
+    browser.run("dispatchEvent(new KeyboardEvent('keydown', {key: 'p', ctrlKey: true}))");
+    browser.until("window.printed === 600");
+    browser.run("window.printed = 0; document.querySelector('#print').click()");
+    browser.until("window.printed === 600");
+    // A browser's own menu prints what is on the page, and the paper says so.
+    browser.go(&site.at("/"));
+    browser.go(&site.at("/session/claude-code/harbour-long"));
+    browser.until("document.querySelectorAll('.chunk:empty').length > 0");
+    show_print(&browser);
+    let hint = "return getComputedStyle(document.querySelector('#entries'), '::after').content";
+    assert!(browser.run(hint).to_string().contains("Only a part of this session"));
+}
+
+/// How each entry looks: its class, colours, font and width.
+const LOOKS: &str = "return [...document.querySelectorAll('.entries > li[id], .entries pre, .entries table, h1, .facts')].map((element) => { \
+    const style = getComputedStyle(element); \
+    return [element.id, element.className.replace(' at', ''), style.color, style.backgroundColor, style.font, element.offsetWidth]; })";
+
+#[test]
+fn an_exported_page_looks_like_the_page() {
+    let Some((site, browser)) = opened("/session/claude-code/harbour-login") else { return };
+    browser.until("document.querySelectorAll('.entries > li[id]').length === 10");
+    let [host, cookie] = site_headers(&site);
+    let export = "GET /session/claude-code/harbour-login/export?format=html";
+    let (_, answer) = asked(&site, export, &[host, cookie]);
+    let file = site.path().join("exported.html");
+    let html = &answer[answer.find("<!DOCTYPE html>").unwrap()..];
+    std::fs::write(&file, html).unwrap();
+    for scheme in ["light", "dark"] {
+        let wish = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
+        browser.emulate("Emulation.setEmulatedMedia", &wish);
+        let on_page = browser.run(LOOKS);
+        assert!(on_page.as_array().unwrap().len() > 12, "{on_page}");
+        browser.go(&format!("file://{}", file.display()));
+        browser.until("document.querySelectorAll('.entries > li[id]').length === 10");
+        assert_eq!(browser.run(LOOKS), on_page, "{scheme}");
+        browser.go(&site.at("/session/claude-code/harbour-login"));
+        browser.until("document.querySelectorAll('.entries > li[id]').length === 10");
+    }
+    browser.go(&format!("file://{}#e8", file.display()));
+    browser.until("document.querySelector('#e8.at details').open");
+    let top = browser.run("return document.querySelector('#e8').getBoundingClientRect().top");
+    assert!((0.0..900.0).contains(&top.as_f64().unwrap()), "{top}");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn pictures_are_shown_on_the_page_and_in_a_file() {
+    let Some(browser) = Browser::open(1280, 900) else { return };
+    let mut site = Site::new();
+    let picture = |kind: &str| json!({"type": "image", "source": {"type": "base64", "media_type": kind, "data": PIXEL}});
+    let said: [Value; 2] = [
+        json!({"role": "user", "content": [{"type": "text", "text": "What is this?"}, picture("image/png")]}),
+        assistant("A red pixel."),
+    ];
+    site.keep("seen", &said);
+    site.serve();
+    browser.go(&site.first("/session/claude-code/seen"));
+    let loaded = "document.querySelector('.user img.picture')?.naturalWidth === 1";
+    browser.until(loaded);
+    site.steno(&["export", "seen", "--format", "html", "-o", "seen.html"]);
+    browser.go(&format!("file://{}", site.path().join("seen.html").display()));
+    browser.until(loaded);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    let [host, cookie] = site_headers(&site);
+    let ask = |headers: &[String]| {
+        asked(&site, "GET /session/claude-code/seen/picture/nothing", headers).0
+    };
+    assert_eq!(ask(&[host.clone(), cookie]), 404);
+    assert_eq!(ask(&[host]), 401);
+}
+
+#[test]
+fn the_bar_needs_one_line_on_every_desktop() {
+    let Some((site, browser)) = opened("/") else { return };
+    for page in [
+        "/",
+        "/session/claude-code/harbour-login",
+        "/cost",
+        "/session/claude-code/harbour-login/replay",
+    ] {
+        browser.go(&site.at(page));
+        browser.until("document.readyState === 'complete'");
+        for width in [1920, 1440, 1280, 1120, 1024] {
+            let screen =
+                json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
+            browser.emulate("Emulation.setDeviceMetricsOverride", &screen);
+            let height = browser.run("return document.querySelector('.top').offsetHeight");
+            assert!(height.as_u64().unwrap() < 60, "{page} at {width}: {height}");
+        }
+    }
+}
