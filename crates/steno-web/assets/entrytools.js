@@ -79,6 +79,16 @@ for (const [key, button] of /** @type {[string, HTMLElement][]} */ ([["y", copyB
   };
 }
 
+/** What numbers beside entries mean. Not in the page itself, because a long session has many. @type {Record<string, string>} */
+const MEANINGS = {
+  ".entries i": "Tokens that the model read and wrote for this message, and what a turn cost",
+  "li > .took": "From the first entry to the last",
+  "li > .calls": "Calls of tools",
+  "li > .errors": "Errors and failed tool calls",
+  "li > .tokens": "Tokens that the model read, cached or not, and tokens that it wrote",
+  "li > .cost": "US dollars: as the agent reported, or calculated from tokens and list prices. ? means that the price of a model is unknown.",
+};
+
 const codeButton = makeButton("Copy this block", "Copy");
 codeButton.classList.add("copy-block");
 codeButton.addEventListener("click", () => {
@@ -89,7 +99,8 @@ codeButton.addEventListener("click", () => {
 for (const name of ["pointerover", "focusin"]) {
   document.addEventListener(name, (event) => {
     const target = /** @type {Element} */ (event.target);
-    if (target.matches(".entries i")) /** @type {HTMLElement} */ (target).title = "Tokens that the model read and wrote for this message";
+    const meaning = Object.keys(MEANINGS).find((name) => target.matches(name));
+    if (meaning) /** @type {HTMLElement} */ (target).title = MEANINGS[meaning];
     const [entry, block] = [target.closest(ENTRY), target.closest("main pre")];
     if (entry && entryTools.parentElement !== entry) entry.append(entryTools);
     if (block && codeButton.parentElement !== block) block.prepend(codeButton);

@@ -42,10 +42,13 @@ export function placeOf(number) {
 /** The number of an entry. @param {Element | null | undefined} entry */
 export const numberOf = (entry) => Number(entry?.id.slice(1) ?? 0);
 
-/** Numbers the entries of an exported file, and links times to their entries. @param {ParentNode} root */
+/** Numbers the entries of an exported file, adds the class of answers, and links times to their entries. @param {ParentNode} root */
 export function link(root) {
   let place = 0;
-  for (const entry of root.querySelectorAll(".entries > li:not(.day, .lane-name, .turn, .fork, .notices)")) entry.id ||= `e${numberAt(place++)}`;
+  for (const entry of root.querySelectorAll(".entries > li:not(.day, .lane-name, .turn, .fork, .notices)")) {
+    entry.id ||= `e${numberAt(place++)}`;
+    entry.className ||= "said";
+  }
   for (const time of root.querySelectorAll("li[id] > a:first-child")) {
     /** @type {HTMLAnchorElement} */ (time).href = `#${time.parentElement?.id}`;
   }

@@ -29,8 +29,32 @@ for (const one of document.querySelectorAll("details[data-load]")) {
   const section = /** @type {HTMLDetailsElement} */ (one);
   section.addEventListener("toggle", () => section.open && loadSection(section));
 }
+/** The most prompts of an exported file that are listed. */
+const MAX_PROMPTS = 2000;
+
+/** Lists the prompts of an exported file, which has no server. @param {HTMLElement} section */
+function listPrompts(section) {
+  const list = document.createElement("ol");
+  list.className = "contents-list";
+  for (const entry of [...document.querySelectorAll(".entries > li.user[id]:not(.lane)")].slice(0, MAX_PROMPTS)) {
+    const time = entry.querySelector(":scope > a:first-child")?.textContent ?? "";
+    const text = (entry.textContent ?? "").slice(time.length).trim();
+    if (!text) continue;
+    const [link, words, clock] = ["a", "span", "small"].map((name) => document.createElement(name));
+    link.setAttribute("href", `#${entry.id}`);
+    words.textContent = text.split("\n")[0].slice(0, 100);
+    clock.textContent = time;
+    link.append(words, clock);
+    const item = document.createElement("li");
+    item.append(link);
+    list.append(item);
+  }
+  section.append(list);
+}
+
 // Beside a long session there is room for the list of prompts.
 const contents = /** @type {HTMLDetailsElement | null} */ (document.querySelector("#contents"));
+if (contents && !contents.dataset.load) listPrompts(contents);
 if (contents && matchMedia("(min-width: 84rem)").matches) contents.open = true;
 let promptFrame = 0;
 if (contents) {

@@ -19,7 +19,7 @@ use crate::heading::{self, HeadingFacts};
 use crate::outline::{SessionOutline, cost_text};
 use crate::render::plain::clean_text;
 use crate::render::{EntryRenderer, minimap};
-use crate::section_lists::{file_change_list, prompt_list, quality_report};
+use crate::section_lists::{file_change_list, quality_report};
 
 /// How many entries are worth a thread.
 const MIN_THREAD_ENTRIES: usize = 1000;
@@ -57,7 +57,7 @@ impl SessionExport<'_> {
                 (heading::session_heading(session, &facts))
                 .sections {
                     @if outline.turn_count() > 2 {
-                        details #contents .section { summary { b { "Prompts" } } (prompt_list(entries, zone)) }
+                        details #contents .section { summary { b { "Prompts" } } }
                     }
                     @if !changes.is_empty() {
                         details #changes .section { summary { b { "Files changed" } } (file_change_list(&changes)) }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use jiff::tz::TimeZone;
+use maud::Markup;
 use steno_model::{Clock, Entry, Session, SessionStatus, Transcript};
 use steno_store::cost::PriceTable;
 use steno_store::cost::budget::BudgetLimits;
@@ -65,6 +66,8 @@ pub(crate) struct SessionLibrary {
     indexed_sessions: AtomicUsize,
     open_sessions: Mutex<Vec<Arc<OpenedSession>>>,
     listing: Mutex<Option<(IndexEdition, Arc<SessionListing>)>>,
+    /// The list that was rendered last, with all that it depends on.
+    rendered_list: Mutex<Option<(String, Markup)>>,
 }
 
 /// A parsed session.
@@ -92,6 +95,8 @@ impl OpenedSession {
 
 /// All sessions, with their costs and failures.
 pub(crate) struct SessionListing {
+    /// The state of the index that they are from.
+    pub(crate) edition: IndexEdition,
     pub(crate) sessions: Vec<ListedSession>,
     /// By agent and session id.
     pub(crate) costs: HashMap<(String, String), ChargeSum>,
@@ -134,6 +139,7 @@ impl SessionLibrary {
             indexed_sessions: AtomicUsize::default(),
             open_sessions: Mutex::default(),
             listing: Mutex::default(),
+            rendered_list: Mutex::default(),
         }
     }
 
@@ -234,6 +240,7 @@ impl SessionLibrary {
             ((agent.clone(), id.to_string()), totals.entries)
         };
         let listing = Arc::new(SessionListing {
+            edition,
             entries: sessions.iter().map(count).collect(),
             sessions,
             costs: self.costs_by_session()?,
@@ -241,6 +248,21 @@ impl SessionLibrary {
         });
         *last = Some((edition, Arc::clone(&listing)));
         Ok(listing)
+    }
+
+    /// Renders a list unless it was rendered last. `key` contains all that the list depends on.
+    pub(crate) fn cache_rendered_list(
+        &self,
+        key: String,
+        render: impl FnOnce() -> Result<Markup, WebError>,
+    ) -> Result<Markup, WebError> {
+        let known = lock_unpoisoned(&self.rendered_list).clone();
+        if let Some((_, markup)) = known.filter(|(known, _)| *known == key) {
+            return Ok(markup);
+        }
+        let markup = render()?;
+        *lock_unpoisoned(&self.rendered_list) = Some((key, markup.clone()));
+        Ok(markup)
     }
 
     /// The sessions of one agent or of all, newest first. A session that the index has as running is read again,

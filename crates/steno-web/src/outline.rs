@@ -10,7 +10,7 @@ use steno_store::view::entry_totals::{EntryCosts, EntryTotals};
 use steno_store::view::lanes::{SubagentLanes, SubagentRun};
 use steno_store::view::turns::split_turns;
 
-use crate::units::{COST_EXPLANATION, count_of, explain_tokens, format_duration};
+use crate::units::{count_of, format_duration};
 
 /// The longest run of a subagent that is unfolded at first, in entries.
 const MAX_UNFOLDED_RUN: usize = 40;
@@ -84,8 +84,16 @@ impl SessionOutline {
     pub(crate) fn turn_end(&self, place: usize) -> Option<Markup> {
         let at = self.turns.binary_search_by_key(&place, |turn| turn.places.end).ok()?;
         let OutlinedTurn { places, totals } = &self.turns[at];
-        let has_facts = places.len() > 1 && (totals.tool_calls > 0 || !totals.usage.is_empty());
+        let has_work = totals.tool_calls > 0 || !totals.usage.is_empty();
+        let has_facts = places.len() > 1 && has_work && self.lone_answer(place - 1).is_none();
         has_facts.then(|| html! { li.turn { span { "Turn" } (totals_line(totals)) } })
+    }
+
+    /// The totals of a turn that is only a prompt and the answer at a position. The answer shows them itself.
+    pub(crate) fn lone_answer(&self, place: usize) -> Option<&EntryTotals> {
+        let at = self.turns.binary_search_by_key(&(place + 1), |turn| turn.places.end).ok()?;
+        let OutlinedTurn { places, totals } = &self.turns[at];
+        (places.len() == 2 && totals.tool_calls == 0).then_some(totals)
     }
 
     /// The run that starts at a position, with its index.
@@ -115,20 +123,20 @@ impl SessionOutline {
     }
 }
 
-/// Totals in one line, each with a unit and an explanation.
+/// Totals in one line, each with a unit. A script explains them by their classes: a long session has many.
 pub(crate) fn totals_line(totals: &EntryTotals) -> Markup {
     html! {
         @if let Some(duration) = totals.duration_ms().filter(|duration| *duration > 0) {
-            span title="From the first entry to the last" { (format_duration(duration)) }
+            span.took { (format_duration(duration)) }
         }
-        @if totals.tool_calls > 0 { span title="Calls of tools" { (count_of(totals.tool_calls, "tool call")) } }
-        @if totals.failures > 0 { span.errors title="Errors and failed tool calls" { (totals.failures) " failed" } }
+        @if totals.tool_calls > 0 { span.calls { (count_of(totals.tool_calls, "tool call")) } }
+        @if totals.failures > 0 { span.errors { (totals.failures) " failed" } }
         @if !totals.usage.is_empty() {
-            span title=(explain_tokens(&totals.usage)) {
+            span.tokens {
                 (format_count(totals.usage.prompt_tokens())) " tokens in, " (format_count(totals.usage.output)) " out"
             }
         }
-        @if let Some(cost) = cost_text(totals) { span title=(COST_EXPLANATION) { (cost) } }
+        @if let Some(cost) = cost_text(totals) { span.cost { (cost) } }
     }
 }
 
@@ -187,6 +195,17 @@ mod tests {
         assert!(line.contains("cost unknown"), "{line}");
         assert!(outline.turn_end(3).is_none(), "a prompt alone has no totals");
         assert!(outline.turn_end(1).is_none());
+        assert!(outline.lone_answer(1).is_none(), "a call is no answer");
+    }
+
+    #[test]
+    fn a_single_answer_shows_the_totals_itself() {
+        let entries =
+            [said(Role::User, EntryKind::Text, 0), said(Role::Assistant, EntryKind::Text, 1200)];
+        let lanes = SubagentLanes::from_entries(&entries);
+        let outline = SessionOutline::new(&entries, &lanes, &PriceTable::bundled());
+        assert!(outline.turn_end(2).is_none());
+        assert!(outline.lone_answer(1).is_some() && outline.lone_answer(0).is_none());
     }
 
     #[test]

@@ -7,8 +7,8 @@ use axum::http::HeaderMap;
 use axum::http::header::COOKIE;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use steno_model::Clock;
 use steno_model::moment::LocalNow;
+use steno_model::{Clock, Timestamp};
 
 /// The cookie that names the zone; `zone.js` sets it.
 const ZONE_COOKIE: &str = "steno-zone";
@@ -32,6 +32,11 @@ impl PageViewer {
     /// The current time, with the zone for relative times.
     pub(crate) fn local_now<'a>(&'a self, clock: &Clock) -> LocalNow<'a> {
         LocalNow { now: clock.now(), zone: &self.zone }
+    }
+
+    /// A time as pages show it: `5 January 2026, 09:15`.
+    pub(crate) fn format_time(&self, at: Timestamp) -> String {
+        at.in_zone(&self.zone).wall().strftime("%-d %B %Y, %H:%M").to_string()
     }
 
     /// The current date.

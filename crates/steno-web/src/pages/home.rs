@@ -26,7 +26,7 @@ use crate::units::{COST_EXPLANATION, count_of, exact_count, explain_tokens};
 use crate::viewer::PageViewer;
 
 /// How many sessions are listed at first.
-const PAGE_SESSIONS: usize = 200;
+const PAGE_SESSIONS: usize = 100;
 
 /// The columns of the list: class, heading and explanation.
 const COLUMNS: [(&str, &str, &str); 9] = [
@@ -76,35 +76,19 @@ fn session_list_view(
     query: &ListFilter,
 ) -> Result<Markup, WebError> {
     let listing = library.session_listing()?;
-    let matcher = query.to_matcher(&viewer.local_now(&library.clock))?;
-    let undated: Vec<&ListedSession> = listing
-        .sessions
-        .iter()
-        .filter(|one| matcher.matches(&one.session, IgnoredCondition::Dates))
-        .collect();
-    let mut matching: Vec<&ListedSession> = undated
-        .iter()
-        .copied()
-        .filter(|one| matcher.matches(&one.session, IgnoredCondition::Nothing))
-        .collect();
-    matching.sort_by_key(|one| std::cmp::Reverse(last_active(&one.session)));
+    let notices = html! {
+        (page::stale_notice(library.index_notice().as_deref()))
+        (page::damage_notice(&library.damage_warnings()?))
+    };
     let view = SessionListView { library, viewer, query, listing: &listing };
-    Ok(html! {
-        nav.facets aria-label="Filter sessions" {
-            .filter-line { (view.filter_box()) button #facets-open type="button" aria-expanded="false" { "Filters" } }
-            (view.chosen_conditions())
-            (view.date_facet(&undated))
-            @for facet in &LIST_FACETS {
-                (view.facet_values(facet.title, facet.name, &matcher.count_facet(facet, listing.sessions.iter().map(|one| &one.session))))
-            }
-        }
-        .listed {
-            (page::stale_notice(library.index_notice().as_deref()))
-            (page::damage_notice(&library.damage_warnings()?))
-            @if !listing.sessions.is_empty() { (view.overview(&matching, &undated)) }
-            (view.day_groups(&matching))
-        }
-    })
+    // A period may begin some hours ago, so its list changes all the time.
+    if !query.since.is_empty() || !query.until.is_empty() {
+        return view.list_with_facets(&notices);
+    }
+    let (edition, today) = (listing.edition, viewer.today(&library.clock));
+    let zone = viewer.zone.iana_name().unwrap_or("zone of the server");
+    let key = format!("{edition:?} {zone} {today} {query:?} {}", notices.0);
+    library.cache_rendered_list(key, || view.list_with_facets(&notices))
 }
 
 /// The time of the last entry, or of the first.
@@ -121,6 +105,37 @@ struct SessionListView<'a> {
 }
 
 impl SessionListView<'_> {
+    /// The filters and the sessions that they leave, with totals.
+    fn list_with_facets(&self, notices: &Markup) -> Result<Markup, WebError> {
+        let sessions = &self.listing.sessions;
+        let matcher = self.query.to_matcher(&self.viewer.local_now(&self.library.clock))?;
+        let undated: Vec<&ListedSession> = sessions
+            .iter()
+            .filter(|one| matcher.matches(&one.session, IgnoredCondition::Dates))
+            .collect();
+        let mut matching: Vec<&ListedSession> = undated
+            .iter()
+            .copied()
+            .filter(|one| matcher.matches(&one.session, IgnoredCondition::Nothing))
+            .collect();
+        matching.sort_by_cached_key(|one| std::cmp::Reverse(last_active(&one.session)));
+        Ok(html! {
+            nav.facets aria-label="Filter sessions" {
+                .filter-line { (self.filter_box()) button #facets-open type="button" aria-expanded="false" { "Filters" } }
+                (self.chosen_conditions())
+                (self.date_facet(&undated))
+                @for facet in &LIST_FACETS {
+                    (self.facet_values(facet.title, facet.name, &matcher.count_facet(facet, sessions.iter().map(|one| &one.session))))
+                }
+            }
+            .listed {
+                (notices)
+                @if !sessions.is_empty() { (self.overview(&matching, &undated)) }
+                (self.day_groups(&matching))
+            }
+        })
+    }
+
     fn filter_box(&self) -> Markup {
         html! {
             input #filter data-server type="search" value=(self.query.filter) autocomplete="off"
@@ -312,7 +327,7 @@ impl SessionListView<'_> {
     }
 
     fn time_cell(&self, session: &Session) -> Markup {
-        let clock = |at: steno_model::Timestamp| at.in_zone(&self.viewer.zone).date_and_clock();
+        let clock = |at| self.viewer.format_time(at);
         let last = session.ended.or(session.started).map(|at| at.in_zone(&self.viewer.zone).wall());
         let began = session.started.map(|at| format!("Started {}", clock(at)));
         let ended = session.ended.map(|at| format!(", last active {}", clock(at)));

@@ -122,7 +122,7 @@ impl ThreadTreeView<'_> {
             li {
                 a href=(thread_address(self.project, &thread.id)) { (clean_text(&thread.title)) }
                 span.agent title="Status of the thread" { (thread.status.as_str()) }
-                small title="When the thread last changed" { (thread.updated_at.in_zone(&self.viewer.zone).date_and_clock()) }
+                small title="When the thread last changed" { "changed " (self.viewer.format_time(thread.updated_at)) }
                 @if !children.is_empty() { ul { @for child in children { (self.thread_branch(child)) } } }
             }
         }
@@ -157,7 +157,7 @@ pub(crate) async fn thread_page(
                 li title="Status of the thread" { span.agent { (thread.status.as_str()) } }
                 li title="Id, for commands such as steno resume" { code { (clean_text(thread.id.as_str())) } }
                 li title="Project folder" { code { (clean_text(&project.to_string_lossy())) } }
-                li title="When the thread was started" { "started " (thread.created_at.in_zone(&viewer.zone).date_and_clock()) }
+                li title="When the thread was started" { "started " (viewer.format_time(thread.created_at)) }
                 @for tag in thread.tags.iter().flatten() { li { "#" (clean_text(tag)) } }
             }
             (thread_links(project, &relations, &thread))

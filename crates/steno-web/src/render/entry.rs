@@ -14,7 +14,7 @@ use super::markdown::{self, SafeMarkdown};
 use super::note::note_aside;
 use super::plain::{CleanText, clean_text, first_line, size_label, text_prefix};
 use super::{EntryRenderer, MAX_INLINE_BYTES, depth_class, lane_colour};
-use crate::outline::compacted_span;
+use crate::outline::{compacted_span, cost_text};
 use crate::units::{count_of, format_duration};
 
 /// How many characters of a folded text are shown.
@@ -42,10 +42,14 @@ pub(super) struct EntryPlace<'a> {
 }
 
 impl EntryRenderer<'_> {
-    /// Renders an entry. In an exported file, a script adds the numbers.
+    /// Renders an entry. In an exported file, a script adds the numbers and the class of the most frequent entries:
+    /// answers.
     pub(super) fn render_entry(&self, page: &mut String, entry: &Entry, place: &EntryPlace<'_>) {
-        page.push_str("<li class=");
-        self.push_classes(page, entry, place);
+        page.push_str("<li");
+        if self.base.is_some() || !is_plain_answer(entry) {
+            page.push_str(" class=");
+            self.push_classes(page, entry, place);
+        }
         if self.base.is_some() {
             write!(page, " id=e{}", place.number).expect("a string takes all");
         }
@@ -62,7 +66,7 @@ impl EntryRenderer<'_> {
     fn render_body(&self, page: &mut String, entry: &Entry, place: &EntryPlace<'_>) {
         match entry.kind {
             EntryKind::Text if entry.role != Role::System => {
-                self.render_message(page, entry, place.last_model)
+                self.render_message(page, entry, place)
             }
             EntryKind::Thinking => thinking_details(entry).render_to(page),
             EntryKind::ToolCall => self.render_tool_call(page, entry),
@@ -75,13 +79,14 @@ impl EntryRenderer<'_> {
         }
     }
 
-    fn render_message(&self, page: &mut String, entry: &Entry, last_model: Option<&str>) {
-        let model = entry.model.as_deref().filter(|model| last_model != Some(*model));
+    fn render_message(&self, page: &mut String, entry: &Entry, place: &EntryPlace<'_>) {
+        let model = entry.model.as_deref().filter(|model| place.last_model != Some(*model));
+        let cost = self.outline.lone_answer(place.place).and_then(cost_text);
         let is_named = !matches!(entry.role, Role::User | Role::Assistant);
         let heading = html! {
             @if is_named { b { (capitalize_first(entry.role.as_str())) } }
             @if let Some(model) = model { small { (clean_text(model)) } }
-            (TokenCounts(entry.usage.as_ref()))
+            (TokenCounts { usage: entry.usage.as_ref(), cost })
         };
         heading.render_to(page);
         if markdown::is_plain_line(&entry.content) {
@@ -217,6 +222,11 @@ fn class_name(entry: &Entry) -> &'static str {
     }
 }
 
+/// Whether an entry is a text of the main agent.
+fn is_plain_answer(entry: &Entry) -> bool {
+    class_name(entry) == "said" && entry.source == PRIMARY_SOURCE && !is_error_entry(entry)
+}
+
 /// Whether an entry is a notice that may be folded with others.
 pub(super) fn is_plain_notice(entry: &Entry) -> bool {
     class_name(entry) == "notice" && !is_error_entry(entry)
@@ -258,11 +268,11 @@ fn result_heading(entry: &Entry, place: &EntryPlace<'_>) -> Markup {
 fn thinking_details(entry: &Entry) -> Markup {
     let text = &entry.content;
     if text.trim().is_empty() {
-        return html! { p.line { b { "Thought" } span { "not recorded" } (TokenCounts(entry.usage.as_ref())) } };
+        return html! { p.line { b { "Thought" } span { "not recorded" } (TokenCounts::new(entry)) } };
     }
     html! {
         details {
-            summary { b { "Thought" } span { (first_line(text, PREVIEW_CHARS)) } (TokenCounts(entry.usage.as_ref())) }
+            summary { b { "Thought" } span { (first_line(text, PREVIEW_CHARS)) } (TokenCounts::new(entry)) }
             .md { (SafeMarkdown { text, breaks: false }) }
         }
     }
@@ -291,14 +301,27 @@ pub(crate) fn is_error_entry(entry: &Entry) -> bool {
     entry.kind == EntryKind::Error || entry.is_tool_error()
 }
 
-/// The tokens of a message: prompt and output.
-pub(super) struct TokenCounts<'a>(pub(super) Option<&'a Usage>);
+/// The tokens of a message: prompt and output, and what they cost if it is a turn of its own.
+pub(super) struct TokenCounts<'a> {
+    usage: Option<&'a Usage>,
+    cost: Option<String>,
+}
+
+impl<'a> TokenCounts<'a> {
+    pub(super) fn new(entry: &'a Entry) -> Self {
+        Self { usage: entry.usage.as_ref(), cost: None }
+    }
+}
 
 impl Render for TokenCounts<'_> {
     fn render_to(&self, page: &mut String) {
-        if let Some(usage) = self.0.filter(|usage| !usage.is_empty()) {
+        if let Some(usage) = self.usage.filter(|usage| !usage.is_empty()) {
             let (read, written) = (format_count(usage.prompt_tokens()), format_count(usage.output));
-            write!(page, "<i>{read} in, {written} out</i>").expect("a string takes all");
+            write!(page, "<i>{read} in, {written} out").expect("a string takes all");
+            if let Some(cost) = &self.cost {
+                write!(page, ", {cost}").expect("a string takes all");
+            }
+            page.push_str("</i>");
         }
     }
 }

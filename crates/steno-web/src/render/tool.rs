@@ -53,7 +53,7 @@ impl EntryRenderer<'_> {
                 summary {
                     b { (clean_text(name)) } code { (call_summary(entry)) }
                     @if let [edit] = edits.as_slice() { (diff::edit_amount(edit)) }
-                    (TokenCounts(entry.usage.as_ref()))
+                    (TokenCounts::new(entry))
                 }
                 @match edits.as_slice() {
                     [] => (call_arguments(entry)),

@@ -73,9 +73,10 @@ impl Browser {
         Some(browser)
     }
 
-    /// Opens an address.
+    /// Opens an address, and waits until its scripts have run.
     pub(crate) fn go(&self, url: &str) {
         self.command("POST", "/url", &json!({"url": url}));
+        self.until("document.readyState === 'complete'");
     }
 
     /// Runs a script and returns its result.

@@ -231,7 +231,9 @@ fn an_exported_page_has_the_same_reading_aids() {
     site.steno(&["export", "workshop", "--format", "html", "-o", "workshop.html"]);
     browser.go(&format!("file://{}#e13", site.path().join("workshop.html").display()));
     browser.until("document.querySelector('#e13.at details').open");
-    browser.until("document.querySelectorAll('.turn').length === 3");
+    browser.until("document.querySelectorAll('.turn').length === 2");
+    // The last turn is a prompt and one answer, which shows what it cost.
+    browser.until("document.querySelector('#e15 > i').textContent.includes('$')");
     browser.until("document.querySelectorAll('.contents-list a').length === 3");
     browser.until(
         "document.querySelector('#changes .diff') && document.querySelector('#quality details')",
