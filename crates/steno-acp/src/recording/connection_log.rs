@@ -202,9 +202,12 @@ impl ConnectionLog {
                 self.record_line(side, self.settings.clock.now(), &line);
             }
         }
-        let rest = std::mem::take(&mut self.router).unrouted_lines().into_iter();
-        let name = SessionId::new_unique(self.settings.clock.now()).to_string();
-        rest.for_each(|line| self.queue_line(&name, &line));
+        let rest = std::mem::take(&mut self.router).unrouted_lines();
+        // Requests to an agent that ended without a word are no session.
+        if rest.iter().any(|line| line.wire.side == AcpSide::Agent) {
+            let name = SessionId::new_unique(self.settings.clock.now()).to_string();
+            rest.iter().for_each(|line| self.queue_line(&name, line));
+        }
         self.write_lines();
         self.syncer.finish();
         self.note_sync_failures();

@@ -427,6 +427,15 @@ fn an_agent_that_never_answers_is_reported_and_then_an_error() {
 }
 
 #[test]
+fn an_agent_that_dies_at_once_leaves_no_recording() {
+    let home = home();
+    let ran = home.finish(home.command(&["run", "--agent", "false", "look"]), b"");
+    assert!(ran.stderr.contains("the agent ended before it answered initialize"), "{ran}");
+    assert_eq!(ran.code, 1, "{ran}");
+    assert_eq!(home.vault().list_sessions().unwrap(), []);
+}
+
+#[test]
 fn ctrl_c_ends_an_agent_that_never_answers() {
     for (word, asked) in [("never", 1), ("half", 2)] {
         let home = home();
