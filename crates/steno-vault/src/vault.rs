@@ -86,6 +86,15 @@ impl Vault {
         VaultCommit::new(Arc::clone(&self.journal), self.root.clone())
     }
 
+    /// Lists the files of a vault in a new journal, if it has lost its own or is of version 0.1. Returns whether it did.
+    pub fn restore_journal(&self) -> Result<bool, FileError> {
+        if !self.has_sessions()? || self.journal.exists() {
+            return Ok(false);
+        }
+        self.journal.create_if_absent()?;
+        Ok(self.journal.exists())
+    }
+
     /// The vault's folder.
     pub fn root(&self) -> &Path {
         &self.root

@@ -147,6 +147,11 @@ impl Journal {
         self.root.join(JOURNAL_FILE)
     }
 
+    /// Whether there is a journal.
+    pub(crate) fn exists(&self) -> bool {
+        read_stamp(&self.path()).is_some()
+    }
+
     /// The files of a session; `None` for a vault without a journal.
     pub(crate) fn files_of_session(&self, session: &str) -> Result<Option<ListedFiles>, FileError> {
         lock_ignoring_poison(&self.cache).files_of_session(&self.path(), session)
@@ -198,14 +203,14 @@ impl Journal {
 
     /// Creates the journal from the vault's files, unless it exists.
     pub(crate) fn create_if_absent(&self) -> Result<(), FileError> {
-        if read_stamp(&self.path()).is_some() {
+        if self.exists() {
             return Ok(());
         }
         durable::create_private_dir(&self.root)?;
         let lock_path = self.root.join(JOURNAL_LOCK_FILE);
         let lock = open_lock_file(&lock_path)?;
         lock.lock().on("lock", &lock_path)?;
-        if read_stamp(&self.path()).is_some() {
+        if self.exists() {
             return Ok(());
         }
         let (mut bytes, mut hash) = (Vec::new(), FIRST_LINE_HASH);

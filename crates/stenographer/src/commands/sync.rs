@@ -127,6 +127,9 @@ fn sync_roots(
         }
     }
     let result = syncer.finish();
+    if !args.dry_run && SessionStore::new(env).vault.restore_journal()? {
+        ui.warning("the store had no journal; its files are listed in a new one");
+    }
     if !args.dry_run && !args.no_index {
         // Indexes sessions that an earlier run has not indexed.
         SessionStore::new(env).query(ui, |_| Ok(()))?;

@@ -12,6 +12,27 @@ const FILTERS: [(&str, &str); 3] = [
 ];
 
 #[test]
+fn a_sync_without_news_replaces_a_lost_journal() {
+    let home = Home::new();
+    home.file(".claude/projects/-w/a.jsonl", crate::listing::line("a", 1, "/w", "Hello"));
+    home.steno(&["sync"]).ok();
+    let vault = home.path().join("store/vault");
+    for name in ["journal.jsonl", "journal.jsonl.head"] {
+        std::fs::remove_file(vault.join(name)).unwrap();
+    }
+    assert_eq!(home.steno(&["verify"]).code, 1);
+    assert_eq!(home.steno(&["sync", "--dry-run"]).stderr, "nothing new\n");
+    let synced = home.steno(&["sync"]);
+    let warning = "warning: the store had no journal; its files are listed in a new one\n";
+    assert_eq!(synced.stderr, format!("{warning}nothing new\n"));
+    assert_eq!(home.steno(&["sync"]).stderr, "nothing new\n");
+    let verified = home.steno(&["verify"]);
+    assert!(verified.stderr.contains("the journal was lost once"), "{verified}");
+    assert_eq!(verified.code, 0, "{verified}");
+    home.steno(&["verify", "--head"]).ok();
+}
+
+#[test]
 fn damage_is_named_with_file_and_byte() {
     let home = Home::new();
     home.steno_with(
