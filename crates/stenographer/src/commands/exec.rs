@@ -2,6 +2,8 @@
 
 mod child;
 mod proxied;
+#[cfg(unix)]
+mod startable;
 
 use std::ffi::OsString;
 use std::io;
@@ -117,10 +119,8 @@ pub(crate) fn run(
 /// Runs a program to its end with these variables.
 fn run_program(words: &[OsString], variables: LaunchVariables) -> io::Result<ExitStatus> {
     // The launcher could report it only by its exit code.
-    let is_missing = |program: &str| cfg!(unix) && !runnable_agent::is_program_installed(program);
-    if words[0].to_str().is_some_and(is_missing) {
-        return Err(io::Error::new(io::ErrorKind::NotFound, "no such program"));
-    }
+    #[cfg(unix)]
+    startable::check_startable(Path::new(&words[0]))?;
     let launcher =
         runnable_agent::child_launcher().map_err(|error| io::Error::other(error.error))?;
     let (mut command, group) = child::prepare_command(&launcher, words);

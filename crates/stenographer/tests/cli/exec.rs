@@ -1,5 +1,6 @@
 //! Tests of `steno exec`, and of the same agent with `steno replay --as-api`.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -278,9 +279,23 @@ fn signals_and_the_end_are_the_childs() {
     let mut killed = exec(&home, &[], &["sh", "-c", "kill -9 $$"].map(str::to_owned));
     let killed = killed.stderr(Stdio::null()).status().unwrap();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&killed), Some(9));
-    let missing = home.steno(&["exec", "--", "no-such-program"]);
-    assert!(
-        missing.code == 1 && missing.stderr.contains("could not run no-such-program"),
-        "{missing}"
-    );
+}
+
+#[test]
+fn a_program_that_cannot_start_is_not_blamed_for_its_requests() {
+    let home = Home::new();
+    let script = home.file("script", "#!/no/such/interpreter -x\n");
+    std::fs::set_permissions(script, PermissionsExt::from_mode(0o755)).unwrap();
+    home.file("text", "#!/bin/sh\n");
+    for (program, reason) in [
+        ("no-such-program", "no such program"),
+        ("./script", "its interpreter /no/such/interpreter does not exist"),
+        ("./text", "the file is not executable"),
+    ] {
+        let failed = home.steno(&["exec", "--", program]);
+        let hint = "hint: check the program's name, or give its path\n";
+        assert_eq!(failed.stderr, format!("error: could not run {program}: {reason}\n{hint}"));
+        assert_eq!(failed.code, 1, "{failed}");
+    }
+    assert!(!home.path().join("store/vault").exists());
 }
