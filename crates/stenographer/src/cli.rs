@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
 
+use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
 use steno_acp::child::raise_open_file_limit;
@@ -94,11 +95,10 @@ pub(crate) fn run_command_line(
     env: &ProcessEnvironment,
 ) -> Result<CommandExit, CommandError> {
     let args: Vec<OsString> = std::env::args_os().collect();
-    let parsed =
-        program_command().try_get_matches_from(prepare_arguments(args)).and_then(|matches| {
-            let is_json = prints_json(&matches);
-            Ok((CliArgs::from_arg_matches(&matches)?, is_json))
-        });
+    let parsed = parse_arguments(args).and_then(|matches| {
+        let is_json = prints_json(&matches);
+        Ok((CliArgs::from_arg_matches(&matches)?, is_json))
+    });
     let (cli, is_json) = match parsed {
         Err(error) if is_hook_call() && error.use_stderr() => return Ok(CommandExit::Done),
         other => other.unwrap_or_else(|error| exit_with_example(&error)),
@@ -125,6 +125,20 @@ pub(crate) fn run_command_line(
     let exit = exit?;
     ui.flush()?;
     Ok(ui.adjust_exit(exit))
+}
+
+/// Parses the command line. For `steno help serch`, returns the error of `steno serch`, which suggests a command.
+fn parse_arguments(args: Vec<OsString>) -> clap::error::Result<ArgMatches> {
+    let parsed = program_command().try_get_matches_from(prepare_arguments(args.clone()));
+    let is_help = args.get(1).is_some_and(|word| word == "help");
+    match parsed {
+        Err(error) if is_help && error.kind() == ErrorKind::InvalidSubcommand => {
+            let words = args.into_iter().enumerate().filter(|(at, _)| *at != 1);
+            let direct = program_command().try_get_matches_from(words.map(|(_, word)| word));
+            Err(direct.err().filter(|other| other.kind() == error.kind()).unwrap_or(error))
+        }
+        parsed => parsed,
+    }
 }
 
 /// Prints a help page, or what is wrong with the command line and a line that is right.

@@ -73,10 +73,7 @@ const READING_PAGES: &[CommandPage] = &[
 const SHARING_PAGES: &[CommandPage] = &[
     page(
         "export",
-        [
-            "steno export latest --format html -o session.html",
-            "steno export --format html --site pages",
-        ],
+        ["steno export latest --format html -o session.html", "steno export --site pages"],
     ),
     page(
         "convert",

@@ -23,6 +23,10 @@ const MAX_LISTED: usize = 5;
 /// Number of newest sessions searched for the latest one with entries.
 const LATEST_CANDIDATES: usize = 200;
 
+/// Message of a command that finds nothing because the store is empty.
+pub(crate) const NO_SESSIONS_YET: &str =
+    "no sessions yet; run `steno sync`, `steno import PATH` or `steno record`";
+
 /// The store in `$STENO_HOME`.
 #[derive(Debug)]
 pub(crate) struct SessionStore {

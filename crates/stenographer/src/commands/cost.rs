@@ -19,6 +19,7 @@ use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_scope::SessionScope;
+use crate::session_store::{NO_SESSIONS_YET, SessionStore};
 use crate::ui::Ui;
 
 /// Add up tokens and costs; each API message counts once.
@@ -105,6 +106,16 @@ struct CostReport<'a> {
     args: &'a Args,
     priced: &'a PricedCharges,
     budgets: &'a BudgetLimits,
+}
+
+impl CostReport<'_> {
+    /// Says why there is nothing to add up.
+    fn explain_nothing(&self, ui: &mut Ui) -> Result<(), CommandError> {
+        let is_empty_store =
+            !self.args.no_index && !SessionStore::new(self.env).vault.has_sessions()?;
+        ui.status(if is_empty_store { NO_SESSIONS_YET } else { "no charges" });
+        Ok(())
+    }
 }
 
 /// Runs the command.

@@ -22,9 +22,9 @@ pub(crate) struct Args {
     /// Sessions: ids, unique prefixes, `latest`, or paths.
     #[arg(value_name = "ID", required_unless_present = "site")]
     sessions: Vec<String>,
-    /// Format to write.
-    #[arg(long, value_enum)]
-    format: &'static ExportFormat,
+    /// Format to write [default with --site: html].
+    #[arg(long, value_enum, required_unless_present = "site")]
+    format: Option<&'static ExportFormat>,
     /// File to write [default: standard output]; a folder for several sessions.
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
@@ -46,19 +46,21 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    if args.site.is_some() && *args.format != HTML {
-        return Err(CommandError::usage("--site needs --format html").hint("add --format html"));
+    let format = args.format.unwrap_or(&HTML);
+    if args.site.is_some() && *format != HTML {
+        let error = CommandError::usage(format!("--site writes html, not {}", format.name));
+        return Err(error.hint("leave out --format"));
     }
     if args.json && args.site.is_none() && args.output.is_none() {
         let error = CommandError::usage("--json needs --output or --site");
         return Err(error.hint("add -o PATH, as the session itself goes to standard output"));
     }
-    let mut exporting = SessionExporter { env, args, redactor: SecretRedactor::default() };
+    let mut exporting = SessionExporter { env, args, format, redactor: SecretRedactor::default() };
     match &args.site {
         Some(dir) => exporting.write_site(ui, &env.cwd.join(dir))?,
         None => exporting.write_files(ui)?,
     }
-    if args.format.is_shared && !args.no_redact {
+    if format.is_shared && !args.no_redact {
         ui.status(format_args!("{} redacted", count_noun(exporting.redactor.count(), "secret")));
     }
     Ok(CommandExit::Done)
@@ -68,13 +70,14 @@ pub(crate) fn run(
 struct SessionExporter<'a> {
     env: &'a ProcessEnvironment,
     args: &'a Args,
+    format: &'static ExportFormat,
     redactor: SecretRedactor,
 }
 
 impl SessionExporter<'_> {
     fn write_files(&mut self, ui: &mut Ui) -> Result<(), CommandError> {
         let store = SessionStore::new(self.env);
-        let (format, out) = (self.args.format, self.args.output.as_deref());
+        let (format, out) = (self.format, self.args.output.as_deref());
         for name in &self.args.sessions {
             let before = self.redactor.count();
             let PicturedTranscript { transcript, pictures } =
@@ -147,7 +150,7 @@ impl SessionExporter<'_> {
         mut pictured: PicturedTranscript,
     ) -> PicturedTranscript {
         ui.report_problems(&pictured.transcript.problems);
-        if self.args.format.is_shared && !self.args.no_redact {
+        if self.format.is_shared && !self.args.no_redact {
             self.redactor.redact_transcript(&mut pictured.transcript);
         }
         pictured

@@ -21,7 +21,7 @@ use crate::known_values::check_known_values;
 use crate::process_environment::ProcessEnvironment;
 use crate::project_threads::{ProjectThreads, ThreadFlags, word_parser};
 use crate::session_scope::SessionScope;
-use crate::session_store::SessionStore;
+use crate::session_store::{NO_SESSIONS_YET, SessionStore};
 use crate::ui::{Ui, count_noun};
 use crate::value_parsers::parse_count;
 
@@ -176,7 +176,7 @@ impl ListRequest<'_> {
             newest = Some(heading.id);
         })?;
         if newest.is_none() {
-            ui.status("no sessions yet; run `steno sync`, `steno import PATH` or `steno record`");
+            ui.status(NO_SESSIONS_YET);
         } else if self.args.limit == Some(0) {
             ui.status("no session listed, because of -n 0");
         } else if hidden == 0 {

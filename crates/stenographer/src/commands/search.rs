@@ -11,7 +11,7 @@ use crate::error::{CommandError, CommandExit};
 use crate::known_values::check_known_values;
 use crate::process_environment::ProcessEnvironment;
 use crate::session_scope::SessionScope;
-use crate::session_store::SessionStore;
+use crate::session_store::{NO_SESSIONS_YET, SessionStore};
 use crate::ui::{Ui, escape_control};
 use crate::value_parsers::parse_count;
 
@@ -104,7 +104,9 @@ pub(crate) fn run(
     if !hits.is_empty() {
         return Ok(CommandExit::Done);
     }
-    if args.limit > 0 {
+    if !store.vault.has_sessions()? {
+        ui.status(NO_SESSIONS_YET);
+    } else if args.limit > 0 {
         check_known_values(&index, &search.filter, None)?;
         ui.status(format_args!("no hits for: {}", args.query.join(" ").trim()));
     }

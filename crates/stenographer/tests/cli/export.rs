@@ -66,7 +66,8 @@ fn several_sessions_become_files_or_a_site() {
     home.steno_with(&["record", "--agent", "demo", "--session", "second"], line).ok();
     home.steno(&["export", "first", "second", "--format", "html", "-o", "pages"]).ok();
     assert!(home.path().join("pages/second.html").is_file());
-    let index = home.steno(&["export", "--format", "html", "--site", "site"]);
+    let index = home.steno(&["export", "--site", "site"]);
+    assert_eq!(index.stderr, "2 secrets redacted\n", "{index}");
     assert_eq!(index.stdout, "$HOME/site/index.html\n", "{index}");
     let index = std::fs::read_to_string(home.path().join("site/index.html")).unwrap();
     assert!(index.contains("href=\"demo/first.html\"") && index.contains("Another"), "{index}");

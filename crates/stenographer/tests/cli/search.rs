@@ -153,6 +153,21 @@ fn a_hit_is_shown_with_its_lines_and_can_be_opened() {
 }
 
 #[test]
+fn an_empty_store_says_so_to_a_search_and_a_sum() {
+    let home = Home::new();
+    let message = "no sessions yet; run `steno sync`, `steno import PATH` or `steno record`\n";
+    let hits = home.steno(&["search", "login", "--role", "user"]);
+    assert_eq!((hits.code, hits.stderr.as_str()), (1, message));
+    for by in ["day", "block"] {
+        let sums = home.steno(&["cost", "--by", by]);
+        assert_eq!((sums.code, sums.stderr.as_str()), (0, message));
+    }
+    home.steno_with(&["record"], br#"{"role":"user","content":"Hello"}"#).ok();
+    assert_eq!(home.steno(&["search", "login"]).stderr, "no hits for: login\n");
+    assert_eq!(home.steno(&["cost"]).stderr, "no charges\n");
+}
+
+#[test]
 fn no_match_and_bad_queries_end_with_one() {
     let home = synced(1);
     insta::assert_snapshot!(home.steno(&["search", "absent"]), @r"

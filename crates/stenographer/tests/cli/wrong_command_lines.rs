@@ -8,6 +8,12 @@ type WrongLine = (&'static str, &'static str, &'static str);
 /// Usage errors end with the usage and an example; the fix here is what a message says beyond them.
 const WRONG_LINES: &[WrongLine] = &[
     ("lst", "unrecognized subcommand 'lst'", "similar subcommands exist: 'cost', 'list'"),
+    (
+        "help serch",
+        "unrecognized subcommand 'serch'",
+        "similar subcommands exist: 'serve', 'search'",
+    ),
+    ("help hooks instal", "unrecognized subcommand 'instal'", "subcommand exists: 'install'"),
     ("--frobnicate", "unexpected argument '--frobnicate'", "Usage: steno [OPTIONS] [COMMAND]"),
     ("list --frob", "unexpected argument '--frob'", "For example: steno list -n 20"),
     ("list extra", "unexpected argument 'extra'", "For example: steno list -n 20"),
@@ -188,7 +194,7 @@ const WRONG_LINES: &[WrongLine] = &[
     ("export --format html", "required arguments were not provided", "<ID>..."),
     ("export chat-1 --format pdf", "invalid value 'pdf'", "possible values: leslie, devflow"),
     ("export chat-1 --format leslie", "this format needs an output folder", "use -o DIR"),
-    ("export chat-1 --format md --site x", "--site needs --format html", "add --format html"),
+    ("export chat-1 --format md --site x", "--site writes html, not md", "leave out --format"),
     ("export chat-1 --format md --json", "--json needs --output or --site", "add -o PATH"),
     ("convert nowhere --to md", "no such session or file: nowhere", "run `steno list`"),
     ("convert empty.txt --to md", "no messages in $HOME/empty.txt", "give a file or folder"),

@@ -30,8 +30,7 @@ pub(super) fn print_blocks(ui: &mut Ui, report: &CostReport<'_>) -> Result<(), C
         return print_json(ui, answer::total_key(), PricedSum { charges, sum: &total });
     }
     if blocks.is_empty() {
-        ui.status("no charges");
-        return Ok(());
+        return report.explain_nothing(ui);
     }
     let mut table = CostTable::new("BLOCK");
     for block in blocks.iter().filter(|block| !block.is_gap) {

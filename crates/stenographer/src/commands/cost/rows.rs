@@ -42,8 +42,7 @@ pub(super) fn print_rows(
         return print_json(ui, answer::total_key(), PricedSum { charges, sum: &total });
     }
     if rows.is_empty() {
-        ui.status("no charges");
-        return Ok(());
+        return report.explain_nothing(ui);
     }
     // A terminal gets ids as short as they are unique, a pipe whole ids.
     let is_by_session = by == GroupBy::Session && !args.no_index;
