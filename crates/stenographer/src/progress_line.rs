@@ -2,13 +2,15 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use steno_store::sync::OnSession;
+use unicode_width::UnicodeWidthStr;
 
 use crate::byte_size::ByteSize;
 use crate::terminal_text::{count_noun, escape_control};
-use crate::text_table::fit_columns;
+use crate::text_table::{fit_columns, fit_end};
 
 /// The line appears after this time; shorter work needs none.
 const FIRST_DELAY: Duration = Duration::from_millis(500);
@@ -19,12 +21,17 @@ const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 /// Width of the bar in columns.
 const BAR_COLUMNS: u64 = 20;
 
-/// Width of the line in columns.
-const LINE_COLUMNS: usize = 78;
+/// Smallest and largest width of the line in columns.
+const LINE_COLUMNS: RangeInclusive<usize> = 20..=120;
+
+/// The current step is left out if less than this is left for it.
+const MIN_STEP_COLUMNS: usize = 12;
 
 /// A progress line; `drop` removes it.
 pub(crate) struct ProgressLine {
     is_shown: bool,
+    /// Width of the terminal.
+    columns: usize,
     state: ProgressState,
     started: Instant,
     last: Option<Instant>,
@@ -42,10 +49,12 @@ struct ProgressState {
 }
 
 impl ProgressLine {
-    pub(crate) fn new(verb: &'static str, is_shown: bool) -> Self {
+    /// Creates a line for a terminal of this width; without one, nothing is shown.
+    pub(crate) fn new(verb: &'static str, columns: Option<usize>) -> Self {
         let state =
             ProgressState { verb, count: 0, total_count: None, bytes: 0, total_bytes: None };
-        Self { is_shown, state, started: Instant::now(), last: None }
+        let (is_shown, columns) = (columns.is_some(), columns.unwrap_or(0));
+        Self { is_shown, columns, state, started: Instant::now(), last: None }
     }
 
     /// Returns whether anybody sees the line.
@@ -72,7 +81,8 @@ impl ProgressLine {
         }
         if self.last.is_none_or(|last| last.elapsed() > UPDATE_INTERVAL) {
             self.last = Some(Instant::now());
-            let line = self.state.render_line(self.started.elapsed(), &what.to_string());
+            let (elapsed, what) = (self.started.elapsed(), what.to_string());
+            let line = self.state.render_line(elapsed, &what, self.columns);
             let _ = write!(io::stderr(), "\r\x1b[K{line}");
         }
     }
@@ -97,15 +107,28 @@ impl Drop for ProgressLine {
 }
 
 impl ProgressState {
-    /// Renders the line after some time; `what` is the current step.
-    fn render_line(&self, elapsed: Duration, what: &str) -> String {
+    /// Renders the line after some time; `what` is the current step. If the terminal is too narrow for both, the
+    /// beginning of `what` is left out, which is the folder of a path.
+    fn render_line(&self, elapsed: Duration, what: &str, columns: usize) -> String {
+        let progress = self.render_progress(elapsed);
+        let what = escape_control(what).replace(['\n', '\t'], " ");
+        // A terminal wraps after its last column.
+        let width = (columns.saturating_sub(1)).clamp(*LINE_COLUMNS.start(), *LINE_COLUMNS.end());
+        match width.checked_sub(progress.width() + 1) {
+            Some(room @ MIN_STEP_COLUMNS..) => format!("{progress} {}", fit_end(&what, room)),
+            _ => fit_columns(&progress, width),
+        }
+    }
+
+    /// Renders what is done and what is left.
+    fn render_progress(&self, elapsed: Duration) -> String {
         let seconds = elapsed.as_secs_f64().max(0.001);
-        let text = match (self.total_bytes, self.total_count) {
+        match (self.total_bytes, self.total_count) {
             (Some(total), _) if total > 0 => {
                 let done = self.bytes.min(total);
                 let rate = done as f64 / seconds;
                 format!(
-                    "{} {} {} of {}, {}/s, {} {what}",
+                    "{} {} {} of {}, {}/s, {}",
                     self.verb,
                     render_bar(done, total),
                     ByteSize(done),
@@ -119,11 +142,10 @@ impl ProgressState {
                 let rate = done as f64 / seconds;
                 let left = format_time_left((total - done) as f64, rate);
                 let bar = render_bar(done, total);
-                format!("{} {bar} {done} of {total}, {rate:.0}/s, {left} {what}", self.verb)
+                format!("{} {bar} {done} of {total}, {rate:.0}/s, {left}", self.verb)
             }
-            _ => format!("{} {} {what}", self.verb, self.count),
-        };
-        fit_columns(&escape_control(&text).replace(['\n', '\t'], " "), LINE_COLUMNS)
+            _ => format!("{} {}", self.verb, self.count),
+        }
     }
 }
 
@@ -159,33 +181,36 @@ mod tests {
 
     #[test]
     fn bytes_rate_and_time_left_are_shown() {
-        let line = |bytes, seconds| {
-            let elapsed = Duration::from_secs(seconds);
-            state(bytes, Some(1_000_000_000), 7, None).render_line(elapsed, "/a/b.jsonl")
+        let line = |bytes, columns| {
+            let path = "/home/me/.claude/projects/-home-me-shop/5f0c1d2e.jsonl";
+            let known = state(bytes, Some(1_000_000_000), 7, None);
+            known.render_line(Duration::from_secs(5), path, columns)
         };
-        assert_eq!(
-            line(250_000_000, 5),
-            "keeping [#####---------------] 250 MB of 1.0 GB, 50.0 MB/s, 15 s left /a/b.js…"
-        );
-        assert_eq!(
-            line(10_000_000, 5),
-            "keeping [--------------------] 10.0 MB of 1.0 GB, 2.0 MB/s, 9 minutes left /a…"
-        );
-        assert!(line(0, 5).contains("0 B of 1.0 GB, 0 B/s, time left unknown"));
-        assert!(line(2_000_000_000, 5).contains("[####################] 1.0 GB of 1.0 GB"));
+        insta::assert_snapshot!([30, 60, 80, 200].map(|columns| line(250_000_000, columns)).join("\n"), @"
+        keeping [#####--------------…
+        keeping [#####---------------] 250 MB of 1.0 GB, 50.0 MB/s…
+        keeping [#####---------------] 250 MB of 1.0 GB, 50.0 MB/s, 15 s left
+        keeping [#####---------------] 250 MB of 1.0 GB, 50.0 MB/s, 15 s left …/me/.claude/projects/-home-me-shop/5f0c1d2e.jsonl
+        ");
+        insta::assert_snapshot!([90, 200].map(|columns| line(10_000_000, columns)).join("\n"), @"
+        keeping [--------------------] 10.0 MB of 1.0 GB, 2.0 MB/s, 9 minutes left …f0c1d2e.jsonl
+        keeping [--------------------] 10.0 MB of 1.0 GB, 2.0 MB/s, 9 minutes left …claude/projects/-home-me-shop/5f0c1d2e.jsonl
+        ");
+        assert!(line(0, 80).contains("0 B of 1.0 GB, 0 B/s, time left unknown"));
+        assert!(line(2_000_000_000, 80).contains("[####################] 1.0 GB of 1.0 GB"));
     }
 
     #[test]
     fn steps_are_counted_where_bytes_are_unknown() {
         let elapsed = Duration::from_secs(2);
         assert_eq!(
-            state(0, None, 10, Some(40)).render_line(elapsed, "x"),
+            state(0, None, 10, Some(40)).render_line(elapsed, "x", 80),
             "keeping [#####---------------] 10 of 40, 5/s, 6 s left x"
         );
         assert_eq!(
-            state(0, None, 10, None).render_line(elapsed, "a\nb\x1b"),
+            state(0, None, 10, None).render_line(elapsed, "a\nb\x1b", 80),
             "keeping 10 a b\\u{1b}"
         );
-        assert_eq!(state(0, Some(0), 1, None).render_line(elapsed, "x"), "keeping 1 x");
+        assert_eq!(state(0, Some(0), 1, None).render_line(elapsed, "x", 80), "keeping 1 x");
     }
 }

@@ -89,6 +89,20 @@ pub(crate) fn fit_columns(text: &str, width: usize) -> String {
     if count_columns(text) <= width { text.to_owned() } else { cut_columns(text, width) }
 }
 
+/// Cuts the beginning of a text, so that the rest fits into `width` columns.
+pub(crate) fn fit_end(text: &str, width: usize) -> String {
+    if count_columns(text) <= width {
+        return text.to_owned();
+    }
+    let mut used = 1;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= width
+    };
+    let end: Vec<char> = text.chars().rev().take_while(fits).collect();
+    std::iter::once('…').chain(end.into_iter().rev()).collect()
+}
+
 /// Returns the start of a text that is too wide.
 fn cut_columns(text: &str, width: usize) -> String {
     let mut used = 1;
@@ -166,6 +180,15 @@ mod tests {
         let mut table = TextTable::new(["A", "B"]);
         table.add_row(["\u{1b}[2J", "x\u{202e}y\rz"]);
         assert_eq!(table.render(80), "A          B\n\\u{1b}[2J  x\\u{202e}y\\u{d}z\n");
+    }
+
+    #[test]
+    fn the_beginning_or_the_end_is_cut() {
+        assert_eq!(
+            (fit_columns("abcdef", 4), fit_end("abcdef", 4)),
+            ("abc…".into(), "…def".into())
+        );
+        assert_eq!((fit_end("abcdef", 6), fit_end("日本語", 4)), ("abcdef".into(), "…語".into()));
     }
 
     #[test]

@@ -12,6 +12,9 @@ use crate::pager::Pager;
 use crate::progress_line::ProgressLine;
 pub(crate) use crate::terminal_text::{count_noun, escape_control, group_digits};
 
+/// Width of a terminal that does not report its own.
+const DEFAULT_COLUMNS: usize = 80;
+
 /// The two outputs of the program.
 pub(crate) struct Ui {
     out: Box<dyn Write>,
@@ -199,7 +202,11 @@ impl Ui {
     /// Creates a progress line; it is shown only on a terminal.
     pub(crate) fn start_progress(&self, verb: &'static str) -> ProgressLine {
         let is_shown = !self.hides_status && io::stderr().is_terminal();
-        ProgressLine::new(verb, is_shown)
+        let columns = || match terminal_size::terminal_size_of(io::stderr()) {
+            Some((terminal_size::Width(width), _)) => usize::from(width),
+            None => DEFAULT_COLUMNS,
+        };
+        ProgressLine::new(verb, is_shown.then(columns))
     }
 
     /// Prints a warning.

@@ -1,5 +1,7 @@
 //! `steno search`: searches the text of all sessions.
 
+use std::ops::Range;
+
 use steno_model::entry;
 use steno_store::index::match_lines::{LineLimits, MatchLine};
 use steno_store::index::{EntryFilter, Index, SearchHit, SearchOrder, SearchQuery, SearchRequest};
@@ -12,6 +14,7 @@ use crate::known_values::check_known_values;
 use crate::process_environment::ProcessEnvironment;
 use crate::session_scope::SessionScope;
 use crate::session_store::{NO_SESSIONS_YET, SessionStore};
+use crate::text_table::{fit_columns, wrap_columns};
 use crate::ui::{Ui, escape_control};
 use crate::value_parsers::parse_count;
 
@@ -160,23 +163,44 @@ fn print_hit_heading(
     if hit.copies > 0 {
         words.push(format!("(and {} more)", hit.copies));
     }
-    Ok(ui.listing_text(&format!("{}\n", words.join(" ")))?)
+    let mut heading = words.join(" ");
+    if ui.is_terminal() {
+        heading = fit_columns(&heading, ui.width());
+    }
+    Ok(ui.listing_text(&format!("{heading}\n"))?)
 }
 
-/// Prints a line; on a terminal with matches in bold.
+/// Prints a line; on a terminal wrapped between words, with matches in bold.
 fn print_line(ui: &mut Ui, line: &MatchLine) -> Result<(), CommandError> {
-    if !ui.is_styled() {
+    if !ui.is_terminal() {
         return Ok(ui.listing_text(&format!("  {}\n", line.text))?);
     }
-    let mut text = String::from("  ");
-    let mut at = 0;
-    for mark in &line.marks {
-        text.push_str(&escape_control(&line.text[at..mark.start]));
-        text.push_str(&format!("\x1b[1;33m{}\x1b[0m", escape_control(&line.text[mark.clone()])));
-        at = mark.end;
+    let mut end = 0;
+    for row in wrap_columns(&line.text, ui.width().saturating_sub(2)) {
+        let begin = end + line.text[end..].find(&row).unwrap_or(0);
+        end = begin + row.len();
+        let text = mark_matches(line, begin..end, ui.is_styled());
+        writeln!(ui.out(), "  {text}")?;
     }
-    text.push_str(&escape_control(&line.text[at..]));
-    Ok(writeln!(ui.out(), "{text}")?)
+    Ok(())
+}
+
+/// Returns a part of a line, escaped, with the matches in it in bold.
+fn mark_matches(line: &MatchLine, part: Range<usize>, is_styled: bool) -> String {
+    if !is_styled {
+        return escape_control(&line.text[part]);
+    }
+    let (mut text, mut at) = (String::new(), part.start);
+    for mark in &line.marks {
+        let (begin, end) = (mark.start.max(part.start), mark.end.min(part.end));
+        if begin < end {
+            let marked = escape_control(&line.text[begin..end]);
+            text.push_str(&escape_control(&line.text[at..begin]));
+            text.push_str(&format!("\x1b[1;33m{marked}\x1b[0m"));
+            at = end;
+        }
+    }
+    text + &escape_control(&line.text[at..part.end])
 }
 
 /// Returns the shortest unique prefix of a session's id, at least [`MIN_ID_CHARS`] characters.

@@ -224,7 +224,7 @@ fn render_style(
     let RenderOptions { env, args, width } = *options;
     let text = match (args.style, args.summary) {
         (ShowStyle::Terminal, false) => {
-            return terminal::render_session(transcript, noted, &env.zone);
+            return terminal::render_session(transcript, noted, &env.zone, width);
         }
         (ShowStyle::Terminal, true) => terminal::render_summary(transcript, &env.zone, width),
         (ShowStyle::Weakincentives, _) => weakincentives::format_transcript(&transcript.entries),

@@ -41,7 +41,7 @@ fn sessions_are_listed_and_filtered() {
     ────────────────────────────────────────────────────────────────────────────────
      please find pneedle2x now
      claude-code · 00000002-2fa1-41d2-883f-0016d3cca427 · completed
-     2026-01-03 09:15:01 to 2026-01-03 09:15:04 · 4 entries · 3 tokens in, 4 out ·…
+     2026-01-03 09:15:01 to 09:15:04 · 4 entries · 3 tokens in, 4 out · claude-tes…
      /code/project2
      Enter open  / filter  s search  r resume  e export  ? help  q quit
     ");
@@ -68,7 +68,7 @@ fn sessions_are_listed_and_filtered() {
     ────────────────────────────────────────────────────────────────────────────────
      please find pneedle1x now
      claude-code · 00000001-2fa1-41d2-883f-0016d3cca427 · completed
-     2026-01-02 09:15:01 to 2026-01-02 09:15:04 · 4 entries · 3 tokens in, 4 out ·…
+     2026-01-02 09:15:01 to 09:15:04 · 4 entries · 3 tokens in, 4 out · claude-tes…
      /code/project1
      Enter open  ↑↓ choose  Tab search all text  Esc done
     ");
@@ -83,7 +83,7 @@ fn a_session_is_read_and_unfolded() {
     terminal.press("\r");
     insta::assert_snapshot!(terminal.rests_at(&["1/4"]), @"
      please find pneedle1x now                                                  1/4
-     claude-code · 2026-01-02 09:15:01 to 2026-01-02 09:15:04 · 4 entries · 3 token…
+     claude-code · 2026-01-02 09:15:01 to 09:15:04 · 4 entries · 3 tokens in, 4 out…
     ❯ ▾ 09:15:01 user
     │ please find pneedle1x now
 

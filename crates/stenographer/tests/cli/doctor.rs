@@ -53,8 +53,8 @@ fn sessions_that_are_not_kept_are_counted_with_the_days_left() {
     AGENT        KEPT  LAST MESSAGE  NEW FILES  HOOKS          FOLDER
     claude-code  0     -             1          not installed  ~/.claude/projects
 
-    Claude Code deletes session files after 30 days (cleanupPeriodDays): the oldest in 2 days,
-    1 file within a week, 1 of them not kept yet
+    Claude Code deletes session files after 30 days (cleanupPeriodDays):
+    the oldest in 2 days, 1 file within a week, 1 of them not kept yet
 
     next: run `steno sync` to copy 1 new or changed file into the store
     next: run `steno hooks install` to record claude-code as they work

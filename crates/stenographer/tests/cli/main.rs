@@ -72,6 +72,7 @@ mod run;
 mod run_killed;
 #[cfg(unix)]
 mod screens;
+mod screenshots;
 mod search;
 mod sessions;
 #[cfg(target_os = "linux")]

@@ -211,7 +211,7 @@ fn a_session_is_replayed_without_pauses_outside_a_terminal() {
     insta::assert_snapshot!(played, @r#"
     what is here?
     claude-code · 0000-claude · completed
-    2026-01-05 09:15:30 to 2026-01-05 09:15:33 · 5 entries · 3 tokens in, 9 out · m
+    2026-01-05 09:15:30 to 09:15:33 · 5 entries · 3 tokens in, 9 out · m
     /w
 
     09:15:31 tool call Bash

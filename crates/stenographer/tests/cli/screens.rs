@@ -8,7 +8,12 @@ const SMALL: (u16, u16) = (80, 24);
 const LARGE: (u16, u16) = (200, 60);
 
 /// Runs a command on a terminal to its end. Returns the screen without the empty lines at its end.
-fn screen(home: &Home, size: (u16, u16), line: &str, variables: &[(&str, &str)]) -> String {
+pub(crate) fn screen(
+    home: &Home,
+    size: (u16, u16),
+    line: &str,
+    variables: &[(&str, &str)],
+) -> String {
     let mut words = vec![env!("CARGO_BIN_EXE_steno")];
     words.extend(line.split(' '));
     let mut terminal = Terminal::run_sized(home, size, &words, variables);
@@ -98,8 +103,8 @@ fn show_is_coloured_on_a_terminal_and_plain_in_a_pipe() {
     insta::assert_snapshot!(terminal.screen().trim_end(), @r"
     Write the feed
     claude-code · 2bcd · completed
-    2026-01-03 09:00:00 to 2026-01-03 09:00:05 · 2 entries · 1,234,567 tokens in, 89
-     out · claude-haiku-4-5
+    2026-01-03 09:00:00 to 09:00:05 · 2 entries · 1,234,567 tokens in, 89 out ·
+    claude-haiku-4-5
     /code/blog
 
     09:00:00 user
@@ -175,8 +180,8 @@ fn doctor_fits_a_small_terminal() {
     claude-code  0     -             1          not installed  ~/.claude/projects
     codex        0     -             1          not installed  ~/.codex/sessions
 
-    Claude Code deletes session files after 30 days (cleanupPeriodDays): the oldest
-    in 29 days
+    Claude Code deletes session files after 30 days (cleanupPeriodDays):
+    the oldest in 29 days
 
     next: run `steno sync` to copy 2 new or changed files into the store
     next: run `steno hooks install` to record claude-code, codex as they work
@@ -196,7 +201,7 @@ fn a_large_browser_shows_the_selected_session() {
      steno  2 of 6 sessions
      Filter: blog
       01-04 09:00  claude-code       2  Explain the borrow checker        │  Write the feed
-      01-03 09:00  claude-code       2  Write the feed                    │  claude-code · 2026-01-03 09:00:00 to 2026-01-03 09:00:05 · 2 entries · 1,234,567 toke…
+      01-03 09:00  claude-code       2  Write the feed                    │  claude-code · 2026-01-03 09:00:00 to 09:00:05 · 2 entries · 1,234,567 tokens in, 89 o…
                                                                           │
                                                                           │ ▾ 09:00:00 user
                                                                           │ Write the feed
@@ -217,7 +222,7 @@ fn a_large_browser_shows_the_selected_session() {
     ──────────────────────────────────────────────────────────────────────│
      Write the feed                                                       │
      claude-code · 2bcd · completed                                       │
-     2026-01-03 09:00:00 to 2026-01-03 09:00:05 · 2 entries · 1,234,567 … │
+     2026-01-03 09:00:00 to 09:00:05 · 2 entries · 1,234,567 tokens in, … │
      /code/blog                                                           │
                                                                           │
                                                                           │

@@ -127,7 +127,7 @@ fn a_hit_is_shown_with_its_lines_and_can_be_opened() {
     insta::assert_snapshot!(home.steno(&["show", "00000001:1", "-C", "1"]), @r#"
     please find pneedle1x now
     claude-code · 00000001-2fa1-41d2-883f-0016d3cca427 · completed
-    2026-01-02 09:15:01 to 2026-01-02 09:15:04 · 4 entries · 3 tokens in, 4 out · claude-test-1
+    2026-01-02 09:15:01 to 09:15:04 · 4 entries · 3 tokens in, 4 out · claude-test-1
     /code/project1
 
     09:15:01 user

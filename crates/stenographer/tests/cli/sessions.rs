@@ -55,7 +55,7 @@ fn show_everything() {
     insta::assert_snapshot!(chat().steno(&["show", "chat-1"]), @r#"
     Read the file
     mine · chat-1 · completed
-    2026-01-05 09:15:32 to 2026-01-05 09:15:32 · 6 entries · 12 tokens in, 5 out · m-1
+    2026-01-05 09:15:32 to 09:15:32 · 6 entries · 12 tokens in, 5 out · m-1
     /p
 
     09:15:32 system
@@ -84,7 +84,7 @@ fn show_a_summary() {
     insta::assert_snapshot!(chat().steno(&["show", "chat", "--summary"]), @r#"
     Read the file
     mine · chat-1 · completed
-    2026-01-05 09:15:32 to 2026-01-05 09:15:32 · 6 entries · 12 tokens in, 5 out · m-1
+    2026-01-05 09:15:32 to 09:15:32 · 6 entries · 12 tokens in, 5 out · m-1
     /p
 
     09:15:32 system  You help.

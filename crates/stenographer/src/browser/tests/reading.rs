@@ -12,7 +12,7 @@ use super::{TestBrowser, entry, sessions, transcript};
 fn a_session_is_read() {
     insta::assert_snapshot!(TestBrowser::reading(80, 24, transcript()).screen(), @"
      Fix the login bug                                                          1/8
-     codex · 2026-01-04 08:00:00 to 2026-01-04 08:00:01 · 8 entries · /code/aaa
+     codex · 2026-01-04 08:00:00 to 08:00:01 · 8 entries · /code/aaa
     ❯ ▾ 08:00:01 user
     │ Fix the login bug
 
@@ -129,7 +129,7 @@ fn the_help_lists_every_key() {
     browser.keys("?");
     insta::assert_snapshot!(browser.screen(), @"
      Fix the login bug                                                  1/8
-     codex · 2026-01-04 08:00:00 to 2026-01-04 08:00:01 · 8 entries · /code…
+     codex · 2026-01-04 08:00:00 to 08:00:01 · 8 entries · /code/aaa
     ❯ ▾ 08:00:01 user
     │┌ Keys ──────────────────────────────────────────────────────────────┐
      │ ↑ ↓  j k         by line                                           │

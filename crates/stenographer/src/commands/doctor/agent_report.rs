@@ -12,6 +12,7 @@ use steno_store::index::AgentSummary;
 
 use super::store_report::shorten_home;
 use crate::commands::hooks::HookStatusRow;
+use crate::commands::list::format_start;
 use crate::hooks::HookState;
 use crate::process_environment::ProcessEnvironment;
 use steno_store::keep::file_stamp::file_stamp;
@@ -100,9 +101,9 @@ impl FoundAgentReport {
 
     pub(crate) fn table_cells(&self, env: &ProcessEnvironment) -> [String; 6] {
         let last = self.last_message.as_deref().and_then(|at| at.parse().ok());
-        let last = last.map(|at: steno_model::Timestamp| {
-            at.in_zone(&env.zone).wall().strftime("%Y-%m-%d %H:%M").to_string()
-        });
+        let this_year = env.clock.now().in_zone(&env.zone).wall().year();
+        let last =
+            last.map(|at: steno_model::Timestamp| format_start(at.in_zone(&env.zone), this_year));
         let hooks = self.hooks.map_or_else(|| "-".to_owned(), |state| state.to_string());
         let mut folder = self.locations.first().map(|path| shorten_home(path, env));
         if self.locations.len() > 1 {

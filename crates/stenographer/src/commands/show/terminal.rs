@@ -4,20 +4,29 @@ use jiff::tz::TimeZone;
 use steno_model::{Entry, EntryKind, Role, Session, Timestamp, Transcript};
 use steno_vault::notes::Note;
 
-use crate::text_table::fit_columns;
+use crate::text_table::{fit_columns, wrap_columns};
 use crate::ui::{StyledText, TextStyle, count_noun, group_digits};
 
-/// Renders the whole session; `noted` are the notes on the session itself.
+/// Stands between the facts of a heading.
+const FACT_SEPARATOR: &str = " · ";
+
+/// Renders the whole session; `noted` are the notes on the session itself. The heading is wrapped to the width.
 pub(super) fn render_session(
     transcript: &Transcript,
     noted: &[Note],
     zone: &TimeZone,
+    width: usize,
 ) -> Vec<StyledText> {
     let heading = render_heading(&transcript.session, zone);
     let (title, facts) = heading.split_once('\n').unwrap_or((&heading, ""));
+    // A path stays whole, so that it can be copied.
+    let wrap_facts = |line: &str| match line.contains(FACT_SEPARATOR) {
+        true => wrap_columns(line, width).join("\n") + "\n",
+        false => format!("{line}\n"),
+    };
     let mut parts = vec![
         StyledText { style: TextStyle::Title, text: format!("{title}\n") },
-        StyledText { style: TextStyle::Faint, text: facts.to_owned() },
+        StyledText { style: TextStyle::Faint, text: facts.lines().map(wrap_facts).collect() },
     ];
     parts.extend(noted.iter().map(|note| styled_note(note, zone)));
     for entry in &transcript.entries {
@@ -87,14 +96,15 @@ pub(crate) fn render_heading(session: &Session, zone: &TimeZone) -> String {
     let mut lines = vec![session.title.clone().unwrap_or_else(|| "(no title)".to_owned())];
     let mut facts = vec![session.agent.clone(), session.id.to_string(), session.status.to_string()];
     facts.extend(session.stop_reason.clone());
-    lines.push(facts.join(" · "));
+    lines.push(facts.join(FACT_SEPARATOR));
     let mut facts = Vec::new();
     if let Some(started) = session.started {
-        let ended = session
-            .ended
-            .map(|ended| format!(" to {}", format_time(ended, zone)))
-            .unwrap_or_default();
-        facts.push(format!("{}{ended}", format_time(started, zone)));
+        let started = started.in_zone(zone);
+        let ended = session.ended.map(|ended| ended.in_zone(zone)).map(|ended| {
+            let is_same_day = ended.wall().date() == started.wall().date();
+            format!(" to {}", if is_same_day { ended.clock_text() } else { ended.date_and_clock() })
+        });
+        facts.push(format!("{}{}", started.date_and_clock(), ended.unwrap_or_default()));
     }
     facts.push(count_noun(session.totals.entries, "entry"));
     if !session.totals.usage.is_empty() {
@@ -104,7 +114,7 @@ pub(crate) fn render_heading(session: &Session, zone: &TimeZone) -> String {
     }
     facts.extend(session.totals.cost.map(|cost| format!("${cost:.2}")));
     facts.extend(session.models.iter().cloned());
-    lines.push(facts.join(" · "));
+    lines.push(facts.join(FACT_SEPARATOR));
     lines.extend(session.project.clone());
     lines.join("\n") + "\n"
 }
