@@ -49,6 +49,12 @@ impl KnownProjects {
         roots.cloned().collect::<BTreeSet<_>>().into_iter().collect()
     }
 
+    /// Returns the roots of the known checkouts of the same repository, whether or not they still exist.
+    pub fn roots_of(&self, checkout: &GitCheckout) -> BTreeSet<PathBuf> {
+        let same = self.folders.values().filter(|known| known.match_with(checkout).is_some());
+        same.map(|known| known.root.clone()).collect()
+    }
+
     /// Stores the repository of a folder, once per process. Other processes write too: the caller holds the lock.
     pub fn note_repository(&mut self, folder: &Path) -> Result<(), FileError> {
         if !folder.is_absolute() || !self.checked_folders.insert(folder.to_owned()) {

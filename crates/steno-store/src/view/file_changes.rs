@@ -96,7 +96,7 @@ pub fn find_file_changes(entries: &[Entry]) -> Vec<FileChange> {
 }
 
 /// The ids of the tool calls that failed.
-pub(super) fn failed_calls(entries: &[Entry]) -> HashSet<&str> {
+pub(crate) fn failed_calls(entries: &[Entry]) -> HashSet<&str> {
     let failed =
         entries.iter().filter(|entry| entry.kind != EntryKind::ToolCall && entry.is_tool_error());
     failed.filter_map(|entry| entry.tool_call_id.as_deref()).collect()
