@@ -51,6 +51,8 @@ enum CliCommand {
     Stats(commands::stats::Args),
     Statusline(commands::statusline::Args),
     Show(commands::show::Args),
+    Blame(commands::blame::Args),
+    Log(commands::log::Args),
     Annotate(commands::annotate::Args),
     Serve(commands::serve::Args),
     Diff(commands::diff::Args),
@@ -173,6 +175,8 @@ fn run_command(
         CliCommand::Stats(args) => commands::stats::run(ui, env, &args),
         CliCommand::Statusline(args) => commands::statusline::run(ui, env, &args),
         CliCommand::Show(args) => commands::show::run(ui, env, &args),
+        CliCommand::Blame(args) => commands::blame::run(ui, env, &args),
+        CliCommand::Log(args) => commands::log::run(ui, env, &args),
         CliCommand::Annotate(args) => commands::annotate::run(ui, env, &args),
         CliCommand::Serve(args) => commands::serve::run(ui, env, &args),
         CliCommand::Diff(args) => commands::diff::run(ui, env, &args),
@@ -209,6 +213,8 @@ impl CliCommand {
             CliCommand::Search(args) => &mut args.sync,
             CliCommand::Cost(args) => &mut args.sync,
             CliCommand::Serve(args) => &mut args.sync,
+            CliCommand::Blame(args) => &mut args.sync,
+            CliCommand::Log(args) => &mut args.sync,
             _ => return,
         };
         sync.no_sync = true;

@@ -56,6 +56,8 @@ const READING_PAGES: &[CommandPage] = &[
         ["steno search 'login timeout'", "steno search panic -test --since 7d --role tool"],
     ),
     page("show", ["steno show latest", "steno show latest --only user --last 5"]),
+    page("blame", ["steno blame src/main.rs:42", "steno blame src/main.rs --json"]),
+    page("log", ["steno log src/main.rs", "steno log src/main.rs --json"]),
     page("serve", ["steno serve --open", "steno serve --port 8080 --read-only"]),
     page("replay", ["steno replay latest --speed 4", "steno replay latest --as-api --strict"]),
     page("resume", ["steno resume latest", "steno resume latest --print"]),

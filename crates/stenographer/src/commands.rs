@@ -2,6 +2,7 @@
 
 pub(crate) mod acp;
 pub(crate) mod annotate;
+pub(crate) mod blame;
 pub(crate) mod child;
 pub(crate) mod completions;
 pub(crate) mod convert;
@@ -16,6 +17,7 @@ pub(crate) mod hooks;
 pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod list;
+pub(crate) mod log;
 pub(crate) mod man;
 pub(crate) mod record;
 pub(crate) mod reindex;

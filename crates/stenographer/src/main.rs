@@ -10,6 +10,7 @@ mod commands;
 mod config;
 mod error;
 mod export_format;
+mod file_position;
 mod hooks;
 mod json_output;
 mod known_values;

@@ -18,14 +18,18 @@ use crate::session_store::SessionStore;
 use crate::ui::{StyledText, TextStyle, Ui};
 use crate::value_parsers::parse_count;
 
+mod commit;
 pub(crate) mod terminal;
 
 /// Print a session.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Session id, unique prefix, `latest`, or a path; `:N` selects the entries around hit N.
-    #[arg(value_name = "ID")]
-    session: String,
+    #[arg(value_name = "ID", required_unless_present = "commit")]
+    session: Option<String>,
+    /// List the sessions and prompts that wrote what this commit of the current repository added.
+    #[arg(long, value_name = "COMMIT", conflicts_with_all = ["session", "last", "first", "only", "wire", "requests", "summary", "style"])]
+    commit: Option<String>,
     /// Only the last N entries.
     #[arg(long, value_name = "N", conflicts_with = "first", value_parser = parse_count, allow_negative_numbers = true)]
     last: Option<usize>,
@@ -84,10 +88,14 @@ pub(crate) fn run(
         let error = CommandError::usage("this style has no summary");
         return Err(error.hint("leave out --summary, or use --style terminal or devflow"));
     }
+    if let Some(commit) = &args.commit {
+        return commit::print_commit(ui, env, commit, args.json);
+    }
     let store = SessionStore::new(env);
-    let (name, number) = match parse_hit(&args.session) {
-        Some((name, number)) if !env.cwd.join(&args.session).exists() => (name, Some(number)),
-        _ => (args.session.as_str(), None),
+    let session = args.session.as_deref().unwrap_or_default();
+    let (name, number) = match parse_hit(session) {
+        Some((name, number)) if !env.cwd.join(session).exists() => (name, Some(number)),
+        _ => (session, None),
     };
     if args.requests {
         return print_requests(ui, &store, name);
@@ -169,7 +177,8 @@ fn keep_around_hit(
     args: &Args,
 ) -> Result<(), CommandError> {
     if number >= entries.len() {
-        return Err(no_such_entry_error(&args.session, entries.len()));
+        let session = args.session.as_deref().unwrap_or_default();
+        return Err(no_such_entry_error(session, entries.len()));
     }
     entries.truncate(number.saturating_add(args.context).saturating_add(1));
     entries.drain(..number.saturating_sub(args.context));

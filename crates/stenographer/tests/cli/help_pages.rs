@@ -105,6 +105,9 @@ fn sessions_agents_projects_models_and_branches_are_completed() {
     assert_eq!(complete(&home, &["search", "--model", "cl"]), ["claude-test-1"]);
     assert_eq!(complete(&home, &["run", "--agent", "reh"]), ["rehearsal"]);
     assert_eq!(complete(&home, &["annotat"]), ["annotate"]);
+    home.file("shop.rs", "");
+    assert_eq!(complete(&home, &["blame", "sho"]), ["shop.rs"]);
+    assert_eq!(complete(&home, &["log", "sho"]), ["shop.rs"]);
 }
 
 #[test]

@@ -65,8 +65,9 @@ const COMMAND_LINES: &[(&str, &str)] = &[
     ("lifecycle", "lifecycle latest archive --json"),
 ];
 
-/// Commands with `--json` that other tests run, as they need another process or two threads.
-const TESTED_ELSEWHERE: &[&str] = &["serve", "watch", "resume", "reference", "merge"];
+/// Commands with `--json` that other tests run, as they need another process, two threads or a Git repository.
+const TESTED_ELSEWHERE: &[&str] =
+    &["serve", "watch", "resume", "reference", "merge", "blame", "log"];
 
 #[test]
 fn every_json_option_prints_json_only() {

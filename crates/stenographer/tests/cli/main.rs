@@ -7,6 +7,7 @@ mod acp;
 mod annotate;
 mod automatic_sync;
 mod bad_input;
+mod blame;
 #[cfg(unix)]
 mod browser;
 mod chibi;

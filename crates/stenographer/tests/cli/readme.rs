@@ -216,6 +216,9 @@ impl DocHome {
                 home.file(name, output);
             }
         }
+        if examples.iter().any(|example| example.command.contains("steno blame")) {
+            add_shop_repository(&home);
+        }
         fs::create_dir(home.path().join("bin")).unwrap();
         symlink(env!("CARGO_BIN_EXE_steno"), home.path().join("bin/steno")).unwrap();
         let program = std::env::current_exe().unwrap();
@@ -264,6 +267,36 @@ impl DocHome {
     fn normalised(&self, text: &str) -> String {
         let folder = self.home.path().canonicalize().unwrap();
         text.replace(folder.to_str().unwrap(), "$HOME")
+    }
+}
+
+/// Adds the repository of which the example sessions of the shop are: one commit before the session, one after.
+fn add_shop_repository(home: &Home) {
+    let shop = home.path().canonicalize().unwrap().join("shop");
+    let sessions = home.path().join(".claude/projects/-home-me-shop");
+    for entry in fs::read_dir(sessions).unwrap().map(Result::unwrap) {
+        let text = fs::read_to_string(entry.path()).unwrap();
+        fs::write(entry.path(), text.replace("/home/me/shop", shop.to_str().unwrap())).unwrap();
+    }
+    let source = "use std::time::Duration;\n\n/// How long a login lasts.\nfn lifetime() -> Duration {\n    Duration::from_secs(300)\n}\n";
+    let test = "#[test]\nfn expires() {\n    assert_eq!(session().expires(), after(300));\n}\n";
+    for (seconds, date) in
+        [("300", "2026-01-01T09:00:00Z"), ("30 * 24 * 3600", "2026-01-04T11:00:00Z")]
+    {
+        home.file("shop/src/session.rs", source.replace("300", seconds));
+        home.file("shop/tests/session.rs", test.replace("300", seconds));
+        for args in
+            [&["init", "-q"][..], &["add", "-A"], &["commit", "-q", "-m", "Change the lifetime"]]
+        {
+            let mut command = home.program("git", args);
+            command.current_dir(&shop).env("GIT_AUTHOR_DATE", date).env("GIT_COMMITTER_DATE", date);
+            for role in ["AUTHOR", "COMMITTER"] {
+                command
+                    .env(format!("GIT_{role}_NAME"), "Me")
+                    .env(format!("GIT_{role}_EMAIL"), "me@shop.example");
+            }
+            home.finish(command, b"").ok();
+        }
     }
 }
 
