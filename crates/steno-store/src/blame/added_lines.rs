@@ -26,6 +26,7 @@ impl GitRepository {
             "--root",
             "--no-color",
             "--no-ext-diff",
+            "--no-textconv",
             "--src-prefix=a/",
             "--dst-prefix=b/",
             commit,

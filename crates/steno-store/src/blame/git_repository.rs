@@ -72,7 +72,7 @@ impl GitRepository {
         file: &str,
         span: Option<LineSpan>,
     ) -> Result<Vec<BlamedLine>, BlameError> {
-        let mut args = ["blame", "--porcelain", "-w"].map(str::to_owned).to_vec();
+        let mut args = ["blame", "--porcelain", "--no-textconv", "-w"].map(str::to_owned).to_vec();
         if let Some(LineSpan { first, last }) = span {
             args.push(format!("-L{first},{last}"));
         }
