@@ -63,7 +63,7 @@ pub(crate) fn file_change_list(changes: &[FileChange]) -> Markup {
                     small { (count_of(change.entries.len() as u64, "edit")) }
                 }
                 p.hint { "Edited in " @for number in change.entries.iter().take(40) { (entry_link(*number)) " " } }
-                @if lines.is_empty() { p.hint { "All edits of this file were undone." } } @else { (diff::edit_lines(&lines)) }
+                @if lines.is_empty() { p.hint { "All edits of this file were undone." } } @else { (diff::change_lines(change)) }
             }
         }
         @if changes.len() > MAX_FILES { p.hint { (changes.len() - MAX_FILES) " more files are not shown." } }

@@ -19,6 +19,8 @@ pub struct FileChange {
     /// The numbers of the entries that edit the file, in order.
     pub entries: Vec<usize>,
     replacements: Vec<TextReplacement>,
+    /// The entry that first wrote each line that is still there.
+    line_entries: HashMap<String, usize>,
 }
 
 /// An old text and the one that stands in its place.
@@ -34,6 +36,23 @@ impl FileChange {
         let changed = self.replacements.iter().filter(|one| one.old != one.new);
         let parts: Vec<_> = changed.map(|one| diff_lines(&one.old, &one.new)).collect();
         parts.join(&EditLine::Gap)
+    }
+
+    /// The number of the entry that wrote a line of the diff.
+    pub fn entry_of_line(&self, line: &str) -> Option<usize> {
+        self.line_entries.get(line).copied()
+    }
+
+    fn note_lines(&mut self, edit: &FileEdit<'_>, entry: usize) {
+        for line in &edit.lines {
+            match line {
+                EditLine::Removed(text) => _ = self.line_entries.remove(*text),
+                EditLine::Added(text) => {
+                    self.line_entries.entry((*text).to_owned()).or_insert(entry);
+                }
+                EditLine::Same(_) | EditLine::Gap => {}
+            }
+        }
     }
 
     fn apply_edit(&mut self, edit: &FileEdit<'_>) {
@@ -88,6 +107,7 @@ pub fn find_file_changes(entries: &[Entry]) -> Vec<FileChange> {
                 changes.push(FileChange { path: edit.path.to_owned(), ..FileChange::default() });
             }
             changes[at].entries.push(number);
+            changes[at].note_lines(&edit, number);
             changes[at].apply_edit(&edit);
         }
     }
@@ -180,6 +200,14 @@ mod tests {
             |content: &str| call("w", "Write", json!({"file_path": "a.rs", "content": content}));
         let entries = [write("one\ntwo"), edit("2", "two", "2"), write("three")];
         assert_eq!(find_file_changes(&entries)[0].lines(), [Added("three")]);
+    }
+
+    #[test]
+    fn a_line_has_the_entry_that_wrote_it() {
+        let entries = [edit("1", "a", "one\ntwo"), edit("2", "two", "2"), edit("3", "2", "two")];
+        let change = &find_file_changes(&entries)[0];
+        let found = ["one", "two", "2"].map(|line| change.entry_of_line(line));
+        assert_eq!(found, [Some(0), Some(2), None]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use std::ops::Range;
 use steno_store::compare::text_diff::changed_words;
 use steno_store::view::edits::{EditLine, FileEdit};
+use steno_store::view::file_changes::FileChange;
 
 use super::plain::clean_text;
 
@@ -57,16 +58,33 @@ fn count_changes(lines: &[EditLine<'_>]) -> (usize, usize) {
 
 /// The lines of an edit.
 pub(crate) fn edit_lines(lines: &[EditLine<'_>]) -> Markup {
+    linked_lines(lines, &|_| None)
+}
+
+/// The lines of a file's net change, each added line with a link to the entry that wrote it.
+pub(crate) fn change_lines(change: &FileChange) -> Markup {
+    linked_lines(&change.lines(), &|line| change.entry_of_line(line))
+}
+
+fn linked_lines(lines: &[EditLine<'_>], entry_of: &dyn Fn(&str) -> Option<usize>) -> Markup {
     html! {
         pre.lines tabindex=[needs_scrolling(lines).then_some("0")] {
             @for (sign, text, marks) in shown_lines(lines) {
                 @match sign {
-                    '+' => ins { (marked_line(text, &marks)) "\n" },
+                    '+' => ins { (marked_line(text, &marks)) (writer_link(entry_of(text))) "\n" },
                     '-' => del { (marked_line(text, &marks)) "\n" },
                     ' ' => span { (clean_text(text)) "\n" },
                     _ => i { (text) "\n" },
                 }
             }
+        }
+    }
+}
+
+fn writer_link(entry: Option<usize>) -> Markup {
+    html! {
+        @if let Some(number) = entry {
+            a.writer href={ "#e" (number) } title={ "Entry " (number) " wrote this line" } { (number) }
         }
     }
 }
@@ -139,6 +157,10 @@ fn is_useful_marking(line: &str, marks: &[Range<usize>]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use steno_model::{Entry, EntryKind, Role};
+    use steno_store::view::file_changes::find_file_changes;
+
     use super::*;
 
     #[test]
@@ -147,6 +169,20 @@ mod tests {
         let text = edit_lines(&all).0;
         assert!(text.contains("<del>let <mark>a</mark> = 1;"), "{text}");
         assert!(text.contains("<ins>let <mark>b</mark> = 1;"), "{text}");
+    }
+
+    #[test]
+    fn lines_of_a_net_change_link_to_their_entries() {
+        let call = |old: &str, new: &str| {
+            let mut entry = Entry::new(Role::Assistant, EntryKind::ToolCall, "");
+            entry.tool_name = Some("Edit".to_owned());
+            entry.tool_input =
+                Some(json!({"file_path": "a.rs", "old_string": old, "new_string": new}));
+            entry
+        };
+        let change = &find_file_changes(&[call("a", "one"), call("b", "two")])[0];
+        let text = change_lines(change).0;
+        assert!(text.contains(r##"<ins>two<a class="writer" href="#e1""##), "{text}");
     }
 
     #[test]
