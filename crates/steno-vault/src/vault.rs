@@ -157,6 +157,23 @@ impl Vault {
         Ok(missing)
     }
 
+    /// The sessions that have notes, or had some, sorted by agent and id.
+    pub fn sessions_with_notes(&self) -> Result<Vec<SessionDir>, FileError> {
+        if !self.journal.path().exists() {
+            let mut all = self.list_sessions()?;
+            all.retain(|session| session.notes_size() > 0);
+            return Ok(all);
+        }
+        let mut noted = Vec::new();
+        self.journal.for_each_session(&mut |key, files| {
+            if files.contains_key(notes::NOTES_FILE) {
+                noted.extend(self.session_for_key(key));
+            }
+        })?;
+        noted.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(noted)
+    }
+
     /// Parses a session key of the journal, `AGENT/ID`.
     fn session_for_key(&self, key: &str) -> Option<SessionDir> {
         let (agent, id) = key.split_once('/')?;

@@ -191,6 +191,20 @@ mod tests {
     }
 
     #[test]
+    fn sessions_with_notes_are_found_with_and_without_a_journal() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = session(root.path());
+        let vault = Vault::new(root.path());
+        let other = vault.session_dir(&"demo".parse().unwrap(), &"two".parse().unwrap());
+        steno_model::durable::create_private_dir(other.path()).unwrap();
+        assert_eq!(vault.sessions_with_notes().unwrap(), []);
+        dir.add_note(None, "one", &Clock::system()).unwrap();
+        assert_eq!(vault.sessions_with_notes().unwrap(), std::slice::from_ref(&dir));
+        fs::remove_file(root.path().join("journal.jsonl")).unwrap();
+        assert_eq!(Vault::new(root.path()).sessions_with_notes().unwrap(), [dir]);
+    }
+
+    #[test]
     fn a_bad_line_costs_only_itself_and_is_found() {
         let root = tempfile::tempdir().unwrap();
         let dir = session(root.path());
