@@ -1,5 +1,6 @@
 //! Which entries a search, a report or a list of charges covers.
 
+use crate::private_sessions::PrivateSessions;
 use steno_model::session::SessionId;
 use steno_model::timestamp::Timestamp;
 
@@ -26,6 +27,8 @@ pub struct EntryFilter {
     pub thread: Option<String>,
     /// Only errors and failed tools.
     pub only_errors: bool,
+    /// Sessions to leave out.
+    pub private: PrivateSessions,
 }
 
 impl EntryFilter {

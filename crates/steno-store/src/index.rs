@@ -23,6 +23,7 @@ mod index_writer;
 pub mod match_lines;
 pub mod pending_sessions;
 mod phrase_search;
+mod private_rows;
 pub mod query;
 mod ranking;
 mod read_only;

@@ -41,6 +41,7 @@ pub mod format;
 pub mod index;
 pub mod keep;
 pub mod model_call_capture;
+pub mod private_sessions;
 pub mod repository;
 mod store_error;
 mod store_location;

@@ -49,7 +49,7 @@ impl FilterQuery {
             since: at(&self.since, DayEdge::Begin)?,
             until: at(&self.until, DayEdge::End)?,
             only_errors: self.errors,
-            session: None,
+            ..EntryFilter::default()
         })
     }
 

@@ -226,6 +226,7 @@ impl EntryFilter {
             && matches(&self.thread, account.thread.as_deref())
             && self.session.as_ref().is_none_or(|session| session.as_str() == account.session)
             && self.project.as_deref().is_none_or(|expected| is_within_folder(project, expected))
+            && !self.private.contains(&account.agent, &account.session)
     }
 
     /// The quarters of an hour that the filter cuts.

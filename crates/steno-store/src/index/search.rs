@@ -103,6 +103,26 @@ impl Index {
         Ok(hits.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
+    /// How many entries match the words of a query, at most `limit`.
+    pub fn count_matches(
+        &self,
+        query: &SearchQuery,
+        filter: &EntryFilter,
+        limit: usize,
+    ) -> Result<u64, IndexError> {
+        let (conditions, mut values) = filter.sql_conditions();
+        let sql = format!(
+            "SELECT count(*) FROM (SELECT 1 FROM words CROSS JOIN entry INDEXED BY entry_text
+             ON entry.text = words.rowid WHERE words MATCH ?1{conditions} LIMIT {limit})"
+        );
+        values.insert(0, query.match_expression.clone().into());
+        let count = || -> rusqlite::Result<u64> {
+            let mut count = self.connection.prepare_cached(&sql)?;
+            count.query_row(params_from_iter(values), |row| row.get::<_, i64>(0)).map(|n| n as u64)
+        };
+        self.wrap_error(count())
+    }
+
     /// The newest matches of the query's words, one per text.
     fn find_candidates(
         &self,
@@ -226,7 +246,7 @@ impl EntryFilter {
         let text = |text: &Option<String>| text.clone().map(Value::from);
         let session = self.session.as_ref().map(|id| Value::from(id.as_str().to_owned()));
         let (since, until) = (format!("{ENTRY_TIME_SQL} >= ?"), format!("{ENTRY_TIME_SQL} < ?"));
-        let conditions: [(&str, _); 9] = [
+        let conditions: [(&str, _); 10] = [
             (AGENT_CONDITION, text(&self.agent)),
             (PROJECT_CONDITION, text(&self.project)),
             ("entry.role = ?", text(&self.role)),
@@ -236,6 +256,7 @@ impl EntryFilter {
             (&until, moment(self.until)),
             (SESSION_CONDITION, session),
             (THREAD_CONDITION, text(&self.thread)),
+            (PRIVACY_CONDITION, self.private.sql_value()),
         ];
         let (mut sql, mut values) = (String::new(), Vec::new());
         for (condition, value) in conditions {
@@ -263,5 +284,6 @@ pub(super) const ENTRY_TIME_SQL: &str =
 const AGENT_CONDITION: &str = "entry.session IN (SELECT id FROM session WHERE agent = ?)";
 const SESSION_CONDITION: &str = "entry.session IN (SELECT id FROM session WHERE name = ?)";
 const THREAD_CONDITION: &str = "entry.session IN (SELECT id FROM session WHERE thread = ?)";
+const PRIVACY_CONDITION: &str = "entry.session NOT IN (SELECT value FROM json_each(?))";
 const PROJECT_CONDITION: &str = "entry.session IN (SELECT id FROM session WHERE project = ?
     OR substr(project, 1, length(?) + 1) = ? || '/' OR substr(project, -length(?) - 1) = '/' || ?)";
