@@ -4,6 +4,7 @@
 
 pub mod hooks;
 pub mod launch;
+pub mod mcp_client;
 pub mod nearby;
 pub mod record_format;
 pub mod resume;
@@ -17,6 +18,7 @@ use steno_vault::DatabaseSchemas;
 
 use self::hooks::AgentHooks;
 use self::launch::AgentLaunch;
+use self::mcp_client::McpClient;
 use self::nearby::NearbyRules;
 use self::record_format::RecordFormat;
 use self::resume::ResumeRule;
@@ -53,6 +55,8 @@ pub struct Agent {
     pub resume: Option<ResumeRule>,
     /// How it calls Steno.
     pub hooks: Option<AgentHooks>,
+    /// How it reaches servers of the Model Context Protocol.
+    pub mcp_client: Option<McpClient>,
     /// How Steno runs it.
     pub launch: Option<AgentLaunch>,
     /// A word in the names of its program and adapters, by which a connection of the Agent Client Protocol shows it.
@@ -83,6 +87,7 @@ impl Agent {
             database_schemas: &[],
             resume: None,
             hooks: None,
+            mcp_client: None,
             launch: None,
             acp_word: None,
             session_headers: None,

@@ -53,6 +53,11 @@ impl UserFolders<'_> {
         self.folder_or_default("XDG_DATA_HOME", ".local/share")
     }
 
+    /// The folder for settings of programs.
+    pub fn config_folder(&self) -> PathBuf {
+        self.folder_or_default("XDG_CONFIG_HOME", ".config")
+    }
+
     /// The `User` folders of VS Code and related editors.
     pub fn editor_folders(&self) -> Vec<PathBuf> {
         let mut editors = self.editor_folders_named(&VSCODE_EDITORS);

@@ -37,6 +37,7 @@ use self::session_facts::ClaudeSessionFacts;
 use crate::agent::Agent;
 use crate::agent::hooks::{AgentHooks, HookShape};
 use crate::agent::launch::{AgentLaunch, BaseUrlMethod};
+use crate::agent::mcp_client::{McpClient, McpClientLocation, McpServerShape};
 use crate::agent::nearby::NearbyRules;
 use crate::agent::record_format::RecordFormat;
 use crate::agent::resume::{FolderRule, ResumeRule};
@@ -81,6 +82,10 @@ pub(crate) const AGENT: Agent = Agent {
         shape: HookShape::Groups,
         events: &HOOK_EVENTS,
     }),
+    mcp_client: Some(McpClient {
+        locations: mcp_client_locations,
+        shape: McpServerShape::Servers { kind: Some("stdio"), lists_tools: false },
+    }),
     launch: Some(AgentLaunch {
         name: "claude",
         run_order: 0,
@@ -116,6 +121,21 @@ fn session_locations(user: &UserFolders<'_>) -> Vec<PathBuf> {
 fn settings_folders(user: &UserFolders<'_>) -> Vec<PathBuf> {
     let unread = user.home.join(".config/claude");
     config_folders(user).into_iter().filter(|folder| *folder != unread).collect()
+}
+
+/// Claude Code keeps the servers of a user beside its folder, or in the folder that the variable names.
+fn mcp_client_locations(user: &UserFolders<'_>) -> Vec<McpClientLocation> {
+    let usual = user.home.join(".claude");
+    let location = |folder: PathBuf| {
+        let location = McpClientLocation::in_folder(folder, ".claude.json");
+        match (user.variable)("CLAUDE_CONFIG_DIR") {
+            None if location.folder == usual => {
+                McpClientLocation { settings: user.home.join(".claude.json"), ..location }
+            }
+            _ => location,
+        }
+    };
+    settings_folders(user).into_iter().map(location).collect()
 }
 
 /// Claude Code's folders. The variable may list several, separated by commas.

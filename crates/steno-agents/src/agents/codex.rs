@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use crate::agent::Agent;
 use crate::agent::hooks::{AgentHooks, HookShape};
 use crate::agent::launch::{AgentLaunch, BaseUrlMethod};
+use crate::agent::mcp_client::{McpClient, McpClientLocation, McpServerShape};
 use crate::agent::nearby::NearbyRules;
 use crate::agent::record_format::{ChatMessages, RecordFormat};
 use crate::agent::resume::{FolderRule, ResumeRule};
@@ -61,6 +62,10 @@ pub(crate) const AGENT: Agent = Agent {
         settings_file: "config.toml",
         shape: HookShape::Notify,
         events: &["notify"],
+    }),
+    mcp_client: Some(McpClient {
+        locations: |user| vec![McpClientLocation::in_folder(config_folder(user), "config.toml")],
+        shape: McpServerShape::TomlTable,
     }),
     launch: Some(AgentLaunch {
         name: "codex",

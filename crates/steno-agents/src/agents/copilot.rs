@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use crate::agent::Agent;
 use crate::agent::hooks::{AgentHooks, HookShape};
 use crate::agent::launch::{AgentLaunch, BaseUrlMethod};
+use crate::agent::mcp_client::{McpClient, McpClientLocation, McpServerShape};
 use crate::agent::record_format::RecordFormat;
 use crate::agent::resume::{FolderRule, ResumeRule};
 use crate::agent::user_folders::UserFolders;
@@ -51,6 +52,12 @@ pub(crate) const AGENT: Agent = Agent {
         settings_file: "hooks/steno.json",
         shape: HookShape::Commands("bash"),
         events: &["sessionStart", "agentStop", "subagentStop", "preCompact", "sessionEnd"],
+    }),
+    mcp_client: Some(McpClient {
+        locations: |user| {
+            vec![McpClientLocation::in_folder(config_folder(user), "mcp-config.json")]
+        },
+        shape: McpServerShape::Servers { kind: Some("local"), lists_tools: true },
     }),
     launch: Some(AgentLaunch {
         name: "copilot",

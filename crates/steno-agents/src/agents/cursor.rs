@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use crate::agent::Agent;
 use crate::agent::hooks::{AgentHooks, HookShape};
+use crate::agent::mcp_client::{McpClient, McpClientLocation, McpServerShape};
 use crate::agent::nearby::NearbyRules;
 use crate::agent::record_format::RecordFormat;
 use crate::agent::resume::{FolderRule, ResumeRule};
@@ -61,6 +62,10 @@ pub(crate) const AGENT: Agent = Agent {
         settings_file: "hooks.json",
         shape: HookShape::Commands("command"),
         events: &["sessionStart", "stop", "subagentStop", "preCompact", "sessionEnd"],
+    }),
+    mcp_client: Some(McpClient {
+        locations: |user| vec![McpClientLocation::in_folder(user.home.join(".cursor"), "mcp.json")],
+        shape: McpServerShape::PLAIN_SERVERS,
     }),
     ..Agent::new("Cursor", &READER)
 };

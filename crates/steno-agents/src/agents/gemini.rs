@@ -16,6 +16,7 @@ use self::replay::GeminiReplayPlan;
 use crate::agent::Agent;
 use crate::agent::hooks::{AgentHooks, HookShape};
 use crate::agent::launch::{AgentLaunch, BaseUrlMethod};
+use crate::agent::mcp_client::{McpClient, McpClientLocation, McpServerShape};
 use crate::agent::nearby::NearbyRules;
 use crate::agent::record_format::RecordFormat;
 use crate::agent::resume::{FolderRule, ResumeRule};
@@ -59,6 +60,10 @@ pub(crate) const AGENT: Agent = Agent {
         settings_file: "settings.json",
         shape: HookShape::Groups,
         events: &["SessionStart", "AfterAgent", "PreCompress", "SessionEnd"],
+    }),
+    mcp_client: Some(McpClient {
+        locations: |user| vec![McpClientLocation::in_folder(config_folder(user), "settings.json")],
+        shape: McpServerShape::PLAIN_SERVERS,
     }),
     launch: Some(AgentLaunch {
         name: "gemini",

@@ -16,10 +16,12 @@ use std::collections::HashSet;
 use self::side_files::OpenCodeSideFiles;
 use crate::agent::Agent;
 use crate::agent::launch::{AgentLaunch, BaseUrlMethod};
+use crate::agent::mcp_client::{McpClient, McpClientLocation, McpServerShape};
 use crate::agent::nearby::NearbyRules;
 use crate::agent::record_format::RecordFormat;
 use crate::agent::resume::{FolderRule, ResumeRule};
 use crate::agent::session_headers::SessionHeaders;
+use crate::agent::user_folders::UserFolders;
 use crate::reader::file_tree::FileTree;
 use crate::reader::{FormatError, FormatReader, ItemSink};
 use steno_model::durable::FileError;
@@ -49,6 +51,10 @@ pub(crate) const AGENT: Agent = Agent {
         arguments: &["--session", "{id}"],
         folder: FolderRule::Own,
     }),
+    mcp_client: Some(McpClient {
+        locations: |user| vec![mcp_client_location(user)],
+        shape: McpServerShape::CommandList,
+    }),
     launch: Some(AgentLaunch {
         name: "opencode",
         run_order: 3,
@@ -67,6 +73,14 @@ pub(crate) const AGENT: Agent = Agent {
     is_session_in_file_name: false,
     ..Agent::new("OpenCode", &READER)
 };
+
+/// OpenCode reads two settings files; the one that exists is changed.
+fn mcp_client_location(user: &UserFolders<'_>) -> McpClientLocation {
+    let folder = user.config_folder().join("opencode");
+    let with_comments = "opencode.jsonc";
+    let is_there = folder.join(with_comments).exists();
+    McpClientLocation::in_folder(folder, if is_there { with_comments } else { "opencode.json" })
+}
 
 fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileError> {
     let mut bundles = Vec::new();

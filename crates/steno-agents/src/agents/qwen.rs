@@ -10,6 +10,7 @@ use super::gemini;
 use crate::agent::Agent;
 use crate::agent::hooks::{AgentHooks, HookShape};
 use crate::agent::launch::{AgentLaunch, BaseUrlMethod};
+use crate::agent::mcp_client::{McpClient, McpClientLocation, McpServerShape};
 use crate::agent::nearby::NearbyRules;
 use crate::agent::record_format::RecordFormat;
 use crate::agent::resume::{FolderRule, ResumeRule};
@@ -60,6 +61,15 @@ pub(crate) const AGENT: Agent = Agent {
         settings_file: "settings.json",
         shape: HookShape::Groups,
         events: &claude_code::HOOK_EVENTS,
+    }),
+    mcp_client: Some(McpClient {
+        locations: |user| {
+            vec![McpClientLocation::in_folder(
+                user.folder_or_default("QWEN_HOME", ".qwen"),
+                "settings.json",
+            )]
+        },
+        shape: McpServerShape::PLAIN_SERVERS,
     }),
     launch: Some(AgentLaunch {
         name: "qwen",

@@ -8,6 +8,7 @@ mod legacy;
 use std::io::Read;
 
 use crate::agent::Agent;
+use crate::agent::mcp_client::{McpClient, McpClientLocation, McpServerShape};
 use crate::decoding::entry_emitter::EntryEmitter;
 use crate::decoding::json_fields::nonempty_text;
 use crate::decoding::json_repair::parse_lenient;
@@ -35,6 +36,14 @@ pub(crate) const AGENT: Agent = Agent {
         data.chain([user.application_support_folder().join("Zed/threads")]).collect()
     },
     database_schemas: &[&SCHEMA],
+    mcp_client: Some(McpClient {
+        locations: |user| {
+            let folder = user.config_folder().join("zed");
+            let location = McpClientLocation::in_folder(folder, "settings.json");
+            vec![McpClientLocation { skills: None, ..location }]
+        },
+        shape: McpServerShape::ContextServers,
+    }),
     ..Agent::new("Zed", &READER)
 };
 

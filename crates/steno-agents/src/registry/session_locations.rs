@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::all_agents;
 use crate::agent::Agent;
+use crate::agent::mcp_client::{McpClientLocation, McpServerShape};
 use crate::agent::user_folders::UserFolders;
 
 /// A folder or file of an agent.
@@ -46,6 +47,33 @@ pub fn settings_folders(
     })
 }
 
+/// An agent that can use servers of the Model Context Protocol, and where its settings list them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct McpClientSettings {
+    /// The agent.
+    pub agent: &'static str,
+    /// Where the settings are.
+    pub location: McpClientLocation,
+    /// How they list servers.
+    pub shape: McpServerShape,
+}
+
+/// The agents that can use servers of the Model Context Protocol, for a user with this home folder and these variables.
+pub fn mcp_client_settings(
+    home: &Path,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> Vec<McpClientSettings> {
+    let user = UserFolders { home, variable };
+    let mut clients = Vec::new();
+    for agent in all_agents() {
+        let Some(client) = &agent.mcp_client else { continue };
+        for location in (client.locations)(&user) {
+            clients.push(McpClientSettings { agent: agent.name(), location, shape: client.shape });
+        }
+    }
+    clients
+}
+
 fn list_locations(paths: impl Fn(&Agent) -> Vec<PathBuf>) -> Vec<SessionLocation> {
     let locations = |agent: &'static Agent| {
         let paths = paths(agent).into_iter();
@@ -85,6 +113,38 @@ mod tests {
         let moved = ["/a", "/b", "/c", "/home/u/.gemini"].map(Path::new);
         assert_eq!(paths[..4], moved);
     }
+    #[test]
+    fn mcp_servers_are_listed_where_agents_read_them() {
+        let settings = |variables: &'static [(&str, &str)]| -> Vec<(&str, String)> {
+            let variable = move |name: &str| {
+                let found = variables.iter().find(|(variable, _)| *variable == name);
+                found.map(|(_, value)| value.into())
+            };
+            let clients = mcp_client_settings(Path::new("/u"), &variable).into_iter();
+            clients.map(|it| (it.agent, it.location.settings.display().to_string())).collect()
+        };
+        let usual = settings(&[]);
+        for expected in [
+            ("claude-code", "/u/.claude.json"),
+            ("codex", "/u/.codex/config.toml"),
+            ("gemini", "/u/.gemini/settings.json"),
+            ("opencode", "/u/.config/opencode/opencode.json"),
+            ("qwen", "/u/.qwen/settings.json"),
+            ("copilot", "/u/.copilot/mcp-config.json"),
+            ("cursor", "/u/.cursor/mcp.json"),
+            ("zed", "/u/.config/zed/settings.json"),
+        ] {
+            assert!(
+                usual.contains(&(expected.0, expected.1.to_owned())),
+                "{expected:?}: {usual:?}"
+            );
+        }
+        assert_eq!(usual.len(), 8);
+        let moved = settings(&[("CLAUDE_CONFIG_DIR", "/a"), ("XDG_CONFIG_HOME", "/x")]);
+        assert!(moved.contains(&("claude-code", "/a/.claude.json".to_owned())), "{moved:?}");
+        assert!(moved.contains(&("zed", "/x/zed/settings.json".to_owned())), "{moved:?}");
+    }
+
     #[test]
     fn every_agent_has_its_places() {
         let at = |variables: &[(&str, &str)], agent: &str, path: &str| {
