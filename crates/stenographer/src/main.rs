@@ -1,6 +1,7 @@
 //! `steno`: the court reporter for AI agents.
 
 mod agent_route;
+mod agent_settings;
 mod automatic_sync;
 mod browser;
 mod byte_size;

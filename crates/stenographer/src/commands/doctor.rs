@@ -9,9 +9,9 @@ use serde::Serialize;
 use self::agent_report::FoundAgentReport;
 use self::purge_report::PurgeReport;
 use self::store_report::StoreReport;
+use crate::agent_settings::RegistrationState;
 use crate::commands::hooks::hook_status;
 use crate::error::{CommandError, CommandExit};
-use crate::hooks::HookState;
 use crate::process_environment::ProcessEnvironment;
 use crate::text_table::TextTable;
 use crate::ui::{Ui, count_noun};
@@ -81,7 +81,10 @@ impl DoctorReport {
             steps.push(format!("run `steno sync` to copy {files} into the store"));
         }
         let lacks_hooks = |agent: &&FoundAgentReport| {
-            matches!(agent.hooks, Some(HookState::NotInstalled | HookState::Outdated))
+            matches!(
+                agent.hooks,
+                Some(RegistrationState::NotInstalled | RegistrationState::Outdated)
+            )
         };
         let unhooked: Vec<&str> =
             self.agents.iter().filter(lacks_hooks).map(|agent| agent.agent.as_str()).collect();

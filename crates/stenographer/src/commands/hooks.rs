@@ -6,10 +6,11 @@ use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use steno_agents::registry::session_locations::settings_folders;
 
+use crate::agent_settings::RegistrationState;
+use crate::agent_settings::settings_file::AgentSettingsFile;
 use crate::error::{CommandError, CommandExit};
 use crate::hooks::hook_log::HookLog;
-use crate::hooks::settings_file::HookSettingsFile;
-use crate::hooks::{HookRegistration, HookState, HookedAgent, hooked_agents};
+use crate::hooks::{HookRegistration, HookedAgent, hooked_agents};
 use crate::process_environment::ProcessEnvironment;
 use crate::text_table::TextTable;
 use crate::ui::Ui;
@@ -58,7 +59,7 @@ fn agent_name_parser() -> PossibleValuesParser {
 #[derive(Serialize)]
 pub(crate) struct HookStatusRow {
     pub(crate) agent: &'static str,
-    pub(crate) state: HookState,
+    pub(crate) state: RegistrationState,
     settings: String,
     pub(crate) last_problem: Option<String>,
 }
@@ -149,8 +150,8 @@ fn apply_action(
     action: &HooksAction,
     agent_settings: &AgentSettings,
     registration: &HookRegistration<'_>,
-) -> Result<HookState, CommandError> {
-    let file = HookSettingsFile::read(&agent_settings.file)?;
+) -> Result<RegistrationState, CommandError> {
+    let file = AgentSettingsFile::read(&agent_settings.file)?;
     match action {
         HooksAction::Install(_) => {
             if let Some(backup) = file.install(registration)? {
@@ -158,10 +159,12 @@ fn apply_action(
             }
         }
         HooksAction::Remove(_) => file.remove(registration)?,
-        HooksAction::Status(_) if !agent_settings.is_installed => return Ok(HookState::NotFound),
+        HooksAction::Status(_) if !agent_settings.is_installed => {
+            return Ok(RegistrationState::NotFound);
+        }
         HooksAction::Status(_) => {}
     }
-    HookSettingsFile::read(&agent_settings.file)?.state(registration)
+    AgentSettingsFile::read(&agent_settings.file)?.state(registration)
 }
 
 fn print_status_rows(ui: &mut Ui, rows: &[HookStatusRow], json: bool) -> Result<(), CommandError> {

@@ -2,7 +2,9 @@
 
 use toml_edit::{Array, DocumentMut, Item, RawString, Value};
 
-use super::{HookRegistration, SettingsRefusal, is_steno};
+use super::HookRegistration;
+use crate::agent_settings::toml_settings::{parse_toml_settings, restore_line_ends};
+use crate::agent_settings::{SettingsRefusal, is_steno};
 
 const NOTIFY_KEY: &str = "notify";
 
@@ -17,7 +19,7 @@ pub(super) fn find_calls(
     text: &str,
     registration: &HookRegistration<'_>,
 ) -> Result<Vec<(String, String)>, SettingsRefusal> {
-    let settings = parse_settings(text)?;
+    let settings = parse_toml_settings(text)?;
     let program = notify_list(&settings)?
         .filter(|list| is_steno_call(list, registration))
         .and_then(|list| list.get(0));
@@ -30,7 +32,7 @@ pub(super) fn add_notify(
     text: &str,
     registration: &HookRegistration<'_>,
 ) -> Result<String, SettingsRefusal> {
-    let mut settings = parse_settings(text)?;
+    let mut settings = parse_toml_settings(text)?;
     let before = notify_list(&settings)?.cloned().filter(|list| !list.is_empty());
     let mut call = vec![registration.program, HOOK_COMMAND, registration.agent.name];
     call.extend(before.is_some().then_some(PREVIOUS_PROGRAM_MARK));
@@ -52,7 +54,7 @@ pub(super) fn remove_notify(
     text: &str,
     registration: &HookRegistration<'_>,
 ) -> Result<String, SettingsRefusal> {
-    let mut settings = parse_settings(text)?;
+    let mut settings = parse_toml_settings(text)?;
     let Some(mut called) =
         notify_list(&settings)?.filter(|list| is_steno_call(list, registration)).cloned()
     else {
@@ -80,30 +82,6 @@ pub(super) fn remove_notify(
     Ok(restore_line_ends(text, &settings.to_string()))
 }
 
-/// Restores each line's original line end, which the parser drops; new lines get that of the first.
-fn restore_line_ends(before: &str, after: &str) -> String {
-    let old: Vec<(&str, &str)> = before.split_inclusive('\n').map(split_line_end).collect();
-    let usual = old.first().map_or("\n", |(_, end)| *end);
-    let usual = if usual.is_empty() { "\n" } else { usual };
-    let mut next = 0;
-    let mut text = String::new();
-    let mut lines = after.split_inclusive('\n').map(split_line_end).peekable();
-    while let Some((line, end)) = lines.next() {
-        let same = old[next..].iter().position(|(old, _)| *old == line);
-        next += same.map_or(0, |at| at + 1);
-        let end = same.map_or(if end.is_empty() { end } else { usual }, |_| old[next - 1].1);
-        // Only the last line may have no line end.
-        let end = if end.is_empty() && lines.peek().is_some() { usual } else { end };
-        text.extend([line, end]);
-    }
-    text
-}
-
-/// Splits a line and its line end.
-fn split_line_end(line: &str) -> (&str, &str) {
-    line.split_at(line.trim_end_matches(['\r', '\n']).len())
-}
-
 fn value_prefix(value: &Value) -> &str {
     value.decor().prefix().and_then(RawString::as_str).unwrap_or_default()
 }
@@ -121,13 +99,5 @@ fn notify_list(settings: &DocumentMut) -> Result<Option<&Array>, SettingsRefusal
     texts.map(Some).ok_or_else(|| SettingsRefusal {
         line: 1,
         reason: format!("`{NOTIFY_KEY}` should be a list of strings"),
-    })
-}
-
-fn parse_settings(text: &str) -> Result<DocumentMut, SettingsRefusal> {
-    text.parse().map_err(|error: toml_edit::TomlError| {
-        let start = error.span().map_or(0, |span| span.start);
-        let line = 1 + text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count();
-        SettingsRefusal { line, reason: error.message().to_lowercase() }
     })
 }

@@ -1,17 +1,18 @@
 //! Hooks in JSON settings with comments. Edits only the text of our own entries.
 
-use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use steno_agents::agent::hooks::HookShape;
 
-use super::{HookRegistration, SettingsRefusal};
+use super::HookRegistration;
+use crate::agent_settings::SettingsRefusal;
+use crate::agent_settings::json_settings::{parse_json_settings, wrong_type};
 
 /// Returns the events at which Steno is called, with the command.
 pub(super) fn find_calls(
     text: &str,
     registration: &HookRegistration<'_>,
 ) -> Result<Vec<(String, String)>, SettingsRefusal> {
-    let root = parse_settings(text)?;
+    let root = parse_json_settings(text)?;
     let mut calls = Vec::new();
     for event in event_properties(&root) {
         let name = event.decoded_name().unwrap_or_default();
@@ -27,7 +28,7 @@ pub(super) fn add_hooks(
     text: &str,
     registration: &HookRegistration<'_>,
 ) -> Result<String, SettingsRefusal> {
-    let root = parse_settings(text)?;
+    let root = parse_json_settings(text)?;
     let top =
         root.object_value_or_create().ok_or_else(|| wrong_type("the settings", "an object"))?;
     let known = registration.agent.hooks;
@@ -50,7 +51,7 @@ pub(super) fn remove_hooks(
     text: &str,
     registration: &HookRegistration<'_>,
 ) -> Result<String, SettingsRefusal> {
-    let root = parse_settings(text)?;
+    let root = parse_json_settings(text)?;
     let mut any = false;
     for event in event_properties(&root) {
         for entry in find_entries(&event, registration) {
@@ -129,28 +130,4 @@ fn new_entry(registration: &HookRegistration<'_>) -> CstInputValue {
             CstInputValue::Object(vec![("hooks".to_owned(), CstInputValue::Array(vec![call]))])
         }
     }
-}
-
-/// Parses settings like the agents do: comments and trailing commas are allowed, no other extension of JSON.
-fn parse_settings(text: &str) -> Result<CstRootNode, SettingsRefusal> {
-    let options = ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
-    CstRootNode::parse(text, &options).map_err(|error| SettingsRefusal {
-        line: error.line_display(),
-        reason: error.kind().to_string().to_lowercase(),
-    })
-}
-
-fn wrong_type(what: &str, wanted: &str) -> SettingsRefusal {
-    SettingsRefusal { line: 1, reason: format!("{what} should be {wanted}") }
 }

@@ -165,10 +165,10 @@ fn the_state_distinguishes_another_program() {
     for agent in hooked_agents() {
         let now = HookRegistration { agent, program: "/new/steno" };
         let text = HookRegistration { agent, program: "/old it's/steno" }.add_to("").unwrap();
-        assert_eq!(now.state("").unwrap(), HookState::NotInstalled);
-        assert_eq!(now.state(&text).unwrap(), HookState::Outdated, "{text}");
+        assert_eq!(now.state("").unwrap(), RegistrationState::NotInstalled);
+        assert_eq!(now.state(&text).unwrap(), RegistrationState::Outdated, "{text}");
         let text = now.add_to(&text).unwrap();
-        assert_eq!(now.state(&text).unwrap(), HookState::Installed, "{text}");
+        assert_eq!(now.state(&text).unwrap(), RegistrationState::Installed, "{text}");
         assert!(!text.contains("old"));
     }
 }

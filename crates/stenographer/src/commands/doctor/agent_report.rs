@@ -11,9 +11,9 @@ use steno_store::format;
 use steno_store::index::AgentSummary;
 
 use super::store_report::shorten_home;
+use crate::agent_settings::RegistrationState;
 use crate::commands::hooks::HookStatusRow;
 use crate::commands::list::format_start;
-use crate::hooks::HookState;
 use crate::process_environment::ProcessEnvironment;
 use steno_store::keep::file_stamp::file_stamp;
 use steno_store::keep::known_projects::KnownProjects;
@@ -36,7 +36,7 @@ pub(crate) struct FoundAgentReport {
     /// Time of the last kept message.
     last_message: Option<String>,
     /// Whether hooks are installed; `None` for an agent without hooks.
-    pub(crate) hooks: Option<HookState>,
+    pub(crate) hooks: Option<RegistrationState>,
 }
 
 /// Collects the agents, and messages about folders that cannot be read.
@@ -57,7 +57,7 @@ pub(crate) fn collect_agents(
         report.sessions = summary.sessions;
         report.last_message = summary.last_activity.map(|at| at.to_string());
     }
-    for row in hooks.iter().filter(|row| row.state != HookState::NotFound) {
+    for row in hooks.iter().filter(|row| row.state != RegistrationState::NotFound) {
         agents.entry(row.agent.to_owned()).or_default().hooks = Some(row.state);
     }
     let reports = agents.into_iter().map(|(agent, report)| FoundAgentReport { agent, ..report });

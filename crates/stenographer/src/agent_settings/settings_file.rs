@@ -10,19 +10,19 @@ use std::path::{Path, PathBuf};
 use steno_model::backup;
 use steno_model::durable::{self, FileError, OnPath};
 
-use super::{HookRegistration, HookState, SettingsRefusal};
+use super::{RegistrationState, SettingsRefusal, SettingsRegistration};
 use crate::error::CommandError;
 
 /// A settings file, which may not exist.
 #[derive(Debug)]
-pub(crate) struct HookSettingsFile {
+pub(crate) struct AgentSettingsFile {
     /// Path with links resolved.
     path: PathBuf,
     /// Text; `None` if the file does not exist.
     text: Option<String>,
 }
 
-impl HookSettingsFile {
+impl AgentSettingsFile {
     /// Reads the file. A dangling link is an error, so that it is never replaced by a file.
     pub(crate) fn read(path: &Path) -> Result<Self, CommandError> {
         if fs::symlink_metadata(path).is_err() {
@@ -33,34 +33,37 @@ impl HookSettingsFile {
         Ok(Self { path, text: Some(text) })
     }
 
-    /// Returns whether the agent calls Steno.
+    /// Returns whether the settings name Steno.
     pub(crate) fn state(
         &self,
-        registration: &HookRegistration<'_>,
-    ) -> Result<HookState, CommandError> {
+        registration: &dyn SettingsRegistration,
+    ) -> Result<RegistrationState, CommandError> {
         registration.state(self.text()).map_err(|refusal| self.explain_refusal(refusal))
     }
 
     /// Registers Steno. Returns the backup, if one was made.
     pub(crate) fn install(
         &self,
-        registration: &HookRegistration<'_>,
+        registration: &dyn SettingsRegistration,
     ) -> Result<Option<PathBuf>, CommandError> {
         let state = self.state(registration)?;
-        if state == HookState::Installed {
+        if state == RegistrationState::Installed {
             return Ok(None);
         }
         let text =
             registration.add_to(self.text()).map_err(|refusal| self.explain_refusal(refusal))?;
         // An outdated registration already has its backup.
-        let backup = if state == HookState::NotInstalled { self.back_up()? } else { None };
+        let backup = if state == RegistrationState::NotInstalled { self.back_up()? } else { None };
         self.write(&text)?;
         Ok(backup)
     }
 
     /// Removes Steno. Restores the original file if nothing else has changed since.
-    pub(crate) fn remove(&self, registration: &HookRegistration<'_>) -> Result<(), CommandError> {
-        if self.state(registration)? == HookState::NotInstalled {
+    pub(crate) fn remove(
+        &self,
+        registration: &dyn SettingsRegistration,
+    ) -> Result<(), CommandError> {
+        if self.state(registration)? == RegistrationState::NotInstalled {
             return Ok(());
         }
         let without = |text: &str| registration.remove_from(text);
