@@ -55,6 +55,7 @@ enum CliCommand {
     Log(commands::log::Args),
     Annotate(commands::annotate::Args),
     Serve(commands::serve::Args),
+    Mcp(commands::mcp::Args),
     Diff(commands::diff::Args),
     Export(commands::export::Args),
     Convert(commands::convert::Args),
@@ -179,6 +180,7 @@ fn run_command(
         CliCommand::Log(args) => commands::log::run(ui, env, &args),
         CliCommand::Annotate(args) => commands::annotate::run(ui, env, &args),
         CliCommand::Serve(args) => commands::serve::run(ui, env, &args),
+        CliCommand::Mcp(args) => commands::mcp::run(ui, env, &args),
         CliCommand::Diff(args) => commands::diff::run(ui, env, &args),
         CliCommand::Export(args) => commands::export::run(ui, env, &args),
         CliCommand::Convert(args) => commands::convert::run(ui, env, &args),
@@ -215,6 +217,7 @@ impl CliCommand {
             CliCommand::Serve(args) => &mut args.sync,
             CliCommand::Blame(args) => &mut args.sync,
             CliCommand::Log(args) => &mut args.sync,
+            CliCommand::Mcp(args) => &mut args.sync,
             _ => return,
         };
         sync.no_sync = true;

@@ -59,6 +59,7 @@ const READING_PAGES: &[CommandPage] = &[
     page("blame", ["steno blame src/main.rs:42", "steno blame src/main.rs --json"]),
     page("log", ["steno log src/main.rs", "steno log src/main.rs --json"]),
     page("serve", ["steno serve --open", "steno serve --port 8080 --read-only"]),
+    page("mcp", ["steno mcp install claude-code", "steno mcp --all --no-sync"]),
     page("replay", ["steno replay latest --speed 4", "steno replay latest --as-api --strict"]),
     page("resume", ["steno resume latest", "steno resume latest --print"]),
     page("cost", ["steno cost --by model --since 30d", "steno cost --by project --svg cost.svg"]),

@@ -19,6 +19,7 @@ pub(crate) mod inspect;
 pub(crate) mod list;
 pub(crate) mod log;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod record;
 pub(crate) mod reindex;
 pub(crate) mod replay;

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use steno_gateway::{DEFAULT_BODY_LIMIT, Upstream, Upstreams};
 use steno_store::cost::{ModelPrice, PriceTable, TokenRates};
+use steno_store::private_sessions::PrivacyRules;
 use toml_edit::{Document, Item, Key, Table, TableLike};
 
 pub(crate) use self::agents::{AgentSetting, RunSettings, built_in_agents};
@@ -161,6 +162,33 @@ impl Config {
         Ok(hosts)
     }
 
+    /// Returns the agents and projects whose sessions are never served to agents.
+    pub(crate) fn privacy_rules(&self, home: &Path) -> Result<PrivacyRules, CommandError> {
+        let settings = self.parse_toml()?;
+        let mut rules = PrivacyRules::default();
+        for (name, item) in self.table_entries(&settings, "private")? {
+            let wrong = |reason: &str| self.error_at(item.span(), reason);
+            let names = match name {
+                "agents" => &mut rules.agents,
+                "projects" => &mut rules.projects,
+                _ => {
+                    return Err(wrong(&format!(
+                        "unknown setting {name}; one of: agents, projects"
+                    )));
+                }
+            };
+            let usage = format!("{name} is not a list of names: {name} = [\"acme\"]");
+            for value in item.as_array().ok_or_else(|| wrong(&usage))? {
+                let value = value.as_str().ok_or_else(|| wrong(&usage))?;
+                names.push(match value.strip_prefix("~/") {
+                    Some(below) => home.join(below).to_string_lossy().into_owned(),
+                    None => value.to_owned(),
+                });
+            }
+        }
+        Ok(rules)
+    }
+
     fn parse_toml(&self) -> Result<Table, CommandError> {
         let parsed = Document::parse(self.text.as_str());
         let settings = parsed
@@ -220,7 +248,17 @@ impl Config {
 }
 
 /// The tables of the file.
-const SECTION_NAMES: [&str; 9] =
-    ["agents", "aliases", "budget", "gateway", "prices", "proxy", "run", "sync", "upstreams"];
+const SECTION_NAMES: [&str; 10] = [
+    "agents",
+    "aliases",
+    "budget",
+    "gateway",
+    "prices",
+    "private",
+    "proxy",
+    "run",
+    "sync",
+    "upstreams",
+];
 
 const RATE_NAMES: [&str; 5] = ["input", "output", "cache_read", "cache_write_5m", "cache_write_1h"];

@@ -15,6 +15,7 @@ mod file_position;
 mod hooks;
 mod json_output;
 mod known_values;
+mod mcp_settings;
 mod moment;
 mod pager;
 mod process_environment;

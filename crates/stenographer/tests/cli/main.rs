@@ -52,6 +52,7 @@ mod killed;
 #[cfg(unix)]
 mod leslie;
 mod listing;
+mod mcp;
 #[cfg(unix)]
 mod model;
 mod moved;

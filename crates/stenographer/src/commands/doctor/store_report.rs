@@ -72,6 +72,7 @@ impl StoreReport {
         let prices = Config::load(env).and_then(|config| {
             config.prices()?;
             config.agents()?;
+            config.privacy_rules(&env.home)?;
             config.automatic_sync()
         });
         report.errors.extend(prices.err().map(|error| error.to_line()));
