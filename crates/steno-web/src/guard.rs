@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, ORIGIN,
-    REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION,
+    ORIGIN, REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
@@ -18,6 +18,7 @@ use axum::response::{Html, IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
 use crate::connections::ConnectionSlot;
+use crate::history_routes::is_history_path;
 
 /// What pages may load and run: only files of this server.
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -86,6 +87,15 @@ impl TokenGuard {
         pairs.any(|(name, value)| name.trim() == self.cookie && self.is_token(value.trim()))
     }
 
+    /// Whether a request for an agent has the token in its header. No page of another site can know the token, so a
+    /// request without an origin is accepted with it.
+    fn has_bearer_token(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+        let value = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let token = value.and_then(|value| value.split_once(' '));
+        let token = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+        is_history_path(uri.path()) && token.is_some_and(|(_, token)| self.is_token(token.trim()))
+    }
+
     /// Whether a text is the token. The time of the comparison does not depend on the text.
     fn is_token(&self, text: &str) -> bool {
         Sha256::digest(text.as_bytes()) == Sha256::digest(self.token.as_bytes())
@@ -120,16 +130,18 @@ pub(crate) async fn check_request(
     next: Next,
 ) -> Response {
     let (method, headers) = (request.method(), request.headers());
+    let has_bearer = guard.has_bearer_token(request.uri(), headers);
+    let needs_no_origin = has_bearer && !headers.contains_key(ORIGIN);
     let mut response = if !guard.has_own_host(headers) {
         refusal_response(StatusCode::MISDIRECTED_REQUEST, "unknown host name")
-    } else if !guard.has_own_origin(method, headers) {
+    } else if !needs_no_origin && !guard.has_own_origin(method, headers) {
         refusal_response(
             StatusCode::FORBIDDEN,
             "the request does not come from a page of this server",
         )
     } else if let Some(response) = guard.exchange_token(request.uri()) {
         response
-    } else if !guard.has_cookie(headers) {
+    } else if !has_bearer && !guard.has_cookie(headers) {
         let reason = "open the address that `steno serve` printed; it contains a token";
         refusal_response(StatusCode::UNAUTHORIZED, reason)
     } else if !verify_connection(&request) {

@@ -16,6 +16,7 @@ mod filter_query;
 mod fork;
 mod guard;
 mod heading;
+mod history_routes;
 mod library;
 mod list_filter;
 mod live;

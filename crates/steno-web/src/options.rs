@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
+use steno_mcp::HistoryOptions;
 use steno_model::Clock;
 use steno_store::cost::PriceTable;
 use steno_store::cost::budget::BudgetLimits;
@@ -33,6 +34,8 @@ pub struct ServerOptions {
     pub address: SocketAddr,
     /// Prepares sessions to be resumed; `None` if pages may only read.
     pub resume: Option<ResumeAction>,
+    /// What agents may search over the Model Context Protocol; `None` if nothing.
+    pub history: Option<HistoryOptions>,
     /// What clients may use up.
     pub limits: ConnectionLimits,
 }

@@ -9,14 +9,21 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
+use steno_mcp::HistoryOptions;
 
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::guard::{self, TokenGuard};
+use crate::history_routes::build_history_routes;
 use crate::{api, assets, live, pages, palette};
 
 /// All routes, behind the guard.
-pub(crate) fn build_router(app: WebApp, guard: Arc<TokenGuard>) -> Router {
+pub(crate) fn build_router(
+    app: WebApp,
+    guard: Arc<TokenGuard>,
+    history: Option<HistoryOptions>,
+) -> Router {
+    let history = history.map(|options| build_history_routes(options, app.body_bytes));
     let session = Router::new()
         .route("/", get(pages::session::session_page))
         .route("/part", get(pages::session::entries_part))
@@ -56,6 +63,7 @@ pub(crate) fn build_router(app: WebApp, guard: Arc<TokenGuard>) -> Router {
         .route("/api/search", get(api::search_entries))
         .route("/api/cost", get(api::get_cost))
         .route("/api/diff", get(api::get_diff))
+        .merge(history.unwrap_or_default())
         .fallback(|| async { WebError::NotFound("page".to_owned()) })
         .layer(DefaultBodyLimit::max(app.body_bytes))
         .layer(middleware::from_fn_with_state(guard, guard::check_request))

@@ -64,9 +64,9 @@ impl WebServer {
     /// Serves requests until the program ends.
     pub fn run(self) -> Result<(), WebError> {
         let library = Arc::new(SessionLibrary::new(&self.options));
-        let ServerOptions { resume, limits, .. } = self.options;
+        let ServerOptions { resume, history, limits, .. } = self.options;
         let app = WebApp::new(library, resume, &limits);
-        let router = routes::build_router(app, self.guard);
+        let router = routes::build_router(app, self.guard, history);
         let served = self.runtime.spawn(serve_connections(self.listener, router, limits));
         self.runtime.block_on(served).map_err(|error| WebError::Stopped(error.into()))
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use steno_web::{ConnectionLimits, ResumeAction, ServerOptions, WebError, WebServer};
 
+use super::mcp::{current_project, history_options};
 use super::resume;
 use crate::automatic_sync::AutomaticSyncFlag;
 use crate::config::Config;
@@ -87,6 +88,7 @@ fn bind_server(env: &ProcessEnvironment, args: &Args) -> Result<WebServer, Comma
         budgets: config.budgets()?,
         boot: ProcessEnvironment::boot_id(),
         address: SocketAddr::new(args.host, args.port.unwrap_or(DEFAULT_PORT)),
+        history: Some(history_options(env, current_project(env), args.sync.no_sync)?),
         resume: (!args.read_only).then(|| resume_handler(env)),
         limits: ConnectionLimits::default(),
     };
