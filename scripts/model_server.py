@@ -233,13 +233,17 @@ class Handler(BaseHTTPRequestHandler):
             for block in blocks(item.get("content")) if item.get("role") == "user" else []:
                 if is_prompt(block.get("text")):
                     prompt, has_output = block["text"], False
-        tools = {tool.get("name") for tool in body.get("tools") or []}
+        offered = body.get("tools") or []
+        # Codex offers the tools of a server in a namespace.
+        homes = {tool["name"]: group["name"] for group in offered for tool in group.get("tools") or []}
+        tools = {tool.get("name") for tool in offered} | homes.keys()
         text, name, command = self.server.next_step(prompt, has_output, tools)
         output = [{"type": "message", "id": f"msg_{number:04}", "role": "assistant", "status": "completed",
                    "content": [{"type": "output_text", "text": text, "annotations": []}]}]
         if name:
             output.append({"type": "function_call", "id": f"fc_{number:04}", "call_id": f"call_{number:04}",
                            "name": name, "arguments": json.dumps(command), "status": "completed"})
+            output[-1].update({"namespace": homes[name]} if name in homes else {})
         usage = {"input_tokens": INPUT_TOKENS, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 5,
                  "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 35}
         begun = {"id": f"resp_{number:04}", "object": "response", "created_at": 1, "model": body.get("model"),
