@@ -12,11 +12,14 @@ use crate::entry::{Entry, EntryError, EntryKind, Role, take_object, take_string,
 use crate::json::Object;
 use crate::note::Note;
 use crate::problem::Problem;
-use crate::prompt::{without_agent_blocks, without_thread_blocks};
+use crate::prompt::{continued_session_id, without_agent_blocks, without_thread_blocks};
 use crate::timestamp::Timestamp;
 use crate::unique_id::new_unique_id;
 use crate::usage::Usage;
 use crate::usage_tally::UsageTally;
+
+/// How many entries at the start of a session may name the session that it continues.
+const MAX_ORIGIN_POSITION: u64 = 16;
 
 /// The agent of sessions that state none.
 pub const STENO_AGENT: &str = "steno";
@@ -247,6 +250,12 @@ impl Session {
         if self.title.is_none() && entry.role == Role::User && entry.kind == EntryKind::Text {
             self.title = title_from_prompt(&entry.content);
         }
+        if self.parent.is_none()
+            && entry.role == Role::User
+            && self.totals.entries <= MAX_ORIGIN_POSITION
+        {
+            self.parent = continued_session_id(&entry.content).map(str::to_owned);
+        }
         if let Some(at) = entry.created_at {
             if self.started.is_none_or(|started| at.instant() < started.instant()) {
                 self.started = Some(at);
@@ -264,6 +273,7 @@ impl Session {
     /// Fills missing fields from a session built from the entries alone.
     pub fn completed_with(mut self, derived: Session) -> Self {
         self.title = self.title.or(derived.title);
+        self.parent = self.parent.or(derived.parent);
         for model in derived.models {
             if !self.models.contains(&model) {
                 self.models.push(model);
@@ -363,6 +373,21 @@ mod tests {
         transcript.push(Entry::new(Role::User, EntryKind::Text, "\n  Fix it\nplease"));
         assert_eq!(transcript.session.title.as_deref(), Some("Fix it"));
         assert_eq!(transcript.session.totals.entries, 2);
+    }
+
+    #[test]
+    fn the_first_notice_names_the_session_that_is_continued() {
+        let notice =
+            "<continued_session agent=\"codex\" session=\"old\">\nText\n</continued_session>";
+        let mut transcript = Transcript::new(Session::new("s".parse().unwrap(), "x"));
+        transcript.push(Entry::new(Role::User, EntryKind::Notice, notice));
+        assert_eq!(transcript.session.parent.as_deref(), Some("old"));
+        assert_eq!(transcript.session.title, None);
+        let mut quoting = Transcript::new(Session::new("s".parse().unwrap(), "x"));
+        quoting.push(Entry::new(Role::Assistant, EntryKind::Text, notice));
+        (0..20).for_each(|_| quoting.push(Entry::new(Role::User, EntryKind::Text, "Go")));
+        quoting.push(Entry::new(Role::User, EntryKind::Text, notice));
+        assert_eq!(quoting.session.parent, None);
     }
 
     #[test]

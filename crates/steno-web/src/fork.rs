@@ -14,11 +14,13 @@ pub(crate) fn find_fork(library: &SessionLibrary, opened: &OpenedSession) -> Opt
     let named = session.parent.as_deref()?;
     let listing = library.session_listing().ok()?;
     let is_parent = |other: &&Session| {
-        other.agent == session.agent
-            && other.id != session.id
+        other.id != session.id
             && (other.native_id.as_deref() == Some(named) || other.id.as_str() == named)
     };
-    let parent = listing.sessions.iter().map(|one| &one.session).find(is_parent)?;
+    // A session may continue one of another agent, but agents may also give their sessions equal ids.
+    let parents = || listing.sessions.iter().map(|one| &one.session).filter(is_parent);
+    let parent =
+        parents().find(|other| other.agent == session.agent).or_else(|| parents().next())?;
     let other = library.open_session(&parent.agent, parent.id.as_str()).ok()?;
     Some(ForkPoint {
         place: count_common(&other.transcript.entries, &opened.transcript.entries),
