@@ -2,6 +2,7 @@
 //!
 //! Each has an [`Agent`] in its own folder; [`crate::registry`] lists them. This module knows none of them.
 
+pub mod continuation;
 pub mod hooks;
 pub mod launch;
 pub mod mcp_client;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use steno_model::session::SessionId;
 use steno_vault::DatabaseSchemas;
 
+use self::continuation::ContinuationRule;
 use self::hooks::AgentHooks;
 use self::launch::AgentLaunch;
 use self::mcp_client::McpClient;
@@ -53,6 +55,8 @@ pub struct Agent {
     pub database_schemas: DatabaseSchemas,
     /// How it resumes a session.
     pub resume: Option<ResumeRule>,
+    /// How its sessions are written, so that it continues those of other agents.
+    pub continuation: Option<ContinuationRule>,
     /// How it calls Steno.
     pub hooks: Option<AgentHooks>,
     /// How it reaches servers of the Model Context Protocol.
@@ -86,6 +90,7 @@ impl Agent {
             document: None,
             database_schemas: &[],
             resume: None,
+            continuation: None,
             hooks: None,
             mcp_client: None,
             launch: None,

@@ -3,6 +3,8 @@
 //! `agents::AGENTS`, [`protocols`](crate::protocols) and `interchange::FORMATS` have a row for each.
 
 #[cfg(test)]
+mod continuation_tests;
+#[cfg(test)]
 mod resume_tests;
 pub mod session_locations;
 #[cfg(test)]

@@ -152,16 +152,8 @@ impl ResumeCommand {
         let folder = folder.or_else(|| file.ancestors().find(is_in_projects));
         let folder = folder.ok_or_else(elsewhere)?;
         let below = file.strip_prefix(folder).map_err(|_| elsewhere())?;
-        let name = encode_folder_name(to);
-        if name.len() <= limit {
-            return Ok(folder.with_file_name(name).join(below));
-        }
-        // Only the agent can compute the hash.
-        let existing = sibling_folders(folder).find(|other| {
-            file_name_str(other).is_some_and(|existing| is_shortened_name(existing, &name, limit))
-        });
-        let new = || ResumeLocationError::NoSessionsYet { agent: self.agent, to: to.to_owned() };
-        Ok(existing.ok_or_else(new)?.join(below))
+        let projects = folder.parent().ok_or_else(elsewhere)?;
+        Ok(named_project_folder(self.agent, projects, to, limit)?.join(below))
     }
 
     fn locate_marked(
@@ -174,12 +166,36 @@ impl ResumeCommand {
         let chats = file.ancestors().find(|above| file_name_str(above) == Some("chats"));
         let folder = chats.unwrap_or(file).parent().ok_or_else(elsewhere)?;
         let below = file.strip_prefix(folder).map_err(|_| elsewhere())?;
-        let existing = sibling_folders(folder).find(|other| {
-            fs::read_to_string(other.join(marker)).is_ok_and(|owner| Path::new(owner.trim()) == to)
-        });
+        let existing = folder.parent().and_then(|parent| marked_project_folder(parent, to, marker));
         let new = || ResumeLocationError::NoSessionsYet { agent: self.agent, to: to.to_owned() };
         Ok(existing.ok_or_else(new)?.join(below))
     }
+}
+
+/// The folder in `projects` for sessions of the working folder `to`, of an agent with [`FolderRule::Named`].
+pub(crate) fn named_project_folder(
+    agent: &'static str,
+    projects: &Path,
+    to: &Path,
+    limit: usize,
+) -> Result<PathBuf, ResumeLocationError> {
+    let name = encode_folder_name(to);
+    if name.len() <= limit {
+        return Ok(projects.join(name));
+    }
+    // Only the agent can compute the hash.
+    let is_wanted = |folder: &PathBuf| {
+        file_name_str(folder).is_some_and(|existing| is_shortened_name(existing, &name, limit))
+    };
+    let found = sibling_folders(&projects.join(&name[..limit])).find(is_wanted);
+    found.ok_or_else(|| ResumeLocationError::NoSessionsYet { agent, to: to.to_owned() })
+}
+
+/// The folder in `parent` that has the file `marker` with the path of the working folder.
+pub(crate) fn marked_project_folder(parent: &Path, to: &Path, marker: &str) -> Option<PathBuf> {
+    sibling_folders(&parent.join(marker)).find(|folder| {
+        fs::read_to_string(folder.join(marker)).is_ok_and(|owner| Path::new(owner.trim()) == to)
+    })
 }
 
 /// Encodes a folder's path as one name. Agents replace each UTF-16 code unit.

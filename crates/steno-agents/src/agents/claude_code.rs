@@ -5,6 +5,7 @@
 
 mod billing;
 mod blocks;
+mod continue_session;
 mod decode;
 mod find;
 mod history;
@@ -35,6 +36,7 @@ use self::probe::ClaudeFileKind;
 use self::record::ClaudeRecord;
 use self::session_facts::ClaudeSessionFacts;
 use crate::agent::Agent;
+use crate::agent::continuation::ContinuationRule;
 use crate::agent::hooks::{AgentHooks, HookShape};
 use crate::agent::launch::{AgentLaunch, BaseUrlMethod};
 use crate::agent::mcp_client::{McpClient, McpClientLocation, McpServerShape};
@@ -74,7 +76,14 @@ pub(crate) const AGENT: Agent = Agent {
     resume: Some(ResumeRule {
         program: "claude",
         arguments: &["--resume", "{id}"],
-        folder: FolderRule::Named { limit: 200 },
+        folder: FolderRule::Named { limit: continue_session::MAX_FOLDER_NAME },
+    }),
+    continuation: Some(ContinuationRule {
+        tested_versions: &["2.1.325"],
+        context_tokens: 200_000,
+        write: continue_session::write_session,
+        import_arguments: None,
+        prompt_arguments: &["{prompt}"],
     }),
     hooks: Some(AgentHooks {
         settings_folders,

@@ -4,6 +4,7 @@
 //! Records that a fork copied from another thread are skipped. For sessions with deleted rollouts, the prompts are
 //! read from the prompt history.
 
+mod continue_session;
 mod decode;
 mod event;
 mod find;
@@ -18,6 +19,7 @@ mod usage;
 use std::path::{Path, PathBuf};
 
 use crate::agent::Agent;
+use crate::agent::continuation::ContinuationRule;
 use crate::agent::hooks::{AgentHooks, HookShape};
 use crate::agent::launch::{AgentLaunch, BaseUrlMethod};
 use crate::agent::mcp_client::{McpClient, McpClientLocation, McpServerShape};
@@ -56,6 +58,13 @@ pub(crate) const AGENT: Agent = Agent {
         program: "codex",
         arguments: &["resume", "{id}"],
         folder: FolderRule::Any,
+    }),
+    continuation: Some(ContinuationRule {
+        tested_versions: &["0.166.0"],
+        context_tokens: 258_400,
+        write: continue_session::write_session,
+        import_arguments: None,
+        prompt_arguments: &["{prompt}"],
     }),
     hooks: Some(AgentHooks {
         settings_folders: |user| vec![config_folder(user)],

@@ -2,6 +2,7 @@
 //!
 //! Rewound and replaced messages are not read. Subagents' chats are in a folder named after their session.
 
+mod continue_session;
 mod decode;
 mod replay;
 
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use self::decode::GeminiMessageDecoder;
 use self::replay::GeminiReplayPlan;
 use crate::agent::Agent;
+use crate::agent::continuation::ContinuationRule;
 use crate::agent::hooks::{AgentHooks, HookShape};
 use crate::agent::launch::{AgentLaunch, BaseUrlMethod};
 use crate::agent::mcp_client::{McpClient, McpClientLocation, McpServerShape};
@@ -54,6 +56,13 @@ pub(crate) const AGENT: Agent = Agent {
         program: "gemini",
         arguments: &["--resume", "{id}"],
         folder: FolderRule::Marked { file: PROJECT_ROOT_FILE },
+    }),
+    continuation: Some(ContinuationRule {
+        tested_versions: &["0.61.0"],
+        context_tokens: 1_000_000,
+        write: continue_session::write_session,
+        import_arguments: None,
+        prompt_arguments: &["--prompt-interactive", "{prompt}"],
     }),
     hooks: Some(AgentHooks {
         settings_folders: |user| vec![config_folder(user)],

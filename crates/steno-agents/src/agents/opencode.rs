@@ -3,6 +3,7 @@
 //! All three hold the same records: messages and their parts. OpenCode leaves the old tree in place after the
 //! migration to the database, so a session in both is read from the database.
 
+mod continue_session;
 mod database;
 mod decode;
 mod export;
@@ -10,11 +11,13 @@ mod nearby;
 mod part;
 mod side_files;
 mod storage;
+mod user_model;
 
 use std::collections::HashSet;
 
 use self::side_files::OpenCodeSideFiles;
 use crate::agent::Agent;
+use crate::agent::continuation::ContinuationRule;
 use crate::agent::launch::{AgentLaunch, BaseUrlMethod};
 use crate::agent::mcp_client::{McpClient, McpClientLocation, McpServerShape};
 use crate::agent::nearby::NearbyRules;
@@ -55,6 +58,13 @@ pub(crate) const AGENT: Agent = Agent {
         locations: |user| vec![mcp_client_location(user)],
         shape: McpServerShape::CommandList,
     }),
+    continuation: Some(ContinuationRule {
+        tested_versions: &["1.18.33"],
+        context_tokens: 200_000,
+        write: continue_session::write_session,
+        import_arguments: Some(&["import", "{file}"]),
+        prompt_arguments: &["--prompt", "{prompt}"],
+    }),
     launch: Some(AgentLaunch {
         name: "opencode",
         run_order: 3,
@@ -70,6 +80,7 @@ pub(crate) const AGENT: Agent = Agent {
         names: &["x-opencode-session", "x-session-id", "x-session-affinity"],
         from_body: None,
     }),
+    reader_version: 2,
     is_session_in_file_name: false,
     ..Agent::new("OpenCode", &READER)
 };

@@ -3,17 +3,22 @@
 //!
 //! All records are read, including branches that a rewind abandoned. Subagents have files of their own.
 
+mod continue_session;
 mod subagents;
+
+use std::path::PathBuf;
 
 use super::claude_code;
 use super::gemini;
 use crate::agent::Agent;
+use crate::agent::continuation::ContinuationRule;
 use crate::agent::hooks::{AgentHooks, HookShape};
 use crate::agent::launch::{AgentLaunch, BaseUrlMethod};
 use crate::agent::mcp_client::{McpClient, McpClientLocation, McpServerShape};
 use crate::agent::nearby::NearbyRules;
 use crate::agent::record_format::RecordFormat;
 use crate::agent::resume::{FolderRule, ResumeRule};
+use crate::agent::user_folders::UserFolders;
 use crate::decoding::file_head::FileHead;
 use crate::decoding::json_lines::for_each_object;
 use crate::decoding::message_ids::UniqueMessageIds;
@@ -39,7 +44,7 @@ pub const READER: FormatReader =
 /// What is known about Qwen Code.
 pub(crate) const AGENT: Agent = Agent {
     locations: |user| {
-        let data = user.first_folder_or_default(&["QWEN_RUNTIME_DIR", "QWEN_HOME"], ".qwen");
+        let data = data_folder(user);
         vec![data.join("projects"), data.join("tmp")]
     },
     nearby: NearbyRules {
@@ -55,6 +60,13 @@ pub(crate) const AGENT: Agent = Agent {
         program: "qwen",
         arguments: &["--resume", "{id}"],
         folder: FolderRule::Named { limit: usize::MAX },
+    }),
+    continuation: Some(ContinuationRule {
+        tested_versions: &["0.24.4"],
+        context_tokens: 256_000,
+        write: continue_session::write_session,
+        import_arguments: None,
+        prompt_arguments: &["--prompt-interactive", "{prompt}"],
     }),
     hooks: Some(AgentHooks {
         settings_folders: |user| vec![user.folder_or_default("QWEN_HOME", ".qwen")],
@@ -82,6 +94,10 @@ pub(crate) const AGENT: Agent = Agent {
     acp_word: Some("qwen"),
     ..Agent::new("Qwen Code", &READER)
 };
+
+fn data_folder(user: &UserFolders<'_>) -> PathBuf {
+    user.first_folder_or_default(&["QWEN_RUNTIME_DIR", "QWEN_HOME"], ".qwen")
+}
 
 /// How many records of a file are parsed to recognize it.
 const PROBED_RECORDS: usize = 20;

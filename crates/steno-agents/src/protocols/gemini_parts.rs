@@ -1,5 +1,10 @@
-//! Decodes the parts of a message in Gemini's API: text, thoughts, function calls and responses, files.
+//! Decodes the parts of a message in Gemini's API: text, thoughts, function calls and responses, files. Makes those of
+//! prompts and tool results.
 
+use serde_json::json;
+
+use crate::agent::continuation::conversation::ContinuedCall;
+use crate::agent::continuation::image_segments::{ImageLookup, ImageSegment, split_images};
 use crate::decoding::{attachment, entries, json_fields, json_records};
 use steno_model::entry::{Entry, EntryKind, Role};
 use steno_model::json::{JsonStyle, Object, Value};
@@ -70,4 +75,44 @@ fn decode_function_response(response: &Object) -> Entry {
         entries::tool_result(json_fields::text_field(response, "id"), content, error.is_some());
     entry.tool_name = json_fields::text_field(response, "name").map(str::to_owned);
     entry
+}
+
+/// The parts of a prompt: its text, and the images that the text names.
+pub(crate) fn text_parts(text: &str, images: ImageLookup<'_>) -> Vec<Value> {
+    let part = |segment| match segment {
+        ImageSegment::Text(text) => json!({"text": text}),
+        ImageSegment::Image(image) => {
+            json!({"inlineData": {"mimeType": image.media_type, "data": image.base64}})
+        }
+    };
+    split_images(text, images).into_iter().map(part).collect()
+}
+
+/// The parts of a tool result: the response, and after it the images that its text ends with.
+pub(crate) fn function_response(
+    id: &str,
+    call: &ContinuedCall,
+    images: ImageLookup<'_>,
+) -> Vec<Value> {
+    let mut segments = split_images(&call.result, images);
+    // The response comes first, so only images after the text can be parts of their own.
+    let is_text = |segment: &ImageSegment| matches!(segment, ImageSegment::Text(_));
+    let has_text_first_only =
+        segments.first().is_some_and(is_text) && !segments[1..].iter().any(is_text);
+    if !has_text_first_only {
+        segments = vec![ImageSegment::Text(call.result.clone())];
+    }
+    let mut parts = Vec::new();
+    for segment in segments {
+        parts.push(match segment {
+            ImageSegment::Text(text) => {
+                let field = if call.is_error { "error" } else { "output" };
+                json!({"functionResponse": {"id": id, "name": call.name, "response": {field: text}}})
+            }
+            ImageSegment::Image(image) => {
+                json!({"inlineData": {"mimeType": image.media_type, "data": image.base64}})
+            }
+        });
+    }
+    parts
 }

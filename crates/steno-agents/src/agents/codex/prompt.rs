@@ -16,8 +16,9 @@ use steno_model::entry::{Entry, EntryKind, Role};
 use steno_model::json::Value;
 use steno_vault::SessionFile;
 
-/// Prefixes of the texts that Codex injects with the role `user`.
-const INJECTED_PREFIXES: [&str; 12] = [
+/// Prefixes of the texts that Codex and Steno inject with the role `user`.
+const INJECTED_PREFIXES: [&str; 13] = [
+    "<continued_session ",
     "<environment_context>",
     "# AGENTS.md instructions",
     "<user_instructions>",

@@ -8,7 +8,8 @@ use steno_model::json::{Object, Value};
 use steno_model::name_hash::CompactNameSet;
 
 /// Prefixes of commands and injected context among user messages.
-const NON_PROMPT_PREFIXES: [&str; 4] = ["/", "?", "<session_context>", "<hook_context>"];
+pub(super) const NON_PROMPT_PREFIXES: [&str; 5] =
+    ["/", "?", "<session_context>", "<hook_context>", "<continued_session "];
 
 /// Decodes messages, and tracks which tool results were emitted.
 #[derive(Debug, Default)]

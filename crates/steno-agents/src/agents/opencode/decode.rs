@@ -82,7 +82,8 @@ impl<'a> OpenCodeConversation<'a> {
 
     fn decode_assistant(&mut self, info: &Value, parts: Vec<Value>) {
         let mut message = self.start_message(info);
-        message.usage = info.get("tokens").map(parse_usage);
+        // A message that cost nothing was aborted, or copied from the session of another agent.
+        message.usage = info.get("tokens").map(parse_usage).filter(|usage| !usage.is_empty());
         if info.get("summary") == Some(&Value::Bool(true))
             && !std::mem::take(&mut self.is_compacting)
         {
