@@ -4,6 +4,7 @@ pub mod amount;
 pub mod edits;
 pub mod entry_totals;
 pub mod file_changes;
+pub mod handoff;
 pub mod json_rows;
 pub mod lanes;
 pub mod markdown;
