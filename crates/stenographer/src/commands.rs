@@ -12,6 +12,7 @@ pub(crate) mod doctor;
 pub(crate) mod exec;
 pub(crate) mod export;
 pub(crate) mod gateway;
+pub(crate) mod handoff;
 pub(crate) mod hook;
 pub(crate) mod hooks;
 pub(crate) mod import;

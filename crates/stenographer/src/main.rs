@@ -2,6 +2,7 @@
 
 mod agent_route;
 mod agent_settings;
+mod agent_version;
 mod automatic_sync;
 mod browser;
 mod byte_size;

@@ -29,6 +29,7 @@ pub struct SessionRow<'a> {
     entries: u64,
     tokens: Usage,
     thread: Option<&'a str>,
+    parent: Option<&'a str>,
 }
 
 impl<'a> SessionRow<'a> {
@@ -46,6 +47,7 @@ impl<'a> SessionRow<'a> {
             entries: session.totals.entries,
             tokens: session.totals.usage,
             thread: session.thread.as_deref(),
+            parent: session.parent.as_deref(),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! `steno resume`: resumes a session in its agent, or a thread.
 
+mod other_agent;
 mod recall;
 mod thread;
+mod written_session;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -15,6 +17,7 @@ use steno_vault::SessionDir;
 use steno_vault::original_file::OriginalFile;
 use steno_vault::restore::RestoreError;
 
+use self::other_agent::{OtherAgentOptions, OtherAgentRequest, continue_in_agent};
 use super::run::RunOptions;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
@@ -30,6 +33,9 @@ use crate::write_permission::WritePermission;
 /// session's folder. A folder that has moved is found by its repository, or given with `--project`. Existing files
 /// are not changed. If something cannot be restored, the agent is not started. Files outside of the agent's session
 /// folders are restored only after a yes at a terminal.
+///
+/// With `--in`, the session continues in another agent: Steno writes a session of that agent with the prompts, answers,
+/// tool calls and results, reads it back, and starts that agent. The original session is not changed.
 ///
 /// A thread of the project in the working folder continues as with `steno run`: in the agent's session if the agent
 /// still has it, else in a new session that gets the conversation so far.
@@ -52,6 +58,8 @@ pub(crate) struct Args {
     /// Folder to continue in [default: the session's own].
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
+    #[command(flatten)]
+    other_agent: OtherAgentOptions,
 }
 
 /// Runs the command.
@@ -61,6 +69,13 @@ pub(crate) fn run(
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
     ProjectThreads::finish_killed_runs_near(ui, env);
+    if let Some(agent) = args.other_agent.in_agent {
+        let session = SessionStore::new(env).find_session(&args.session)?;
+        let (project, options) = (args.project.as_deref(), &args.other_agent);
+        let is_printed = args.print;
+        let request = OtherAgentRequest { session, agent, project, options, is_printed };
+        return continue_in_agent(ui, env, &request);
+    }
     if thread::is_thread(env, &args.session)? {
         return thread::resume_thread(ui, env, args);
     }

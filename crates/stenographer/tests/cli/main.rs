@@ -69,6 +69,8 @@ mod restore;
 #[cfg(unix)]
 mod resume;
 #[cfg(unix)]
+mod resume_elsewhere;
+#[cfg(unix)]
 mod run;
 #[cfg(target_os = "linux")]
 mod run_killed;

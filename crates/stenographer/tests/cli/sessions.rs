@@ -29,7 +29,7 @@ fn list_on_a_terminal_and_as_json() {
     --- exit 0
     ");
     insta::assert_snapshot!(home.steno(&["list", "--json"]), @r#"
-    {"id":"chat-1","native_id":null,"agent":"mine","project":"/p","title":"Read the file","started":"2026-01-05T09:15:32Z","ended":"2026-01-05T09:15:32.5Z","status":"completed","entries":6,"tokens":{"input":12,"cache_read":0,"cache_write":0,"cache_write_5m":0,"cache_write_1h":0,"output":5,"reasoning":0},"thread":null}
+    {"id":"chat-1","native_id":null,"agent":"mine","project":"/p","title":"Read the file","started":"2026-01-05T09:15:32Z","ended":"2026-01-05T09:15:32.5Z","status":"completed","entries":6,"tokens":{"input":12,"cache_read":0,"cache_write":0,"cache_write_5m":0,"cache_write_1h":0,"output":5,"reasoning":0},"thread":null,"parent":null}
     --- exit 0
     "#);
     insta::assert_snapshot!(home.steno(&["list", "--agent", "other", "--json"]), @"

@@ -96,6 +96,7 @@ pub(crate) fn render_heading(session: &Session, zone: &TimeZone) -> String {
     let mut lines = vec![session.title.clone().unwrap_or_else(|| "(no title)".to_owned())];
     let mut facts = vec![session.agent.clone(), session.id.to_string(), session.status.to_string()];
     facts.extend(session.stop_reason.clone());
+    facts.extend(session.parent.iter().map(|parent| format!("from {parent}")));
     lines.push(facts.join(FACT_SEPARATOR));
     let mut facts = Vec::new();
     if let Some(started) = session.started {
