@@ -1,10 +1,12 @@
 //! The proxy: runs an agent between our standard input and output, and records and forwards every byte.
 
 mod forward;
+mod history;
 
 use std::fs::File;
 use std::io;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -13,6 +15,8 @@ use steno_model::SessionStatus;
 use steno_vault::record::RecordingClosing;
 
 use self::forward::{ByteForwarder, ForwardProgress};
+use self::history::{HistoryAnswerer, HistoryForwarder, SharedOutput};
+pub use self::history::{HistorySession, LoadedSession, SessionHistory};
 use crate::child::{self, CaughtSignals, ChildGroup, ChildLauncher, GroupWatch};
 use crate::recording::{ConnectionRecorder, ConnectionSettings, KeptSession};
 
@@ -23,10 +27,11 @@ const LAST_OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs an agent between our standard input and output until it ends. Returns its exit status and the recorded
-/// sessions.
+/// sessions. With a history, answers `session/list` and `session/load` for an agent that cannot.
 pub fn run_proxy(
     connection: ConnectionSettings,
     launcher: &ChildLauncher,
+    history: Option<Arc<dyn SessionHistory>>,
 ) -> io::Result<(ExitStatus, Vec<KeptSession>)> {
     let signals = CaughtSignals::new()?;
     let (from_editor, to_editor) = (child::stdin_file()?, child::stdout_file()?);
@@ -36,18 +41,17 @@ pub fn run_proxy(
     // Without the watch, only the agent itself ends when this process is killed.
     let watch = GroupWatch::watch_child(launcher, &agent).ok();
     let recorder = ConnectionRecorder::start(connection);
-    let forwarder = ByteForwarder {
-        recorder: recorder.side(AcpSide::Client),
-        progress: ForwardProgress::default(),
+    let pipes = ProxyPipes {
+        from_editor,
+        to_editor,
+        to_agent: child::pipe_file(agent.stdin.take().expect("it is piped")),
+        from_agent: child::pipe_file(agent.stdout.take().expect("it is piped")),
     };
-    let input = child::pipe_file(agent.stdin.take().expect("it is piped"));
-    // This thread ends with the process: an editor may keep its end of the pipe open.
-    start_forwarding(forwarder, from_editor, input, child::close_stdin)?;
     let progress = ForwardProgress::default();
-    let forwarder =
-        ByteForwarder { recorder: recorder.side(AcpSide::Agent), progress: progress.clone() };
-    let output = child::pipe_file(agent.stdout.take().expect("it is piped"));
-    let forwarding = start_forwarding(forwarder, output, to_editor, child::close_stdout)?;
+    let forwarding = match history {
+        None => pipes.forward_bytes(&recorder, &progress)?,
+        Some(history) => pipes.forward_lines(&recorder, &progress, history)?,
+    };
     let status = agent.wait()?;
     watch.into_iter().for_each(GroupWatch::dismiss);
     progress.restart_idle_time();
@@ -57,18 +61,76 @@ pub fn run_proxy(
     Ok((status, recorder.finish(closing_for(status), CLOSE_TIMEOUT)))
 }
 
-/// Forwards from one file to another on a new thread, which calls `close` at the end.
-fn start_forwarding(
-    forwarder: ByteForwarder,
-    from: File,
-    to: File,
-    close: fn(),
-) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new().name("forwarder".to_owned()).spawn(move || {
-        forwarder.forward_all(&from, &to);
-        drop((from, to));
-        close();
-    })
+/// The pipes between the editor, this process and the agent.
+struct ProxyPipes {
+    from_editor: File,
+    to_editor: File,
+    to_agent: File,
+    from_agent: File,
+}
+
+impl ProxyPipes {
+    /// Forwards every byte in both directions. Returns the thread that forwards what the agent sends.
+    ///
+    /// The other thread ends with the process: an editor may keep its end of the pipe open.
+    fn forward_bytes(
+        self,
+        recorder: &ConnectionRecorder,
+        progress: &ForwardProgress,
+    ) -> io::Result<JoinHandle<()>> {
+        let Self { from_editor, to_editor, to_agent, from_agent } = self;
+        let forwarder = ByteForwarder {
+            recorder: recorder.side(AcpSide::Client),
+            progress: ForwardProgress::default(),
+        };
+        start_forwarding(move || {
+            forwarder.forward_all(&from_editor, &to_agent);
+            drop((from_editor, to_agent));
+            child::close_stdin();
+        })?;
+        let forwarder =
+            ByteForwarder { recorder: recorder.side(AcpSide::Agent), progress: progress.clone() };
+        start_forwarding(move || {
+            forwarder.forward_all(&from_agent, &to_editor);
+            drop((from_agent, to_editor));
+            child::close_stdout();
+        })
+    }
+
+    /// Forwards every line in both directions, except those that the history answers.
+    fn forward_lines(
+        self,
+        recorder: &ConnectionRecorder,
+        progress: &ForwardProgress,
+        history: Arc<dyn SessionHistory>,
+    ) -> io::Result<JoinHandle<()>> {
+        let Self { from_editor, to_editor, to_agent, from_agent } = self;
+        let editor = SharedOutput::new(to_editor);
+        let answerer = Arc::new(HistoryAnswerer::new(history));
+        let forwarder = |side, progress| HistoryForwarder {
+            side,
+            answerer: answerer.clone(),
+            recorder: recorder.side(side),
+            progress,
+            editor: editor.clone(),
+        };
+        let from_client = forwarder(AcpSide::Client, ForwardProgress::default());
+        start_forwarding(move || {
+            from_client.forward_all(&from_editor, Some(&to_agent));
+            drop((from_editor, to_agent));
+            child::close_stdin();
+        })?;
+        let from_child = forwarder(AcpSide::Agent, progress.clone());
+        start_forwarding(move || {
+            from_child.forward_all(&from_agent, None);
+            drop(from_agent);
+            child::close_stdout();
+        })
+    }
+}
+
+fn start_forwarding(forward: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name("forwarder".to_owned()).spawn(forward)
 }
 
 /// The final status of the record.

@@ -48,7 +48,7 @@ impl ForwardProgress {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    fn note_activity(&self, is_writing: bool) {
+    pub(super) fn note_activity(&self, is_writing: bool) {
         self.last_activity.store(self.elapsed_millis(), Ordering::Release);
         self.is_writing.store(is_writing, Ordering::Release);
     }
@@ -93,7 +93,7 @@ impl ByteForwarder {
     }
 }
 
-fn read_available(mut from: &File, buffer: &mut [u8]) -> io::Result<usize> {
+pub(super) fn read_available(mut from: &File, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match from.read(buffer) {
             Err(error) if is_temporary(&error) => {}
@@ -102,7 +102,7 @@ fn read_available(mut from: &File, buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-fn write_all(mut to: &File, mut bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write_all(mut to: &File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match to.write(bytes) {
             Ok(0) => return Err(ErrorKind::WriteZero.into()),

@@ -81,6 +81,25 @@ impl ReplayScript {
         script
     }
 
+    /// The updates with which an agent sends the whole session again: each prompt, and what followed it.
+    pub(crate) fn history_updates(&self) -> Vec<Value> {
+        let mut updates = Vec::new();
+        for turn in &self.turns {
+            if !turn.prompt.is_empty() {
+                let content = json!({ "type": "text", "text": turn.prompt });
+                updates.push(json!({ "sessionUpdate": "user_message_chunk", "content": content }));
+            }
+            let steps = turn.steps.iter().filter(|step| {
+                !step.condition.as_ref().is_some_and(|condition| condition.is_denied)
+            });
+            updates.extend(steps.filter_map(|step| match &step.action {
+                ScriptAction::Update(update) => Some(update.clone()),
+                ScriptAction::RequestPermission(_) => None,
+            }));
+        }
+        updates
+    }
+
     /// Adds the recorded context usage and cost to the last turn.
     fn add_context_usage(&mut self, transcript: &Transcript) {
         let about = transcript.session.extra.get("acp").and_then(|about| about.get("context"));

@@ -1,7 +1,7 @@
 //! `steno resume`: resumes a session in its agent, or a thread.
 
 mod other_agent;
-mod recall;
+pub(crate) mod recall;
 mod thread;
 mod written_session;
 

@@ -1,6 +1,7 @@
 //! Tests of `steno acp`.
 
 mod draft;
+mod history;
 mod killed;
 mod streams;
 

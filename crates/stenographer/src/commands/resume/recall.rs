@@ -21,7 +21,7 @@ const BYTES_PER_TOKEN: u64 = 4;
 const CONTEXT_DIVISOR: u64 = 2;
 
 /// Returns the conversation of a thread, followed by an empty line.
-pub(super) fn recall_conversation(sessions: &[Transcript]) -> String {
+pub(crate) fn recall_conversation(sessions: &[Transcript]) -> String {
     let limit = usize::try_from(context_tokens(sessions) * BYTES_PER_TOKEN / CONTEXT_DIVISOR)
         .unwrap_or(usize::MAX);
     let units: Vec<_> = sessions.iter().flat_map(split_units).collect();
