@@ -1,6 +1,6 @@
 //! The recorded sessions that a server may serve.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::tz::TimeZone;
@@ -203,6 +203,37 @@ impl AgentHistory {
         below.to_string_lossy().into_owned()
     }
 
+    /// The absolute path of a file in the project; in any project if all are served.
+    pub(crate) fn path_in_scope(&self, file: &str) -> Result<PathBuf, ToolError> {
+        let file = Path::new(file);
+        let path = match &self.options.scope {
+            HistoryScope::Project(root) => root.join(file),
+            _ => file.to_owned(),
+        };
+        let is_served = match &self.options.scope {
+            HistoryScope::Project(root) => path.starts_with(root) && !has_parent_component(&path),
+            _ => path.is_absolute(),
+        };
+        if !is_served {
+            let scope = self.scope_name();
+            return Err(ToolError::arguments(format!(
+                "file should be a path in {scope}, not {}",
+                file.display()
+            )));
+        }
+        Ok(path)
+    }
+
+    /// The kept sessions.
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
+    }
+
+    /// The folder of the store.
+    pub(crate) fn store_folder(&self) -> &Path {
+        &self.options.store.folder
+    }
+
     /// What is served, for answers.
     pub(crate) fn scope_name(&self) -> String {
         match &self.options.scope {
@@ -254,8 +285,6 @@ fn has_parent_component(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use steno_model::Clock;
 
     use super::*;

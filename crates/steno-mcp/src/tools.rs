@@ -1,6 +1,7 @@
 //! The tools.
 
 mod agent_cost;
+mod line_writers;
 mod list_sessions;
 mod read_entries;
 mod search_history;
@@ -15,6 +16,7 @@ pub(crate) const HISTORY_TOOLS: &[&HistoryTool] = &[
     &read_entries::READ_TOOL,
     &list_sessions::LIST_TOOL,
     &agent_cost::COST_TOOL,
+    &line_writers::LINE_TOOL,
 ];
 
 /// The names of all tools. Agents put the server's name before them.

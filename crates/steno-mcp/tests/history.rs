@@ -163,12 +163,16 @@ fn the_list_of_tools_is_small() {
     let list = client.service.list_tools(Some(PaginatedRequestParams::default()));
     let list = client.runtime.block_on(list).unwrap();
     let names: Vec<_> = list.tools.iter().map(|tool| tool.name.as_ref()).collect();
-    let expected =
-        ["search_agent_history", "read_session_entries", "list_agent_sessions", "agent_cost"];
-    assert_eq!(names[..4], expected);
+    let expected = [
+        "search_agent_history",
+        "read_session_entries",
+        "list_agent_sessions",
+        "agent_cost",
+        "which_session_wrote_line",
+    ];
+    assert_eq!(names, expected);
     let size = serde_json::to_string(&list).unwrap().len();
-    // Room for one more tool.
-    assert!(size <= 2700, "{size} bytes");
+    assert!(size <= 3072, "{size} bytes");
     let info = client.service.peer_info().unwrap();
     assert!(info.instructions.as_ref().unwrap().len() < 500);
 }
@@ -501,6 +505,55 @@ fn sessions_are_found_by_the_file_that_they_touched() {
     }
     let answer = client.ask("list_agent_sessions", json!({"path": "src/nothing.rs"}));
     assert!(answer.starts_with("No sessions of /home/ada/shop with tool calls on"), "{answer}");
+}
+
+/// Runs git in a folder, with nothing of the user's own settings.
+fn git(folder: &Path, words: &[&str]) {
+    let mut command = std::process::Command::new("git");
+    command.args(["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]).args(words);
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").current_dir(folder);
+    assert!(command.output().unwrap().status.success(), "{words:?}");
+}
+
+#[test]
+fn a_line_leads_to_the_session_and_prompt_that_wrote_it() {
+    let record = Record::new();
+    let project = record.folder.path().canonicalize().unwrap().join("shop");
+    fs::create_dir(&project).unwrap();
+    let text = "fn open_gate() {\n    let volts = 4711;\n    apply(volts);\n}\n";
+    fs::write(project.join("gate.rs"), text).unwrap();
+    git(&project, &["init", "-q"]);
+    git(&project, &["add", "."]);
+    git(&project, &["commit", "-q", "-m", "gate"]);
+    let write = json!([{"type": "tool_use", "id": "t1", "name": "Write",
+        "input": {"file_path": project.join("gate.rs"), "content": text}}]);
+    let mut lines = String::new();
+    for (role, content) in [("user", json!("Let the heron gate open.")), ("assistant", write)] {
+        let line = json!({"type": role, "sessionId": "writer", "uuid": role, "cwd": project,
+            "timestamp": "2026-01-12T09:00:00Z",
+            "message": {"role": role, "id": role, "model": "m", "content": content}});
+        writeln!(lines, "{line}").unwrap();
+    }
+    record.keep_lines("writer", &lines);
+    let client = Client::new(record.options(HistoryScope::Project(project.clone())));
+    for arguments in [
+        json!({"file": "gate.rs", "line": 2}),
+        json!({"path": "gate.rs:2"}),
+        json!({"file": project.join("gate.rs"), "start_line": 1, "end_line": 3}),
+    ] {
+        let answer = client.ask("which_session_wrote_line", arguments);
+        let quotes = quotes_of(&answer);
+        assert!(quotes.contains("  certain  writer:1  2026-01-12 09:00  claude-code"), "{quotes}");
+        assert!(quotes.contains("| prompt writer:0: Let the heron gate open."), "{quotes}");
+    }
+    let error = client.refuse("which_session_wrote_line", json!({"file": "gate.rs"}));
+    assert!(error.contains("line is missing"), "{error}");
+    let error = client.refuse("which_session_wrote_line", json!({"file": "../x.rs", "line": 1}));
+    assert!(error.contains("file should be a path in"), "{error}");
+    let session = &record.store().vault().sessions_with_id("writer").unwrap()[0];
+    session.add_note(None, "#private", &Clock::system()).unwrap();
+    let answer = client.ask("which_session_wrote_line", json!({"file": "gate.rs", "line": 2}));
+    assert!(answer.contains("line 2  unknown") && !answer.contains("writer"), "{answer}");
 }
 
 #[test]
