@@ -1,6 +1,7 @@
 //! Exports a session as one HTML file without dependencies, or many sessions as a folder with an index.
 
 use std::num::NonZero;
+use std::ops::Range;
 use std::thread;
 
 use jiff::tz::TimeZone;
@@ -23,6 +24,9 @@ use crate::section_lists::{file_change_list, quality_report};
 
 /// How many entries are worth a thread.
 const MIN_THREAD_ENTRIES: usize = 1000;
+
+/// How many entries a browser lays out together.
+const PART_ENTRIES: usize = 100;
 
 /// A session to export.
 #[derive(Clone, Copy)]
@@ -67,7 +71,7 @@ impl SessionExport<'_> {
                     }
                 }
                 (heading::session_notes(&Note::for_session(notes, entries), zone))
-                ol.entries { @for part in render_entries(renderer, entries) { (PreEscaped(part)) } }
+                @for parts in render_entries(renderer, entries) { (PreEscaped(parts)) }
             }
             (minimap::minimap_strip(entries, lanes))
         };
@@ -93,11 +97,23 @@ impl SessionExport<'_> {
 fn render_entries(renderer: EntryRenderer<'_>, entries: &[Entry]) -> Vec<String> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let size = entries.len().div_ceil(threads).max(MIN_THREAD_ENTRIES);
+    let size = size.next_multiple_of(PART_ENTRIES);
     thread::scope(|scope| {
-        let begin = |from| scope.spawn(move || renderer.render_entries(entries, from..from + size));
+        let begin = |from| scope.spawn(move || render_parts(renderer, entries, from..from + size));
         let parts: Vec<_> = (0..entries.len()).step_by(size).map(begin).collect();
         parts.into_iter().map(|part| part.join().expect("an entry is shown or not")).collect()
     })
+}
+
+/// Renders entries in parts. A browser lays out only the parts in view, and needs seconds if each entry is one.
+fn render_parts(renderer: EntryRenderer<'_>, entries: &[Entry], places: Range<usize>) -> String {
+    let mut page = String::new();
+    for from in (places.start..places.end.min(entries.len())).step_by(PART_ENTRIES) {
+        page.push_str("<ol class=\"entries part\">");
+        page.push_str(&renderer.render_entries(entries, from..from + PART_ENTRIES));
+        page.push_str("</ol>");
+    }
+    page
 }
 
 /// Renders the index of a folder: file names and their sessions.
@@ -160,4 +176,32 @@ fn render_document(title: &str, body: &Markup) -> String {
         }
     }
     .into_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use steno_model::{EntryKind, Role, SessionId};
+
+    use super::*;
+
+    #[test]
+    fn a_file_consists_of_parts_with_all_entries() {
+        let id = "parts".parse::<SessionId>().expect("the id is valid");
+        let mut transcript = Transcript::new(Session::new(id, "codex"));
+        transcript.entries = (0..2 * MIN_THREAD_ENTRIES + 50)
+            .map(|number| Entry::new(Role::User, EntryKind::Text, format!("Prompt {number}.")))
+            .collect();
+        let (pictures, prices) = (SessionPictures::default(), PriceTable::bundled());
+        let export = SessionExport {
+            transcript: &transcript,
+            pictures: &pictures,
+            zone: &TimeZone::UTC,
+            prices: &prices,
+            index: None,
+        };
+        let file = export.to_html();
+        assert_eq!(file.matches("<ol class=\"entries part\">").count(), 21);
+        let prompt = |number: usize| file.matches(&format!("Prompt {number}.")).count();
+        assert_eq!([0, 99, 100, 1000, 2049].map(prompt), [1; 5]);
+    }
 }
