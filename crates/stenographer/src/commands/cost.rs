@@ -42,8 +42,8 @@ pub(crate) struct Args {
     /// Read the agents' session files instead of the store.
     #[arg(long)]
     no_index: bool,
-    /// Files or folders to read instead of all folders that `steno sync` knows.
-    #[arg(value_name = "PATH", requires = "no_index")]
+    /// With --no-index: files or folders to read instead of all folders that `steno sync` knows.
+    #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Write an SVG chart to this file.
     #[arg(long, value_name = "FILE")]
@@ -124,6 +124,11 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
+    if let Some(path) = args.paths.first().filter(|_| !args.no_index) {
+        let name = path.display();
+        let error = CommandError::usage(format!("paths need --no-index: {name}"));
+        return Err(error.hint(format!("for the cost of a session: steno cost --session {name}")));
+    }
     let env = env.in_zone(args.timezone.as_deref())?;
     let config = Config::load(&env)?;
     let (prices, budgets) = (config.prices()?, config.budgets()?);

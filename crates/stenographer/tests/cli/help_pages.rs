@@ -13,6 +13,14 @@ fn listed_commands(home: &Home) -> Vec<String> {
 }
 
 #[test]
+fn zsh_completes_at_once_when_it_loads_the_script() {
+    let script = Home::new().steno(&["completions", "zsh"]).ok();
+    assert!(script.starts_with("#compdef steno\n"), "{script}");
+    let first = "[[ $funcstack[1] == _steno ]] && _clap_dynamic_completer_steno \"$@\"\n";
+    assert!(script.ends_with(first), "{script}");
+}
+
+#[test]
 fn commands_are_listed_in_groups() {
     let home = Home::new();
     let help = home.steno(&["--help"]).ok();

@@ -118,7 +118,7 @@ const WRONG_LINES: &[WrongLine] = &[
         "unknown time zone: Mars/Olympus",
         "such as UTC or Europe/Berlin",
     ),
-    ("cost path", "required arguments were not provided", "--no-index"),
+    ("cost 5f0c", "paths need --no-index: 5f0c", "steno cost --session 5f0c"),
     (
         "cost --svg no/such/folder.svg",
         "could not write $HOME/no/such/folder.svg",
