@@ -99,7 +99,9 @@ def check_server(program):
     found = address.search(program.read_until(lambda text: address.search(text) and "\n" in text))
     if not found:
         raise ExampleFailure(f"no address: {program.text}")
-    with urllib.request.urlopen(found[0], timeout=LIMIT) as answer:
+    # The token becomes a cookie.
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with browser.open(found[0], timeout=LIMIT) as answer:
         if b"<html" not in answer.read().lower():
             raise ExampleFailure("the address opens no page")
     program.end(signal.SIGTERM)
