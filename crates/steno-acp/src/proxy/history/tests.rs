@@ -89,7 +89,7 @@ fn an_agent_with_history_and_other_lines_stay_as_they_are() {
     let (answerer, answered) = initialized(&json!({ "loadSession": true }));
     assert_eq!(answered["result"]["agentCapabilities"], json!({ "loadSession": true }));
     let load = br#"{"id":1, "method":"session/load","params":{"sessionId":"x"}}"#.to_vec();
-    assert_eq!(answerer.route_editor_line(&load).to_agent, [load.clone()]);
+    assert_eq!(answerer.route_editor_line(&load).to_agent, std::slice::from_ref(&load));
     let (answerer, _) = initialized(&json!({}));
     for text in [
         "not JSON\n",
@@ -98,8 +98,8 @@ fn an_agent_with_history_and_other_lines_stay_as_they_are() {
         "{}",
     ] {
         let text = text.as_bytes().to_vec();
-        assert_eq!(answerer.route_editor_line(&text).to_agent, [text.clone()]);
-        assert_eq!(answerer.route_agent_line(&text).to_editor, [text.clone()]);
+        assert_eq!(answerer.route_editor_line(&text).to_agent, std::slice::from_ref(&text));
+        assert_eq!(answerer.route_agent_line(&text).to_editor, std::slice::from_ref(&text));
     }
 }
 
