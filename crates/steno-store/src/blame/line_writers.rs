@@ -59,7 +59,7 @@ pub(super) fn find_writers(
     for (row, mut hits) in by_session {
         let Some(session) = archive.session(row)? else { continue };
         hits.sort_by_key(|hit| (hit.time, hit.number));
-        let mut history = SessionHistory { line, session, shown: None, writers: Vec::new() };
+        let mut history = LineHistory { line, session, shown: None, writers: Vec::new() };
         for hit in hits {
             history.add_hit(archive, hit, &mut found)?;
         }
@@ -97,7 +97,7 @@ impl LineWriters {
 }
 
 /// What one session did with a line so far.
-struct SessionHistory<'a> {
+struct LineHistory<'a> {
     line: &'a str,
     session: Rc<ScopedSession>,
     /// When the session first saw the line, unless it had written it.
@@ -106,7 +106,7 @@ struct SessionHistory<'a> {
     writers: Vec<LineWriter>,
 }
 
-impl SessionHistory<'_> {
+impl LineHistory<'_> {
     fn add_hit(
         &mut self,
         archive: &mut EditArchive<'_>,
