@@ -36,6 +36,7 @@ const COMMAND_LINES: &[(&str, &str)] = &[
     ("cost", "cost --json"),
     ("stats", "stats --json"),
     ("show", "show latest --json"),
+    ("handoff", "handoff 2bcd --json"),
     ("doctor", "doctor --json"),
     ("diff", "diff 2bcd 3cde --json"),
     ("inspect", "inspect logs --json"),

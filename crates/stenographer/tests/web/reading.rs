@@ -138,7 +138,11 @@ fn sections_show_prompts_files_and_quality() {
         .until("document.querySelector('#changes .diff summary')?.textContent.includes('2 edits')");
     browser.run("document.querySelector('#changes .diff').open = true");
     let lines = "return [...document.querySelectorAll('#changes .lines > *')].map((line) => line.textContent.trim())";
-    assert_eq!(browser.run(lines), json!(["first line", "third line!"]));
+    // The number of the entry that wrote the line follows, as a link.
+    assert_eq!(browser.run(lines), json!(["first line", "third line!8"]));
+    browser.run("document.querySelector('#changes a.writer').click()");
+    browser.until("document.querySelector('#e8.at')");
+    browser.run("document.querySelector('#changes-open').click()");
     browser.run("document.querySelector('#quality-open').click()");
     browser.until("document.querySelectorAll('#quality details').length === 2");
     let found = browser.run("return document.querySelector('#quality').textContent").to_string();
