@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -27,10 +27,17 @@ struct LaunchFile {
 }
 
 /// A launch file that is removed once, by whichever event comes first.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct SharedLaunchFile(Arc<Mutex<Option<LaunchFile>>>);
 
 impl SharedLaunchFile {
+    /// Creates the file and returns its path. The lock makes `remove` wait for a file that is being created.
+    fn create(&self, url: &str) -> io::Result<PathBuf> {
+        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let created = shared.insert(LaunchFile::create(url)?);
+        Ok(created.file.path().to_owned())
+    }
+
     fn remove(&self) {
         drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
@@ -38,17 +45,17 @@ impl SharedLaunchFile {
 
 /// Opens the page. Fails if no browser can be started.
 pub(super) fn open_page(server: &mut WebServer) -> io::Result<()> {
-    let launch_file = LaunchFile::create(&server.launch_url())?;
-    let path = launch_file.file.path().to_owned();
-    let shared = SharedLaunchFile(Arc::new(Mutex::new(Some(launch_file))));
-    let (visited, stopped, expired) = (shared.clone(), shared.clone(), shared);
+    let launch_file = SharedLaunchFile::default();
+    let (visited, stopped, expired) =
+        (launch_file.clone(), launch_file.clone(), launch_file.clone());
     server.on_first_visit(Box::new(move || visited.remove()));
-    // Without a handler the file stays until the system removes it; its token is invalid by then.
+    // Set before the file exists, so that Ctrl-C always removes it. Without a handler the file stays until the system
+    // removes it; its token is invalid by then.
     let _ = ctrlc::set_handler(move || {
         stopped.remove();
         std::process::exit(130);
     });
-    start_browser(&path)?;
+    start_browser(&launch_file.create(&server.launch_url())?)?;
     thread::spawn(move || {
         thread::sleep(LAUNCH_FILE_LIFETIME);
         expired.remove();
