@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::error::ErrorKind;
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
 use steno_acp::child::raise_open_file_limit;
 
@@ -24,13 +24,20 @@ use crate::value_completion::{COMPLETION_VARIABLE, add_completers};
 #[derive(Debug, Parser)]
 #[command(name = "steno", version, about, after_help = EXIT_CODES)]
 struct CliArgs {
+    #[command(flatten)]
+    flags: ProgramFlags,
+    #[command(subcommand)]
+    command: Option<CliCommand>,
+}
+
+/// Flags that may be given before the command.
+#[derive(Debug, clap::Args)]
+struct ProgramFlags {
     /// Print results, warnings and errors only.
     #[arg(long, short, global = true, display_order = 1000)]
     quiet: bool,
     #[command(flatten)]
     sync: AutomaticSyncFlag,
-    #[command(subcommand)]
-    command: Option<CliCommand>,
 }
 
 const EXIT_CODES: &str = "Run `steno help COMMAND` for details and examples.\nExit codes: 0 done, 1 nothing found or bad input, 2 wrong command line";
@@ -107,15 +114,15 @@ pub(crate) fn run_command_line(
         Err(error) if is_hook_call() && error.use_stderr() => return Ok(CommandExit::Done),
         other => other.unwrap_or_else(|error| exit_with_example(&error)),
     };
-    ui.set_quiet(cli.quiet);
+    ui.set_quiet(cli.flags.quiet);
     if is_json {
         ui.set_json_output();
     }
     if ProcessEnvironment::variable("NO_COLOR").is_some() {
         ui.set_plain();
     }
-    let Some(mut command) = cli.command else { return open_browser(ui, env, &cli.sync) };
-    if cli.sync.no_sync {
+    let Some(mut command) = cli.command else { return open_browser(ui, env, &cli.flags.sync) };
+    if cli.flags.sync.no_sync {
         command.disable_sync();
     }
     if command.reads_much_data() {
@@ -131,8 +138,35 @@ pub(crate) fn run_command_line(
     Ok(ui.adjust_exit(exit))
 }
 
+/// Commands that people or agents run often, and what adds their arguments.
+const FREQUENT_COMMANDS: &[(&str, fn(clap::Command) -> clap::Command)] = &[
+    ("hook", commands::hook::Args::augment_args),
+    ("statusline", commands::statusline::Args::augment_args),
+    ("record", commands::record::Args::augment_args),
+    ("list", commands::list::Args::augment_args),
+    ("search", commands::search::Args::augment_args),
+    ("show", commands::show::Args::augment_args),
+    ("cost", commands::cost::Args::augment_args),
+    ("blame", commands::blame::Args::augment_args),
+];
+
+/// Returns the program with this frequent command only. The arguments of all commands take as long to build as the
+/// index takes to open.
+fn frequent_command(wanted: &str) -> Option<clap::Command> {
+    let (name, add_arguments) = FREQUENT_COMMANDS.iter().find(|(name, _)| *name == wanted)?;
+    let program = ProgramFlags::augment_args(clap::Command::new("steno"));
+    Some(program.subcommand(add_arguments(clap::Command::new(*name))))
+}
+
 /// Parses the command line. For `steno help serch`, returns the error of `steno serch`, which suggests a command.
 fn parse_arguments(args: Vec<OsString>) -> clap::error::Result<ArgMatches> {
+    let frequent = args.get(1).and_then(|name| frequent_command(name.to_str()?));
+    // Help and errors come from the whole program.
+    if let Some(Ok(matches)) =
+        frequent.map(|command| command.try_get_matches_from(prepare_arguments(args.clone())))
+    {
+        return Ok(matches);
+    }
     let parsed = program_command().try_get_matches_from(prepare_arguments(args.clone()));
     let is_help = args.get(1).is_some_and(|word| word == "help");
     match parsed {
@@ -361,6 +395,23 @@ mod tests {
                 let parsed = parsed.and_then(|matches| CliArgs::from_arg_matches(&matches));
                 assert!(parsed.is_ok(), "{example}: {parsed:?}");
             }
+        }
+    }
+
+    #[test]
+    fn frequent_commands_take_the_same_arguments_as_the_whole_program() {
+        let mut whole = program_command();
+        whole.build();
+        for (name, _) in FREQUENT_COMMANDS {
+            let mut frequent = frequent_command(name).unwrap();
+            frequent.build();
+            let arguments = |program: &clap::Command| {
+                let command = program.find_subcommand(name).unwrap();
+                let all = command.get_arguments();
+                all.map(|argument| format!("{argument:?}")).collect::<Vec<_>>()
+            };
+            assert_eq!(arguments(&frequent), arguments(&whole), "{name}");
+            assert!(!frequent.find_subcommand(name).unwrap().has_subcommands(), "{name}");
         }
     }
 

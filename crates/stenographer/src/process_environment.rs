@@ -2,8 +2,9 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
+use jiff::tz::TimeZone;
 use steno_model::{Clock, Timestamp};
 use steno_store::StoreLocation;
 
@@ -23,7 +24,7 @@ pub(crate) struct ProcessEnvironment {
     /// Clock of the process.
     pub(crate) clock: Clock,
     /// Time zone for times without one.
-    pub(crate) zone: jiff::tz::TimeZone,
+    pub(crate) zone: TimeZone,
 }
 
 impl ProcessEnvironment {
@@ -47,7 +48,7 @@ impl ProcessEnvironment {
             // A deleted working folder has no path; relative paths then fail on their own.
             cwd: env::current_dir().unwrap_or_default(),
             clock: read_clock()?,
-            zone: jiff::tz::TimeZone::system(),
+            zone: zone_of_one_file().unwrap_or_else(TimeZone::system),
         })
     }
 }
@@ -56,7 +57,7 @@ impl ProcessEnvironment {
     /// Returns a copy with another time zone, such as `Europe/Berlin`.
     pub(crate) fn in_zone(&self, name: Option<&str>) -> Result<Self, CommandError> {
         let Some(name) = name else { return Ok(self.clone()) };
-        let zone = jiff::tz::TimeZone::get(name).map_err(|_| {
+        let zone = TimeZone::get(name).map_err(|_| {
             let error = CommandError::user(format!("unknown time zone: {name}"));
             error.hint("use a name such as UTC or Europe/Berlin")
         })?;
@@ -104,6 +105,29 @@ impl ProcessEnvironment {
             .find(|name| name.is_absolute() && name.canonicalize().is_ok_and(|to| to == program));
         Ok(named.unwrap_or(program))
     }
+}
+
+/// Folder of the time zones on most systems.
+const ZONE_FOLDER: &str = "/usr/share/zoneinfo";
+
+/// Reads the user's time zone from its own file. Looking it up by name would first list all zones of the system, which
+/// takes as long as opening the index. `None` if the zone is given in another way.
+fn zone_of_one_file() -> Option<TimeZone> {
+    if ProcessEnvironment::variable("TZDIR").is_some() {
+        return None;
+    }
+    let name = match ProcessEnvironment::variable("TZ") {
+        Some(name) => PathBuf::from(name),
+        None => {
+            let target = std::fs::read_link("/etc/localtime").ok()?;
+            target.strip_prefix(ZONE_FOLDER).ok()?.to_owned()
+        }
+    };
+    if !name.components().all(|part| matches!(part, Component::Normal(_))) {
+        return None;
+    }
+    let data = std::fs::read(Path::new(ZONE_FOLDER).join(&name)).ok()?;
+    TimeZone::tzif(name.to_str()?, &data).ok()
 }
 
 /// Returns the system clock, or a fixed time from `STENO_NOW` for repeatable output.
