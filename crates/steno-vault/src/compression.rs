@@ -6,8 +6,8 @@ use std::io;
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::compress_bound;
 
-/// Level 3 takes 50 % longer and saves 6 % more.
-const COMPRESSION_LEVEL: i32 = 1;
+/// As fast as level 1 and 3 % smaller. Level 3 takes 50 % longer and saves another 4 %.
+const COMPRESSION_LEVEL: i32 = 2;
 
 /// Output buffers above this capacity are dropped instead of cached.
 const MAX_RETAINED_BUFFER: usize = 4 << 20;

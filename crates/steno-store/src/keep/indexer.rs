@@ -16,8 +16,12 @@ use crate::store_location::StoreLocation;
 /// Maximum number of sessions per batch.
 const MAX_BATCH: usize = 256;
 
-/// Maximum size of a batch in bytes. Two exist at a time: one is gathered while the other is written.
-const MAX_BATCH_BYTES: usize = 22 << 20;
+/// Maximum size of a batch in bytes. One is gathered and one written while others wait.
+const MAX_BATCH_BYTES: usize = 11 << 20;
+
+/// Jobs that wait for the one that runs. Batches take longer to write or to gather by turns, and waiting ones keep both
+/// threads busy.
+const WAITING_JOBS: usize = 2;
 
 /// Queues sessions for the index. Sessions that fail stay marked, and the next search indexes them.
 pub struct Indexer {
@@ -119,7 +123,7 @@ impl Indexer {
         self.wait_for(IndexUpdater::flush)
     }
 
-    /// Writes the batch to the index. Returns at once, or when the batch before it is written.
+    /// Writes the batch to the index. Returns at once, or when one of the batches that wait is written.
     pub fn write_batch(&mut self) {
         let batch = std::mem::take(&mut self.batch);
         if !batch.sessions.is_empty() {
@@ -159,8 +163,8 @@ impl Indexer {
 
 impl IndexThread {
     fn spawn(location: &StoreLocation) -> Self {
-        // A job waits for the one before it, so that few sessions are in memory.
-        let (sender, jobs) = mpsc::sync_channel::<IndexJob>(0);
+        // Few jobs wait, so that few sessions are in memory.
+        let (sender, jobs) = mpsc::sync_channel::<IndexJob>(WAITING_JOBS);
         let mut updater = IndexUpdater::new(location);
         let handle = thread::spawn(move || jobs.into_iter().for_each(|job| job(&mut updater)));
         Self { jobs: sender, handle }
