@@ -55,7 +55,7 @@ const READING_PAGES: &[CommandPage] = &[
         "search",
         ["steno search 'login timeout'", "steno search panic -test --since 7d --role tool"],
     ),
-    page("show", ["steno show latest", "steno show latest --only user --last 5"]),
+    page("show", ["steno show latest", "steno show latest --follow"]),
     page("blame", ["steno blame src/main.rs:42", "steno blame src/main.rs --json"]),
     page("log", ["steno log src/main.rs", "steno log src/main.rs --json"]),
     page("serve", ["steno serve --open", "steno serve --port 8080 --read-only"]),

@@ -315,6 +315,12 @@ impl SessionPath {
         Ok(self.find_one()?.read_transcript()?)
     }
 
+    /// Returns the size of the file; `None` for a folder, or if there is no file now.
+    pub(crate) fn file_size(&self) -> Option<u64> {
+        let metadata = std::fs::metadata(&self.path).ok()?;
+        metadata.is_file().then(|| metadata.len())
+    }
+
     /// Reads the session at the path, with its pictures.
     pub(crate) fn read_pictured(&self) -> Result<PicturedTranscript, CommandError> {
         let found = self.find_one()?;

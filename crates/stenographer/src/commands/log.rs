@@ -44,6 +44,10 @@ pub(crate) fn run(
     let (index, sessions) =
         store.query_all(ui, |index| find_file_sessions(index, &store.vault, &scope, &path))?;
     if sessions.is_empty() {
+        if !position.path.exists() {
+            ui.status(format_args!("no such file, and no session has edited one: {path}"));
+            return Ok(CommandExit::Failed);
+        }
         ui.status(format_args!("no session has edited {path}"));
         return Ok(CommandExit::Failed);
     }

@@ -14,12 +14,15 @@ use steno_vault::notes::Note;
 
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
-use crate::session_store::SessionStore;
+use crate::session_store::{SessionPath, SessionStore};
 use crate::ui::{StyledText, TextStyle, Ui};
 use crate::value_parsers::parse_count;
 
 mod commit;
+mod follow;
 pub(crate) mod terminal;
+
+use follow::FollowedSession;
 
 /// Print a session.
 #[derive(Debug, clap::Args)]
@@ -49,6 +52,9 @@ pub(crate) struct Args {
     /// Print each recorded request to a model and its response as JSON Lines, with tool schemas, headers and bodies.
     #[arg(long, conflicts_with_all = ["wire", "summary", "style", "json", "last", "first", "only"])]
     requests: bool,
+    /// Print new entries while the agent writes them, until Ctrl-C.
+    #[arg(long, short, conflicts_with_all = ["commit", "first", "wire", "requests", "summary", "style"])]
+    follow: bool,
     /// Print one line per entry.
     #[arg(long)]
     summary: bool,
@@ -100,8 +106,14 @@ pub(crate) fn run(
     if args.requests {
         return print_requests(ui, &store, name);
     }
-    let mut transcript =
-        if args.wire { read_recorded(&store, name)? } else { store.transcript(name)? };
+    let followed =
+        args.follow.then(|| find_followed_session(env, &store, name, number)).transpose()?;
+    let mut transcript = match &followed {
+        Some(session) => session.read()?,
+        None if args.wire => read_recorded(&store, name)?,
+        None => store.transcript(name)?,
+    };
+    let count = transcript.entries.len();
     ui.report_problems(&transcript.problems);
     let noted = Note::for_session(&transcript.notes, &transcript.entries);
     let noted: Vec<Note> = noted.into_iter().cloned().collect();
@@ -117,14 +129,37 @@ pub(crate) fn run(
             serde_json::to_writer(ui.out(), &EntryRow::from_entry(entry, &transcript.notes))?;
             writeln!(ui.out())?;
         }
-        return Ok(CommandExit::Done);
+    } else {
+        let options = RenderOptions { env, args, width: ui.width() };
+        let parts = render_style(&transcript, &noted, &options);
+        if !args.no_pager && !args.follow {
+            ui.start_pager(ProcessEnvironment::pager().as_deref());
+        }
+        parts.iter().try_for_each(|part| ui.styled_text(part))?;
     }
-    let parts = render_style(&transcript, &noted, &RenderOptions { env, args, width: ui.width() });
-    if !args.no_pager {
-        ui.start_pager(ProcessEnvironment::pager().as_deref());
+    if let Some(session) = &followed {
+        follow::follow_entries(ui, env, args, session, count)?;
     }
-    parts.iter().try_for_each(|part| ui.styled_text(part))?;
     Ok(CommandExit::Done)
+}
+
+/// Finds a session to follow. Fails for an entry of one.
+fn find_followed_session(
+    env: &ProcessEnvironment,
+    store: &SessionStore,
+    name: &str,
+    number: Option<usize>,
+) -> Result<FollowedSession, CommandError> {
+    if number.is_some() {
+        let error = CommandError::usage("--follow needs a session, not an entry of one");
+        return Err(error.hint(format!("run `steno show {name} --follow`")));
+    }
+    match SessionPath::from_name(&env.cwd, name) {
+        Some(path) if store.vault.sessions_with_id(name)?.is_empty() => {
+            Ok(FollowedSession::Outside(path))
+        }
+        _ => store.find_session(name).map(FollowedSession::Stored),
+    }
 }
 
 /// Reads the recorded traffic of a session.

@@ -153,6 +153,10 @@ fn the_log_of_a_file_lists_its_sessions() {
     let rows = rows(&in_shop(&home, &["log", "src/lib.rs", "--json"]).ok());
     assert_eq!((&rows[0]["session"], &rows[0]["entries"]), (&json!("5f0c1d2e-0001"), &json!([1])));
     let output = in_shop(&home, &["log", "src/other.rs"]);
+    let missing = "no such file, and no session has edited one: src/other.rs\n";
+    assert_eq!((output.stderr.as_str(), output.code), (missing, 1));
+    home.file("shop/src/other.rs", "");
+    let output = in_shop(&home, &["log", "src/other.rs"]);
     assert_eq!((output.stderr.as_str(), output.code), ("no session has edited src/other.rs\n", 1));
 }
 

@@ -31,6 +31,7 @@ mod exec_joined;
 mod exec_proxy;
 mod export;
 #[cfg(unix)]
+mod follow;
 mod foreign_store;
 #[cfg(target_os = "linux")]
 mod full_store;

@@ -29,6 +29,13 @@ pub(super) fn render_session(
         StyledText { style: TextStyle::Faint, text: facts.lines().map(wrap_facts).collect() },
     ];
     parts.extend(noted.iter().map(|note| styled_note(note, zone)));
+    parts.extend(render_entries(transcript, zone));
+    parts
+}
+
+/// Renders each entry with speaker, time and notes.
+pub(super) fn render_entries(transcript: &Transcript, zone: &TimeZone) -> Vec<StyledText> {
+    let mut parts = Vec::new();
     for entry in &transcript.entries {
         let caption = format!("\n{}\n", entry_caption(entry, zone));
         parts.push(StyledText { style: TextStyle::of_entry(entry), text: caption });
