@@ -15,6 +15,8 @@ use serde::Serialize;
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RegistrationState {
     Installed,
+    /// A plugin or an extension of the agent calls Steno; the settings do not.
+    Plugin,
     NotInstalled,
     /// Names another program, or is incomplete.
     Outdated,
@@ -26,6 +28,7 @@ impl std::fmt::Display for RegistrationState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             RegistrationState::Installed => "installed",
+            RegistrationState::Plugin => "installed by a plugin",
             RegistrationState::NotInstalled => "not installed",
             RegistrationState::Outdated => "outdated",
             RegistrationState::NotFound => "agent not found",

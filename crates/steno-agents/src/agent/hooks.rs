@@ -1,6 +1,6 @@
 //! Where an agent's settings register programs that it calls at events of a session.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::user_folders::UserFolders;
 
@@ -15,6 +15,8 @@ pub struct AgentHooks {
     pub shape: HookShape,
     /// The events at which to call Steno.
     pub events: &'static [&'static str],
+    /// Returns whether the agent of a settings folder calls Steno through a plugin or an extension.
+    pub has_plugin: fn(&Path) -> bool,
 }
 
 /// The format of hook settings.

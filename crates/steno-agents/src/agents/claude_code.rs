@@ -90,6 +90,7 @@ pub(crate) const AGENT: Agent = Agent {
         settings_file: "settings.json",
         shape: HookShape::Groups,
         events: &HOOK_EVENTS,
+        has_plugin,
     }),
     mcp_client: Some(McpClient {
         locations: mcp_client_locations,
@@ -124,6 +125,18 @@ fn session_locations(user: &UserFolders<'_>) -> Vec<PathBuf> {
         .collect();
     paths.push(user.application_support_folder().join("Claude/local-agent-mode-sessions"));
     paths
+}
+
+/// Returns whether the plugin `steno` of any marketplace is enabled.
+fn has_plugin(folder: &Path) -> bool {
+    let settings = std::fs::read(folder.join("settings.json")).ok();
+    let settings: Option<serde_json::Value> =
+        settings.and_then(|text| serde_json::from_slice(&text).ok());
+    let plugins = settings.as_ref().and_then(|settings| settings["enabledPlugins"].as_object());
+    let is_ours = |(name, enabled): (&String, &serde_json::Value)| {
+        name.starts_with("steno@") && *enabled == true
+    };
+    plugins.is_some_and(|plugins| plugins.iter().any(is_ours))
 }
 
 /// The folders that may have settings: Claude Code reads none from `.config`.

@@ -71,6 +71,7 @@ pub(crate) const AGENT: Agent = Agent {
         settings_file: "config.toml",
         shape: HookShape::Notify,
         events: &["notify"],
+        has_plugin: |_| false,
     }),
     mcp_client: Some(McpClient {
         locations: |user| vec![McpClientLocation::in_folder(config_folder(user), "config.toml")],

@@ -52,6 +52,7 @@ pub(crate) const AGENT: Agent = Agent {
         settings_file: "hooks/steno.json",
         shape: HookShape::Commands("bash"),
         events: &["sessionStart", "agentStop", "subagentStop", "preCompact", "sessionEnd"],
+        has_plugin: |_| false,
     }),
     mcp_client: Some(McpClient {
         locations: |user| {

@@ -62,6 +62,7 @@ pub(crate) const AGENT: Agent = Agent {
         settings_file: "hooks.json",
         shape: HookShape::Commands("command"),
         events: &["sessionStart", "stop", "subagentStop", "preCompact", "sessionEnd"],
+        has_plugin: |_| false,
     }),
     mcp_client: Some(McpClient {
         locations: |user| vec![McpClientLocation::in_folder(user.home.join(".cursor"), "mcp.json")],

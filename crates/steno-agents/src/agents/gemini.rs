@@ -69,6 +69,7 @@ pub(crate) const AGENT: Agent = Agent {
         settings_file: "settings.json",
         shape: HookShape::Groups,
         events: &["SessionStart", "AfterAgent", "PreCompress", "SessionEnd"],
+        has_plugin: |folder| folder.join("extensions/steno/gemini-extension.json").is_file(),
     }),
     mcp_client: Some(McpClient {
         locations: |user| vec![McpClientLocation::in_folder(config_folder(user), "settings.json")],

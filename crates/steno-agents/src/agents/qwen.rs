@@ -73,6 +73,7 @@ pub(crate) const AGENT: Agent = Agent {
         settings_file: "settings.json",
         shape: HookShape::Groups,
         events: &claude_code::HOOK_EVENTS,
+        has_plugin: |_| false,
     }),
     mcp_client: Some(McpClient {
         locations: |user| {

@@ -118,6 +118,7 @@ fn apply_to_agents(
 /// Settings of an agent.
 struct AgentSettings {
     agent: HookedAgent,
+    folder: PathBuf,
     file: PathBuf,
     /// Whether the agent is installed.
     is_installed: bool,
@@ -137,6 +138,7 @@ fn select_settings(env: &ProcessEnvironment, action: &HooksAction) -> Vec<AgentS
             found.push(AgentSettings {
                 agent,
                 file: agent_settings.path.join(agent.hooks.settings_file),
+                folder: agent_settings.path,
                 is_installed,
             });
         }
@@ -152,7 +154,12 @@ fn apply_action(
     registration: &HookRegistration<'_>,
 ) -> Result<RegistrationState, CommandError> {
     let file = AgentSettingsFile::read(&agent_settings.file)?;
+    let has_plugin = (agent_settings.agent.hooks.has_plugin)(&agent_settings.folder);
     match action {
+        HooksAction::Install(_) if has_plugin => {
+            let name = agent_settings.agent.name;
+            ui.status(format_args!("{name} already calls Steno through its plugin"));
+        }
         HooksAction::Install(_) => {
             if let Some(backup) = file.install(registration)? {
                 ui.status(format_args!("previous settings saved as {}", backup.display()));
@@ -164,7 +171,10 @@ fn apply_action(
         }
         HooksAction::Status(_) => {}
     }
-    AgentSettingsFile::read(&agent_settings.file)?.state(registration)
+    Ok(match AgentSettingsFile::read(&agent_settings.file)?.state(registration)? {
+        RegistrationState::NotInstalled if has_plugin => RegistrationState::Plugin,
+        state => state,
+    })
 }
 
 fn print_status_rows(ui: &mut Ui, rows: &[HookStatusRow], json: bool) -> Result<(), CommandError> {

@@ -445,3 +445,22 @@ fn settings_are_found_where_variables_put_them() {
     ");
     assert_eq!(tree(&home).len(), 2);
 }
+
+#[test]
+fn hooks_of_a_plugin_or_an_extension_are_seen() {
+    let home = Home::new();
+    let enabled = json!({"enabledPlugins": {"steno@steno": true, "other@x": true}});
+    let settings = home.file(".claude/settings.json", enabled.to_string());
+    home.file(".gemini/extensions/steno/gemini-extension.json", "{}");
+    let agents = ["claude-code", "gemini"].map(str::to_owned);
+    let by_plugin = agents.map(|agent| (agent, "plugin".to_owned())).to_vec();
+    assert_eq!(states(&home, &["status", "claude-code", "gemini"]), by_plugin);
+    // A second hook would copy each session twice.
+    assert_eq!(states(&home, &["install", "claude-code", "gemini"]), by_plugin);
+    assert_eq!(fs::read_to_string(&settings).unwrap(), enabled.to_string());
+    let doctor: Value = serde_json::from_str(&home.steno(&["doctor", "--json"]).ok()).unwrap();
+    assert!(!doctor["next"].to_string().contains("hooks install"), "{doctor}");
+    fs::write(&settings, json!({"enabledPlugins": {"steno@steno": false}}).to_string()).unwrap();
+    let state = states(&home, &["status", "claude-code"]);
+    assert_eq!(state, [("claude-code".to_owned(), "not_installed".to_owned())]);
+}
