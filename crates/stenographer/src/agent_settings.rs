@@ -10,6 +10,10 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::error::CommandError;
+use crate::text_table::TextTable;
+use crate::ui::Ui;
+
 /// Whether an agent's settings name Steno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -58,4 +62,24 @@ pub(crate) trait SettingsRegistration {
 /// Returns whether a program is Steno, at any path.
 pub(crate) fn is_steno(program: &str) -> bool {
     Path::new(program).file_stem().is_some_and(|stem| stem == "steno")
+}
+
+/// Prints the state of agents' settings: a table of agent, state and settings, or JSON Lines.
+pub(crate) fn print_states<Row: Serialize>(
+    ui: &mut Ui,
+    rows: &[Row],
+    json: bool,
+    columns: impl Fn(&Row) -> [String; 3],
+) -> Result<(), CommandError> {
+    if json {
+        for row in rows {
+            serde_json::to_writer(ui.out(), row)?;
+            writeln!(ui.out())?;
+        }
+        return Ok(());
+    }
+    let mut table = TextTable::new(["AGENT", "STATE", "SETTINGS"]);
+    rows.iter().for_each(|row| table.add_row(columns(row)));
+    let text = table.render(ui.width());
+    Ok(ui.listing_text(&text)?)
 }

@@ -138,8 +138,11 @@ pub(crate) fn run_command_line(
     Ok(ui.adjust_exit(exit))
 }
 
-/// Commands that people or agents run often, and what adds their arguments.
-const FREQUENT_COMMANDS: &[(&str, fn(clap::Command) -> clap::Command)] = &[
+/// Adds the arguments of a command.
+type AddArguments = fn(clap::Command) -> clap::Command;
+
+/// Commands that people or agents run often.
+const FREQUENT_COMMANDS: &[(&str, AddArguments)] = &[
     ("hook", commands::hook::Args::augment_args),
     ("statusline", commands::statusline::Args::augment_args),
     ("record", commands::record::Args::augment_args),

@@ -318,7 +318,7 @@ impl SessionPath {
     /// Returns the size of the file; `None` for a folder, or if there is no file now.
     pub(crate) fn file_size(&self) -> Option<u64> {
         let metadata = std::fs::metadata(&self.path).ok()?;
-        metadata.is_file().then(|| metadata.len())
+        metadata.is_file().then_some(metadata.len())
     }
 
     /// Reads the session at the path, with its pictures.

@@ -6,13 +6,12 @@ use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use steno_agents::registry::session_locations::settings_folders;
 
-use crate::agent_settings::RegistrationState;
 use crate::agent_settings::settings_file::AgentSettingsFile;
+use crate::agent_settings::{RegistrationState, print_states};
 use crate::error::{CommandError, CommandExit};
 use crate::hooks::hook_log::HookLog;
 use crate::hooks::{HookRegistration, HookedAgent, hooked_agents};
 use crate::process_environment::ProcessEnvironment;
-use crate::text_table::TextTable;
 use crate::ui::Ui;
 
 /// Record sessions as they happen, through the hooks of agents.
@@ -178,20 +177,10 @@ fn apply_action(
 }
 
 fn print_status_rows(ui: &mut Ui, rows: &[HookStatusRow], json: bool) -> Result<(), CommandError> {
-    if json {
-        for row in rows {
-            serde_json::to_writer(ui.out(), row)?;
-            writeln!(ui.out())?;
-        }
-        return Ok(());
-    }
-    let mut table = TextTable::new(["AGENT", "STATE", "SETTINGS"]);
-    for row in rows {
-        table.add_row([row.agent.to_owned(), row.state.to_string(), row.settings.clone()]);
-    }
-    let text = table.render(ui.width());
-    ui.listing_text(&text)?;
-    for problem in rows.iter().filter_map(|row| row.last_problem.as_ref()) {
+    print_states(ui, rows, json, |row| {
+        [row.agent.to_owned(), row.state.to_string(), row.settings.clone()]
+    })?;
+    for problem in rows.iter().filter_map(|row| row.last_problem.as_ref()).filter(|_| !json) {
         ui.print_note(format_args!("last error: {problem}"));
     }
     Ok(())

@@ -41,6 +41,24 @@ impl Home {
         path
     }
 
+    /// Returns all files below the home folder except the store.
+    pub(crate) fn files_outside_store(&self) -> Vec<(String, Vec<u8>)> {
+        let files = steno_store::format::list_file_paths(self.path()).unwrap();
+        let files = files.iter().filter(|path| !path.starts_with(self.path().join("store")));
+        let name = |path: &Path| path.strip_prefix(self.path()).unwrap().to_string_lossy().into();
+        files.map(|path| (name(path), std::fs::read(path).unwrap())).collect()
+    }
+
+    /// Returns agents and states that a command such as `hooks status` prints.
+    pub(crate) fn agent_states(&self, args: &[&str]) -> Vec<(String, String)> {
+        let rows = self.steno(&[args, &["--json"]].concat()).ok();
+        let state = |line: &str| {
+            let row: serde_json::Value = serde_json::from_str(line).unwrap();
+            (row["agent"].as_str().unwrap().to_owned(), row["state"].as_str().unwrap().to_owned())
+        };
+        rows.lines().map(state).collect()
+    }
+
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         self.program(env!("CARGO_BIN_EXE_steno"), args)
     }

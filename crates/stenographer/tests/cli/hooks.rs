@@ -60,20 +60,7 @@ fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 fn states(home: &Home, args: &[&str]) -> Vec<(String, String)> {
-    let rows = home.steno(&[&["hooks"], args, &["--json"]].concat()).ok();
-    let row = |line: &str| {
-        let row: Value = serde_json::from_str(line).unwrap();
-        (row["agent"].as_str().unwrap().to_owned(), row["state"].as_str().unwrap().to_owned())
-    };
-    rows.lines().map(row).collect()
-}
-
-/// Returns all files below the home folder except the store.
-fn tree(home: &Home) -> Vec<(String, Vec<u8>)> {
-    let files = steno_store::format::list_file_paths(home.path()).unwrap();
-    let name = |path: &Path| path.strip_prefix(home.path()).unwrap().to_string_lossy().into_owned();
-    let files = files.iter().filter(|path| !path.starts_with(home.path().join("store")));
-    files.map(|path| (name(path), fs::read(path).unwrap())).collect()
+    home.agent_states(&[&["hooks"], args].concat())
 }
 
 #[test]
@@ -88,12 +75,12 @@ fn installing_in_fresh_agents_and_removing_leaves_nothing() {
     let installed = states(&home, &["install"]);
     let all = settings().into_iter().map(|(name, _)| (name.to_owned(), "installed".to_owned()));
     assert_eq!(installed, all.collect::<Vec<_>>());
-    let before = tree(&home);
+    let before = home.files_outside_store();
     assert_eq!(before.len(), settings().len());
     assert_eq!(states(&home, &["install"]), installed);
-    assert_eq!(tree(&home), before);
+    assert_eq!(home.files_outside_store(), before);
     states(&home, &["remove"]);
-    assert_eq!(tree(&home), []);
+    assert_eq!(home.files_outside_store(), []);
 }
 
 #[test]
@@ -102,17 +89,17 @@ fn other_settings_stay_and_come_back_byte_for_byte() {
     for (_, file) in settings() {
         home.file(&file, if file.ends_with(".toml") { TOML } else { JSONC });
     }
-    let before = tree(&home);
+    let before = home.files_outside_store();
     states(&home, &["install"]);
     for (_, file) in settings() {
         let text = fs::read_to_string(home.path().join(file)).unwrap();
         assert!(text.contains(" mine\n") && text.contains("hook"), "{text}");
     }
-    let after = tree(&home);
+    let after = home.files_outside_store();
     states(&home, &["install"]);
-    assert_eq!(tree(&home), after);
+    assert_eq!(home.files_outside_store(), after);
     states(&home, &["remove"]);
-    assert_eq!(tree(&home), before);
+    assert_eq!(home.files_outside_store(), before);
 }
 
 #[test]
@@ -150,7 +137,7 @@ fn links_and_modes_of_settings_stay() {
     assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o640);
     states(&home, &["remove", "claude-code"]);
     assert_eq!(fs::read_to_string(&link).unwrap(), JSONC);
-    assert_eq!(tree(&home).len(), 1);
+    assert_eq!(home.files_outside_store().len(), 1);
 }
 
 #[test]
@@ -159,13 +146,13 @@ fn settings_that_cannot_be_read_are_left_alone() {
     home.file(".claude/settings.json", "{\n  \"a\": oops\n}");
     home.file(".codex/config.toml", "a = \n");
     home.file(".cursor/hooks.json", "");
-    let before = tree(&home);
+    let before = home.files_outside_store();
     let output = home.steno(&["hooks", "install"]);
     assert_eq!(output.code, 1);
     assert!(output.stderr.contains("$HOME/.claude/settings.json:2: "), "{output}");
     assert!(output.stderr.contains("$HOME/.codex/config.toml:1: "), "{output}");
     assert!(output.stdout.contains("cursor"), "{output}");
-    assert_eq!(tree(&home)[..2], before[..2]);
+    assert_eq!(home.files_outside_store()[..2], before[..2]);
 }
 
 #[test]
@@ -443,7 +430,7 @@ fn settings_are_found_where_variables_put_them() {
     codex        installed  $HOME/moved/codex/config.toml
     --- exit 0
     ");
-    assert_eq!(tree(&home).len(), 2);
+    assert_eq!(home.files_outside_store().len(), 2);
 }
 
 #[test]

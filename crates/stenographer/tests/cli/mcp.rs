@@ -202,20 +202,7 @@ fn clients() -> Vec<(&'static str, String, Option<String>)> {
 }
 
 fn states(home: &Home, args: &[&str]) -> Vec<(String, String)> {
-    let rows = home.steno(&[&["mcp"], args, &["--json"]].concat()).ok();
-    let row = |line: &str| {
-        let row: Value = serde_json::from_str(line).unwrap();
-        (row["agent"].as_str().unwrap().to_owned(), row["state"].as_str().unwrap().to_owned())
-    };
-    rows.lines().map(row).collect()
-}
-
-/// Returns all files below the home folder except the store.
-fn tree(home: &Home) -> Vec<(String, Vec<u8>)> {
-    let files = steno_store::format::list_file_paths(home.path()).unwrap();
-    let name = |path: &Path| path.strip_prefix(home.path()).unwrap().to_string_lossy().into_owned();
-    let files = files.iter().filter(|path| !path.starts_with(home.path().join("store")));
-    files.map(|path| (name(path), fs::read(path).unwrap())).collect()
+    home.agent_states(&[&["mcp"], args].concat())
 }
 
 #[test]
@@ -239,14 +226,14 @@ fn installing_in_fresh_agents_and_removing_leaves_nothing() {
             assert!(fs::read_to_string(skill).unwrap().starts_with("---\nname: steno-history\n"));
         }
     }
-    let before = tree(&home);
+    let before = home.files_outside_store();
     assert_eq!(states(&home, &["install"]), installed);
-    assert_eq!(tree(&home), before);
+    assert_eq!(home.files_outside_store(), before);
     states(&home, &["install", "--all"]);
     assert!(fs::read_to_string(home.path().join(".claude.json")).unwrap().contains("--all"));
     assert!(states(&home, &["status"]).iter().all(|(_, state)| state == "installed"));
     states(&home, &[&["remove"], names.as_slice()].concat());
-    assert_eq!(tree(&home), []);
+    assert_eq!(home.files_outside_store(), []);
 }
 
 #[test]
@@ -256,7 +243,7 @@ fn other_settings_stay_and_come_back_byte_for_byte() {
         home.file(&settings, if settings.ends_with(".toml") { TOML } else { JSONC });
     }
     home.file(".claude/skills/own/SKILL.md", "mine");
-    let before = tree(&home);
+    let before = home.files_outside_store();
     let names: Vec<&str> = clients().iter().map(|client| client.0).collect();
     states(&home, &[&["install"], names.as_slice()].concat());
     for (_, settings, _) in clients() {
@@ -264,7 +251,7 @@ fn other_settings_stay_and_come_back_byte_for_byte() {
         assert!(text.contains(" mine\n") && text.contains("mcp"), "{text}");
     }
     states(&home, &["remove"]);
-    assert_eq!(tree(&home), before);
+    assert_eq!(home.files_outside_store(), before);
 }
 
 #[test]

@@ -5,13 +5,12 @@ use serde::Serialize;
 use steno_agents::registry;
 use steno_agents::registry::session_locations::{McpClientSettings, mcp_client_settings};
 
-use crate::agent_settings::RegistrationState;
 use crate::agent_settings::settings_file::AgentSettingsFile;
+use crate::agent_settings::{RegistrationState, print_states};
 use crate::error::{CommandError, CommandExit};
 use crate::mcp_settings::McpRegistration;
 use crate::mcp_settings::skill_file::SkillFile;
 use crate::process_environment::ProcessEnvironment;
-use crate::text_table::TextTable;
 use crate::ui::Ui;
 
 #[derive(Debug, clap::Args)]
@@ -108,7 +107,9 @@ fn apply_to_agents(
         ui.status("no agent that can use MCP servers is installed");
         return Ok(CommandExit::Failed);
     }
-    print_rows(ui, &rows, selection.json)?;
+    print_states(ui, &rows, selection.json, |row| {
+        [row.agent.to_owned(), row.state.to_string(), row.settings.clone()]
+    })?;
     Ok(exit)
 }
 
@@ -180,20 +181,4 @@ fn inspect_state(
         }
         state => Ok(state),
     }
-}
-
-fn print_rows(ui: &mut Ui, rows: &[McpStatusRow], json: bool) -> Result<(), CommandError> {
-    if json {
-        for row in rows {
-            serde_json::to_writer(ui.out(), row)?;
-            writeln!(ui.out())?;
-        }
-        return Ok(());
-    }
-    let mut table = TextTable::new(["AGENT", "STATE", "SETTINGS"]);
-    for row in rows {
-        table.add_row([row.agent.to_owned(), row.state.to_string(), row.settings.clone()]);
-    }
-    let text = table.render(ui.width());
-    Ok(ui.listing_text(&text)?)
 }
