@@ -1,5 +1,6 @@
 //! Parses times as users type them: a date, a time, or a duration before now.
 
+use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 
@@ -28,13 +29,23 @@ pub struct LocalNow<'a> {
 #[error("not a time: {0}")]
 pub struct MomentError(String);
 
-/// Parses `2026-01-05`, `2026-01-05T09:15`, or a duration before now: `90m`, `1h 30m`, `7d`, `2w`.
+/// Parses `2026-01-05`, `2026-01-05T09:15`, `2026-01`, `today`, `yesterday`, or a duration before now: `90m`, `1h 30m`,
+/// `7d`, `2w`, `1mo`.
 pub fn parse_moment(
     text: &str,
     edge: DayEdge,
     here: &LocalNow<'_>,
 ) -> Result<Timestamp, MomentError> {
     let unknown = || MomentError(text.to_owned());
+    if let Some((begin, end)) = parse_named_days(text, here) {
+        let day = if edge == DayEdge::End { end } else { begin };
+        let local = here.zone.to_ambiguous_timestamp(day.to_datetime(Time::midnight()));
+        let local = local.compatible().map_err(|_| unknown())?;
+        return Ok(Timestamp::from_instant(local, 0));
+    }
+    if let Some(then) = parse_months_ago(text, here) {
+        return Ok(then);
+    }
     if let Some(duration) = parse_duration_ago(text) {
         let then = here.now.instant().checked_sub(duration).map_err(|_| unknown())?;
         return Ok(Timestamp::from_instant(then, 0));
@@ -49,6 +60,30 @@ pub fn parse_moment(
     }
     let local = here.zone.to_ambiguous_timestamp(wall).compatible().map_err(|_| unknown())?;
     Ok(Timestamp::from_instant(local, 0))
+}
+
+/// Parses `today`, `yesterday` or a month such as `2026-01`. Returns the first day and the day after the last one.
+fn parse_named_days(text: &str, here: &LocalNow<'_>) -> Option<(Date, Date)> {
+    let today = here.now.instant().to_zoned(here.zone.clone()).date();
+    match text {
+        "today" => Some((today, today.tomorrow().ok()?)),
+        "yesterday" => Some((today.yesterday().ok()?, today)),
+        _ => {
+            let is_month = text.len() == "2026-01".len() && text.as_bytes()[4] == b'-';
+            let first: Date = is_month.then(|| format!("{text}-01").parse().ok())??;
+            Some((first, first.checked_add(Span::new().months(1)).ok()?))
+        }
+    }
+}
+
+/// Parses a duration with months or years, such as `1mo`. They are those of the calendar.
+fn parse_months_ago(text: &str, here: &LocalNow<'_>) -> Option<Timestamp> {
+    let span: Span = text.parse().ok()?;
+    if (span.get_months() == 0 && span.get_years() == 0) || span.is_negative() {
+        return None;
+    }
+    let then = here.now.instant().to_zoned(here.zone.clone()).checked_sub(span).ok()?;
+    Some(Timestamp::from_instant(then.timestamp(), 0))
 }
 
 /// Parses a duration such as `12h` or `1h 30m`. A day has 24 hours.
@@ -71,12 +106,30 @@ mod tests {
             ("1h 30m", "2026-01-15T10:30:00Z"),
             ("7d", "2026-01-08T12:00:00Z"),
             ("2w", "2026-01-01T12:00:00Z"),
+            ("1mo", "2025-12-15T12:00:00Z"),
+            ("1 month", "2025-12-15T12:00:00Z"),
             ("2026-01-05", "2026-01-05T00:00:00Z"),
+            ("2025-12", "2025-12-01T00:00:00Z"),
+            ("today", "2026-01-15T00:00:00Z"),
+            ("yesterday", "2026-01-14T00:00:00Z"),
         ] {
             assert_eq!(parse(text).as_deref(), Ok(expected), "{text}");
         }
-        for text in ["-7d", "7", "d", "1 month", "99999999999d", ""] {
+        for text in ["-7d", "-1mo", "7", "d", "2025-13", "2025/12", "99999999999d", ""] {
             assert_eq!(parse(text), Err(MomentError(text.to_owned())), "{text}");
+        }
+    }
+
+    #[test]
+    fn named_days_end_after_their_last_one() {
+        let here = LocalNow { now: "2026-01-15T12:00:00Z".parse().unwrap(), zone: &TimeZone::UTC };
+        for (text, expected) in [
+            ("2025-12", "2026-01-01T00:00:00Z"),
+            ("today", "2026-01-16T00:00:00Z"),
+            ("yesterday", "2026-01-15T00:00:00Z"),
+        ] {
+            let end = parse_moment(text, DayEdge::End, &here).map(|at| at.to_string());
+            assert_eq!(end.as_deref(), Ok(expected), "{text}");
         }
     }
 }

@@ -41,6 +41,7 @@ pub mod text_folding;
 mod text_scan;
 pub mod trends;
 mod usage_tables;
+mod word_counts;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -62,6 +63,7 @@ pub use self::session_facets::SessionFacet;
 pub use self::session_filter::{SessionFilter, SessionText};
 pub use self::session_list::{ListedSession, SessionHeading};
 pub use self::store_index::{IndexCondition, IndexQueryResult, StoreIndex};
+pub use self::word_counts::{MAX_COUNTED_ENTRIES, WordCount};
 pub use crate::entry_filter::EntryFilter;
 use steno_model::durable::{self, FileError, OnPath};
 use steno_vault::FormatError;

@@ -20,8 +20,14 @@ use crate::session_store::SessionStore;
 use crate::sync_state::{LastSync, SyncLock, SyncLockState};
 use crate::ui::{Ui, count_noun};
 
-/// A sync is due after this time.
-const SYNC_INTERVAL: SignedDuration = SignedDuration::from_mins(5);
+/// A sync is due after this time, or after [`INTERVAL_FACTOR`] times the duration of the last one.
+const MIN_SYNC_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
+
+/// A sync is due after this time at the latest.
+const MAX_SYNC_INTERVAL: SignedDuration = SignedDuration::from_mins(5);
+
+/// Syncs take at most a hundredth of the time.
+const INTERVAL_FACTOR: i32 = 100;
 
 /// How long a command waits for a sync of a store that has sessions.
 const WAIT_TIMEOUT: Duration = Duration::from_millis(400);
@@ -141,7 +147,9 @@ fn is_due(env: &ProcessEnvironment, has_sessions: bool) -> bool {
     match LastSync::load(&env.store) {
         Some(last) if last.is_of_home(&env.home) => {
             let age = Timestamp::now().duration_since(last.finished.instant());
-            age.is_negative() || age > SYNC_INTERVAL
+            let took = SignedDuration::from_millis(i64::try_from(last.took_ms).unwrap_or(i64::MAX));
+            let interval = took.checked_mul(INTERVAL_FACTOR).unwrap_or(MAX_SYNC_INTERVAL);
+            age.is_negative() || age > interval.clamp(MIN_SYNC_INTERVAL, MAX_SYNC_INTERVAL)
         }
         Some(_) => false,
         None => !has_sessions || env.is_default_store || LastSync::is_of_older_version(&env.store),
@@ -159,6 +167,14 @@ fn found_agents(env: &ProcessEnvironment) -> Vec<&'static str> {
 }
 
 impl BackgroundSync {
+    /// Starts a sync that the user has asked for; `None` if one runs, or if the store cannot be written.
+    pub(crate) fn start_now(env: &ProcessEnvironment) -> Result<Option<Self>, CommandError> {
+        match SyncLock::probe(&env.store) {
+            SyncLockState::Free => Self::start(false).map(Some),
+            SyncLockState::Held | SyncLockState::Unwritable => Ok(None),
+        }
+    }
+
     /// Starts the child process.
     fn start(is_first: bool) -> Result<Self, CommandError> {
         let started = Instant::now();

@@ -120,7 +120,9 @@ pub(crate) fn run_browser(
     let state = BrowserState::new(env.zone.clone(), env.clock.now());
     let palette = TerminalPalette { has_colours: ui.is_styled() };
     let written_files = Vec::new();
-    let mut browser = Browser { state, palette, worker, responses, sync, written_files };
+    let env_copy = env.clone();
+    let mut browser =
+        Browser { env: env_copy, state, palette, worker, responses, sync, written_files };
     browser.worker.submit(WorkerRequest::List);
     let exit = loop {
         let Some(name) = browser.run_until_left()? else { break CommandExit::Done };
@@ -138,6 +140,7 @@ pub(crate) fn run_browser(
 }
 
 struct Browser {
+    env: ProcessEnvironment,
     state: BrowserState,
     palette: TerminalPalette,
     worker: BrowserWorker,
@@ -164,9 +167,21 @@ impl Browser {
                 Some(BrowserEffect::Quit) => return Ok(None),
                 Some(BrowserEffect::Resume(name)) => return Ok(Some(name)),
                 Some(BrowserEffect::Request(ask)) => self.worker.submit(ask),
+                Some(BrowserEffect::Sync) => self.start_sync(),
                 None => {}
             }
         }
+    }
+
+    /// Looks for new sessions, and lists those that are there.
+    fn start_sync(&mut self) {
+        if self.sync.is_none() {
+            match BackgroundSync::start_now(&self.env) {
+                Ok(sync) => self.sync = sync,
+                Err(error) => self.state.notice = Some(error.to_line()),
+            }
+        }
+        self.worker.submit(WorkerRequest::List);
     }
 
     fn handle_event(&mut self, event: Event) -> Option<BrowserEffect> {

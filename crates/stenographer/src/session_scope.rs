@@ -9,7 +9,7 @@ use crate::moment;
 use crate::process_environment::ProcessEnvironment;
 
 /// Flags that select sessions and times.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct SessionScope {
     /// Only this agent.
     #[arg(long, value_name = "NAME")]
@@ -20,7 +20,7 @@ pub(crate) struct SessionScope {
     /// Only models with this text in their name.
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// Only since this time: a date, a time, or 12h, 7d, 2w ago.
+    /// Only since this time: a date, a month, `today`, `yesterday`, a time, or 12h, 7d, 2w, 1mo ago.
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Only before this time, or up to the end of this day.

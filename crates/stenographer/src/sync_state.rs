@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use steno_model::Timestamp;
@@ -14,14 +15,18 @@ pub(crate) struct LastSync {
     pub(crate) finished: Timestamp,
     /// The home folder whose sessions were copied.
     pub(crate) home: String,
+    /// How long it took, in milliseconds.
+    #[serde(default)]
+    pub(crate) took_ms: u64,
 }
 
 impl LastSync {
     /// Returns a sync of this home folder that ends now.
-    pub(crate) fn now(home: &Path) -> Self {
+    pub(crate) fn now(home: &Path, started: Instant) -> Self {
         Self {
             finished: Timestamp::from_instant(jiff::Timestamp::now(), 3),
             home: home.to_string_lossy().into_owned(),
+            took_ms: started.elapsed().as_millis() as u64,
         }
     }
 
@@ -119,6 +124,7 @@ mod tests {
         let last = LastSync {
             finished: "2026-01-05T09:15:32Z".parse().unwrap(),
             home: "/home/x".to_owned(),
+            took_ms: 20,
         };
         assert!(last.is_of_home(Path::new("/home/x")) && !last.is_of_home(Path::new("/home/y")));
         last.save(store.path()).unwrap();

@@ -4,7 +4,8 @@ use jiff::SignedDuration;
 use steno_model::{Timestamp, entry};
 use steno_store::index::match_lines::LineLimits;
 use steno_store::index::{
-    EntryFilter, Index, IndexError, SearchHit, SearchOrder, SearchQuery, SearchRequest,
+    EntryFilter, Index, IndexError, MAX_COUNTED_ENTRIES, SearchHit, SearchOrder, SearchQuery,
+    SearchRequest, WordCount,
 };
 
 use super::{
@@ -27,12 +28,6 @@ const SPARE_HITS: usize = 40;
 
 /// Newer hits are probably of the conversation in which the agent asks.
 const OWN_CONVERSATION: SignedDuration = SignedDuration::from_mins(10);
-
-/// How many entries with a word are counted at most when nothing was found.
-const MAX_COUNTED: usize = 1000;
-
-/// How many words of a query are counted at most.
-const MAX_COUNTED_WORDS: usize = 12;
 
 /// The tool.
 pub(super) const SEARCH_TOOL: HistoryTool = HistoryTool {
@@ -78,7 +73,7 @@ fn search_history(history: &AgentHistory, arguments: &ToolArguments) -> Result<S
         let request = SearchRequest { query: &query, filter, order, limit, now };
         let hits = search_without_echoes(index, &request)?;
         let counts = match hits.is_empty() {
-            true => count_words(index, &text, &request.filter)?,
+            true => index.count_words(&text, &request.filter)?,
             false => Vec::new(),
         };
         Ok((hits, counts))
@@ -201,38 +196,20 @@ fn count_hits(count: usize) -> String {
     if count == 1 { "1 hit".to_owned() } else { format!("{count} hits") }
 }
 
-/// How often each word of a query occurs by itself.
-fn count_words(
-    index: &Index,
-    query: &str,
-    filter: &EntryFilter,
-) -> Result<Vec<(String, u64)>, IndexError> {
-    let mut counts: Vec<(String, u64)> = Vec::new();
-    let words = query.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-');
-    for word in words.map(|word| word.trim_matches('-')).filter(|word| *word != "OR") {
-        let Ok(parsed) = SearchQuery::parse(word) else { continue };
-        let is_known = counts.iter().any(|(known, _)| known == word);
-        if !is_known && counts.len() < MAX_COUNTED_WORDS {
-            counts.push((word.to_owned(), index.count_matches(&parsed, filter, MAX_COUNTED)?));
-        }
-    }
-    Ok(counts)
-}
-
 /// The answer when nothing was found: which words do occur.
-fn nothing_found(history: &AgentHistory, query: &str, counts: &[(String, u64)]) -> String {
+fn nothing_found(history: &AgentHistory, query: &str, counts: &[WordCount]) -> String {
     let mut text = format!("Nothing in {} matches {query:?}.", history.scope_name());
-    let (found, absent): (Vec<_>, Vec<_>) = counts.iter().partition(|(_, count)| *count > 0);
-    let count = |(word, count): &&(String, u64)| match *count as usize {
-        MAX_COUNTED => format!("{word} {MAX_COUNTED}+"),
-        count => format!("{word} {count}"),
+    let (found, absent): (Vec<_>, Vec<_>) = counts.iter().partition(|count| count.entries > 0);
+    let count = |count: &&WordCount| match count.entries as usize {
+        MAX_COUNTED_ENTRIES => format!("{} {MAX_COUNTED_ENTRIES}+", count.word),
+        entries => format!("{} {entries}", count.word),
     };
     if !found.is_empty() {
         let words: Vec<String> = found.iter().map(count).collect();
         text.push_str(&format!("\nEntries with each word alone: {}.", words.join(", ")));
     }
     if !absent.is_empty() {
-        let words: Vec<&str> = absent.iter().map(|(word, _)| word.as_str()).collect();
+        let words: Vec<&str> = absent.iter().map(|count| count.word.as_str()).collect();
         text.push_str(&format!("\nNot found at all: {}.", words.join(", ")));
     }
     text.push_str("\nSearch again with fewer or other words, begin* or a OR b.");

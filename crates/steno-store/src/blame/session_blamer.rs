@@ -99,6 +99,27 @@ impl<'a> SessionBlamer<'a> {
         Some(LineContext { lines: &file.lines, at, paths, limits })
     }
 
+    /// Finds the prompt before an entry. A picture is shown beside the words that came with it, so those count.
+    fn find_prompt(
+        &mut self,
+        session_row: i64,
+        number: u64,
+    ) -> Result<Option<OriginPrompt>, IndexError> {
+        let (mut before, mut picture) = (number, None);
+        while let Some(prompt) = self.archive.index().prompt_before(session_row, before)? {
+            before = prompt.number;
+            let text = prompt.text_row.map(|row| self.archive.text(row)).transpose()?;
+            let text = text.as_deref().unwrap_or_default().to_owned();
+            let is_picture = is_picture(&text);
+            let found = OriginPrompt { number: prompt.number, text };
+            if !is_picture {
+                return Ok(Some(found));
+            }
+            picture = picture.or(Some(found));
+        }
+        Ok(picture)
+    }
+
     /// The file as it was in the commit that wrote the line.
     fn original_version(
         &mut self,
@@ -127,14 +148,7 @@ impl<'a> SessionBlamer<'a> {
         let Some(session) = self.archive.session(session_row)? else { return Ok(None) };
         let index = self.archive.index();
         let entry = index.entries_from(session_row, number, 1)?.into_iter().next();
-        let prompt = match index.prompt_before(session_row, number)? {
-            Some(prompt) => {
-                let text = prompt.text_row.map(|row| self.archive.text(row)).transpose()?;
-                let text = text.as_deref().unwrap_or_default().to_owned();
-                Some(OriginPrompt { number: prompt.number, text })
-            }
-            None => None,
-        };
+        let prompt = self.find_prompt(session_row, number)?;
         let instant = time.and_then(|time| jiff::Timestamp::from_millisecond(time).ok());
         let entry = OriginEntry {
             session: session.facts.id.clone(),
@@ -230,4 +244,9 @@ fn original_context<'b>(
     let is_same = version.get(at)? == file.lines.get(line.number.checked_sub(1)?)?;
     let paths = [file.path.as_str(), line.original_path.as_str()];
     is_same.then_some(LineContext { lines: version, at, paths, limits })
+}
+
+/// Whether a text is only the description of a picture, such as `[image/png, 512 bytes, ...]`.
+fn is_picture(text: &str) -> bool {
+    text.starts_with("[image/") && text.ends_with(']') && !text.contains('\n')
 }

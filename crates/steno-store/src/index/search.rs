@@ -104,7 +104,7 @@ impl Index {
     }
 
     /// How many entries match the words of a query, at most `limit`.
-    pub fn count_matches(
+    pub(super) fn count_matches(
         &self,
         query: &SearchQuery,
         filter: &EntryFilter,

@@ -172,7 +172,13 @@ impl HandoffNote {
     fn push_task(&self, lines: &mut Vec<String>) {
         let mut task: Vec<String> = self.task.iter().map(block_quote).collect();
         if self.omitted_requests > 0 && !task.is_empty() {
-            task.insert(1, format!("({} requests are not quoted)", self.omitted_requests));
+            task.insert(
+                1,
+                match self.omitted_requests {
+                    1 => "(1 request is not quoted)".to_owned(),
+                    several => format!("({several} requests are not quoted)"),
+                },
+            );
         }
         push_section(lines, "Task", task.into_iter());
     }

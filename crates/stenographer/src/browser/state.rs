@@ -21,6 +21,8 @@ use super::{SessionName, WorkerRequest, WorkerResponse, layout};
 pub(crate) enum BrowserEffect {
     /// Sends a request to the worker.
     Request(WorkerRequest),
+    /// Looks for new sessions.
+    Sync,
     /// Resumes a session in its agent.
     Resume(SessionName),
     /// Ends the browser.

@@ -42,8 +42,8 @@ pub(crate) struct Args {
     /// Read the agents' session files instead of the store.
     #[arg(long)]
     no_index: bool,
-    /// With --no-index: files or folders to read instead of all folders that `steno sync` knows.
-    #[arg(value_name = "PATH")]
+    /// Only this session. With --no-index: files or folders to read instead of the agents' own.
+    #[arg(value_name = "ID")]
     paths: Vec<PathBuf>,
     /// Write an SVG chart to this file.
     #[arg(long, value_name = "FILE")]
@@ -124,17 +124,13 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    if let Some(path) = args.paths.first().filter(|_| !args.no_index) {
-        let name = path.display();
-        let error = CommandError::usage(format!("paths need --no-index: {name}"));
-        return Err(error.hint(format!("for the cost of a session: steno cost --session {name}")));
-    }
     let env = env.in_zone(args.timezone.as_deref())?;
+    let scope = args.session_scope(&env)?;
     let config = Config::load(&env)?;
     let (prices, budgets) = (config.prices()?, config.budgets()?);
     let mut exit = CommandExit::Done;
     let (charges, filter) = if args.no_index {
-        let read = charge_source::from_files(ui, &env, &args.paths, &args.scope)?;
+        let read = charge_source::from_files(ui, &env, &args.paths, &scope)?;
         if !read.failures.is_empty() {
             exit = CommandExit::Failed;
         }
@@ -142,7 +138,7 @@ pub(crate) fn run(
         (read.charges, read.filter)
     } else {
         args.sync.sync_if_due(ui, &env);
-        charge_source::from_index(ui, &env, &args.scope)?
+        charge_source::from_index(ui, &env, &scope)?
     };
     let costs = charges.charge_costs(&prices, args.mode.into());
     let priced = PricedCharges { charges, costs, filter };
@@ -156,6 +152,30 @@ pub(crate) fn run(
     }
     budgets::report_crossed(ui, &report);
     Ok(exit)
+}
+
+impl Args {
+    /// Returns the selected sessions. Without `--no-index`, an argument is the id of a session.
+    fn session_scope(&self, env: &ProcessEnvironment) -> Result<SessionScope, CommandError> {
+        let mut scope = self.scope.clone();
+        match self.paths.as_slice() {
+            _ if self.no_index => Ok(scope),
+            [] => Ok(scope),
+            [id] if scope.session.is_none() && !env.cwd.join(id).exists() => {
+                scope.session = Some(id.to_string_lossy().into_owned());
+                Ok(scope)
+            }
+            [path, ..] if env.cwd.join(path).exists() => {
+                let error =
+                    CommandError::usage(format!("paths need --no-index: {}", path.display()));
+                Err(error.hint("leave out the path, or add --no-index"))
+            }
+            _ => {
+                let error = CommandError::usage("only one session can be selected");
+                Err(error.hint("give one id, or leave it out for all sessions"))
+            }
+        }
+    }
 }
 
 impl CostGrouping {

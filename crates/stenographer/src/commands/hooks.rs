@@ -29,6 +29,7 @@ enum HooksAction {
     /// Register Steno; without names, with every installed agent.
     Install(AgentSelection),
     /// Remove Steno from the settings.
+    #[command(alias = "uninstall")]
     Remove(AgentSelection),
     /// Show which agents call Steno, and the last error.
     Status(AgentSelection),

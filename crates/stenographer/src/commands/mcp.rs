@@ -43,6 +43,7 @@ enum McpAction {
     /// All other settings and comments stay unchanged; the previous settings are saved as `NAME.steno-backup`.
     Install(InstallSelection),
     /// Remove the server and the skill from the settings.
+    #[command(alias = "uninstall")]
     Remove(McpClientSelection),
     /// Show which agents can search the sessions.
     Status(McpClientSelection),

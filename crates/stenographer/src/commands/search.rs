@@ -4,7 +4,10 @@ use std::ops::Range;
 
 use steno_model::entry;
 use steno_store::index::match_lines::{LineLimits, MatchLine};
-use steno_store::index::{EntryFilter, Index, SearchHit, SearchOrder, SearchQuery, SearchRequest};
+use steno_store::index::{
+    EntryFilter, Index, MAX_COUNTED_ENTRIES, SearchHit, SearchOrder, SearchQuery, SearchRequest,
+    WordCount,
+};
 use steno_store::view::json_rows::HitRow;
 
 use super::list::MIN_ID_CHARS;
@@ -15,7 +18,7 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_scope::SessionScope;
 use crate::session_store::{NO_SESSIONS_YET, SessionStore};
 use crate::text_table::{fit_columns, wrap_columns};
-use crate::ui::{Ui, escape_control};
+use crate::ui::{Ui, count_noun, escape_control};
 use crate::value_parsers::parse_count;
 
 /// Search the text of all sessions.
@@ -111,9 +114,28 @@ pub(crate) fn run(
         ui.status(NO_SESSIONS_YET);
     } else if args.limit > 0 {
         check_known_values(&index, &search.filter, None)?;
-        ui.status(format_args!("no hits for: {}", args.query.join(" ").trim()));
+        let text = args.query.join(" ");
+        ui.status(format_args!("no hits for: {}", text.trim()));
+        explain_words(ui, &index.count_words(&text, &search.filter)?);
     }
     Ok(CommandExit::Failed)
+}
+
+/// Says how often each of several words occurs alone.
+fn explain_words(ui: &mut Ui, counts: &[WordCount]) {
+    let is_useful = counts.len() > 1 && counts.iter().any(|count| count.entries > 0);
+    if !is_useful {
+        return;
+    }
+    let count = |count: &WordCount| match count.entries as usize {
+        MAX_COUNTED_ENTRIES => format!("{} in {MAX_COUNTED_ENTRIES} or more", count.word),
+        entries => format!("{} in {}", count.word, count_noun(entries as u64, "entry")),
+    };
+    let words: Vec<String> = counts.iter().map(count).collect();
+    ui.status(format_args!("each word alone: {}", words.join(", ")));
+    ui.status(
+        "all words must occur in an entry; use `OR` between words, or begin* for a beginning",
+    );
 }
 
 /// Parses a query. Quotes within mark a phrase.

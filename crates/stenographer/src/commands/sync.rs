@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::time::Instant;
 
 use crate::automatic_sync;
 use crate::byte_size::ByteSize;
@@ -113,6 +114,7 @@ fn sync_roots(
     args: &Args,
     mut syncer: SessionSyncer,
 ) -> Result<SyncResult, CommandError> {
+    let started = Instant::now();
     let mut looked_at = BTreeSet::new();
     // New sessions may name projects in which other agents have sessions, so a second pass follows.
     for _ in 0..2 {
@@ -138,7 +140,7 @@ fn sync_roots(
         ProjectThreads::finish_killed_runs_near(ui, env);
     }
     if !args.dry_run && args.paths.is_empty() && args.agent.is_empty() {
-        LastSync::now(&env.home).save(&env.store)?;
+        LastSync::now(&env.home, started).save(&env.store)?;
     }
     Ok(result)
 }

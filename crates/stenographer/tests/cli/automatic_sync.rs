@@ -33,9 +33,18 @@ fn steno(home: &Home, args: &[&str]) -> Output {
 fn age_last_sync(home: &Home) {
     let path = home.path().join("store/last-sync.json");
     let text = std::fs::read_to_string(&path).unwrap();
-    let (_, home_folder) = text.split_once(",\"home\"").expect(&text);
-    let old = format!("{{\"finished\":\"2026-01-01T00:00:00Z\",\"home\"{home_folder}");
-    std::fs::write(path, old).unwrap();
+    let mut last: serde_json::Value = serde_json::from_str(&text).unwrap();
+    last["finished"] = "2026-01-01T00:00:00Z".into();
+    std::fs::write(path, last.to_string()).unwrap();
+}
+
+/// Makes the last sync a long one, so that the next one is not due for minutes.
+fn lengthen_last_sync(home: &Home) {
+    let path = home.path().join("store/last-sync.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut last: serde_json::Value = serde_json::from_str(&text).unwrap();
+    last["took_ms"] = 60_000.into();
+    std::fs::write(path, last.to_string()).unwrap();
 }
 
 /// Repeats a command until its output contains `text`.
@@ -84,6 +93,7 @@ fn an_old_sync_is_repeated_and_a_new_one_is_not() {
     let home = home_with_session();
     steno(&home, &["list"]).ok();
     until_finished(&home);
+    lengthen_last_sync(&home);
     write_session(&home, "bbbb2222", "second thoughts");
     let output = steno(&home, &["list"]);
     assert!(!output.stdout.contains("second"), "{output}");

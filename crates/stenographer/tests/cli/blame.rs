@@ -9,6 +9,11 @@ const BY_HAND: &str = "//! A shop for small things.\n";
 
 /// A repository `shop` with a file that a person began and a session continued.
 fn home_with_repository() -> Home {
+    home_after_prompt(&json!("Add the total price.\nKeep it short."))
+}
+
+/// The same, with the content of the prompt.
+fn home_after_prompt(prompt: &Value) -> Home {
     let home = Home::new();
     git(&home, &["init", "-q", "-b", "main", "."], "");
     home.file("shop/src/lib.rs", BY_HAND);
@@ -16,7 +21,7 @@ fn home_with_repository() -> Home {
     git(&home, &["commit", "-q", "-m", "begin"], "2026-01-02T08:00:00Z");
     let edit = json!({"file_path": home.path().join("shop/src/lib.rs"), "old_string": BY_HAND, "new_string": format!("{BY_HAND}{WRITTEN}")});
     let records = [
-        ("user", json!("Add the total price.\nKeep it short."), "2026-01-03T10:00:00Z"),
+        ("user", prompt.clone(), "2026-01-03T10:00:00Z"),
         (
             "assistant",
             json!([{"type": "tool_use", "id": "t1", "name": "Edit", "input": edit}]),
@@ -83,6 +88,21 @@ fn a_line_has_its_session_prompt_and_reason() {
       because only this session wrote this block of 5 lines
     --- exit 0
     ");
+}
+
+#[test]
+fn the_words_of_a_prompt_count_and_not_its_picture() {
+    let source = json!({"type": "base64", "media_type": "image/png", "data": "AAAA"});
+    let picture = json!({"type": "image", "source": source});
+    let words = json!({"type": "text", "text": "Add the total price."});
+    for (content, expected) in [
+        (json!([words, picture]), "  prompt  Add the total price.\n"),
+        (json!([picture, words]), "  prompt  Add the total price.\n"),
+        (json!([picture]), "  prompt  [image/png, 3 bytes"),
+    ] {
+        let output = in_shop(&home_after_prompt(&content), &["blame", "src/lib.rs:3"]);
+        assert!(output.stdout.contains(expected), "{content}: {output}");
+    }
 }
 
 #[test]

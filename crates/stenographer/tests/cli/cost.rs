@@ -129,6 +129,7 @@ fn filters_choose_what_is_added_up() {
     assert_eq!(total(&["--model", "haiku"]), "total: 4, 20.000003, 1");
     assert_eq!(total(&["--project", "two"]), "total: 1, null, 1");
     assert_eq!(total(&["--session", "1111"]), "total: 6, 70.000018, 1");
+    assert_eq!(total(&["1111"]), "total: 6, 70.000018, 1");
     assert_eq!(total(&["--agent", "codex"]), "total: 0, 0.0, 0");
     assert_eq!(total(&["--thread", "x"]), "total: 0, 0.0, 0");
     assert_eq!(total(&["--until", "2026-01-02"]), "total: 2, 50.000015, 1");
@@ -177,7 +178,8 @@ fn files_give_the_same_costs_without_a_store() {
     no charges
     --- exit 1
     ");
-    assert_eq!(bare.steno(&["cost", "somewhere"]).code, 2);
+    assert_eq!(bare.steno(&["cost", ".claude"]).code, 2);
+    assert_eq!(bare.steno(&["cost", "somewhere"]).code, 1);
 }
 
 /// The files are not in the repository: `STENO_FIXTURES` is their folder.

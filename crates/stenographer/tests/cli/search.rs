@@ -175,6 +175,13 @@ fn no_match_and_bad_queries_end_with_one() {
     no hits for: absent
     --- exit 1
     ");
+    insta::assert_snapshot!(home.steno(&["search", "find", "absent"]), @"
+    --- stderr
+    no hits for: find absent
+    each word alone: find in 1 entry, absent in 0 entries
+    all words must occur in an entry; use `OR` between words, or begin* for a beginning
+    --- exit 1
+    ");
     insta::assert_snapshot!(home.steno(&["search", "a \"b"]), @r#"
     --- stderr
     error: a phrase without its closing quotation mark: "b
@@ -184,7 +191,7 @@ fn no_match_and_bad_queries_end_with_one() {
     insta::assert_snapshot!(home.steno(&["search", "x", "--since", "soon"]), @r#"
     --- stderr
     error: not a time: soon
-    hint: use a date such as 2026-01-05, a time such as 2026-01-05T09:15, or 90m, 12h, 7d, 2w ago
+    hint: use a date such as 2026-01-05, 2026-01 or yesterday, a time such as 2026-01-05T09:15, or 90m, 12h, 7d, 2w, 1mo ago
     --- exit 1
     "#);
     assert_eq!(home.steno(&["search", "x", "--session", "none"]).code, 1);

@@ -37,7 +37,7 @@ impl BrowserState {
             KeyCode::F(5) => {
                 self.background_work = Some("looking for sessions".to_owned());
                 self.preview = None;
-                Some(BrowserEffect::Request(WorkerRequest::List))
+                Some(BrowserEffect::Sync)
             }
             KeyCode::Char(letter) => self.handle_list_letter(letter),
             _ => None,
