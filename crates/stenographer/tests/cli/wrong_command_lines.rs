@@ -226,7 +226,7 @@ const WRONG_LINES: &[WrongLine] = &[
     ("hooks", "Usage: steno hooks [OPTIONS] <COMMAND>", "install  Register Steno"),
     ("hooks instal", "unrecognized subcommand 'instal'", "'install'"),
     ("hooks install nobody", "invalid value 'nobody'", "possible values: claude-code, codex"),
-    ("mcp instal", "unrecognized subcommand 'instal'", "similar subcommand exists: 'install'"),
+    ("mcp instal", "unrecognized subcommand 'instal'", "'install'"),
     ("mcp install nobody", "invalid value 'nobody'", "possible values: claude-code, codex"),
     ("mcp --project nowhere", "could not open $HOME/nowhere", "check that the path exists"),
     ("completions tcsh", "invalid value 'tcsh'", "possible values: bash, elvish, fish"),
