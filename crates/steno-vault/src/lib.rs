@@ -21,7 +21,7 @@ pub use format_error::FormatError;
 pub use session_bundle::{ReadDetail, SessionBundle, SessionFingerprint};
 pub use session_file::{MAX_DOCUMENT_SIZE, SessionFile, decompress_if_zstd, take_read_failures};
 pub use vault::{
-    AgentName, AgentNameError, SessionDir, Vault, commit, comparison, gap, keep, notes,
+    AgentName, AgentNameError, SessionDir, Vault, commit, comparison, forget, gap, keep, notes,
     original_file, record, record_batch, record_cursor, recorded_file, recorder, restore,
-    resumable, retry, sealed, verify,
+    resumable, retry, sealed, tombstone, verify,
 };

@@ -89,6 +89,14 @@ impl SessionFile {
         }
     }
 
+    /// The same file with other content of the same length, which `open` opens at any byte offset.
+    pub(crate) fn with_content(
+        &self,
+        open: impl Fn(u64) -> io::Result<Box<dyn BufRead>> + Send + Sync + 'static,
+    ) -> Self {
+        Self { opener: Arc::new(open), ..self.clone() }
+    }
+
     /// The bytes of `range` as a separate file named `name` inside this one.
     pub fn named_part(&self, name: &str, range: Range<u64>) -> Self {
         let (opener, length) = (Arc::clone(&self.opener), range.end - range.start);

@@ -9,6 +9,7 @@ pub mod commit;
 pub mod comparison;
 mod exact_path;
 mod faults;
+pub mod forget;
 pub(crate) mod frame;
 pub mod gap;
 pub(crate) mod journal;
@@ -34,6 +35,8 @@ pub mod retry;
 mod rows;
 pub mod sealed;
 mod sealing;
+mod text_mask;
+pub mod tombstone;
 pub mod verify;
 
 use std::path::{Path, PathBuf};

@@ -14,6 +14,7 @@ pub mod table_layout;
 use serde::{Deserialize, Serialize};
 
 pub use claim::RowClaim;
+pub use collect::RowLogLine;
 pub use merge::{MergeCounts, MergeError};
 pub use replay::RowLogReplay;
 pub use slots::{RowLogSlots, for_each_line_hash};

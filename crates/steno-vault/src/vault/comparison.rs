@@ -61,7 +61,7 @@ impl SessionDir {
         if bundle.origin.is_some() {
             let log = kept.iter().find(|sealed| sealed.header().form == ContentForm::Rows);
             return log.map_or(Ok(KeptComparison::Other), |log| {
-                rows::compare_rows(&log.file_ref(), bundle)
+                rows::compare_rows(self, &log.file_ref(), bundle)
             });
         }
         Ok(self.compare_files(kept, &bundle.files_to_keep())?)
@@ -91,7 +91,7 @@ impl SessionDir {
             let file = files.iter().find(|file| uncompressed_name(file.name()) == name);
             is_shown |= decides && file.is_some() && sealed.length() > 0;
             let comparison = match file {
-                Some(file) => self.compare_file(sealed, file)?,
+                Some(file) => self.compare_file(sealed, &self.masked_file(file)?)?,
                 None => KeptComparison::Less,
             };
             match comparison {

@@ -31,8 +31,8 @@ use crate::compression;
 /// The version of the sealed file format that this code writes. It reads this version and all earlier ones.
 ///
 /// Version 1 chained the hashes of compressed frames, and overwrote the trailer when the file grew. Version 2 chains
-/// pieces of the kept bytes, each by a salted hash: merging frames leaves every link unchanged, and a piece can be
-/// removed later without breaking the chain. Version 2 only appends: new frames follow the trailer, and a new trailer
+/// pieces of the kept bytes, each by a salted hash: merging frames leaves every link unchanged, and so does forgetting
+/// a part of a piece ([`MaskedContent`]). Version 2 only appends: new frames follow the trailer, and a new trailer
 /// follows them.
 pub(crate) const FORMAT_VERSION: u32 = 2;
 /// Approximate uncompressed size of a frame. A frame ends with the line that reaches this size.
@@ -76,6 +76,22 @@ pub(crate) struct FramePiece {
     /// The new location, if the session file was moved. The piece may then be empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) moved: Option<FileMove>,
+    /// The present content, if a part of the piece was forgotten.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) masked: Option<MaskedContent>,
+}
+
+/// The present content of a piece of which a part was forgotten: masks of the same length replace the forgotten bytes.
+///
+/// The piece's own hash stays in the chain, but its salt is replaced, so the hash cannot confirm a guess of the
+/// forgotten bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MaskedContent {
+    /// Hash of the ranges and of the present bytes, keyed with the new salt.
+    pub(crate) hash: HexHash,
+    /// Offset in the piece, and length, of each forgotten part.
+    pub(crate) ranges: Vec<(u64, u64)>,
 }
 
 impl FramePiece {
@@ -83,12 +99,27 @@ impl FramePiece {
     pub(crate) fn new(raw: &[u8], moved: Option<FileMove>) -> Self {
         let salt = Uuid::new_v4();
         let hash = HexHash(salted_hasher(salt).update(raw).finalize());
-        Self { length: raw.len() as u64, salt, hash, moved }
+        Self { length: raw.len() as u64, salt, hash, moved, masked: None }
     }
 
-    /// A hasher that reproduces this piece's hash.
-    pub(crate) fn hasher(&self) -> blake3::Hasher {
-        salted_hasher(self.salt)
+    /// The same link with other content: `raw` has masks at `ranges`, and at the ranges that had one before.
+    pub(crate) fn with_masks(&self, raw: &[u8], ranges: &[(u64, u64)]) -> Self {
+        let salt = Uuid::new_v4();
+        let earlier = self.masked.iter().flat_map(|masked| &masked.ranges);
+        let ranges = merge_ranges(earlier.chain(ranges).copied().collect());
+        let hash = HexHash(masked_hasher(salt, &ranges).update(raw).finalize());
+        Self { salt, masked: Some(MaskedContent { hash, ranges }), ..self.clone() }
+    }
+
+    /// The hash over the present bytes.
+    fn content_hash(&self) -> ContentHash {
+        let length = self.length;
+        match &self.masked {
+            None => ContentHash { length, hasher: salted_hasher(self.salt), hash: self.hash },
+            Some(MaskedContent { hash, ranges }) => {
+                ContentHash { length, hasher: masked_hasher(self.salt, ranges), hash: *hash }
+            }
+        }
     }
 
     /// The link of this piece, which follows the link `before`.
@@ -102,6 +133,30 @@ impl FramePiece {
         }
         HexHash(hasher.finalize())
     }
+}
+
+/// Sorts ranges of offset and length, and joins those that touch.
+pub(crate) fn merge_ranges(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    ranges.sort_unstable();
+    let mut merged: Vec<(u64, u64)> = Vec::with_capacity(ranges.len());
+    for (begin, length) in ranges {
+        match merged.last_mut() {
+            Some((last, last_length)) if begin <= *last + *last_length => {
+                *last_length = (*last_length).max(begin + length - *last);
+            }
+            _ => merged.push((begin, length)),
+        }
+    }
+    merged
+}
+
+fn masked_hasher(salt: Uuid, ranges: &[(u64, u64)]) -> blake3::Hasher {
+    let mut hasher = salted_hasher(salt);
+    hasher.update(&(ranges.len() as u64).to_le_bytes());
+    for (begin, length) in ranges {
+        hasher.update(&begin.to_le_bytes()).update(&length.to_le_bytes());
+    }
+    hasher
 }
 
 fn salted_hasher(salt: Uuid) -> blake3::Hasher {
@@ -121,12 +176,7 @@ impl FrameHeader {
         if let Some(hash) = self.blake3 {
             return vec![ContentHash { length: self.length, hasher: blake3::Hasher::new(), hash }];
         }
-        let content = |piece: &FramePiece| ContentHash {
-            length: piece.length,
-            hasher: piece.hasher(),
-            hash: piece.hash,
-        };
-        self.pieces.iter().map(content).collect()
+        self.pieces.iter().map(FramePiece::content_hash).collect()
     }
 
     /// Checks that the frame follows the link `before` and that `data` are its compressed bytes.
@@ -213,10 +263,21 @@ pub(crate) fn pack_frame(chain: HexHash, content: FrameContent<'_>) -> io::Resul
         header.stored = data.len() as u64;
         header.data = Some(HexHash(blake3::hash(data)));
         header.chain = header.chain_links(chain).last().map_or(chain, |(_, link)| link);
-        let mut bytes = encode_skippable_frame(&header, &[]);
-        bytes.extend_from_slice(data);
+        let bytes = encode_frame(&header, data);
         PackedFrame { header, bytes }
     })
+}
+
+/// Encodes a frame with the header and the compressed bytes that it has.
+pub(crate) fn encode_frame(header: &FrameHeader, data: &[u8]) -> Vec<u8> {
+    let mut bytes = encode_skippable_frame(header, &[]);
+    bytes.extend_from_slice(data);
+    bytes
+}
+
+/// Encodes a piece as headers state it.
+pub(crate) fn encode_piece(piece: &FramePiece) -> Vec<u8> {
+    to_canonical_json(piece)
 }
 
 /// The next link of a version 1 chain. It covers all previous links and every byte of this frame.
@@ -232,6 +293,24 @@ fn link_version_1(before: HexHash, header: &FrameHeader, data: &[u8]) -> HexHash
     }
     hasher.update(data);
     HexHash(hasher.finalize())
+}
+
+/// Encodes a file of version 1 with one frame, for tests. Returns its chain end too.
+#[cfg(test)]
+pub(crate) fn encode_version_1(header: &SealedFileHeader, raw: &[u8]) -> (Vec<u8>, HexHash) {
+    let (mut bytes, chain) = encode_file_header(&SealedFileHeader { version: 1, ..header.clone() });
+    let frame_offset = bytes.len() as u64;
+    let length = raw.len() as u64;
+    let packed = pack_frame(chain, FrameContent { offset: 0, raw, pieces: Vec::new() });
+    let mut frame = packed.expect("memory").header;
+    let data = compression::compress_frame(raw, <[u8]>::to_vec).expect("memory");
+    (frame.blake3, frame.data) = (Some(HexHash(blake3::hash(raw))), None);
+    frame.chain = link_version_1(chain, &frame, &data);
+    bytes.extend(encode_frame(&frame, &data));
+    let frames = vec![(frame_offset, 0)];
+    let trailer = SealedTrailer::without_frames(frame.chain);
+    bytes.extend(encode_trailer(&SealedTrailer { frames, length, ..trailer }));
+    (bytes, frame.chain)
 }
 
 /// Decompresses a frame.

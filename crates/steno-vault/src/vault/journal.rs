@@ -29,6 +29,7 @@ use super::frame::HexHash;
 use super::live_log::{LiveLog, LiveLogPaths, open_lock_file};
 use super::log_head::LogHead;
 use super::log_scan::{LogScan, scan_log};
+use super::tombstone::TombstoneLog;
 use crate::line_hash::{FIRST_LINE_HASH, LineHash};
 use steno_model::durable::{self, FileError, OnPath};
 
@@ -134,12 +135,15 @@ pub(crate) struct Journal {
     root: PathBuf,
     cache: Mutex<JournalCache>,
     log: Mutex<Option<LiveLog>>,
+    /// What was forgotten.
+    pub(crate) tombstones: TombstoneLog,
 }
 
 impl Journal {
     /// Creates a handle for the journal of the vault at `root`. Opens no file.
     pub(crate) fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), cache: Mutex::default(), log: Mutex::new(None) }
+        let (cache, tombstones) = (Mutex::default(), TombstoneLog::new(root));
+        Self { root: root.to_owned(), cache, log: Mutex::new(None), tombstones }
     }
 
     /// The journal's path.

@@ -125,6 +125,7 @@ impl SessionDir {
     /// Takes the session's lock. Fails for a recorded session, unless it records the wire of an agent with session
     /// files.
     pub(super) fn lock_for_keeping(&self, commit: &mut VaultCommit) -> Result<(), FileError> {
+        self.check_not_forgotten()?;
         commit.lock_session(self)?;
         durable::remove_leftovers(self.path());
         if self.is_recorded()? && !self.is_wire_recording()? {
@@ -141,6 +142,7 @@ impl SessionDir {
         place: &FilePlacement<'_>,
         commit: &mut VaultCommit,
     ) -> Result<KeepOutcome, FileError> {
+        let file = &self.masked_file(file)?;
         let stem = super::encode_file_name(file.name());
         let newest = self.newest_generation(&stem)?;
         if let Some(newest) = &newest
@@ -202,7 +204,12 @@ impl SessionDir {
     ) -> Result<Option<KeepOutcome>, FileError> {
         let newest = self.newest_generation(&super::encode_file_name(file.name()))?;
         let Some(newest) = newest else { return Ok(None) };
-        self.append_to_generation(file, place, &newest, commit)
+        self.append_to_generation(&self.masked_file(file)?, place, &newest, commit)
+    }
+
+    /// The file as it is kept: with masks in place of texts that were forgotten.
+    pub(super) fn masked_file(&self, file: &SessionFile) -> Result<SessionFile, FileError> {
+        Ok(self.forgotten_texts()?.mask_file(&self.journal_key(), file))
     }
 
     /// Appends new bytes to a generation; `None` if the file does not start with its content.

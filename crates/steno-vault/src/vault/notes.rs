@@ -12,10 +12,12 @@ use uuid::Uuid;
 
 use super::SessionDir;
 use super::journal::{FileState, JournalLine};
-use super::live_log::{LiveLog, LiveLogPaths};
+use super::live_log::{LiveLog, LiveLogPaths, open_lock_file};
+use super::log_head::LogHead;
 use super::log_scan::has_zero_bytes;
+use super::text_mask::ForgottenTexts;
 use crate::line_hash::{FIRST_LINE_HASH, LineHash, LineHashChain};
-use steno_model::durable::{FileError, OnPath};
+use steno_model::durable::{self, FileError, OnPath};
 pub use steno_model::note::Note;
 use steno_model::problem::{Problem, json_error_reason};
 use steno_model::timestamp::{Clock, Timestamp};
@@ -108,6 +110,7 @@ impl SessionDir {
         let (log, head) = self.notes_paths();
         let paths = LiveLogPaths { log: &log, head: &head, lock: &self.write_lock_path() };
         let body = serde_json::to_vec(line).expect("a note has string keys");
+        self.check_not_forgotten()?;
         self.journal.create_if_absent()?;
         let log = LiveLog::open(&paths, FIRST_LINE_HASH)?;
         log.skip_to_head()?;
@@ -115,6 +118,53 @@ impl SessionDir {
         tail.append(&body[1..]);
         let end = tail.write()?;
         log.sync()?;
+        self.list_notes(end)
+    }
+
+    /// Calls `take` with each complete line of the log, without its newline.
+    pub(super) fn for_each_note_line(&self, take: &mut dyn FnMut(&[u8])) -> Result<(), FileError> {
+        let path = self.notes_paths().0;
+        let text = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            other => other.on("read", &path)?,
+        };
+        let lines = text.split_inclusive(|byte| *byte == b'\n');
+        lines.filter_map(|line| line.strip_suffix(b"\n")).for_each(take);
+        Ok(())
+    }
+
+    /// Masks forgotten texts in the notes. The log is written again, because each line has a hash over those before.
+    pub(super) fn mask_notes(&self, texts: &ForgottenTexts) -> Result<(), FileError> {
+        let (mut bytes, mut hash, mut is_masked) = (Vec::new(), FIRST_LINE_HASH, false);
+        self.for_each_note_line(&mut |line| {
+            let mut line = line.to_vec();
+            is_masked |= texts.mask_line(&self.journal_key(), &mut line);
+            match LineHash::split_line(&line).filter(|_| is_masked) {
+                Some((_, body)) => hash = hash.append_line(body, &mut bytes),
+                None => {
+                    hash = LineHash::split_line(&line).map_or(hash, |(stated, _)| stated);
+                    bytes.extend_from_slice(&line);
+                    bytes.push(b'\n');
+                }
+            }
+        })?;
+        if !is_masked {
+            return Ok(());
+        }
+        let (path, head_path) = self.notes_paths();
+        let lock_path = self.write_lock_path();
+        let lock = open_lock_file(&lock_path)?;
+        lock.lock().on("lock", &lock_path)?;
+        durable::write_atomic(&path, &bytes)?;
+        let head = LogHead::open_file(&head_path)?;
+        LogHead::clear_file(&head).on("write", &head_path)?;
+        let end = LogHead { length: bytes.len() as u64, line_hash: hash };
+        end.append_to(&head).on("write", &head_path)?;
+        self.list_notes(end)
+    }
+
+    /// Lists the end of the log in the journal.
+    fn list_notes(&self, end: LogHead) -> Result<(), FileError> {
         let (file, link) = (NOTES_FILE.to_owned(), Some(end.line_hash.as_str().to_owned()));
         let line = self.new_journal_line(FileState::Open);
         self.journal.append_lines(&[JournalLine { file, length: end.length, link, ..line }])

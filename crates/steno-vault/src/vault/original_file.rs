@@ -54,6 +54,11 @@ impl SessionDir {
 }
 
 impl OriginalFile {
+    /// Whether it is a database, of which only the session's rows are kept.
+    pub fn is_database(&self) -> bool {
+        self.form == ContentForm::Rows
+    }
+
     /// Whether the file at its original location differs from the kept one.
     pub fn has_changed(&self) -> Result<bool, RestoreError> {
         if !self.path.exists() {

@@ -77,6 +77,7 @@ impl Recorder {
         clock: Clock,
         decoder: RecordDecoder,
     ) -> Result<Self, FileError> {
+        dir.check_not_forgotten()?;
         durable::create_private_dir(dir.path())?;
         let users_path = dir.recording_lock_path();
         let users = open_lock_file(&users_path)?;

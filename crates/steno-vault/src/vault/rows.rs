@@ -8,9 +8,10 @@ use super::commit::VaultCommit;
 use super::comparison::KeptComparison;
 use super::frame::{ContentForm, SealedFileHeader};
 use super::sealed::{SealedFile, SealedFileRef, SealedWriter, SharedProblems};
+use super::text_mask::ForgottenTexts;
 use super::{SessionDir, encode_file_name};
 use crate::sqlite::AgentDatabase;
-use crate::sqlite::rows::{RowLogReplay, RowLogSlots, for_each_line_hash};
+use crate::sqlite::rows::{RowLogLine, RowLogReplay, RowLogSlots, for_each_line_hash};
 use crate::{FormatError, SessionBundle, SessionFile};
 use steno_model::durable::{FileError, OnPath};
 use steno_model::problem::Problem;
@@ -43,11 +44,20 @@ impl SessionDir {
             SealedFileHeader { key: bundle.key.clone(), form: ContentForm::Rows, ..header };
         let (mut writer, mut slots) = self.open_rows_log(&stem, header)?;
         let before = writer.sealed().length();
+        let (texts, session) = (self.forgotten_texts()?, self.journal_key());
         database.for_each_line(origin.schema, bundle.key.as_deref(), &mut |line| {
-            let hash = line.hash().on("read", main.path())?;
+            let masked = mask_row(&line, &texts, &session).on("read", main.path())?;
+            let hash = match &masked {
+                Some(masked) => blake3::hash(masked),
+                None => line.hash().on("read", main.path())?,
+            };
             if slots.note_line(line.slot, hash) {
-                line.for_each_piece(&mut |piece| writer.push(piece).map_err(io::Error::other))
-                    .on("keep a row of", main.path())?;
+                match &masked {
+                    Some(masked) => writer.push(masked)?,
+                    None => line
+                        .for_each_piece(&mut |piece| writer.push(piece).map_err(io::Error::other))
+                        .on("keep a row of", main.path())?,
+                }
                 writer.push(b"\n")?;
             }
             Ok(())
@@ -83,6 +93,23 @@ impl SessionDir {
     }
 }
 
+/// The line of a row with masks in place of forgotten texts; `None` if it has none.
+fn mask_row(
+    line: &RowLogLine<'_>,
+    texts: &ForgottenTexts,
+    session: &str,
+) -> io::Result<Option<Vec<u8>>> {
+    if texts.is_empty() {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    line.for_each_piece(&mut |piece| {
+        bytes.extend_from_slice(piece);
+        Ok(())
+    })?;
+    Ok(texts.mask_line(session, &mut bytes).then_some(bytes))
+}
+
 fn open_continued_log(
     kept: &SealedFileRef,
     expected: &SealedFileHeader,
@@ -106,6 +133,7 @@ fn open_continued_log(
 /// Compares the rows of a session with a kept log. A changed row counts as more; a row in an earlier state counts as
 /// less, unless there is more too.
 pub(super) fn compare_rows(
+    dir: &SessionDir,
     log: &SealedFileRef,
     bundle: &SessionBundle,
 ) -> Result<KeptComparison, FormatError> {
@@ -121,12 +149,17 @@ pub(super) fn compare_rows(
     if hashed.is_err() {
         return Ok(KeptComparison::Other);
     }
+    let (texts, session) = (dir.forgotten_texts()?, dir.journal_key());
     let (mut has_more, mut has_old) = (false, false);
     AgentDatabase::open(bundle)?.for_each_line(
         origin.schema,
         bundle.key.as_deref(),
         &mut |line| {
-            let hash = line.hash().on("read", &bundle.root)?;
+            let masked = mask_row(&line, &texts, &session).on("read", &bundle.root)?;
+            let hash = match masked {
+                Some(masked) => blake3::hash(&masked),
+                None => line.hash().on("read", &bundle.root)?,
+            };
             let is_known = known.contains(&hash);
             if slots.note_line(line.slot, hash) {
                 has_more |= !is_known;

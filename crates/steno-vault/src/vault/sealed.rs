@@ -14,6 +14,7 @@
 
 mod chain;
 mod limit;
+mod masking;
 mod writer;
 
 #[cfg(test)]
@@ -33,6 +34,7 @@ use crate::attributes::FileAttributes;
 use steno_model::durable::{self, FileError, OnPath};
 use steno_model::problem::Problem;
 
+pub(crate) use self::masking::{ByteEdit, MaskCollector, MaskSummary};
 pub(crate) use self::writer::{REPLACEMENT_SUFFIX, SealedWriter, WrittenFile, replacement_path};
 
 /// Problems that a reader collects while other parts share the list.

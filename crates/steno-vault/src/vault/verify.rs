@@ -6,7 +6,9 @@
 mod log_check;
 mod sealed_check;
 mod since_head;
+mod tombstone_check;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -22,11 +24,22 @@ use super::live_log::open_lock_file;
 use super::manifest::MANIFEST_FILE;
 use super::notes::NOTES_FILE;
 use super::recorder::RECORD_FILE;
-use super::sealed::{REPLACEMENT_SUFFIX, SealedFile, SealedFileRef};
+use super::sealed::{MaskSummary, REPLACEMENT_SUFFIX, SealedFile, SealedFileRef};
+use super::tombstone::{FORGOTTEN_FILE, FORGOTTEN_HEAD_FILE, FORGOTTEN_LOCK_FILE, Tombstone};
 use super::{SessionDir, Vault, frame, list_names, parse_sealed_name};
 use crate::line_hash::{FIRST_LINE_HASH, LineHash};
 use steno_model::durable::{self, FileError, OnPath};
 use steno_model::session::SessionId;
+
+/// The files in the vault's folder beside those of its sessions.
+const VAULT_FILES: [&str; 6] = [
+    JOURNAL_FILE,
+    JOURNAL_HEAD_FILE,
+    JOURNAL_LOCK_FILE,
+    FORGOTTEN_FILE,
+    FORGOTTEN_HEAD_FILE,
+    FORGOTTEN_LOCK_FILE,
+];
 
 /// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,6 +58,10 @@ pub struct VerifyReport {
     pub damage: Vec<DamagedFile>,
     /// Whether the journal was once lost, so that its earlier listings are unknown.
     pub is_journal_restarted: bool,
+    /// What was forgotten, in order.
+    pub forgotten: Vec<Tombstone>,
+    /// The masks of each file that has some, by session and name.
+    masks: BTreeMap<(String, String), MaskSummary>,
 }
 
 /// A damaged file.
@@ -73,6 +90,7 @@ impl Vault {
         for session in self.missing_sessions()? {
             report.add_damage(session.path(), 0, "the session is missing");
         }
+        report.check_tombstones(self)?;
         Ok(report)
     }
 }
@@ -139,7 +157,7 @@ impl VerifyReport {
             |path: &Path, name: &str| path.is_dir() && name.parse::<SessionId>().is_ok();
         for agent in list_names(root)? {
             let dir = root.join(&agent);
-            if [JOURNAL_FILE, JOURNAL_HEAD_FILE, JOURNAL_LOCK_FILE].contains(&agent.as_str()) {
+            if VAULT_FILES.contains(&agent.as_str()) {
                 continue;
             }
             if !is_folder(&dir, &agent) {
@@ -238,6 +256,10 @@ impl VerifyReport {
             }
         };
         self.bytes += sealed.length;
+        if sealed.masks.seal.is_some() {
+            let name = kept.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            self.masks.insert((dir.journal_key(), name), sealed.masks);
+        }
         if sealed.has_rest {
             self.interrupted.push(kept.path.clone());
         }

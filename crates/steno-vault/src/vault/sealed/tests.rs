@@ -204,3 +204,95 @@ fn the_last_place_is_known_after_growth_merging_and_cuts() {
     let plain = zstd::decode_all(fs::File::open(&path).unwrap()).unwrap();
     assert_eq!(plain, expected);
 }
+
+/// A file of 12 lines in four frames, the second of which has two pieces.
+fn file_with_lines(path: &Path) -> Vec<u8> {
+    let lines = |from: u32| (from..from + 3).map(|n| format!("line {n:02} secret\n")).collect();
+    for round in 0..4 {
+        let text: String = lines(round * 3);
+        grow(path, &[text.as_bytes()]);
+    }
+    content(path)
+}
+
+fn forget(path: &Path, ranges: &[(u64, u64)]) -> WrittenFile {
+    let edit = |(offset, length): &(u64, u64)| ByteEdit {
+        offset: *offset,
+        bytes: vec![b'*'; *length as usize],
+        is_forgotten: true,
+    };
+    let edits: Vec<_> = ranges.iter().map(edit).collect();
+    let written = SealedFile::open(path).unwrap().write_edited(&edits).unwrap();
+    publish(&written);
+    written
+}
+
+#[test]
+fn forgotten_bytes_leave_the_chain_and_all_other_bytes_as_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.zst");
+    let original = file_with_lines(&path);
+    let end = SealedFile::open(&path).unwrap().chain_end();
+    let ranges = [(8, 6), (39, 10), (100, 3)];
+    let written = forget(&path, &ranges);
+    assert_eq!((written.length, written.chain), end);
+    let mut expected = original.clone();
+    for (begin, length) in ranges {
+        expected[begin as usize..(begin + length) as usize].fill(b'*');
+    }
+    assert_eq!(content(&path), expected);
+    assert_eq!(zstd::decode_all(fs::File::open(&path).unwrap()).unwrap(), expected);
+    let mut sealed = listed(&written).open().unwrap();
+    sealed.check_all().unwrap();
+    sealed.check_content().unwrap();
+    let summary = sealed.mask_summary().unwrap();
+    assert_eq!(summary.ranges, ranges);
+    // A second forgetting adds to the first, and growth and merging leave both.
+    forget(&path, &[(12, 4), (60, 5)]);
+    for round in 0..100 {
+        grow(&path, &[format!("more {round}\n").as_bytes()]);
+    }
+    let mut sealed = SealedFile::open(&path).unwrap();
+    assert_eq!(sealed.mask_summary().unwrap().ranges, [(8, 8), (39, 10), (60, 5), (100, 3)]);
+    sealed.check_all().unwrap();
+    sealed.check_content().unwrap();
+}
+
+#[test]
+fn no_hash_of_a_forgotten_piece_confirms_a_guess() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.zst");
+    grow(&path, &[b"the key is 1234\n"]);
+    let before = SealedFile::open(&path).unwrap().frame_header(0).unwrap();
+    forget(&path, &[(11, 4)]);
+    let header = SealedFile::open(&path).unwrap().frame_header(0).unwrap();
+    let (old, new) = (&before.pieces[0], &header.pieces[0]);
+    assert_eq!(new.hash, old.hash);
+    assert_ne!(new.salt, old.salt);
+    let file = fs::read(&path).unwrap();
+    let has = |text: &str| memchr::memmem::find(&file, text.as_bytes()).is_some();
+    assert!(!has(&old.salt.to_string()));
+    // With the right guess, no hash in the file is reproduced by anything that the file states.
+    let guess = b"the key is 1234\n";
+    for salt in [new.salt, uuid::Uuid::nil()] {
+        let piece = FrameHeaderGuess { salt, guess };
+        assert!(!has(&piece.keyed()) && !has(&piece.plain()));
+    }
+}
+
+struct FrameHeaderGuess<'a> {
+    salt: uuid::Uuid,
+    guess: &'a [u8],
+}
+
+impl FrameHeaderGuess<'_> {
+    fn keyed(&self) -> String {
+        let mut key = [0; blake3::KEY_LEN];
+        key[..16].copy_from_slice(self.salt.as_bytes());
+        blake3::keyed_hash(&key, self.guess).to_hex().to_string()
+    }
+
+    fn plain(&self) -> String {
+        blake3::hash(self.guess).to_hex().to_string()
+    }
+}

@@ -103,7 +103,7 @@ impl SealedWriter {
         let path = &kept.path;
         kept.finish_rename()?;
         let mut sealed = kept.open()?;
-        if sealed.version() < frame::FORMAT_VERSION || sealed.complete_size().is_none() {
+        if Self::needs_upgrade(&sealed) {
             return Self::upgrade_file(sealed);
         }
         sealed.file = File::options().read(true).write(true).open(path).on("open", path)?;
@@ -131,6 +131,11 @@ impl SealedWriter {
             writer.push_lines(bytes)?;
             input.consume(size);
         }
+    }
+
+    /// Whether a file must be rewritten before it can be changed: it is of version 1, or its end was never completed.
+    pub(crate) fn needs_upgrade(sealed: &SealedFile) -> bool {
+        sealed.version() < frame::FORMAT_VERSION || sealed.complete_size().is_none()
     }
 
     /// The file as written so far.
@@ -263,14 +268,14 @@ impl SealedWriter {
     }
 }
 
-fn create_replacement(path: &Path) -> Result<File, FileError> {
+pub(super) fn create_replacement(path: &Path) -> Result<File, FileError> {
     let path = replacement_path(path);
     let mut options = durable::private_options();
     options.read(true).write(true).create(true).truncate(true).open(&path).on("write", &path)
 }
 
 impl SealedFile {
-    fn build_trailer(&self) -> SealedTrailer {
+    pub(super) fn build_trailer(&self) -> SealedTrailer {
         let (frames, length, moved) = (self.frames.clone(), self.length, self.moved.clone());
         let trailer = SealedTrailer {
             frames,

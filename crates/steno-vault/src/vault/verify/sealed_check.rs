@@ -10,7 +10,7 @@ use crate::vault::frame::{
     self, ContentForm, FrameHeader, NextFrame, SealedFileHeader, SealedTrailer,
 };
 use crate::vault::recorder::RECORD_FILE;
-use crate::vault::sealed::SealedFileRef;
+use crate::vault::sealed::{MaskCollector, MaskSummary, SealedFileRef};
 use crate::vault::{SessionDir, encode_file_name, parse_sealed_name};
 use steno_model::durable::{FileError, OnPath};
 
@@ -21,6 +21,8 @@ pub(super) struct CheckedSealedFile {
     pub(super) is_pointer: bool,
     /// Whether unacknowledged bytes follow.
     pub(super) has_rest: bool,
+    /// What was forgotten of it.
+    pub(super) masks: MaskSummary,
 }
 
 /// Verifies the sealed file at `path` up to its listed size.
@@ -58,8 +60,9 @@ pub(super) fn check_sealed_bytes(
     });
     match checked {
         Ok(length) => {
-            let is_pointer = walk.is_pointer;
-            Ok(Ok(CheckedSealedFile { length, is_pointer, has_rest: actual > size }))
+            let (is_pointer, has_rest, masks) =
+                (walk.is_pointer, actual > size, walk.masks.finish());
+            Ok(Ok(CheckedSealedFile { length, is_pointer, has_rest, masks }))
         }
         Err(error) if error.raw_os_error().is_some() => Err(error).on("read", path),
         Err(error) => Ok(Err(damage(walk.intact_size, error.to_string()))),
@@ -78,6 +81,7 @@ struct SealedFileWalk<'a, R> {
     /// The hash of the last line; recordings have a hash in every line too.
     line_hash: Option<LineHash>,
     is_pointer: bool,
+    masks: MaskCollector,
 }
 
 impl<'a, R: Read> SealedFileWalk<'a, R> {
@@ -91,6 +95,7 @@ impl<'a, R: Read> SealedFileWalk<'a, R> {
             expected_trailer: trailer,
             line_hash: None,
             is_pointer: false,
+            masks: MaskCollector::default(),
         }
     }
 
@@ -135,6 +140,7 @@ impl<'a, R: Read> SealedFileWalk<'a, R> {
         header.check_link(self.expected_trailer.chain, &data)?;
         let raw = frame::unpack_frame(header, &data)?;
         header.check_content(&raw)?;
+        self.masks.add_frame(header);
         if let Some(hash) = &mut self.line_hash {
             *hash = check_line_hashes(&raw, *hash)?;
         }

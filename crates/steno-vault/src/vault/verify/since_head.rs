@@ -71,6 +71,10 @@ impl Vault {
         sessions.sort_by(|a, b| a.0.cmp(&b.0));
         for (session, files) in sessions {
             let Some(dir) = self.session_for_key(&session) else { continue };
+            if dir.is_forgotten()? {
+                // The tombstone states the removed files.
+                continue;
+            }
             for (name, then) in files.iter() {
                 let listed = now.get(&session).and_then(|files| files.get(name));
                 let damage = find_change_since(&dir, name, then, listed)?;
