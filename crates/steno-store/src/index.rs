@@ -74,6 +74,9 @@ const MIN_SQLITE_VERSION: i32 = 3_051_003;
 /// How long a writer waits for the lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The files of an index.
+const INDEX_FILES: [&str; 3] = ["index.db", "index.db-wal", "index.db-shm"];
+
 /// An open index.
 #[derive(Debug)]
 pub struct Index {
@@ -179,10 +182,15 @@ impl Index {
         {
             return Ok(index);
         }
-        for name in ["index.db", "index.db-wal", "index.db-shm"] {
+        for name in INDEX_FILES {
             durable::remove_file(&store.join(name))?;
         }
         Self::connect_locked(store, healed)
+    }
+
+    /// Whether any file of an index exists. A process that was killed while it deleted one may have left its log.
+    pub(crate) fn has_files(store: &Path) -> bool {
+        INDEX_FILES.iter().any(|name| store.join(name).exists())
     }
 
     /// Why the index was emptied when it was opened, if it was.

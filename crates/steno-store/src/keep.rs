@@ -12,6 +12,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::forget::SessionForgetter;
 use crate::format::FoundSession;
 use crate::index::attribution::MillisecondSpan;
 use crate::index::pending_sessions::PendingMarker;
@@ -76,8 +77,10 @@ pub struct ImportedSession {
 }
 
 impl SessionImporter {
-    /// Lists the sessions of the vault.
+    /// Lists the sessions of the vault, after completing a removal that was interrupted.
     pub fn new(location: &StoreLocation) -> Result<Self, StoreError> {
+        // If it fails, nothing that was forgotten is kept again all the same, and `verify` reports it.
+        let _ = SessionForgetter::new(location).finish_interrupted();
         let vault = location.vault();
         let mut known_agents = HashMap::new();
         for agent in
@@ -199,7 +202,7 @@ impl SessionImporter {
         // Two processes must not assign the same id to two sessions.
         self.lock_names()?;
         let written = self.write_session(&session, &found.bundle);
-        if let Some(folder) = &session.project {
+        if let Some(folder) = session.project.as_ref().filter(|_| written.is_ok()) {
             // This cache is optional; the import does not depend on it.
             let _ = self.projects.note_repository(folder.as_ref());
         }
@@ -210,7 +213,9 @@ impl SessionImporter {
         let title = session.title.clone().or(prompt);
         // The vault has a damaged session only in part, even if its files are whole.
         let is_damaged = !damage.is_empty() || (!is_new && self.indexer.has_damage(&dir));
-        let is_read = file_stamps(&found.bundle) == stamps && !is_more && !is_damaged;
+        // The vault has masks in place of forgotten texts.
+        let is_masked = self.vault.has_forgotten_texts()?;
+        let is_read = file_stamps(&found.bundle) == stamps && !is_more && !is_damaged && !is_masked;
         if let Some(draft) = draft.filter(|_| is_read) {
             let named = Session { id: dir.id().clone(), ..session };
             let named = draft.complete_session(named);
@@ -279,6 +284,9 @@ impl SessionImporter {
     ) -> Result<WrittenSession, StoreError> {
         let SessionDestination { dir, is_complete } =
             self.find_destination(&session.agent, &session.id, bundle)?;
+        if dir.is_forgotten()? {
+            return Err(StoreError::Forgotten(dir.id().clone()));
+        }
         let marker = self.indexer.mark(&dir);
         let damage = dir.find_damaged_files()?;
         let is_new = dir.is_empty()?;

@@ -25,6 +25,7 @@
 //! - [`sync`] finds the sessions of this machine; [`keep`] writes one of them to the vault and the index.
 //! - [`transcript`] reads sessions of the vault; [`format`](mod@format) finds and reads sessions in files.
 //! - [`index`] answers searches and lists; [`cost`] counts and prices tokens.
+//! - [`forget`] removes sessions and texts, and leaves tombstones.
 //! - [`blame`] finds the session that wrote a line; [`compare`] compares two sessions; [`view`] renders them.
 //! - To record a running program, open a [`Recorder`](steno_vault::recorder::Recorder) with
 //!   [`RECORD_DECODER`](transcript::record_reader::RECORD_DECODER).
@@ -37,6 +38,7 @@ pub mod blame;
 pub mod compare;
 pub mod cost;
 pub mod entry_filter;
+pub mod forget;
 pub mod format;
 pub mod index;
 pub mod keep;

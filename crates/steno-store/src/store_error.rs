@@ -3,6 +3,7 @@
 use std::io;
 
 use steno_agents::reader::FormatError;
+use steno_model::SessionId;
 use steno_model::durable::FileError;
 use steno_vault::AgentNameError;
 
@@ -23,6 +24,9 @@ pub enum StoreError {
     /// A lock could not be taken.
     #[error(transparent)]
     Lock(#[from] io::Error),
+    /// The session was forgotten, so nothing of it is kept.
+    #[error("the session was forgotten and is not kept again: {0}")]
+    Forgotten(SessionId),
     /// A session names its agent by a name that no folder can have.
     #[error(transparent)]
     AgentName(#[from] AgentNameError),

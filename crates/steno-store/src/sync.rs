@@ -425,6 +425,9 @@ impl SessionSyncer {
         if let Some(Ok(imported)) = &imported {
             self.remember_sessions(&found.bundle, imported.dir.id());
         }
+        if matches!(imported, Some(Err(StoreError::Forgotten(_)))) {
+            return true;
+        }
         let row = self.agent_row(found);
         row.sessions += 1;
         match imported {

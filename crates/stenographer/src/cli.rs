@@ -74,6 +74,8 @@ enum CliCommand {
     Doctor(commands::doctor::Args),
     Verify(commands::verify::Args),
     Reindex(commands::reindex::Args),
+    Forget(commands::forget::Args),
+    Prune(commands::prune::Args),
     #[command(flatten)]
     Thread(commands::thread::ThreadCommand),
     Hooks(commands::hooks::Args),
@@ -230,6 +232,8 @@ fn run_command(
         CliCommand::Doctor(args) => commands::doctor::run(ui, env, &args),
         CliCommand::Verify(args) => commands::verify::run(ui, env, &args),
         CliCommand::Reindex(args) => commands::reindex::run(ui, env, &args),
+        CliCommand::Forget(args) => commands::forget::run(ui, env, &args),
+        CliCommand::Prune(args) => commands::prune::run(ui, env, &args),
         CliCommand::Thread(command) => commands::thread::run(ui, env, &command),
         CliCommand::Hooks(args) => commands::hooks::run(ui, env, &args),
         CliCommand::Hook(args) => commands::hook::run(env, &args),

@@ -128,6 +128,14 @@ const STORE_PAGES: &[CommandPage] = &[
     page("doctor", ["steno doctor", "steno doctor --json"]),
     page("verify", ["steno verify", "steno verify --json"]),
     page("reindex", ["steno reindex", "steno reindex --quiet"]),
+    page(
+        "forget",
+        [
+            "steno forget latest --dry-run",
+            "steno forget --match 'key-[0-9]+' --reason leaked --yes",
+        ],
+    ),
+    page("prune", ["steno prune --dry-run", "steno prune --yes --json"]),
     page("restore", ["steno restore latest", "steno restore latest --to /tmp/copy"]),
     page("as", ["steno as devflow transcript list", "steno as chibi -L"]),
     page("completions", ["steno completions bash", "steno completions fish"]),

@@ -4,6 +4,7 @@
 
 mod agents;
 mod budget;
+mod retention;
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -248,11 +249,12 @@ impl Config {
 }
 
 /// The tables of the file.
-const SECTION_NAMES: [&str; 10] = [
+const SECTION_NAMES: [&str; 11] = [
     "agents",
     "aliases",
     "budget",
     "gateway",
+    "keep",
     "prices",
     "private",
     "proxy",

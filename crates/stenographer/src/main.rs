@@ -30,6 +30,7 @@ mod recording_gateway;
 mod recording_session;
 mod runnable_agent;
 mod session_paths;
+mod session_removal;
 mod session_scope;
 mod session_store;
 mod sync_state;

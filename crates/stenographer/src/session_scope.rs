@@ -49,15 +49,9 @@ impl SessionScope {
         let moment = |text: &Option<String>, edge| {
             text.as_ref().map(|text| moment::parse_moment(text, edge, env)).transpose()
         };
-        let project = self.project.as_ref().map(|project| {
-            let named = env.cwd.join(project);
-            // An existing folder is matched by its full path.
-            let known = named.canonicalize().ok().filter(|named| named.is_dir());
-            known.map_or_else(|| project.clone(), |named| named.to_string_lossy().into_owned())
-        });
         Ok(EntryFilter {
             agent: self.agent.clone(),
-            project: project.map(|project| project.trim_end_matches('/').to_owned()),
+            project: self.project.as_deref().map(|project| resolve_project(env, project)),
             model: self.model.clone(),
             since: moment(&self.since, DayEdge::Begin)?,
             until: moment(&self.until, DayEdge::End)?,
@@ -66,4 +60,13 @@ impl SessionScope {
             ..EntryFilter::default()
         })
     }
+}
+
+/// Returns how the index knows a project that was typed: an existing folder by its full path.
+pub(crate) fn resolve_project(env: &ProcessEnvironment, project: &str) -> String {
+    let named = env.cwd.join(project);
+    let known = named.canonicalize().ok().filter(|named| named.is_dir());
+    let name =
+        known.map_or_else(|| project.to_owned(), |named| named.to_string_lossy().into_owned());
+    name.trim_end_matches('/').to_owned()
 }

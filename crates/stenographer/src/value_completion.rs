@@ -55,7 +55,7 @@ pub(crate) fn add_completers(command: Command) -> Command {
 
 /// Returns the kind of value that an argument takes.
 fn completed_value(command: &str, arg: &Arg) -> Option<CompletedValue> {
-    let is_reader = matches!(command, "list" | "search" | "cost" | "stats");
+    let is_reader = matches!(command, "list" | "search" | "cost" | "stats" | "forget");
     match arg.get_id().as_str() {
         "session" | "sessions" => Some(CompletedValue::Session),
         "a" | "b" if command == "diff" => Some(CompletedValue::Session),

@@ -155,6 +155,17 @@ impl SessionDir {
         self.journal.tombstones.read_texts()
     }
 
+    /// Masks what was forgotten in a text of lines, as when a file is kept for this session.
+    pub fn mask_forgotten_texts(&self, text: &mut [u8]) -> Result<(), FileError> {
+        let (texts, session) = (self.forgotten_texts()?, self.journal_key());
+        if !texts.is_empty() {
+            for line in text.split_inclusive_mut(|byte| *byte == b'\n') {
+                texts.mask_line(&session, line);
+            }
+        }
+        Ok(())
+    }
+
     /// The tombstones of parts of this session.
     pub fn part_tombstones(&self) -> Result<Vec<Tombstone>, FileError> {
         let state = self.journal.tombstones.read()?;
@@ -192,7 +203,12 @@ impl SessionDir {
             file: file.clone(),
             ranges: merge_ranges(ranges.clone()),
         });
-        let parts = ForgottenParts { entries, files: files.collect(), texts: texts.collect() };
+        let parts = ForgottenParts {
+            entries,
+            files: files.collect(),
+            notes: plan.notes,
+            texts: texts.collect(),
+        };
         Ok(Some(request.to_tombstone(self, ForgottenScope::Parts(parts))))
     }
 
@@ -231,7 +247,10 @@ impl SessionDir {
         commit.finish_locked()?;
         durable::sync_dir(self.path())?;
         drop(commit);
-        self.mask_notes(&*self.forgotten_texts()?)
+        match parts.notes {
+            0 => Ok(()),
+            _ => self.mask_notes(&*self.forgotten_texts()?),
+        }
     }
 
     fn mask_file_ranges(

@@ -127,6 +127,8 @@ impl SessionDir {
     pub(super) fn lock_for_keeping(&self, commit: &mut VaultCommit) -> Result<(), FileError> {
         self.check_not_forgotten()?;
         commit.lock_session(self)?;
+        // It may have been forgotten while this waited for the lock.
+        self.check_not_forgotten()?;
         durable::remove_leftovers(self.path());
         if self.is_recorded()? && !self.is_wire_recording()? {
             let error = io::Error::other("the session was recorded live");

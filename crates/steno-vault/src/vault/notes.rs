@@ -148,14 +148,14 @@ impl SessionDir {
                 }
             }
         })?;
-        if !is_masked {
-            return Ok(());
-        }
         let (path, head_path) = self.notes_paths();
         let lock_path = self.write_lock_path();
         let lock = open_lock_file(&lock_path)?;
         lock.lock().on("lock", &lock_path)?;
-        durable::write_atomic(&path, &bytes)?;
+        // An interrupted process may have written the log, but not its head.
+        if is_masked {
+            durable::write_atomic(&path, &bytes)?;
+        }
         let head = LogHead::open_file(&head_path)?;
         LogHead::clear_file(&head).on("write", &head_path)?;
         let end = LogHead { length: bytes.len() as u64, line_hash: hash };

@@ -192,6 +192,16 @@ impl ForgottenTexts {
 
     /// Masks the forgotten units of a line that is kept for a session. Returns whether there were any.
     pub(crate) fn mask_line(&self, session: &str, line: &mut [u8]) -> bool {
+        let mut is_masked = false;
+        // A unit may have been forgotten in several steps. Each mask changes its hash, so this ends.
+        while self.mask_known_units(session, line) {
+            is_masked = true;
+        }
+        is_masked
+    }
+
+    /// Masks the units that are known as they are. Returns whether the line has changed.
+    fn mask_known_units(&self, session: &str, line: &mut [u8]) -> bool {
         let Some(key) = &self.key else { return false };
         let mut masks = Vec::new();
         for_each_unit(line, &mut |UnitLocation { range: unit, kind, .. }| {
@@ -204,15 +214,18 @@ impl ForgottenTexts {
             for known in same_length.get(&hash).into_iter().flatten() {
                 if !is_short || known.session == session {
                     masks.extend(known.masks.iter().map(|(at, length)| {
-                        (unit.start + *at as usize, *length as usize, known.tombstone.clone())
+                        (unit.start + *at as usize, make_mask(&known.tombstone, *length as usize))
                     }));
                 }
             }
         });
-        for (begin, length, tombstone) in &masks {
-            line[*begin..begin + length].copy_from_slice(&make_mask(tombstone, *length));
+        let mut is_changed = false;
+        for (begin, mask) in &masks {
+            let target = &mut line[*begin..begin + mask.len()];
+            is_changed |= target != mask.as_slice();
+            target.copy_from_slice(mask);
         }
-        !masks.is_empty()
+        is_changed
     }
 
     /// The same file with masks, as it is kept for a session.

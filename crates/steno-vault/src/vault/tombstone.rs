@@ -63,9 +63,17 @@ pub struct ForgottenParts {
     /// The parts of each file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<MaskedFile>,
+    /// Number of masked notes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub notes: u64,
     /// How to recognize the texts when an agent's file brings them again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub texts: Vec<TextPrint>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The masked parts of a sealed file.

@@ -23,6 +23,8 @@ use crate::write_permission::WritePermission;
 /// With `--force`, replaced files are saved as `NAME.steno-backup`. A symbolic link is replaced by the file; its
 /// target is not changed.
 ///
+/// Texts that `steno forget` removed are masked in the restored files.
+///
 /// A session from a database is restored as rows: missing rows are inserted after a backup of the database, and
 /// nothing else in it changes. If there is no database, one with only this session is created.
 #[derive(Debug, clap::Args)]
@@ -79,6 +81,10 @@ pub(crate) fn run(
         if !file.was_written {
             ui.status(format_args!("{} is up to date", file.path.display()));
         }
+    }
+    for tombstone in session.part_tombstones()? {
+        let (id, at) = (tombstone.short_id(), tombstone.at.in_zone(&env.zone).date_and_clock());
+        ui.print_note(format_args!("texts that were forgotten {at} are masked: [forgotten {id}]"));
     }
     ui.report_problems(&session.find_faults()?);
     Ok(CommandExit::Done)

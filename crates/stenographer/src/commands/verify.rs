@@ -1,6 +1,8 @@
 //! `steno verify`: checks every byte of the vault.
 
 use serde_json::json;
+use steno_store::StoreLocation;
+use steno_store::forget::SessionForgetter;
 use steno_vault::verify::{JournalHead, VerifyReport};
 
 use crate::error::{CommandError, CommandExit};
@@ -11,7 +13,8 @@ use crate::ui::{Ui, count_noun};
 /// Check that everything in the vault is present and unchanged.
 ///
 /// Prints file and byte offset of anything that was changed, removed, rolled back or added, and exits with 1 then.
-/// Remains of an interrupted write are not damage: nothing acknowledged is lost.
+/// Remains of an interrupted write are not damage: nothing acknowledged is lost. Lists what `steno forget` removed, and
+/// checks that exactly this is missing.
 ///
 /// The vault's journal lists every file, so deleted and rolled back files are found. An old copy of the whole store
 /// is consistent in itself: to detect it, note the value of `--head` elsewhere, and check it with `--since`.
@@ -23,7 +26,7 @@ pub(crate) struct Args {
     /// Also check that nothing present when HEAD was printed has been removed or changed.
     #[arg(long, value_name = "HEAD")]
     since: Option<JournalHead>,
-    /// Print damage as JSON Lines: path, offset, reason.
+    /// Print damage as JSON Lines: path, offset, reason; and what was forgotten.
     #[arg(long)]
     json: bool,
 }
@@ -43,6 +46,10 @@ pub(crate) fn run(
         writeln!(ui.out(), "{head}")?;
         return Ok(CommandExit::Done);
     }
+    let location = StoreLocation::new(&env.store, env.clock.clone());
+    if let Err(error) = SessionForgetter::new(&location).finish_interrupted() {
+        ui.warning(format_args!("could not complete a removal that was interrupted: {error}"));
+    }
     let mut progress = ui.start_progress("verifying");
     let total = if progress.is_shown() { store.vault.list_sessions()?.len() } else { 0 };
     let mut report = store.vault.verify(&mut |session| progress.step_of(total, session.id()))?;
@@ -51,6 +58,7 @@ pub(crate) fn run(
     }
     drop(progress);
     print_damage(ui, &report, args)?;
+    print_forgotten(ui, env, &report, args)?;
     print_summary(ui, &report);
     Ok(if report.damage.is_empty() { CommandExit::Done } else { CommandExit::Failed })
 }
@@ -66,6 +74,43 @@ fn print_damage(ui: &mut Ui, report: &VerifyReport, args: &Args) -> Result<(), C
             let line = format!("{path}: byte {}: {}\n", damage.offset, damage.reason);
             ui.listing_text(&line)?;
         }
+    }
+    Ok(())
+}
+
+/// Lists the tombstones.
+fn print_forgotten(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    report: &VerifyReport,
+    args: &Args,
+) -> Result<(), CommandError> {
+    for tombstone in &report.forgotten {
+        if args.json {
+            let (parts, files) = match tombstone.parts() {
+                Some(parts) => (parts.entries.clone(), json!(parts.files)),
+                None => (Vec::new(), json!(null)),
+            };
+            let row = json!({"forgotten": tombstone.session, "tombstone": tombstone.id.to_string(),
+                "at": tombstone.at.to_string(), "by": tombstone.by, "reason": tombstone.reason,
+                "whole": tombstone.is_whole_session(), "entries": parts, "files": files,
+                "bytes": tombstone.bytes()});
+            writeln!(ui.out(), "{row}")?;
+            continue;
+        }
+        let at = tombstone.at.in_zone(&env.zone).date_and_clock();
+        let what = match tombstone.parts() {
+            None => "the session".to_owned(),
+            Some(parts) => {
+                let count = parts.files.iter().map(|file| file.ranges.len() as u64).sum();
+                count_noun(count, "text")
+            }
+        };
+        let why = tombstone.reason.iter().map(|reason| format!(": {reason}")).collect::<String>();
+        let (session, bytes) = (&tombstone.session, count_noun(tombstone.bytes(), "byte"));
+        let (id, by) = (tombstone.short_id(), &tombstone.by);
+        let line = format!("{session}: {what}, {bytes}, forgotten {at} by {by} ({id}){why}\n");
+        ui.listing_text(&line)?;
     }
     Ok(())
 }

@@ -67,11 +67,13 @@ const COMMAND_LINES: &[(&str, &str)] = &[
     ("transfer", "transfer latest handoff --to human --json"),
     ("run", "run --agent rehearsal --json hello"),
     ("lifecycle", "lifecycle latest archive --json"),
+    ("forget", "forget 2bcd --dry-run --json"),
+    ("forget", "forget 2bcd --yes --json"),
 ];
 
 /// Commands with `--json` that other tests run, as they need another process, two threads or a Git repository.
 const TESTED_ELSEWHERE: &[&str] =
-    &["serve", "watch", "resume", "reference", "merge", "blame", "log"];
+    &["serve", "watch", "resume", "reference", "merge", "blame", "log", "prune"];
 
 #[test]
 fn every_json_option_prints_json_only() {

@@ -33,6 +33,7 @@ mod export;
 #[cfg(unix)]
 mod follow;
 mod foreign_store;
+mod forget;
 #[cfg(target_os = "linux")]
 mod full_store;
 #[cfg(unix)]

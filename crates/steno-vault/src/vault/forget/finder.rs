@@ -1,12 +1,14 @@
 //! Finds texts in the files of a session, as they are kept.
 
 use std::collections::BTreeMap;
-use std::io::BufRead;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::ops::Range;
+use std::path::Path;
 
 use super::super::sealed::SharedProblems;
 use super::super::text_mask::{UnitKind, for_each_unit, make_mask};
-use super::super::{SessionDir, list_names};
+use super::super::{SessionDir, list_names, parse_sealed_name};
 use super::has_units;
 use steno_model::durable::{FileError, OnPath};
 
@@ -55,33 +57,21 @@ impl MaskPlan {
 pub type FindParts<'a> = &'a dyn Fn(TextUnit<'_>) -> Vec<Range<usize>>;
 
 impl SessionDir {
-    /// Finds the parts to mask in all kept files of the session: every generation, its recording and its notes.
-    /// Live logs must be sealed.
+    /// Finds the parts to mask in all kept files of the session: every generation, its recording and its notes. Only
+    /// parts of sealed files can be masked.
     pub fn plan_masks(&self, find: FindParts<'_>) -> Result<MaskPlan, FileError> {
         let mut plan = MaskPlan::default();
         for (stem, generation) in self.sealed_files()? {
             let sealed = self.open_sealed(&stem, generation)?;
-            if !has_units(&sealed) {
-                continue;
+            if has_units(&sealed) {
+                let path = sealed.path().to_owned();
+                let mut input = sealed.lenient_reader(SharedProblems::default());
+                plan.find_in_file(&path, &mut input, find)?;
             }
-            let path = sealed.path().to_owned();
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let mut input = sealed.lenient_reader(SharedProblems::default());
-            let (mut line, mut offset) = (Vec::new(), 0);
-            loop {
-                line.clear();
-                let length = input.read_until(b'\n', &mut line).on("read", &path)?;
-                if length == 0 {
-                    break;
-                }
-                let ranges = plan.find_in_line(&line, find);
-                if !ranges.is_empty() {
-                    let at =
-                        |range: Range<usize>| (offset + range.start as u64, range.len() as u64);
-                    plan.files.entry(name.clone()).or_default().extend(ranges.into_iter().map(at));
-                }
-                offset += length as u64;
-            }
+        }
+        for (_, path) in self.live_logs()? {
+            let file = File::open(&path).on("open", &path)?;
+            plan.find_in_file(&path, &mut BufReader::new(file), find)?;
         }
         self.for_each_note_line(&mut |line| {
             plan.notes += u64::from(!plan.find_in_line(line, find).is_empty());
@@ -116,6 +106,35 @@ pub fn mask_text(text: &mut [u8], find: FindParts<'_>, tombstone: &str) -> u64 {
 }
 
 impl MaskPlan {
+    /// Whether a part is in a log that is not sealed.
+    pub fn has_live_parts(&self) -> bool {
+        self.files.keys().any(|name| parse_sealed_name(name).is_none())
+    }
+
+    /// Adds the parts of a file.
+    fn find_in_file(
+        &mut self,
+        path: &Path,
+        input: &mut dyn BufRead,
+        find: FindParts<'_>,
+    ) -> Result<(), FileError> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let (mut line, mut offset) = (Vec::new(), 0);
+        loop {
+            line.clear();
+            let length = input.read_until(b'\n', &mut line).on("read", path)?;
+            if length == 0 {
+                return Ok(());
+            }
+            let ranges = self.find_in_line(&line, find);
+            if !ranges.is_empty() {
+                let at = |range: Range<usize>| (offset + range.start as u64, range.len() as u64);
+                self.files.entry(name.clone()).or_default().extend(ranges.into_iter().map(at));
+            }
+            offset += length as u64;
+        }
+    }
+
     /// Adds the parts of a line. Returns them.
     fn find_in_line(&mut self, line: &[u8], find: FindParts<'_>) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();

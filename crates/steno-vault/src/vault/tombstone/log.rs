@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -13,7 +14,7 @@ use super::{FileSeal, Tombstone};
 use crate::line_hash::{FIRST_LINE_HASH, LineHash, LineHashChain};
 use crate::vault::frame::HexHash;
 use crate::vault::live_log::{LiveLog, LiveLogPaths};
-use crate::vault::log_head::LogHead;
+use crate::vault::log_head::{LogHead, LogHeadFile};
 use crate::vault::text_mask::ForgottenTexts;
 use steno_model::durable::{FileError, OnPath};
 use steno_model::timestamp::Timestamp;
@@ -63,7 +64,7 @@ pub(crate) struct TombstoneState {
 impl TombstoneState {
     fn read(path: &Path) -> Result<Self, FileError> {
         let text = match fs::read(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             other => other.on("read", path)?,
         };
         let (mut state, mut chain) = (Self::default(), LineHashChain::START);
@@ -115,6 +116,17 @@ impl TombstoneState {
         let ranges = files.filter(|masked| masked.file == file).flat_map(|masked| &masked.ranges);
         crate::vault::frame::merge_ranges(ranges.copied().collect())
     }
+}
+
+/// Fails if lines are missing at the end of the log: a new line would hide that.
+fn check_whole(log: &Path, head: &Path) -> Result<(), FileError> {
+    let size = fs::metadata(log).map_or(0, |file| file.len());
+    let known = LogHeadFile::read(head)?.last.map_or(0, |head| head.length);
+    if known > size {
+        let error = io::Error::new(io::ErrorKind::InvalidData, "tombstones are missing at its end");
+        return Err(error).on("write", log);
+    }
+    Ok(())
 }
 
 fn parse_line(line: &[u8]) -> Option<TombstoneLine> {
@@ -196,6 +208,7 @@ impl TombstoneLog {
     ) -> Result<LogHead, FileError> {
         let [log, head, lock] = [FORGOTTEN_FILE, FORGOTTEN_HEAD_FILE, FORGOTTEN_LOCK_FILE]
             .map(|name| self.root.join(name));
+        check_whole(&log, &head)?;
         let paths = LiveLogPaths { log: &log, head: &head, lock: &lock };
         let log = LiveLog::open(&paths, FIRST_LINE_HASH)?;
         let mut tail = log.lock_tail(&mut |_| ())?;

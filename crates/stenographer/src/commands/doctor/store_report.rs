@@ -73,6 +73,7 @@ impl StoreReport {
             config.prices()?;
             config.agents()?;
             config.privacy_rules(&env.home)?;
+            config.retention()?;
             config.automatic_sync()
         });
         report.errors.extend(prices.err().map(|error| error.to_line()));

@@ -1,0 +1,296 @@
+//! Finds the texts to forget in the units of kept files.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use memchr::memmem;
+use regex::Regex;
+
+use steno_model::entry::Entry;
+use steno_model::json::Value;
+use steno_vault::forget::TextUnit;
+
+/// Texts from this length on are found wherever they are. Shorter ones are found only in the records of their entry,
+/// because elsewhere they may mean something else.
+const MIN_DISTINCT_TEXT: usize = 16;
+
+/// Fields that tell readers what a record is. Short values of them are never masked.
+const STRUCTURAL_KEYS: [&str; 18] = [
+    "type",
+    "role",
+    "kind",
+    "id",
+    "uuid",
+    "parentUuid",
+    "sessionId",
+    "session_id",
+    "timestamp",
+    "at",
+    "sum",
+    "tool_use_id",
+    "call_id",
+    "method",
+    "jsonrpc",
+    "traffic",
+    "exchange",
+    "status",
+];
+
+/// Finds the texts of entries, or the matches of a pattern.
+#[derive(Clone, Debug, Default)]
+pub struct ForgottenTextFinder {
+    entries: Vec<EntryTexts>,
+    pattern: Option<Regex>,
+    /// Indexes of the entries with a text that was found.
+    found: RefCell<BTreeSet<usize>>,
+}
+
+/// The texts of an entry.
+#[derive(Clone, Debug)]
+struct EntryTexts {
+    number: u64,
+    /// The content, which is found everywhere if it is long enough.
+    content: String,
+    /// The arguments of a tool call, which are found in records with one of the ids.
+    arguments: Vec<String>,
+    ids: Vec<String>,
+}
+
+impl ForgottenTextFinder {
+    /// Finds the texts of entries, each with its number.
+    pub fn for_entries<'a>(entries: impl IntoIterator<Item = (u64, &'a Entry)>) -> Self {
+        let texts = |(number, entry): (u64, &Entry)| {
+            let mut arguments = Vec::new();
+            entry.tool_input.iter().for_each(|input| collect_strings(input, &mut arguments));
+            let ids = [entry.message_id.clone(), entry.tool_call_id.clone()].into_iter().flatten();
+            let ids = ids.chain([entry.entry_id.to_string()]).filter(|id| !id.is_empty()).collect();
+            EntryTexts { number, content: entry.content.clone(), arguments, ids }
+        };
+        Self { entries: entries.into_iter().map(texts).collect(), ..Self::default() }
+    }
+
+    /// Finds the matches of a pattern.
+    pub fn for_pattern(pattern: Regex) -> Self {
+        Self { pattern: Some(pattern), ..Self::default() }
+    }
+
+    /// The numbers of the entries.
+    pub fn entry_numbers(&self) -> Vec<u64> {
+        self.entries.iter().map(|entry| entry.number).collect()
+    }
+
+    /// An entry with a text that no unit had.
+    pub fn unfound_entry(&self) -> Option<u64> {
+        let found = self.found.borrow();
+        let mut unfound = self.entries.iter().enumerate().filter(|(at, entry)| {
+            let has_text = !entry.content.is_empty() || !entry.arguments.is_empty();
+            has_text && !found.contains(at)
+        });
+        unfound.next().map(|(_, entry)| entry.number)
+    }
+
+    /// The parts of a unit to mask.
+    pub fn find_parts(&self, unit: TextUnit<'_>) -> Vec<Range<usize>> {
+        let Some(text) = DecodedUnit::decode(unit) else { return Vec::new() };
+        let mut parts = Vec::new();
+        if let Some(pattern) = &self.pattern {
+            parts.extend(pattern.find_iter(&text.decoded).map(|found| found.range()));
+        }
+        for (at, entry) in self.entries.iter().enumerate() {
+            let own = entry.find_parts(&text.decoded, unit.line);
+            if !own.is_empty() {
+                self.found.borrow_mut().insert(at);
+            }
+            parts.extend(own);
+        }
+        let key = unit.key.and_then(|key| str::from_utf8(key).ok()).unwrap_or_default();
+        let is_structural = STRUCTURAL_KEYS.contains(&key);
+        parts.retain(|part| !part.is_empty());
+        parts.retain(|part| !is_structural || part.len() >= MIN_DISTINCT_TEXT);
+        let parts = parts.into_iter().map(|part| text.raw_range(part)).collect();
+        join_overlapping(parts)
+    }
+}
+
+impl EntryTexts {
+    fn find_parts(&self, text: &str, line: &[u8]) -> Vec<Range<usize>> {
+        let mut parts = find_text(text, &self.content);
+        let is_own = || self.ids.iter().any(|id| memmem::find(line, id.as_bytes()).is_some());
+        if !parts.is_empty() && self.content.len() < MIN_DISTINCT_TEXT && !is_own() {
+            parts.clear();
+        }
+        for argument in &self.arguments {
+            let found = find_text(text, argument);
+            if !found.is_empty() && is_own() {
+                parts.extend(found);
+            }
+        }
+        parts
+    }
+}
+
+/// Finds `wanted` in a text: as the whole text, as a part of it, or as a longer text that contains it.
+fn find_text(text: &str, wanted: &str) -> Vec<Range<usize>> {
+    let whole = || std::iter::once(0..text.len()).collect();
+    if text == wanted {
+        return whole();
+    }
+    if wanted.len() >= MIN_DISTINCT_TEXT {
+        let escaped = serde_json::to_string(wanted).expect("a string");
+        let escaped = &escaped[1..escaped.len() - 1];
+        let forms = [wanted, escaped];
+        let forms = &forms[..if escaped == wanted { 1 } else { 2 }];
+        let found = forms.iter().flat_map(|form| {
+            memmem::find_iter(text.as_bytes(), form).map(|at| at..at + form.len())
+        });
+        let found: Vec<_> = found.collect();
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    let is_piece = text.len() >= MIN_DISTINCT_TEXT && wanted.contains(text);
+    if is_piece { whole() } else { Vec::new() }
+}
+
+fn collect_strings(value: &Value, strings: &mut Vec<String>) {
+    match value {
+        Value::String(text) if !text.is_empty() => strings.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| collect_strings(item, strings)),
+        Value::Object(fields) => fields.values().for_each(|field| collect_strings(field, strings)),
+        _ => {}
+    }
+}
+
+/// Joins ranges that overlap.
+fn join_overlapping(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_by_key(|range| range.start);
+    let mut joined: Vec<Range<usize>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+/// A unit without its escapes.
+struct DecodedUnit {
+    decoded: String,
+    /// For each byte of `decoded`, and its end, the offset in the unit; `None` if they are the same.
+    offsets: Option<Vec<usize>>,
+}
+
+impl DecodedUnit {
+    /// Decodes a unit; `None` if it is not text.
+    fn decode(unit: TextUnit<'_>) -> Option<Self> {
+        let text = str::from_utf8(unit.bytes).ok()?;
+        if !unit.is_json || memchr::memchr(b'\\', unit.bytes).is_none() {
+            return Some(Self { decoded: text.to_owned(), offsets: None });
+        }
+        let (mut decoded, mut offsets, mut at) = (String::new(), Vec::new(), 0);
+        while at < text.len() {
+            let (part, length) = decode_first(&text[at..])?;
+            decoded.push(part);
+            offsets.resize(decoded.len(), at);
+            at += length;
+        }
+        offsets.push(text.len());
+        Some(Self { decoded, offsets: Some(offsets) })
+    }
+
+    /// The range of the unit that holds a range of the decoded text.
+    fn raw_range(&self, range: Range<usize>) -> Range<usize> {
+        match &self.offsets {
+            None => range,
+            Some(offsets) => offsets[range.start]..offsets[range.end],
+        }
+    }
+}
+
+/// Decodes the first character of a JSON string. Returns the length of its escape too.
+fn decode_first(text: &str) -> Option<(char, usize)> {
+    let first = text.chars().next()?;
+    if first != '\\' {
+        return Some((first, first.len_utf8()));
+    }
+    let escape = text.get(1..)?.chars().next()?;
+    let simple = match escape {
+        'n' => '\n',
+        't' => '\t',
+        'r' => '\r',
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        'u' => return decode_unicode(text),
+        other => other,
+    };
+    Some((simple, 1 + escape.len_utf8()))
+}
+
+/// Decodes `\uXXXX`, or two of them for one character.
+fn decode_unicode(text: &str) -> Option<(char, usize)> {
+    let unit = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let first = unit(0)?;
+    match char::decode_utf16([first]).next()? {
+        Ok(decoded) => Some((decoded, 6)),
+        Err(_) => {
+            let pair = unit(6).and_then(|second| char::decode_utf16([first, second]).next()?.ok());
+            pair.map(|decoded| (decoded, 12)).or(Some((char::REPLACEMENT_CHARACTER, 6)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use steno_model::entry::{EntryKind, Role};
+
+    fn parts(finder: &ForgottenTextFinder, unit: &str) -> Vec<String> {
+        let bytes = unit.as_bytes();
+        let unit_of = TextUnit { bytes, is_json: true, key: Some(b"text"), line: bytes };
+        let found = finder.find_parts(unit_of);
+        found.into_iter().map(|part| unit[part].to_owned()).collect()
+    }
+
+    #[test]
+    fn a_pattern_is_found_behind_escapes() {
+        let finder = ForgottenTextFinder::for_pattern(Regex::new("k\u{e9}y-\\d+").unwrap());
+        assert_eq!(
+            parts(&finder, r"a\nb k\u00e9y-12 \ud83d\ude00 kéy-345\t"),
+            [r"k\u00e9y-12", "kéy-345"]
+        );
+        assert!(parts(&finder, "nothing").is_empty());
+    }
+
+    #[test]
+    fn texts_of_an_entry_are_found_whole_inside_and_in_pieces() {
+        let entry = Entry::new(Role::User, EntryKind::Text, "please use \"the long\" password");
+        let finder = ForgottenTextFinder::for_entries([(3, &entry)]);
+        assert_eq!(finder.unfound_entry(), Some(3));
+        let escaped = r#"please use \"the long\" password"#;
+        assert_eq!(parts(&finder, escaped), [escaped]);
+        assert_eq!(parts(&finder, "please use"), [""; 0]);
+        assert_eq!(parts(&finder, r#"use \"the long\" pass"#), [r#"use \"the long\" pass"#]);
+        let nested = r#"{\"text\":\"please use \\\"the long\\\" password\"}"#;
+        assert_eq!(parts(&finder, nested), [r#"please use \\\"the long\\\" password"#]);
+        assert_eq!(finder.unfound_entry(), None);
+    }
+
+    #[test]
+    fn a_short_text_is_found_only_in_its_own_record() {
+        let mut entry = Entry::new(Role::User, EntryKind::Text, "yes");
+        entry.message_id = Some("msg_1".to_owned());
+        let finder = ForgottenTextFinder::for_entries([(0, &entry)]);
+        let find = |line: &str, key: &str| {
+            let (bytes, line, key) = (&b"yes"[..], line.as_bytes(), Some(key.as_bytes()));
+            finder.find_parts(TextUnit { bytes, is_json: true, key, line }).len()
+        };
+        assert_eq!(find(r#"{"id":"msg_1","text":"yes"}"#, "text"), 1);
+        assert_eq!(find(r#"{"id":"msg_1","status":"yes"}"#, "status"), 0);
+        assert_eq!(find(r#"{"id":"msg_2","text":"yes"}"#, "text"), 0);
+    }
+}
