@@ -11,6 +11,9 @@ use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::ui::Ui;
 
+/// Shows a manual page that it reads from standard input.
+const MAN_READER: &str = "man -l -";
+
 /// Print the manual page, or write one page per command.
 ///
 /// `steno man --dir DIR` writes `steno.1`, `steno-list.1` and so on, and prints their paths. Put them into a folder
@@ -32,6 +35,8 @@ pub(crate) fn run(
     let mut command = command.disable_help_subcommand(true);
     command.build();
     let Some(dir) = args.dir.as_ref().map(|dir| env.cwd.join(dir)) else {
+        // A terminal gets the page as `man` shows it.
+        ui.start_pager(Some(MAN_READER));
         ui.out().write_all(&render_page(&command)?)?;
         return Ok(CommandExit::Done);
     };

@@ -1,7 +1,7 @@
 //! `steno sync`: copies the sessions of all agents on this machine into the vault.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::automatic_sync;
@@ -141,6 +141,13 @@ fn sync_roots(
     }
     if !args.dry_run && args.paths.is_empty() && args.agent.is_empty() {
         LastSync::now(&env.home, started).save(&env.store)?;
+    } else if !args.dry_run
+        && !args.paths.is_empty()
+        && !env.is_default_store
+        && LastSync::load(&env.store).is_none()
+    {
+        // A store of its own for these sessions: those of the home folder do not belong there.
+        LastSync::now(Path::new(""), started).save(&env.store)?;
     }
     Ok(result)
 }

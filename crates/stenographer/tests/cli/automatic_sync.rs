@@ -236,3 +236,15 @@ fn the_browser_opens_with_sessions_on_a_new_machine() {
     terminal.press("q");
     assert_eq!(terminal.ends(), Some(0));
 }
+
+#[test]
+fn a_store_for_given_paths_stays_one() {
+    let home = home_with_session();
+    home.file("elsewhere/x.jsonl", "{\"role\":\"user\",\"content\":\"another topic\"}\n");
+    steno(&home, &["sync", "elsewhere"]).ok();
+    let output = steno(&home, &["list"]);
+    assert!(!output.stdout.contains("fix the login"), "{output}");
+    // Until the user syncs all agents.
+    steno(&home, &["sync"]).ok();
+    assert!(steno(&home, &["list"]).stdout.contains("fix the login"));
+}

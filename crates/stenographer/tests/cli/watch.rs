@@ -213,7 +213,7 @@ fn a_synced_session_is_printed_on_one_line() {
     let said = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(said, "09:15:32 claude-code  prompt 1  1 entry, 232 bytes new");
+    assert_eq!(said, "09:15:32 claude-code 1b4e28ba  prompt 1  1 entry, 232 bytes new");
 }
 
 #[test]

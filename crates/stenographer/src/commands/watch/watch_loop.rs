@@ -15,6 +15,7 @@ use super::Args;
 use super::events::{WatchMessage, start_watcher, stop_on_signal};
 use super::pending::PendingFiles;
 use super::roots::WatchedRoots;
+use crate::commands::list::MIN_ID_CHARS;
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
 use crate::session_paths::possible_roots;
@@ -343,8 +344,9 @@ impl<'a> WatchLoop<'a> {
         let (entries, bytes) =
             (count_noun(session.entries, "entry"), count_noun(session.bytes_new, "byte"));
         let agent = session.agent;
+        let id: String = session.session.as_str().chars().take(MIN_ID_CHARS).collect();
         let time = time.strftime("%H:%M:%S");
-        self.ui.listing_text(&format!("{time} {agent}  {name}  {entries}, {bytes} new\n"))?;
+        self.ui.listing_text(&format!("{time} {agent} {id}  {name}  {entries}, {bytes} new\n"))?;
         Ok(self.ui.flush()?)
     }
 
