@@ -61,7 +61,7 @@ impl TrafficSecrets {
     pub fn redact_header(&self, name: &str, value: &str) -> String {
         let mut redacted = value.to_owned();
         for secret in header_secrets(name, value) {
-            if is_secret_value(name, &secret) {
+            if is_header_secret(&secret) || is_secret_value(name, &secret) {
                 let rule = name.to_ascii_lowercase();
                 redacted = redacted.replace(&secret, &redaction_marker(&rule, secret.len()));
             }
@@ -141,6 +141,13 @@ fn is_secret_value(name: &str, value: &str) -> bool {
     if holds_password(name) { !is_dummy_password(value) } else { !is_placeholder(value) }
 }
 
+/// Whether the value of a secret header is a secret and not a single word such as `ollama`. The key of one's own server
+/// may consist of words; in its header, a key cannot be mistaken for text.
+fn is_header_secret(value: &str) -> bool {
+    let is_word = value.bytes().all(|byte| byte.is_ascii_lowercase());
+    !is_word && !is_dummy_password(value)
+}
+
 /// The parts of a header's value that are secrets.
 fn header_secrets(name: &str, value: &str) -> Vec<String> {
     if !is_secret_name(name) {
@@ -201,6 +208,25 @@ mod tests {
             "grant=a+b&client_secret=[redacted: client_secret, 13 bytes]&api_key=your-key&x=%41";
         assert_eq!((String::from_utf8(redacted).unwrap().as_str(), redactions), (expected, 1));
         assert!(secrets.redact_text("bad q7Rz/0vXw93").starts_with("bad [redacted: client_secret"));
+    }
+
+    #[test]
+    fn keys_of_words_are_redacted_in_their_headers() {
+        for (name, value) in [
+            ("Authorization", "Bearer team-gateway-token"),
+            ("authorization", "Bearer my-internal-key-12345"),
+            ("api-key", "azure-short-key"),
+            ("x-goog-api-key", "AIzaShort"),
+            ("cookie", "sid=42abc"),
+        ] {
+            let redacted = secrets(&[(name, value)]).redact_header(name, value);
+            let words = value.split([' ', '=', ';']).skip(1).filter(|word| word.len() > 4);
+            assert!(redacted.contains("[redacted: "), "{name}: {redacted}");
+            assert!(!words.clone().any(|word| redacted.contains(word)), "{name}: {redacted}");
+        }
+        let words = secrets(&[("authorization", "Bearer team-gateway-token")]);
+        assert_eq!(words.redact_text("the team-gateway-token"), "the team-gateway-token");
+        assert_eq!(words.redact_header("authorization", "Bearer anything"), "Bearer anything");
     }
 
     #[test]
