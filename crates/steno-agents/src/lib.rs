@@ -13,4 +13,3 @@ pub mod join;
 pub mod protocols;
 pub mod reader;
 pub mod registry;
-pub mod secret;

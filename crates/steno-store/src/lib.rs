@@ -27,6 +27,7 @@
 //! - [`index`] answers searches and lists; [`cost`] counts and prices tokens.
 //! - [`forget`] removes sessions and texts, and leaves tombstones.
 //! - [`blame`] finds the session that wrote a line; [`compare`] compares two sessions; [`view`] renders them.
+//! - [`secret_report`] finds the secrets that a store keeps.
 //! - To record a running program, open a [`Recorder`](steno_vault::recorder::Recorder) with
 //!   [`RECORD_DECODER`](transcript::record_reader::RECORD_DECODER).
 //!
@@ -45,6 +46,7 @@ pub mod keep;
 pub mod model_call_capture;
 pub mod private_sessions;
 pub mod repository;
+pub mod secret_report;
 mod store_error;
 mod store_location;
 pub mod sync;

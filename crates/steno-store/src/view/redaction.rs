@@ -1,137 +1,345 @@
-//! Redacts secrets in a transcript before it is shared.
+//! Redacts secrets in a transcript before it leaves the store.
 //!
-//! The rules in `steno_agents::secret` decide what a secret is.
+//! `steno_secrets` decides what a secret is. Every field is searched: texts, names and arguments of tools, keys of
+//! JSON, paths, models, notes and titles. What was found anywhere in a session is then redacted everywhere in it.
+
+mod known_secrets;
+mod redacted_lines;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::num::NonZero;
+use std::sync::Arc;
 use std::thread;
 
-use steno_agents::secret::{SecretRuleSet, find_secrets};
-use steno_model::entry::Entry;
-use steno_model::json::Value;
-use steno_model::session::Transcript;
+use steno_model::entry::{Entry, Role};
+use steno_model::json::{Object, Value};
+use steno_model::session::{Session, Transcript};
+use steno_secrets::{SecretMatch, SecretRuleSet, SecretScanner};
+
+use self::known_secrets::KnownSecrets;
+pub use self::redacted_lines::{redact_file, search_file};
 
 /// Minimum number of entries per thread.
-const MIN_ENTRIES_PER_THREAD: usize = 1000;
+const MIN_ENTRIES_PER_THREAD: usize = 200;
 
-/// Redacts secrets in texts and counts them.
-#[derive(Debug, Default)]
+/// Longer lists of strings are not command lines.
+const MAX_ARGUMENTS: usize = 100;
+
+/// A secret, and the rule that found it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SecretText {
+    /// The secret itself.
+    pub text: String,
+    /// The name of the rule.
+    pub rule: &'static str,
+}
+
+/// Redacts secrets in texts, and remembers what was found.
+#[derive(Debug)]
 pub struct SecretRedactor {
-    count: u64,
+    scanner: &'static SecretScanner,
+    /// If set, only these are redacted.
+    known: Option<Arc<KnownSecrets>>,
+    found: Vec<SecretText>,
+}
+
+impl Default for SecretRedactor {
+    fn default() -> Self {
+        Self { scanner: SecretScanner::configured(), known: None, found: Vec::new() }
+    }
 }
 
 impl SecretRedactor {
     /// How many secrets were redacted.
     pub fn count(&self) -> u64 {
-        self.count
+        self.found.len() as u64
+    }
+
+    /// How many secrets each rule found.
+    pub fn count_by_rule(&self) -> BTreeMap<&'static str, u64> {
+        let mut counts = BTreeMap::new();
+        self.found.iter().for_each(|secret| *counts.entry(secret.rule).or_default() += 1);
+        counts
+    }
+
+    /// Removes and returns what was found so far, in order.
+    pub fn take_found(&mut self) -> Vec<SecretText> {
+        std::mem::take(&mut self.found)
     }
 
     /// Redacts all texts of a transcript.
     pub fn redact_transcript(&mut self, transcript: &mut Transcript) {
-        if let Some(title) = &mut transcript.session.title {
-            self.redact_string(title);
+        let before = self.found.len();
+        self.redact_parts(transcript);
+        if let Some(known) = KnownSecrets::new(&self.found[before..]) {
+            let mut again =
+                Self { known: Some(Arc::new(known)), scanner: self.scanner, found: Vec::new() };
+            again.redact_parts(transcript);
+            self.found.append(&mut again.found);
         }
-        transcript.notes.iter_mut().for_each(|note| self.redact_string(&mut note.text));
-        let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        let size = transcript.entries.len().div_ceil(threads).max(MIN_ENTRIES_PER_THREAD);
-        self.count += thread::scope(|scope| {
-            let begin = |part| scope.spawn(|| Self::redact_entries(part));
-            let parts: Vec<_> = transcript.entries.chunks_mut(size).map(begin).collect();
-            parts
-                .into_iter()
-                .map(|part| part.join().expect("any text can be looked at"))
-                .sum::<u64>()
-        });
     }
 
-    /// Redacts entries. Returns how many secrets they had.
-    fn redact_entries(entries: &mut [Entry]) -> u64 {
-        let mut redactor = Self::default();
-        for entry in entries {
-            redactor.redact_string(&mut entry.content);
-            if let Some(input) = &mut entry.tool_input {
-                redactor.redact_value(input);
-            }
-            if let Some(metadata) = &mut entry.metadata {
-                metadata.values_mut().for_each(|value| redactor.redact_value(value));
-            }
-            entry.extra.values_mut().for_each(|value| redactor.redact_value(value));
+    /// Counts the secrets of a transcript without changing it.
+    pub fn search_transcript(&mut self, transcript: &Transcript) {
+        self.redact_session(&mut transcript.session.clone());
+        transcript.notes.iter().for_each(|note| drop(self.redact_text(&note.text).into_owned()));
+        let scanner = self.scanner;
+        let found = in_parts(&transcript.entries, |part: &[Entry]| {
+            let mut redactor = Self { scanner, known: None, found: Vec::new() };
+            part.iter().for_each(|entry| redactor.redact_entry(&mut entry.clone()));
+            redactor.found
+        });
+        self.found.extend(found);
+    }
+
+    fn redact_parts(&mut self, transcript: &mut Transcript) {
+        self.redact_session(&mut transcript.session);
+        transcript.notes.iter_mut().for_each(|note| self.redact_string(None, &mut note.text));
+        let (scanner, known) = (self.scanner, &self.known);
+        let found = in_parts_mut(&mut transcript.entries, |part: &mut [Entry]| {
+            let mut redactor = Self { scanner, known: known.clone(), found: Vec::new() };
+            part.iter_mut().for_each(|entry| redactor.redact_entry(entry));
+            redactor.found
+        });
+        self.found.extend(found);
+    }
+
+    /// Redacts what is known of a session besides its entries. Its ids stay.
+    pub fn redact_session(&mut self, session: &mut Session) {
+        let Session { project, branch, title, stop_reason, models, thread, extra, .. } = session;
+        for text in [project, branch, title, stop_reason, thread].into_iter().flatten() {
+            self.redact_string(None, text);
         }
-        redactor.count
+        models.iter_mut().for_each(|model| self.redact_string(None, model));
+        self.redact_object(extra);
+    }
+
+    /// Redacts the texts of an entry.
+    pub fn redact_entry(&mut self, entry: &mut Entry) {
+        self.redact_string(None, &mut entry.content);
+        let Entry { tool_name, tool_call_id, model, message_id, parent_id, .. } = entry;
+        for text in [tool_name, tool_call_id, model, message_id, parent_id].into_iter().flatten() {
+            self.redact_string(None, text);
+        }
+        self.redact_string(None, &mut entry.source);
+        if let Role::Other(role) = &mut entry.role {
+            self.redact_string(None, role);
+        }
+        if let Some(input) = &mut entry.tool_input {
+            self.redact_value(None, input);
+        }
+        if let Some(metadata) = &mut entry.metadata {
+            self.redact_object(metadata);
+        }
+        self.redact_object(&mut entry.extra);
     }
 
     /// Redacts a text.
     pub fn redact_text<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
-        let secrets = find_secrets(text.as_bytes(), SecretRuleSet::All);
+        let secrets = self.find_secrets(text);
         if secrets.is_empty() {
             return Cow::Borrowed(text);
         }
-        self.count += secrets.len() as u64;
         let (mut redacted, mut end) = (String::with_capacity(text.len()), 0);
         for secret in secrets {
-            redacted.push_str(&text[end..secret.range.start]);
-            redacted.push_str(&format!("[redacted {}]", secret.rule));
-            end = secret.range.end;
+            let start = floor_char_boundary(text, secret.range.start).max(end);
+            let secret_end = ceil_char_boundary(text, secret.range.end).max(start);
+            redacted.push_str(&text[end..start]);
+            self.push_marker(&mut redacted, &text[start..secret_end], secret.rule);
+            end = secret_end;
         }
         redacted.push_str(&text[end..]);
         Cow::Owned(redacted)
     }
 
-    fn redact_string(&mut self, text: &mut String) {
-        if let Cow::Owned(clean) = self.redact_text(text) {
-            *text = clean;
+    /// Redacts a JSON value, whose name may make it a secret.
+    pub fn redact_value(&mut self, name: Option<&str>, value: &mut Value) {
+        match value {
+            Value::String(text) => self.redact_string(name, text),
+            Value::Array(items) => self.redact_array(name, items),
+            Value::Object(fields) => self.redact_object(fields),
+            Value::Number(number) => {
+                let digits = number.to_string();
+                if let Some(rule) = name.and_then(|name| self.find_field_secret(name, &digits)) {
+                    let mut marker = String::new();
+                    self.push_marker(&mut marker, &digits, rule);
+                    *value = Value::String(marker);
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
         }
     }
 
-    fn redact_value(&mut self, value: &mut Value) {
-        match value {
-            Value::String(text) => self.redact_string(text),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
-            Value::Object(fields) => fields.values_mut().for_each(|field| self.redact_value(field)),
-            _ => {}
+    fn redact_array(&mut self, name: Option<&str>, items: &mut [Value]) {
+        items.iter_mut().for_each(|item| self.redact_value(name, item));
+        let is_command =
+            (2..=MAX_ARGUMENTS).contains(&items.len()) && items.iter().all(Value::is_string);
+        if is_command && self.known.is_none() {
+            self.redact_arguments(items);
         }
+    }
+
+    /// Redacts a command line that is given as a list: the option before an argument tells what it is.
+    fn redact_arguments(&mut self, items: &mut [Value]) {
+        let mut line = String::new();
+        let mut starts = Vec::new();
+        for item in items.iter() {
+            starts.push(line.len());
+            line.push_str(item.as_str().unwrap_or_default());
+            line.push(' ');
+        }
+        for secret in self.find_secrets(&line).into_iter().rev() {
+            let at = starts.partition_point(|start| *start <= secret.range.start).saturating_sub(1);
+            let Value::String(argument) = &mut items[at] else { continue };
+            let start = floor_char_boundary(argument, secret.range.start - starts[at]);
+            let end =
+                ceil_char_boundary(argument, (secret.range.end - starts[at]).min(argument.len()));
+            let secret_text = argument[start..end.max(start)].to_owned();
+            if secret_text.is_empty() || secret_text.contains("[redacted ") {
+                continue;
+            }
+            let mut marker = String::new();
+            self.push_marker(&mut marker, &secret_text, secret.rule);
+            argument.replace_range(start..end, &marker);
+        }
+    }
+
+    fn redact_object(&mut self, fields: &mut Object) {
+        let pair_name = pair_name(fields);
+        let mut renamed = false;
+        for (name, value) in fields.iter_mut() {
+            let is_pair_value = matches!(name.as_str(), "value" | "Value") && pair_name.is_some();
+            let name = if is_pair_value { pair_name.as_deref() } else { Some(name.as_str()) };
+            self.redact_value(name, value);
+        }
+        for name in fields.keys() {
+            renamed |= !self.find_secrets(name).is_empty();
+        }
+        if renamed {
+            self.redact_keys(fields);
+        }
+    }
+
+    /// Redacts the keys of an object. Keys that become equal are numbered.
+    fn redact_keys(&mut self, fields: &mut Object) {
+        let mut redacted = Object::new();
+        for (name, value) in std::mem::take(fields) {
+            let clean = self.redact_text(&name).into_owned();
+            let mut unique = clean.clone();
+            let mut number = 2;
+            while redacted.contains_key(&unique) {
+                unique = format!("{clean} {number}");
+                number += 1;
+            }
+            redacted.insert(unique, value);
+        }
+        *fields = redacted;
+    }
+
+    fn redact_string(&mut self, name: Option<&str>, text: &mut String) {
+        if let Some(rule) = name.and_then(|name| self.find_field_secret(name, text)) {
+            let mut marker = String::new();
+            // The form of a key says more than its name.
+            let rule = self.find_secrets(text).first().map_or(rule, |secret| secret.rule);
+            let secret = std::mem::take(text);
+            self.push_marker(&mut marker, &secret, rule);
+            *text = marker;
+            return;
+        }
+        let before = self.found.len();
+        if let Cow::Owned(clean) = self.redact_text(text) {
+            *text = self.redact_json(text, before).unwrap_or(clean);
+        }
+    }
+
+    /// Redacts a text that is a JSON document, so that it stays one. `found_before` is what had been found before the
+    /// text was searched.
+    fn redact_json(&mut self, text: &str, found_before: usize) -> Option<String> {
+        if !text.trim_start().starts_with(['{', '[']) {
+            return None;
+        }
+        let mut document: Value = serde_json::from_str(text).ok()?;
+        let found_in_text = self.found.split_off(found_before);
+        self.redact_value(None, &mut document);
+        let rendered = serde_json::to_string(&document).ok();
+        if self.found.len() == found_before {
+            self.found.extend(found_in_text);
+            return None;
+        }
+        rendered
+    }
+
+    fn find_secrets(&self, text: &str) -> Vec<SecretMatch> {
+        match &self.known {
+            Some(known) => known.find_secrets(text),
+            None => self.scanner.find_secrets(text.as_bytes(), SecretRuleSet::All),
+        }
+    }
+
+    fn find_field_secret(&self, name: &str, value: &str) -> Option<&'static str> {
+        match &self.known {
+            Some(_) => None,
+            None => self.scanner.find_field_secret(name, value),
+        }
+    }
+
+    fn push_marker(&mut self, redacted: &mut String, secret: &str, rule: &'static str) {
+        redacted.push_str(&format!("[redacted {rule}]"));
+        self.found.push(SecretText { text: secret.to_owned(), rule });
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
+/// Calls `search` with parts of the entries, in parallel. Returns what it found, in order.
+fn in_parts(
+    entries: &[Entry],
+    search: impl Fn(&[Entry]) -> Vec<SecretText> + Sync,
+) -> Vec<SecretText> {
+    join_parts(entries.chunks(part_size(entries.len())).collect(), &search)
+}
 
-    use super::*;
-    use steno_model::entry::{EntryKind, Role};
-    use steno_model::session::Session;
+/// As [`in_parts`], for entries that change.
+fn in_parts_mut(
+    entries: &mut [Entry],
+    redact: impl Fn(&mut [Entry]) -> Vec<SecretText> + Sync,
+) -> Vec<SecretText> {
+    join_parts(entries.chunks_mut(part_size(entries.len())).collect(), &redact)
+}
 
-    fn redacted(text: &str) -> (String, u64) {
-        let mut redactor = SecretRedactor::default();
-        let text = redactor.redact_text(text).into_owned();
-        (text, redactor.count())
-    }
+fn part_size(entries: usize) -> usize {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    entries.div_ceil(threads).max(MIN_ENTRIES_PER_THREAD)
+}
 
-    #[test]
-    fn secrets_are_found_among_words_of_any_script() {
-        let (text, count) = redacted("ключ: é MY_API_KEY=q7Rz0vXw93LkTn5Yb2Hd8Fg1 日本");
-        assert_eq!((text.as_str(), count), ("ключ: é MY_API_KEY=[redacted secret] 日本", 1));
-    }
+fn join_parts<P: Send>(
+    mut parts: Vec<P>,
+    work: &(impl Fn(P) -> Vec<SecretText> + Sync),
+) -> Vec<SecretText> {
+    thread::scope(|scope| {
+        // This thread does its share too.
+        let last = parts.pop();
+        let others: Vec<_> = parts.into_iter().map(|part| scope.spawn(|| work(part))).collect();
+        let last = last.map(work).unwrap_or_default();
+        let join = |part: thread::ScopedJoinHandle<'_, Vec<SecretText>>| {
+            part.join().expect("any text can be searched")
+        };
+        others.into_iter().map(join).chain([last]).flatten().collect()
+    })
+}
 
-    #[test]
-    fn keeps_the_text_around_a_secret() {
-        let (text, count) = redacted("git clone https://me:hunter2hunter2@example.org/x and more");
-        assert_eq!(text, "git clone https://me:[redacted password]@example.org/x and more");
-        assert_eq!(count, 1);
-    }
+/// The name in an object such as `{"name": "TOKEN", "value": "..."}`.
+fn pair_name(fields: &Object) -> Option<String> {
+    let name =
+        ["name", "key", "Name", "Key"].iter().find_map(|name| fields.get(*name)?.as_str())?;
+    (fields.contains_key("value") || fields.contains_key("Value")).then(|| name.to_owned())
+}
 
-    #[test]
-    fn arguments_and_titles_are_redacted_too() {
-        let key = ["ghp_", "abcdefghijklmnopqrstuvwxyz0123456789"].concat();
-        let mut transcript = Transcript::new(Session::new("s".parse().unwrap(), "x"));
-        let mut call = Entry::new(Role::Assistant, EntryKind::ToolCall, "");
-        call.tool_input = Some(json!({"command": ["curl", {"header": key}]}));
-        transcript.push(Entry::new(Role::User, EntryKind::Text, format!("use {key}")));
-        transcript.push(call);
-        let mut redactor = SecretRedactor::default();
-        redactor.redact_transcript(&mut transcript);
-        let printed = format!("{transcript:?}");
-        assert!(!printed.contains(&key), "{printed}");
-        assert_eq!(redactor.count(), 3);
-    }
+fn floor_char_boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+fn ceil_char_boundary(text: &str, at: usize) -> usize {
+    (at..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }

@@ -1,6 +1,6 @@
 //! Removes keys, tokens and cookies from the recording of an exchange. The gateway still forwards them.
 //!
-//! A secret is recognised by the name of its header, parameter or JSON field, or by its form (`crate::secret`).
+//! A secret is recognised by the name of its header, parameter or JSON field, or by its form (`steno_secrets`).
 //! Placeholders such as `anything` are not secrets and stay. Servers repeat keys, so every secret of a request is
 //! searched for in everything recorded of the exchange: in escaped forms, across chunks and, since bodies are recorded
 //! decompressed, in compressed responses.
@@ -16,7 +16,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use self::escapes::UnescapedBytes;
 pub use self::filter::SecretFilter;
 use super::body_format::{BodyFormat, decode_form_text};
-use crate::secret::{
+use steno_secrets::{
     holds_password, is_dummy_password, is_placeholder, is_searchable, is_secret_name,
 };
 

@@ -10,7 +10,7 @@ use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use super::escapes::UnescapedBytes;
 use super::{TrafficSecrets, is_secret_value, redaction_marker};
-use crate::secret::{SecretMatch, SecretRuleSet, find_secrets, is_secret_name};
+use steno_secrets::{SecretMatch, SecretRuleSet, SecretScanner, is_secret_name};
 
 /// Bytes searched at a time.
 const WINDOW_BYTES: usize = 256 << 10;
@@ -200,7 +200,7 @@ impl SecretFilter {
         }
         self.find_secret_parts(text).into_iter().for_each(&mut add);
         for SecretMatch { range, context_start, rule } in
-            find_secrets(text, SecretRuleSet::FormsOnly)
+            SecretScanner::built_in().find_secrets(text, SecretRuleSet::FormsOnly)
         {
             add(FoundSecret { range, context_start, rule: rule.to_owned() });
         }
@@ -238,7 +238,10 @@ impl SecretFilter {
         }
         from = from.min(self.find_open_part(&text[near_end..]).map_or(from, |at| near_end + at));
         if let Some(begin) = memmem::rfind(&text[near_end..], b"-----BEGIN")
-            && !matches.iter().any(|secret| secret.range.start == near_end + begin)
+            && !matches.iter().any(|secret| {
+                secret.range.start == near_end + begin
+                    && memmem::find(&text[secret.range.clone()], b"-----END").is_some()
+            })
         {
             from = from.min(near_end + begin);
         }

@@ -58,7 +58,7 @@ const SECRET_NAMES: [&str; 9] = [
 ];
 
 /// Whether a header, parameter or field of this name holds a secret.
-pub(crate) fn is_secret_name(name: &str) -> bool {
+pub fn is_secret_name(name: &str) -> bool {
     if SECRET_NAMES.iter().any(|known| name.eq_ignore_ascii_case(known)) {
         return true;
     }
@@ -72,12 +72,12 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
 }
 
 /// Whether a field of this name holds a password.
-pub(crate) fn holds_password(name: &str) -> bool {
+pub fn holds_password(name: &str) -> bool {
     split_words(name).iter().any(|word| PASSWORD_WORDS.contains(&word.as_str()))
 }
 
 /// Splits a name into lower-case words: `X-ApiKey` gives `x`, `api` and `key`.
-fn split_words(name: &str) -> Vec<String> {
+pub(crate) fn split_words(name: &str) -> Vec<String> {
     let (mut words, mut word) = (Vec::new(), String::new());
     let mut was_lower = false;
     for letter in name.chars() {

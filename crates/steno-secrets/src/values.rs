@@ -47,7 +47,7 @@ const MAX_WORD_CHARS: usize = 24;
 
 /// Whether a value is a placeholder for a key, such as `anything` or `sk-no-key-required`: words, one repeated
 /// character, or a text that says so.
-pub(crate) fn is_placeholder(value: &str) -> bool {
+pub fn is_placeholder(value: &str) -> bool {
     let value = value.trim().to_ascii_lowercase();
     let is_variable = value.starts_with(['<', '$', '{', '%', '[']);
     let is_repeated = value.bytes().all(|byte| byte == value.as_bytes()[0] || byte == b'-');
@@ -60,7 +60,7 @@ pub(crate) fn is_placeholder(value: &str) -> bool {
 }
 
 /// Whether a value is a placeholder for a password.
-pub(crate) fn is_dummy_password(value: &str) -> bool {
+pub fn is_dummy_password(value: &str) -> bool {
     let value = value.trim().to_ascii_lowercase();
     value.is_empty()
         || value.starts_with(['<', '$', '{'])
@@ -68,7 +68,7 @@ pub(crate) fn is_dummy_password(value: &str) -> bool {
 }
 
 /// Whether a search for this secret would not hit ordinary text.
-pub(crate) fn is_searchable(value: &str) -> bool {
+pub fn is_searchable(value: &str) -> bool {
     value.len() >= MIN_SEARCHED_CHARS && !is_placeholder(value)
 }
 
@@ -85,15 +85,6 @@ fn is_counting(value: &str) -> bool {
     let last = value.rsplit(['-', '_']).next().unwrap_or(value).as_bytes();
     let follows = |pair: &[u8]| pair[1] == pair[0] + 1 || (pair[0], pair[1]) == (b'9', b'0');
     last.len() >= 3 && value.len() < MAX_WORD_CHARS && last.windows(2).all(follows)
-}
-
-/// The entropy of a text in bits per byte.
-pub(super) fn byte_entropy(text: &[u8]) -> f64 {
-    let mut counts = [0_u32; 256];
-    text.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
-    let length = text.len() as f64;
-    let shares = counts.iter().filter(|count| **count > 0).map(|count| f64::from(*count) / length);
-    -shares.map(|share| share * share.log2()).sum::<f64>()
 }
 
 #[cfg(test)]

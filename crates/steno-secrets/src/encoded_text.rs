@@ -1,0 +1,165 @@
+//! Decodes parts of a text that hide secrets: base64 and percent-encoding.
+
+use std::ops::Range;
+
+use base64::Engine;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+
+/// Shorter runs hold no secret with a known form.
+const MIN_ENCODED_BYTES: usize = 24;
+
+/// Longer runs are files, not settings.
+const MAX_ENCODED_BYTES: usize = 64 << 10;
+
+/// Accepts base64 with and without padding.
+const LENIENT_BASE64: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// A part of a text, and what it encodes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct EncodedPart {
+    pub(crate) range: Range<usize>,
+    pub(crate) decoded: Vec<u8>,
+}
+
+/// The parts of a text that are base64 of printable text.
+pub(crate) fn find_base64_parts(text: &[u8]) -> Vec<EncodedPart> {
+    let mut parts = Vec::new();
+    let mut at = 0;
+    while let Some(start) = find_long_run(text, at) {
+        let length = text[start..].iter().take_while(|byte| is_base64(**byte)).count();
+        at = start + length;
+        if length > MAX_ENCODED_BYTES {
+            continue;
+        }
+        let padding = text[at..].iter().take(2).take_while(|byte| **byte == b'=').count();
+        let range = start..at + padding;
+        if let Some(decoded) = decode_printable(&text[start..at]) {
+            parts.push(EncodedPart { range, decoded });
+        }
+    }
+    parts
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte)
+}
+
+/// The start of the next run of at least `MIN_ENCODED_BYTES` from `at` on.
+fn find_long_run(text: &[u8], mut at: usize) -> Option<usize> {
+    // Looks at one byte of each possible run: if it is not of base64, no run contains it.
+    while at + MIN_ENCODED_BYTES <= text.len() {
+        let window = &text[at..at + MIN_ENCODED_BYTES];
+        match window.iter().rposition(|byte| !is_base64(*byte)) {
+            Some(last) => at += last + 1,
+            None => return Some(at),
+        }
+    }
+    None
+}
+
+fn decode_printable(run: &[u8]) -> Option<Vec<u8>> {
+    let standard = |run: &[u8]| -> Vec<u8> {
+        let swap = |byte: &u8| match byte {
+            b'-' => b'+',
+            b'_' => b'/',
+            byte => *byte,
+        };
+        run.iter().map(swap).collect()
+    };
+    let is_printable =
+        |bytes: &[u8]| bytes.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t'));
+    let head = LENIENT_BASE64.decode(standard(&run[..16])).ok()?;
+    if !is_printable(&head) {
+        return None;
+    }
+    let whole = run.len() - usize::from(run.len() % 4 == 1);
+    LENIENT_BASE64.decode(standard(&run[..whole])).ok().filter(|decoded| is_printable(decoded))
+}
+
+/// A part of a text with percent-encoding resolved, and the offset of each decoded byte.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct PercentDecodedPart {
+    pub(crate) decoded: Vec<u8>,
+    offsets: Vec<usize>,
+}
+
+impl PercentDecodedPart {
+    /// The range in the text of a range of decoded bytes.
+    pub(crate) fn original_range(&self, decoded: &Range<usize>) -> Range<usize> {
+        self.offsets[decoded.start]..self.offsets[decoded.end]
+    }
+}
+
+/// The words of a text that are percent-encoded.
+pub(crate) fn find_percent_parts(text: &[u8]) -> Vec<PercentDecodedPart> {
+    let mut parts = Vec::new();
+    let mut at = 0;
+    while let Some(percent) = memchr::memchr(b'%', &text[at..]).map(|offset| at + offset) {
+        if decode_percent(&text[percent..]).is_none() {
+            at = percent + 1;
+            continue;
+        }
+        let is_inner = |byte: &&u8| !byte.is_ascii_whitespace() && !b"\"'<>`".contains(byte);
+        let before = text[at..percent].iter().rev().take(2048).take_while(is_inner).count();
+        let after = text[percent..].iter().take(8192).take_while(is_inner).count();
+        parts.push(decode_part(text, percent - before..percent + after));
+        at = percent + after.max(1);
+    }
+    parts
+}
+
+fn decode_part(text: &[u8], range: Range<usize>) -> PercentDecodedPart {
+    let (mut decoded, mut offsets) =
+        (Vec::with_capacity(range.len()), Vec::with_capacity(range.len() + 1));
+    let mut at = range.start;
+    while at < range.end {
+        offsets.push(at);
+        match decode_percent(&text[at..range.end]) {
+            Some(byte) => {
+                decoded.push(byte);
+                at += 3;
+            }
+            None => {
+                decoded.push(text[at]);
+                at += 1;
+            }
+        }
+    }
+    offsets.push(range.end);
+    PercentDecodedPart { decoded, offsets }
+}
+
+fn decode_percent(text: &[u8]) -> Option<u8> {
+    let [b'%', high, low, ..] = text else { return None };
+    let value = char::from(*high).to_digit(16)? * 16 + char::from(*low).to_digit(16)?;
+    u8::try_from(value).ok().filter(u8::is_ascii)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_of_text_is_decoded_and_pictures_are_not() {
+        let text = b"see R0lUSFVCX1RPS0VOPWdocF9hYmNkZWZnaGlqa2xtbm9w= and iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAf";
+        let parts = find_base64_parts(text);
+        assert_eq!(parts.len(), 1);
+        assert_eq!(parts[0].decoded, b"GITHUB_TOKEN=ghp_abcdefghijklmnop");
+        assert_eq!(text[parts[0].range.end], b' ');
+    }
+
+    #[test]
+    fn percent_encoding_is_mapped_back() {
+        let text = b"go to https://h/?q=token%3Dabc%20d now 100% sure";
+        let parts = find_percent_parts(text);
+        assert_eq!(parts.len(), 1);
+        let at = memchr::memmem::find(&parts[0].decoded, b"=abc").unwrap();
+        assert_eq!(&text[parts[0].original_range(&(at..at + 4))], b"%3Dabc");
+    }
+}

@@ -1,0 +1,335 @@
+//! Classifies names of variables, fields and options by the kind of secret that they hold.
+
+use crate::names::split_words;
+
+/// What a name says about its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldNameClass {
+    /// A password, which may be any word.
+    Password,
+    /// A secret that people or programs choose.
+    Chosen,
+    /// A key or a token, which programs choose at random.
+    Random,
+    /// A header with cookies.
+    Cookies,
+}
+
+/// Lower-case words that occur in every name that is classified. A text without them has no such name.
+pub(crate) const NAME_HINTS: [&str; 21] = [
+    "pass", "pwd", "pw", "secret", "token", "key", "auth", "cred", "cookie", "bearer", "jwt",
+    "sess", "sid", "psk", "salt", "senha", "contrase", "kennwort", "passwort", "pepper", "_pat",
+];
+
+const PASSWORD_WORDS: [&str; 16] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "pass",
+    "pwd",
+    "pw",
+    "passcode",
+    "passwort",
+    "kennwort",
+    "senha",
+    "contrasena",
+    "motdepasse",
+    "pswd",
+    "passwrd",
+    "psw",
+    "passw",
+];
+
+const PASSWORD_ENDINGS: [&str; 13] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "passwort",
+    "dbpass",
+    "userpass",
+    "rootpass",
+    "adminpass",
+    "mypass",
+    "smtppass",
+    "dbpwd",
+    "userpwd",
+    "sshpass",
+];
+
+const CHOSEN_WORDS: [&str; 12] = [
+    "secret",
+    "credential",
+    "credentials",
+    "creds",
+    "psk",
+    "salt",
+    "pepper",
+    "secretkey",
+    "privatekey",
+    "masterkey",
+    "encryptionkey",
+    "presharedkey",
+];
+
+const CHOSEN_ENDINGS: [&str; 4] = ["secret", "secretkey", "privatekey", "encryptionkey"];
+
+const RANDOM_WORDS: [&str; 12] = [
+    "token",
+    "apikey",
+    "accesskey",
+    "authkey",
+    "auth",
+    "bearer",
+    "jwt",
+    "authorization",
+    "authtoken",
+    "pat",
+    "xsrf",
+    "csrf",
+];
+
+const RANDOM_ENDINGS: [&str; 5] = ["token", "apikey", "accesskey", "authkey", "jwt"];
+
+/// Words that make a following `key` the key of a lock, not of a table.
+const BEFORE_KEY: [&str; 33] = [
+    "api",
+    "access",
+    "secret",
+    "private",
+    "auth",
+    "subscription",
+    "account",
+    "service",
+    "app",
+    "application",
+    "encryption",
+    "signing",
+    "master",
+    "license",
+    "deploy",
+    "webhook",
+    "integration",
+    "admin",
+    "write",
+    "ingest",
+    "ingestion",
+    "root",
+    "storage",
+    "shared",
+    "hmac",
+    "crypt",
+    "server",
+    "functions",
+    "host",
+    "session",
+    "client",
+    "management",
+    "consumer",
+];
+
+/// Words before `key` whose value people may choose.
+const BEFORE_CHOSEN_KEY: [&str; 7] =
+    ["secret", "private", "encryption", "signing", "master", "hmac", "crypt"];
+
+/// Words that make a name harmless, as in `password_hint` or `next_page_token`.
+const HARMLESS_WORDS: [&str; 103] = [
+    "hint",
+    "label",
+    "placeholder",
+    "prompt",
+    "field",
+    "length",
+    "len",
+    "policy",
+    "strength",
+    "expired",
+    "expires",
+    "expiry",
+    "expiration",
+    "required",
+    "invalid",
+    "type",
+    "types",
+    "help",
+    "title",
+    "url",
+    "uri",
+    "path",
+    "file",
+    "filename",
+    "dir",
+    "folder",
+    "regex",
+    "pattern",
+    "validator",
+    "button",
+    "forgot",
+    "forgotten",
+    "count",
+    "limit",
+    "max",
+    "min",
+    "page",
+    "next",
+    "continuation",
+    "idempotency",
+    "websocket",
+    "ratelimit",
+    "cache",
+    "usage",
+    "used",
+    "budget",
+    "cost",
+    "price",
+    "per",
+    "total",
+    "public",
+    "publishable",
+    "primary",
+    "foreign",
+    "sort",
+    "partition",
+    "name",
+    "names",
+    "version",
+    "ref",
+    "arn",
+    "provider",
+    "manager",
+    "store",
+    "scheme",
+    "method",
+    "mode",
+    "enabled",
+    "status",
+    "state",
+    "error",
+    "message",
+    "index",
+    "class",
+    "endpoint",
+    "format",
+    "algorithm",
+    "alg",
+    "kind",
+    "bucket",
+    "prefix",
+    "suffix",
+    "header",
+    "changed",
+    "ttl",
+    "timeout",
+    "size",
+    "position",
+    "start",
+    "end",
+    "bos",
+    "eos",
+    "pad",
+    "unk",
+    "cls",
+    "sep",
+    "mask",
+    "special",
+    "vocab",
+    "example",
+    "tokens",
+    "rounds",
+    "issuer",
+];
+
+/// Names that are secret although their words do not say so.
+const KNOWN_RANDOM_NAMES: [&str; 10] = [
+    "client-key-data",
+    "tls.key",
+    "x-api",
+    "x-key",
+    "ssh_key",
+    "phpsessid",
+    "jsessionid",
+    "connect.sid",
+    "laravel_session",
+    "asp.net_sessionid",
+];
+
+/// Classifies a name; `None` if its value need not be secret.
+pub(crate) fn classify_field_name(name: &str) -> Option<FieldNameClass> {
+    let lower = name.to_ascii_lowercase();
+    // Exact case: `sessionId` is the id of a session, which is not secret.
+    if KNOWN_RANDOM_NAMES.contains(&lower.as_str()) || name == "sessionid" {
+        return Some(FieldNameClass::Random);
+    }
+    let words = split_words(name);
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    let ends = |list: &[&str]| {
+        words.iter().any(|word| {
+            list.iter().any(|ending| word.len() > ending.len() && word.ends_with(ending))
+        })
+    };
+    // The last word is what the value is: `password_id` is an id, `secret_id` of a vault is a secret.
+    let is_id = words.last().is_some_and(|word| matches!(word.as_str(), "id" | "ids"))
+        && !lower.ends_with("secret_id");
+    if is_id || has(&HARMLESS_WORDS) {
+        return None;
+    }
+    if has(&["cookie", "cookies"]) {
+        return Some(FieldNameClass::Cookies);
+    }
+    if has(&PASSWORD_WORDS) || ends(&PASSWORD_ENDINGS) {
+        return Some(FieldNameClass::Password);
+    }
+    let has_key = |before: &[&str]| {
+        words.windows(2).any(|pair| pair[1] == "key" && before.contains(&pair[0].as_str()))
+    };
+    if has(&CHOSEN_WORDS) || ends(&CHOSEN_ENDINGS) || has_key(&BEFORE_CHOSEN_KEY) {
+        return Some(FieldNameClass::Chosen);
+    }
+    let is_random = has(&RANDOM_WORDS) || ends(&RANDOM_ENDINGS) || has_key(&BEFORE_KEY);
+    is_random.then_some(FieldNameClass::Random)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_classified_by_their_words() {
+        for (name, class) in [
+            ("DB_PASSWORD", FieldNameClass::Password),
+            ("dbpassword", FieldNameClass::Password),
+            ("spring.datasource.password", FieldNameClass::Password),
+            ("userPwd", FieldNameClass::Password),
+            ("JWT_SECRET", FieldNameClass::Chosen),
+            ("clientSecret", FieldNameClass::Chosen),
+            ("ENCRYPTION_KEY", FieldNameClass::Chosen),
+            ("X-Api-Key", FieldNameClass::Random),
+            ("GITHUB_TOKEN", FieldNameClass::Random),
+            ("accesstoken", FieldNameClass::Random),
+            ("Set-Cookie", FieldNameClass::Cookies),
+        ] {
+            assert_eq!(classify_field_name(name), Some(class), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_of_harmless_values_are_left() {
+        for name in [
+            "password_hint",
+            "next_page_token",
+            "max_tokens",
+            "primaryKey",
+            "publicKey",
+            "compass",
+            "author",
+            "tokenizer",
+            "secretName",
+            "key_id",
+            "sessionId",
+            "PASSWORD_FILE",
+            "keyboard",
+            "bypass",
+        ] {
+            assert_eq!(classify_field_name(name), None, "{name}");
+        }
+    }
+}

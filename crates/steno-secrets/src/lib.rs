@@ -1,0 +1,31 @@
+//! Finds secrets in texts: keys, tokens, passwords and private keys.
+//!
+//! Three kinds of knowledge decide. A table of rules (`rule_table`) knows the forms of vendors' keys, each with an
+//! example that it finds and one that it leaves. A parser of assignments (`named_value`) recognises values by the
+//! names that they are given in settings, code, headers and command lines. [`SecretSettings`] add what only the user
+//! knows. Hashes, ids, placeholders and references to variables are not secrets.
+//!
+//! This crate must not know sessions, entries or formats. It reads no files.
+
+mod encoded_text;
+mod field_names;
+mod letter_pairs;
+#[cfg(any(test, feature = "test-support"))]
+pub mod made_up;
+mod named_value;
+mod names;
+#[cfg(any(test, feature = "test-support"))]
+pub mod planted;
+mod quoted_value;
+mod rule_table;
+mod secret_rule;
+mod secret_scanner;
+mod secret_settings;
+mod token_match;
+mod value_plausibility;
+mod values;
+
+pub use self::names::{holds_password, is_secret_name};
+pub use self::secret_scanner::{SecretMatch, SecretRuleSet, SecretScanner};
+pub use self::secret_settings::{SecretSettings, SecretSettingsError};
+pub use self::values::{is_dummy_password, is_placeholder, is_searchable};

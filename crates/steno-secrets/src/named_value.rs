@@ -1,0 +1,356 @@
+//! Finds secrets by the names that they are given: in settings, code, headers, markup, command lines and sentences.
+//!
+//! Reads from the name on: what closes the name, what separates it from the value, and how the value is written.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+
+use crate::field_names::{FieldNameClass, classify_field_name};
+use crate::quoted_value::QuotedValue;
+use crate::value_plausibility::{FieldCandidate, ValueStyle, is_filler, looks_random};
+
+/// Longer names are not names.
+const MAX_NAME_BYTES: usize = 80;
+
+/// Longer values without quotes are not read.
+const MAX_BARE_BYTES: usize = 2048;
+
+/// What is between a name and its value in lists of pairs: `"name": "TOKEN", "value": "..."`.
+static PAIRED_VALUE: LazyLock<Regex> = LazyLock::new(|| {
+    let between = r#"^["'\\]{0,4}\s{0,4},?\s{0,40}(?:\{\s{0,40}(?:type\s{0,3}=\s{0,3}\w{1,10}\s{0,40}|description\s{0,3}=\s{0,3}"[^"\n]{0,80}"\s{0,40}){0,2})?["'\\]{0,4}(?i:value|default|stringvalue|defaultvalue|val)["'\\]{0,4}\s{0,4}[:=]\s{0,4}"#;
+    Regex::new(&format!("(?-u){between}")).expect("a valid pattern")
+});
+
+/// A type between a name and its value: `password: str = "..."`.
+static TYPE_ANNOTATION: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?-u)^\s{0,2}[&A-Za-z_][A-Za-z0-9_.<>\[\]|? '&]{0,40}?\s{0,2}=\s{0,2}["']"#)
+        .expect("a valid pattern")
+});
+
+/// The scheme before a credential.
+static CREDENTIAL_SCHEME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?-u)^(?i:bearer|basic|token|apikey|ssws|negotiate|key)\s{1,2}")
+        .expect("a valid pattern")
+});
+
+/// What separates a name from its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NameSeparator {
+    Equals,
+    Colon,
+    /// A comma or a bracket, as between arguments. The value must be in quotes.
+    Argument,
+    /// `>` of a start tag.
+    Tag,
+    /// `|` between the cells of a table.
+    Cell,
+    /// A space after an option of a command.
+    Option,
+    /// `is`, or only a space, in a sentence.
+    Words,
+}
+
+/// Secrets with one name.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct NamedSecrets {
+    /// The offset at which the name starts.
+    pub(crate) start: usize,
+    /// The offset at which the name ends.
+    pub(crate) name_end: usize,
+    pub(crate) values: Vec<Range<usize>>,
+}
+
+/// A name that was found in a text.
+struct FoundName<'t> {
+    text: &'t [u8],
+    start: usize,
+    end: usize,
+    class: FieldNameClass,
+    is_option: bool,
+}
+
+/// Finds the secrets whose name contains the hint at `hint`.
+pub(crate) fn find_named_secrets(text: &[u8], hint: Range<usize>) -> NamedSecrets {
+    let Some(bounds) = name_bounds(text, &hint) else {
+        return NamedSecrets { start: hint.start, name_end: hint.end, values: Vec::new() };
+    };
+    let mut secrets =
+        NamedSecrets { start: bounds.start, name_end: bounds.end, values: Vec::new() };
+    if let Some(name) = FoundName::new(text, bounds) {
+        secrets.values = name.find_values();
+    }
+    secrets
+}
+
+/// Whether a text ends with a word that makes a following `key` a secret, as in `API key`.
+fn follows_key_word(before: &[u8]) -> bool {
+    const KEY_WORDS: [&str; 6] =
+        ["api ", "access ", "secret ", "private ", "license ", "encryption "];
+    let ends_with = |word: &str| {
+        before
+            .len()
+            .checked_sub(word.len())
+            .is_some_and(|at| before[at..].eq_ignore_ascii_case(word.as_bytes()))
+    };
+    KEY_WORDS.iter().any(|word| ends_with(word))
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-.".contains(&byte)
+}
+
+fn name_bounds(text: &[u8], hint: &Range<usize>) -> Option<Range<usize>> {
+    let before = text[..hint.start]
+        .iter()
+        .rev()
+        .take(MAX_NAME_BYTES)
+        .take_while(|byte| is_name_byte(**byte))
+        .count();
+    let after = text[hint.end..]
+        .iter()
+        .take(MAX_NAME_BYTES)
+        .take_while(|byte| is_name_byte(**byte))
+        .count();
+    let mut start = hint.start - before;
+    // The letter of an escape such as `\n` is not part of the name.
+    if start > 0
+        && text[start - 1] == b'\\'
+        && matches!(text[start], b'n' | b't' | b'r')
+        && start < hint.start
+    {
+        start += 1;
+    }
+    (before + after + hint.len() <= MAX_NAME_BYTES).then_some(start..hint.end + after)
+}
+
+impl<'t> FoundName<'t> {
+    fn new(text: &'t [u8], bounds: Range<usize>) -> Option<Self> {
+        let whole = &text[bounds.clone()];
+        let dashes = whole.iter().take_while(|byte| **byte == b'-').count();
+        let trailing = whole.iter().rev().take_while(|byte| b".-".contains(byte)).count();
+        let (start, end) =
+            (bounds.start + dashes, (bounds.end - trailing).max(bounds.start + dashes));
+        let name = std::str::from_utf8(&text[start..end]).ok()?;
+        let is_parameter = start > 0 && b"?&;".contains(&text[start - 1]);
+        let class = match name {
+            "key" | "Key" | "KEY" if follows_key_word(&text[..start]) => FieldNameClass::Random,
+            "key" | "sig" | "signature" | "code" | "apiKey" if is_parameter => {
+                FieldNameClass::Random
+            }
+            name => classify_field_name(name)?,
+        };
+        let is_option = (1..=2).contains(&dashes)
+            && (bounds.start == 0 || !is_name_byte(text[bounds.start - 1]));
+        Some(Self { text, start, end, class, is_option })
+    }
+
+    fn name(&self) -> &'t str {
+        std::str::from_utf8(&self.text[self.start..self.end]).unwrap_or_default()
+    }
+
+    fn find_values(&self) -> Vec<Range<usize>> {
+        if let Some(paired) = PAIRED_VALUE.find(&self.text[self.end..]) {
+            return self.read_value(NameSeparator::Colon, self.end + paired.end());
+        }
+        let Some((separator, at)) = self.read_separator() else { return Vec::new() };
+        if self.class == FieldNameClass::Cookies {
+            return match separator {
+                NameSeparator::Words => Vec::new(),
+                _ => self.read_cookies(at),
+            };
+        }
+        self.read_value(separator, at)
+    }
+
+    /// The separator, and the offset after it.
+    fn read_separator(&self) -> Option<(NameSeparator, usize)> {
+        let text = self.text;
+        let closing =
+            text[self.end..].iter().take(8).take_while(|byte| b"\"'`\\]*)".contains(byte)).count();
+        let closers = &text[self.end..self.end + closing];
+        let is_quoted = closers.iter().any(|byte| b"\"'`".contains(byte));
+        let spaces = self.count_spaces(self.end + closing);
+        let at = self.end + closing + spaces;
+        let rest = &text[at..];
+        let adjacent = closing + spaces == 0;
+        if rest.starts_with(b":=") || rest.starts_with(b"=>") || rest.starts_with(b"==") {
+            let equals = rest.iter().take_while(|byte| b":=>".contains(byte)).count();
+            return Some((NameSeparator::Equals, at + equals));
+        }
+        match rest.first()? {
+            b'=' => Some((NameSeparator::Equals, at + 1)),
+            b':' if !closers.ends_with(b"]") && rest.get(1) != Some(&b':') => {
+                Some((NameSeparator::Colon, at + 1))
+            }
+            b',' if is_quoted => Some((NameSeparator::Argument, at + 1)),
+            b'(' if adjacent => Some((NameSeparator::Argument, at + 1)),
+            b'>' if is_quoted || self.start > 0 && text[self.start - 1] == b'<' => {
+                Some((NameSeparator::Tag, at + 1))
+            }
+            b'|' if spaces > 0 => Some((NameSeparator::Cell, at + 1)),
+            _ if self.is_option && closing == 0 && spaces > 0 => Some((NameSeparator::Option, at)),
+            _ if closing == 0 && spaces == 1 => {
+                let verbs: [&[u8]; 5] = [b"is ", b"was ", b"to ", b"= ", b"of "];
+                let verb =
+                    verbs.iter().find(|verb| rest.starts_with(verb)).map_or(0, |verb| verb.len());
+                Some((NameSeparator::Words, at + verb))
+            }
+            _ => None,
+        }
+    }
+
+    fn count_spaces(&self, from: usize) -> usize {
+        self.text[from..].iter().take(40).take_while(|byte| b" \t".contains(byte)).count()
+    }
+
+    fn read_value(&self, separator: NameSeparator, at: usize) -> Vec<Range<usize>> {
+        let text = self.text;
+        let at = self.skip_decoration(separator, at);
+        let rest = &text[at..];
+        if separator == NameSeparator::Colon
+            && let Some(typed) = TYPE_ANNOTATION.find(rest)
+        {
+            return self.read_quoted(at + typed.end() - 1).into_iter().flatten().collect();
+        }
+        let scheme = CREDENTIAL_SCHEME.find(rest).map_or(0, |scheme| scheme.end());
+        // `r"..."`, `b'...'` and `$"..."` are literals too.
+        let prefix = usize::from(matches!(
+            rest,
+            [b'r' | b'b' | b'u' | b'f' | b'$' | b'@' | b'N' | b'L', b'"' | b'\'', ..]
+        ));
+        if let Some(values) = self.read_quoted(at + prefix) {
+            return values;
+        }
+        if matches!(separator, NameSeparator::Argument) {
+            return Vec::new();
+        }
+        self.read_bare(separator, at + scheme).into_iter().collect()
+    }
+
+    /// Skips spaces, emphasis, and the line break before a value on a line of its own.
+    fn skip_decoration(&self, separator: NameSeparator, at: usize) -> usize {
+        let text = self.text;
+        let mut at = at + self.count_spaces(at);
+        while matches!(text.get(at), Some(b'*')) && matches!(text.get(at + 1), Some(b'*' | b' ')) {
+            at += 1;
+        }
+        at += self.count_spaces(at);
+        let is_block = matches!(text.get(at), Some(b'|' | b'>' | b'(' | b'\\'));
+        if is_block && matches!(separator, NameSeparator::Colon | NameSeparator::Equals) {
+            let mark =
+                text[at..].iter().take(3).take_while(|byte| b"|>(\\-+".contains(byte)).count();
+            if text.get(at + mark) == Some(&b'\n') {
+                at += mark + 1;
+                at += self.count_spaces(at);
+            }
+        }
+        at
+    }
+
+    /// Reads a value in quotes: its range if it is a secret. `None` if there is no such value.
+    fn read_quoted(&self, at: usize) -> Option<Vec<Range<usize>>> {
+        let (value, parts) = QuotedValue::read_joined(self.text, at)?;
+        let joined: Vec<u8> = parts.into_iter().flat_map(|part| self.text[part].to_vec()).collect();
+        let joined = String::from_utf8_lossy(&joined);
+        let scheme = CREDENTIAL_SCHEME.find(joined.as_bytes()).map_or(0, |scheme| scheme.end());
+        let is_secret = self.is_secret(&joined[scheme..], ValueStyle::Quoted);
+        Some(is_secret.then(|| value.range.start + scheme..value.range.end).into_iter().collect())
+    }
+
+    fn read_bare(&self, separator: NameSeparator, at: usize) -> Option<Range<usize>> {
+        let text = self.text;
+        let name = self.name();
+        let is_capitals = name.bytes().all(|byte| !byte.is_ascii_lowercase()) && name.len() >= 2;
+        let is_adjacent = separator == NameSeparator::Equals && at == self.end + 1;
+        let is_assigned = is_capitals && is_adjacent || separator == NameSeparator::Option;
+        let ends = |byte: u8| match separator {
+            NameSeparator::Tag => byte == b'<' || byte == b'\n',
+            _ if is_assigned => byte.is_ascii_whitespace() || b"\"'`;\\".contains(&byte),
+            _ => byte.is_ascii_whitespace() || b"\"'`;,&<>|\\".contains(&byte),
+        };
+        let mut end =
+            at + text[at..].iter().take(MAX_BARE_BYTES).take_while(|byte| !ends(**byte)).count();
+        while end > at
+            && b".,:)]}?".contains(&text[end - 1])
+            && !(text[end - 1] == b')' && text[at..end].contains(&b'('))
+        {
+            end -= 1;
+        }
+        let value = std::str::from_utf8(&text[at..end]).ok()?;
+        let style = match separator {
+            NameSeparator::Tag => ValueStyle::Quoted,
+            NameSeparator::Words => ValueStyle::Prose,
+            _ if is_assigned => ValueStyle::Assigned,
+            _ if self.is_whole_line(end) => ValueStyle::WholeLine,
+            _ => ValueStyle::Bare,
+        };
+        let is_sentence = separator == NameSeparator::Words
+            && self.class != FieldNameClass::Password
+            && at == self.end + 1;
+        (!is_sentence && self.is_secret(value, style)).then_some(at..end)
+    }
+
+    /// Whether only an indentation or a list's mark is before the name, and nothing after the value.
+    fn is_whole_line(&self, end: usize) -> bool {
+        let before =
+            self.text[..self.start].iter().rev().take(40).take_while(|byte| **byte != b'\n');
+        let is_start = before.into_iter().all(|byte| b" \t-\"'*#>$".contains(byte));
+        let after = &self.text[end..];
+        is_start
+            && (after.is_empty()
+                || after.starts_with(b"\n")
+                || after.starts_with(b"\r")
+                || after.starts_with(b"\\n"))
+    }
+
+    fn is_secret(&self, value: &str, style: ValueStyle) -> bool {
+        FieldCandidate { name: self.name(), class: self.class, value, style }.is_plausible()
+    }
+
+    /// Reads `name=value` pairs of a header. Attributes such as `Path=/` are not secrets.
+    fn read_cookies(&self, at: usize) -> Vec<Range<usize>> {
+        let text = self.text;
+        let start =
+            at + text[at..].iter().take(4).take_while(|byte| b" \"'\\".contains(byte)).count();
+        let line =
+            text[start..].iter().take(4096).take_while(|byte| !b"\n\"'\\".contains(byte)).count();
+        let mut values = Vec::new();
+        let mut pair_start = start;
+        for pair in text[start..start + line].split(|byte| *byte == b';') {
+            if let Some(equals) = pair.iter().position(|byte| *byte == b'=') {
+                let (name, value) = (pair[..equals].trim_ascii(), &pair[equals + 1..]);
+                let value_start = pair_start + equals + 1;
+                if is_secret_cookie(name, value) {
+                    values.push(value_start..value_start + value.trim_ascii_end().len());
+                }
+            }
+            pair_start += pair.len() + 1;
+        }
+        values
+    }
+}
+
+fn is_secret_cookie(name: &[u8], value: &[u8]) -> bool {
+    const ATTRIBUTES: [&str; 6] = ["path", "domain", "expires", "max-age", "samesite", "priority"];
+    let (Ok(name), Ok(value)) = (std::str::from_utf8(name), std::str::from_utf8(value)) else {
+        return false;
+    };
+    let lower = name.to_ascii_lowercase();
+    let is_named = ["sess", "sid", "auth", "token", "csrf"].iter().any(|part| lower.contains(part));
+    !ATTRIBUTES.contains(&lower.as_str())
+        && !is_filler(value.trim())
+        && !value.contains(['$', '{', '<'])
+        && (looks_random(value.trim())
+            || is_named && value.trim().len() >= 6 && value.bytes().any(|b| b.is_ascii_digit()))
+}
+
+/// Whether the whole value of a field with this name is a secret.
+pub(crate) fn is_secret_field(name: &str, value: &str) -> bool {
+    let Some(class) = classify_field_name(name) else { return false };
+    let scheme = CREDENTIAL_SCHEME.find(value.as_bytes()).map_or(0, |scheme| scheme.end());
+    class != FieldNameClass::Cookies
+        && FieldCandidate { name, class, value: &value[scheme..], style: ValueStyle::Quoted }
+            .is_plausible()
+}

@@ -1,0 +1,64 @@
+//! Made-up texts to measure with: secrets as people and programs leave them in sessions, and texts that only look so.
+//!
+//! Two lists of secrets were written from different points of view: what vendors issue (`vendor_forms`), and what
+//! people type and programs print (`found_in_the_wild`). The second was kept aside while the rules were written.
+
+mod found_in_the_wild;
+mod look_alikes;
+mod vendor_forms;
+
+use crate::made_up::MadeUpTexts;
+
+/// A text with a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlantedSecret {
+    /// The whole text.
+    pub text: String,
+    /// The secret in it.
+    pub secret: String,
+}
+
+/// All planted secrets.
+pub fn planted_secrets(seed: u64) -> Vec<PlantedSecret> {
+    [planted_vendor_forms(seed), planted_in_the_wild(seed)].concat()
+}
+
+/// Keys as vendors issue them, in the places where they are used.
+pub fn planted_vendor_forms(seed: u64) -> Vec<PlantedSecret> {
+    let mut texts = MadeUpTexts::new(seed);
+    let tokens = vendor_forms::TOKENS.iter().zip(vendor_forms::PLACES.iter().cycle());
+    let mut planted: Vec<_> = tokens
+        .map(|(token, place)| plant(&mut texts, &place.replace('#', &format!("«{token}»"))))
+        .collect();
+    planted.extend(vendor_forms::TEXTS.iter().map(|template| plant(&mut texts, template)));
+    planted
+}
+
+/// Secrets as people type them and programs print them.
+pub fn planted_in_the_wild(seed: u64) -> Vec<PlantedSecret> {
+    let mut texts = MadeUpTexts::new(seed ^ 0x77);
+    found_in_the_wild::TEXTS.iter().map(|template| plant(&mut texts, template)).collect()
+}
+
+/// Texts without a secret.
+pub fn harmless_texts(seed: u64) -> Vec<String> {
+    let mut texts = MadeUpTexts::new(seed ^ 0x99);
+    let rounds = 0..look_alikes::ROUNDS;
+    let varied =
+        rounds.flat_map(|_| look_alikes::VARIED.iter()).map(|template| texts.fill(template));
+    let mut all: Vec<String> = varied.collect();
+    all.extend(look_alikes::FIXED.iter().map(|text| (*text).to_owned()));
+    all
+}
+
+/// Fills a template whose secret is between `«` and `»`.
+fn plant(texts: &mut MadeUpTexts, template: &str) -> PlantedSecret {
+    let filled = texts.fill(template);
+    let start = filled.find('«').expect("a template marks its secret");
+    let end = filled.find('»').expect("a template marks its secret");
+    let secret = filled[start + '«'.len_utf8()..end].to_owned();
+    PlantedSecret { text: filled.replace(['«', '»'], ""), secret }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! Keys of clouds, hosters, databases and secret managers.
+
+use crate::secret_rule::{SecretRule, pattern_rules, token_rules};
+
+pub(crate) const CLOUD_TOKENS: &[SecretRule] = token_rules! {
+    "AWS key id" ["AKIA", "ASIA", "ABIA", "ACCA"] UpperAlnum 16..=16 finds "AKIA{U16}" leaves "AKIAISNOTAKEY";
+    "AWS Bedrock key" ["ABSKQmVkcm9ja0FQSUtleS", "bedrock-api-key-"] Base64 60..=300 finds "ABSKQmVkcm9ja0FQSUtleS{b100}" leaves "bedrock-api-key-name";
+    "Google key" ["AIza"] Kebab 35..=39 finds "AIza{w35}" leaves "AIzawa is a name";
+    "Google token" ["ya29."] Kebab 20..=400 finds "ya29.a0{w80}" leaves "ya29.short";
+    "Google client secret" ["GOCSPX-"] Kebab 24..=40 finds "GOCSPX-{w28}" leaves "GOCSPX-short";
+    "Google refresh token" ["1//0"] Kebab 30..=200 finds "1//0{w80}" leaves "1//0 is integer division";
+    "DigitalOcean token" ["dop_v1_", "doo_v1_", "dor_v1_"] LowerHex 64..=64 finds "dop_v1_{h64}" leaves "dop_v1_token";
+    "DigitalOcean Spaces key" ["DO00", "DO801"] UpperAlnum 15..=20 finds "DO00{U16}" leaves "DO00 is a code";
+    "Cloudflare token" ["cfut_", "cfat_", "cfk_"] Kebab 36..=70 finds "cfut_{w48}" leaves "cfk_zone";
+    "Cloudflare origin key" ["v1.0-"] Kebab 150..=200 finds "v1.0-{h24}-{h146}" leaves "v1.0-{h24}";
+    "Fly token" ["fo1_", "fm2_", "fm1r_", "fm1a_"] Loose 40..=900 finds "fm2_lJPEC{b120}" leaves "fo1_region";
+    "Vercel token" ["vcp_", "vci_", "vca_", "vcr_", "vck_", "vercel_blob_rw_"] Word 24..=90 finds "vcp_{A56}" leaves "vcp_port";
+    "Netlify token" ["nfp_", "nfc_", "nfo_", "nfu_"] Alnum 36..=44 finds "nfp_{A36}" leaves "nfp_rules";
+    "Render key" ["rnd_"] Alnum 28..=44 finds "rnd_{A32}" leaves "rnd_seed_value";
+    "Heroku key" ["HRKU-"] Kebab 36..=80 finds "HRKU-AA{w58}" leaves "HRKU-docs";
+    "Supabase key" ["sbp_", "sb_secret_"] Kebab 30..=60 finds "sbp_{h40}" leaves "sbp_project";
+    "PlanetScale token" ["pscale_tkn_", "pscale_pw_", "pscale_oauth_"] Dotted 32..=70 finds "pscale_tkn_{w43}" leaves "pscale_pw_name";
+    "Neon key" ["napi_"] LowerAlnum 40..=70 finds "napi_{l64}" leaves "napi_env";
+    "Neon password" ["npg_"] Alnum 11..=24 finds "npg_{A12}" leaves "npg_pool_size";
+    "Xata key" ["xau_"] Alnum 28..=40 finds "xau_{A32}" leaves "xau_branch";
+    "Databricks token" ["dapi"] LowerHex 32..=32 finds "dapi{h32}" leaves "dapi{h12}";
+    "Databricks secret" ["dose"] LowerHex 32..=32 finds "dose{h32}" leaves "doses of 12";
+    "Aiven password" ["AVNS_"] Kebab 18..=40 finds "AVNS_{w19}" leaves "AVNS_docs";
+    "CockroachDB key" ["CCDB1_"] Word 50..=80 finds "CCDB1_{A22}_{A40}" leaves "CCDB1_name";
+    "MongoDB Atlas secret" ["mdb_sa_sk_"] Kebab 30..=60 finds "mdb_sa_sk_{w40}" leaves "mdb_sa_sk_id";
+    "Confluent key" ["cflt"] Base64 50..=70 finds "cflt{b60}" leaves "cflt cluster";
+    "Vault token" ["hvs.", "hvb.", "hvr."] Kebab 24..=300 finds "hvs.{w90}" leaves "hvs.read";
+    "Doppler token" ["dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."] Dotted 38..=70 finds "dp.st.dev.{A43}" leaves "dp.st.name";
+    "1Password token" ["ops_eyJ"] Loose 80..=2000 finds "ops_eyJ{w250}" leaves "ops_eyJx";
+    "Pulumi token" ["pul-"] LowerHex 40..=40 finds "pul-{h40}" leaves "pul-{h12}";
+    "Tailscale key" ["tskey-api-", "tskey-auth-", "tskey-client-", "tskey-scim-", "tskey-webhook-"] Kebab 20..=80 finds "tskey-auth-{A12}CNTRL-{A32}" leaves "tskey-auth-docs";
+    "Alibaba key id" ["LTAI"] Alnum 12..=26 finds "LTAI{A20}" leaves "LTAI short";
+    "Tencent key id" ["AKID"] Alnum 32..=36 finds "AKID{A32}" leaves "AKID short";
+    "Volcengine key id" ["AKLT"] Alnum 36..=60 finds "AKLT{A44}" leaves "AKLT short";
+    "Yandex key" ["AQVN"] Kebab 35..=50 finds "AQVN{w36}" leaves "AQVN short";
+    "Yandex token" ["y0_", "t1.9eu"] Dotted 39..=300 finds "y0_AgAAAA{w50}" leaves "y0_axis";
+    "Scaleway key id" ["SCW"] UpperAlnum 17..=17 finds "SCW{U17}" leaves "SCWAFFEL";
+    "Baidu key" ["bce-v3/ALTAK-"] Loose 50..=90 finds "bce-v3/ALTAK-{A21}/{h40}" leaves "bce-v3/ALTAK-id";
+    "Prefect key" ["pnu_", "pnb_"] Alnum 36..=36 finds "pnu_{A36}" leaves "pnu_x";
+    "dbt token" ["dbtc_", "dbtu_"] Kebab 30..=80 finds "dbtc_{w40}" leaves "dbtc_name";
+    "OpenShift token" ["sha256~"] Kebab 43..=43 finds "sha256~{w43}" leaves "sha256~x";
+    "Kong token" ["kpat_", "spat_"] Alnum 30..=60 finds "kpat_{A50}" leaves "kpat_name";
+    "Zuplo key" ["zpka_"] Word 30..=70 finds "zpka_{h32}_{h8}" leaves "zpka_key";
+    "Inngest key" ["signkey-prod-", "signkey-test-", "signkey-branch-"] LowerHex 30..=70 finds "signkey-prod-{h64}" leaves "signkey-prod-x";
+    "Trigger.dev key" ["tr_dev_", "tr_prod_", "tr_stg_", "tr_pat_"] Alnum 20..=60 finds "tr_prod_{A24}" leaves "tr_dev_tools";
+    "Akamai token" ["akab-"] Kebab 30..=50 finds "akab-{l16}-{l16}" leaves "akab-x";
+    "StackHawk key" ["hawk."] Dotted 30..=50 finds "hawk.{A20}.{A20}" leaves "hawk.yml";
+    "Nightfall key" ["NF-"] Alnum 32..=32 finds "NF-{A32}" leaves "NF-12";
+};
+
+pub(crate) const CLOUD_PATTERNS: &[SecretRule] = pattern_rules! {
+    "AWS secret key" ["secret"] within 40, 120 certain r#"(?i)aws_?secret_?(?:access_?)?key["'\\]{0,4}\s{0,8}[:=,]?\s{0,8}["'\\]{0,4}([a-z0-9/+]{40})(?:[^a-z0-9/+]|$)"# finds "aws_secret_access_key = {b40}" leaves "aws_secret_access_key = os.environ['AWS_SECRET_ACCESS_KEY']";
+    "AWS secret key" ["AKIA", "ASIA"] within 1, 300 guessed r#"\bA[KS]IA[0-9A-Z]{16}\b[^A-Za-z0-9/+]{1,4}(?:[A-Za-z_ -]{0,40}["'\s:=,;|/]{1,6}){0,2}([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)"# finds "x,AKIA{U16},{b40}" leaves "the user AKIA, {h40}";
+    "Azure key" ["AccountKey=", "SharedAccessKey=", "AccessKey="] within 8, 140 certain r"(?:AccountKey|SharedAccessKey|AccessKey)=([A-Za-z0-9+/]{40,86}={1,2})" finds "AccountKey={b86}==" leaves "AccountKey=${KEY}";
+    "Azure signature" ["sig="] within 2, 200 certain r"[?&;]sig=([A-Za-z0-9%+/_-]{40,}(?:%3[Dd]|=)?)" finds "https://x.blob.core.windows.net/c?sv=2022-11-02&sig={A43}%3D" leaves "?sig=none";
+    "Azure client secret" ["8Q~", "7Q~"] within 4, 44 certain r"\b[A-Za-z0-9_.~-]{3}[78]Q~[A-Za-z0-9_.~-]{31,34}" finds "{A3}8Q~{A34}" leaves "see 8Q~ for more";
+    "Azure DevOps token" ["AZDO"] within 80, 8 certain r"\b[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}\b" finds "{A76}AZDO{A4}" leaves "AZDO pipelines";
+    "Terraform token" [".atlasv1."] within 18, 90 certain r"\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{50,80}" finds "{A14}.atlasv1.{w64}" leaves "docs.atlasv1.x";
+    "1Password secret key" ["A3-"] within 1, 50 certain r"\bA3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}\b" finds "A3-{U6}-{U11}-{U5}-{U5}-{U5}" leaves "A3-PAPER";
+    "Infisical token" ["st."] within 1, 120 certain r"\bst\.[a-f0-9]{24}\.[a-f0-9]{32}\.[a-f0-9]{32}\b" finds "st.{h24}.{h32}.{h32}" leaves "st.executed";
+    "Bitwarden token" ["0."] within 1, 110 certain r"\b0\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\.[A-Za-z0-9]{30}:[A-Za-z0-9+/]{22}==" finds "0.{u}.{A30}:{b22}==" leaves "0.{u}";
+    "Vault token" ["s."] within 1, 30 certain r"\bs\.([A-Za-z0-9]{24})\b" finds "s.{A24}" leaves "s.someMethodNameOfTwentyFo";
+    "Rancher token" ["token-"] within 1, 80 certain r"\b(?:kubeconfig-[a-z0-9-]{1,30}|token-[a-z0-9]{5}):([a-z0-9]{54})\b" finds "token-{l5}:{l54}" leaves "token-abc12:x";
+    "Cloudinary secret" ["cloudinary://"] within 1, 80 certain r"cloudinary://[0-9]{10,20}:([A-Za-z0-9_-]{20,40})@" finds "cloudinary://{d15}:{A27}@demo" leaves "cloudinary://id:secret@demo";
+    "Twilio key" ["SK"] within 1, 40 certain r"\bSK[0-9a-f]{32}\b" finds "SK{h32}" leaves "SKU0123456789";
+    "Elastic key" ["ApiKey "] within 1, 120 certain r"\bApiKey ([A-Za-z0-9+/_-]{40,}={0,2})" finds "Authorization: ApiKey {b60}==" leaves "ApiKey <your key>";
+    "Salesforce token" ["00D"] within 1, 160 certain r"\b00D[A-Za-z0-9]{12,15}!([A-Za-z0-9._]{60,})" finds "00D{A12}!{A96}" leaves "00D{A12}";
+    "Okta token" ["SSWS"] within 1, 60 certain r"(?i)\bSSWS\s+(00[a-z0-9_-]{38,42})" finds "Authorization: SSWS 00{w40}" leaves "SSWS {token}";
+    "CircleCI token" ["CCIPAT_", "CCIPRJ_"] within 1, 80 certain r"\bCCIP(?:AT|RJ)_[A-Za-z0-9]{22}_[a-f0-9]{40}\b" finds "CCIPAT_{A22}_{h40}" leaves "CCIPAT_x";
+    "GCP private key id" ["private_key_id"] within 4, 80 certain r#""private_key_id\\{0,3}"\s{0,4}:\s{0,4}\\{0,3}"([0-9a-f]{40})\\{0,3}""# finds "{\"private_key_id\": \"{h40}\"" leaves "\"private_key_id\": null";
+};

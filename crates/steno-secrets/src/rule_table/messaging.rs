@@ -1,0 +1,39 @@
+//! Tokens and webhooks of chat, mail, telephone and social services.
+
+use crate::secret_rule::{SecretRule, pattern_rules, token_rules};
+
+pub(crate) const MESSAGING_TOKENS: &[SecretRule] = token_rules! {
+    "Slack token" ["xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxo-", "xoxe-", "xoxc-", "xoxd-", "xoxe.xoxp-", "xoxe.xoxb-"] Loose 16..=300 finds "xoxb-{d12}-{d12}-{A24}" leaves "xoxb-token";
+    "Slack token" ["xapp-"] Kebab 30..=160 finds "xapp-1-{U11}-{d13}-{h64}" leaves "xapp-name";
+    "Mailgun key" ["key-"] LowerHex 32..=32 finds "key-{h32}" leaves "key-{h12}";
+    "Mandrill key" ["md-"] Kebab 22..=22 finds "md-{A22}" leaves "md-col-6";
+    "Brevo key" ["xkeysib-", "xsmtpsib-"] Kebab 60..=100 finds "xkeysib-{h64}-{A16}" leaves "xkeysib-x";
+    "SendGrid key" ["SG."] Dotted 50..=90 finds "SG.{w22}.{w43}" leaves "SG.Utils.Method";
+    "Intercom token" ["dG9rOj"] Base64 40..=80 finds "dG9rOj{b54}=" leaves "dG9rOj";
+    "Matrix token" ["syt_"] Word 30..=140 finds "syt_{a8}_{M20}_{A6}" leaves "syt_name";
+    "Facebook token" ["EAACEdEose0cBA", "EAAG", "EAAB", "EAAC", "EAAD"] Alnum 80..=400 finds "EAAG{A150}" leaves "EAAGER";
+    "Instagram token" ["IGQV", "IGAA"] Kebab 80..=300 finds "IGQV{w120}" leaves "IGAA short";
+    "Twitter token" ["AAAAAAAAAAAAAAAAAAAA"] Loose 50..=200 finds "AAAAAAAAAAAAAAAAAAAAA{A80}%3D{A20}" leaves "AAAAAAAAAAAAAAAAAAAAAAAA";
+    "LinkedIn secret" ["WPL_AP1."] Loose 16..=60 finds "WPL_AP1.{A16}" leaves "WPL_AP1.x";
+    "VK token" ["vk1.a."] Kebab 60..=300 finds "vk1.a.{w180}" leaves "vk1.a.x";
+    "Dropbox token" ["sl.B", "sl.C", "sl.u.", "sl.A"] Kebab 60..=1500 finds "sl.B{w135}" leaves "sl.Browse";
+    "Discord token" ["mfa."] Kebab 60..=100 finds "mfa.{w84}" leaves "mfa.enabled";
+    "MailerSend token" ["mlsn."] LowerHex 50..=70 finds "mlsn.{h64}" leaves "mlsn.com";
+    "Courier key" ["pk_prod_", "dk_prod_"] Alnum 26..=32 finds "pk_prod_{U28}" leaves "pk_prod_name";
+};
+
+pub(crate) const MESSAGING_PATTERNS: &[SecretRule] = pattern_rules! {
+    "Slack webhook" ["hooks.slack.com"] within 10, 160 certain r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([A-Za-z0-9/]{20,})" finds "https://hooks.slack.com/services/T{U8}/B{U8}/{A24}" leaves "https://hooks.slack.com/services/";
+    "Discord webhook" ["discord.com/api/webhooks", "discordapp.com/api/webhooks"] within 10, 140 certain r"discord(?:app)?\.com/api/webhooks/[0-9]{15,22}/([A-Za-z0-9_-]{40,})" finds "https://discord.com/api/webhooks/{d18}/{w68}" leaves "https://discord.com/api/webhooks/{d18}";
+    "Teams webhook" ["webhook.office.com"] within 20, 240 certain r"webhook\.office\.com/webhookb?2?/([A-Za-z0-9@/-]{60,})" finds "https://acme.webhook.office.com/webhookb2/{u}@{u}/IncomingWebhook/{h32}/{u}" leaves "https://acme.webhook.office.com/";
+    "Google Chat webhook" ["chat.googleapis.com"] within 10, 260 certain r"chat\.googleapis\.com/v1/spaces/[A-Za-z0-9_-]{5,40}/messages\?([A-Za-z0-9_=&%-]{40,})" finds "https://chat.googleapis.com/v1/spaces/{A11}/messages?key={w39}&token={w43}" leaves "https://chat.googleapis.com/v1/spaces";
+    "webhook" ["hooks.zapier.com", "maker.ifttt.com", "hook.eu1.make.com", "hook.us1.make.com"] within 10, 120 certain r"(?:hooks\.zapier\.com/hooks/catch|maker\.ifttt\.com/trigger/[A-Za-z0-9_-]{1,40}/with/key|hook\.[eu][us][12]\.make\.com)/([A-Za-z0-9/_-]{12,80})" finds "https://hooks.zapier.com/hooks/catch/{d7}/{l7}" leaves "https://hooks.zapier.com/";
+    "Discord token" ["MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"] within 1, 90 certain r"\b[MNO][TjzD][A-Za-z0-9_-]{22,26}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,42}" finds "MTA{A23}.{A6}.{A38}" leaves "More.than.that";
+    "Telegram token" [":AA"] within 11, 40 certain r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{32,34}" finds "{d9}:AA{w33}" leaves "12345678:AAA";
+    "Twitch token" ["oauth:"] within 1, 40 certain r"\boauth:([a-z0-9]{30})\b" finds "PASS oauth:{l30}" leaves "oauth:token";
+    "Mailgun key" ["mailgun"] within 1, 100 certain r"(?i)mailgun[a-z_ ]{0,30}\W{1,6}([0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8})\b" finds "mailgun: {h32}-{h8}-{h8}" leaves "mailgun {u}";
+    "Mailchimp key" ["-us"] within 33, 6 certain r"\b[0-9a-f]{32}-us[0-9]{1,2}\b" finds "{h32}-us14" leaves "the-us12";
+    "Resend key" ["re_"] within 1, 50 certain r"\bre_[A-Za-z0-9]{8,10}_[A-Za-z0-9]{20,30}\b" finds "re_{A8}_{A24}" leaves "re_compile_pattern_of_strings";
+    "Spotify token" ["BQ"] within 1, 320 certain r"\bBQ[A-D][A-Za-z0-9_-]{100,}" finds "BQD{w160}" leaves "BQ short";
+    "LinkedIn token" ["AQ"] within 1, 500 certain r"\bAQ[UVWX][A-Za-z0-9_-]{150,}" finds "AQV{w300}" leaves "AQV short";
+};

@@ -1,0 +1,214 @@
+//! Finds the secrets in everything that a store keeps: which, where, how often and when last.
+//!
+//! Entries and notes are searched first, then the kept bytes, because agents write more than a reader emits. A secret
+//! has an id that is stable within the store. It is a keyed hash, so that an id alone confirms no guess.
+
+mod secret_id;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashSet};
+use std::num::NonZero;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use steno_agents::reader::FormatError;
+use steno_model::durable::FileError;
+
+use steno_model::{SessionId, Timestamp};
+use steno_vault::SessionDir;
+use steno_vault::sealed::SharedProblems;
+
+pub use self::secret_id::{SecretId, SecretIdError, SecretIdKey};
+use crate::store_location::StoreLocation;
+use crate::transcript::ReadTranscript;
+use crate::view::redaction::{SecretRedactor, SecretText, search_file};
+
+/// All secrets that a store keeps.
+#[derive(Debug, Default)]
+pub struct SecretReport {
+    /// The secrets, the one that was seen last first.
+    pub secrets: Vec<KeptSecret>,
+    /// Sessions that could not be read, with the error.
+    pub unread: Vec<(SessionDir, FormatError)>,
+}
+
+/// A secret that a store keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptSecret {
+    /// Its id in this store.
+    pub id: SecretId,
+    /// The name of the rule that found it.
+    pub rule: &'static str,
+    /// The secret itself. Show [`KeptSecret::masked_value`] instead.
+    pub value: String,
+    /// Where it is, in order of sessions and entries.
+    pub places: Vec<SecretPlace>,
+}
+
+/// A place of a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretPlace {
+    /// The agent of the session.
+    pub agent: String,
+    /// The session.
+    pub session: SessionId,
+    /// The entry, counted from 0 as in search hits. `None` if the secret is in a note, in what is known of the session,
+    /// or in bytes that no entry shows.
+    pub entry: Option<u64>,
+    /// When the entry was produced, or else the session ended.
+    pub at: Option<Timestamp>,
+    /// How often it is there.
+    pub count: u64,
+}
+
+impl KeptSecret {
+    /// How often the secret is kept.
+    pub fn count(&self) -> u64 {
+        self.places.iter().map(|place| place.count).sum()
+    }
+
+    /// When the secret was last seen.
+    pub fn last_seen(&self) -> Option<Timestamp> {
+        self.places.iter().filter_map(|place| place.at).max_by_key(|at| at.instant())
+    }
+
+    /// The entries of each session that contain the secret, and the sessions that contain it elsewhere.
+    pub fn entries_by_session(&self) -> BTreeMap<(String, SessionId), Vec<Option<u64>>> {
+        let mut entries: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for place in &self.places {
+            let session = (place.agent.clone(), place.session.clone());
+            entries.entry(session).or_default().push(place.entry);
+        }
+        entries
+    }
+
+    /// The first characters and the length: enough to recognise a secret, too little to use it.
+    pub fn masked_value(&self) -> String {
+        let length = self.value.chars().count();
+        let shown = if length >= 16 { 4 } else { 1 };
+        let start: String = self.value.chars().take(shown).collect();
+        let start = start.replace(char::is_control, " ");
+        format!("{start}…({length})")
+    }
+}
+
+/// Finds all secrets of a store. `on_session` is called before each session is read.
+pub fn report_secrets(
+    store: &StoreLocation,
+    on_session: &(dyn Fn(&SessionDir) + Sync),
+) -> Result<SecretReport, FileError> {
+    let key = SecretIdKey::load_or_create(&store.folder);
+    let sessions = store.vault().list_sessions()?;
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some(session) = sessions.get(next.fetch_add(1, Ordering::Relaxed)) {
+            on_session(session);
+            let searched = SearchedSession::read(session);
+            found
+                .lock()
+                .expect("no thread panics while it holds the lock")
+                .push((session.clone(), searched));
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    let mut found = found.into_inner().expect("no thread panics while it holds the lock");
+    found.sort_by(|(a, _), (b, _)| (a.agent(), a.id()).cmp(&(b.agent(), b.id())));
+    Ok(join_report(&key, found))
+}
+
+/// Finds the secret with this id: its bytes and all its places. `None` if the store does not keep it.
+pub fn find_kept_secret(
+    store: &StoreLocation,
+    id: &SecretId,
+) -> Result<Option<KeptSecret>, FileError> {
+    let report = report_secrets(store, &|_| ())?;
+    Ok(report.secrets.into_iter().find(|secret| secret.id == *id))
+}
+
+fn join_report(
+    key: &SecretIdKey,
+    found: Vec<(SessionDir, Result<SearchedSession, FormatError>)>,
+) -> SecretReport {
+    let mut unread = Vec::new();
+    let mut secrets: BTreeMap<SecretId, KeptSecret> = BTreeMap::new();
+    for (session, searched) in found {
+        let searched = match searched {
+            Ok(searched) => searched,
+            Err(error) => {
+                unread.push((session, error));
+                continue;
+            }
+        };
+        for (SecretText { text, rule }, place) in searched.places {
+            let id = key.secret_id(&text);
+            let new = || KeptSecret { id: id.clone(), rule, value: text, places: Vec::new() };
+            secrets.entry(id.clone()).or_insert_with(new).places.push(place);
+        }
+    }
+    let mut secrets: Vec<_> = secrets.into_values().collect();
+    secrets
+        .sort_by_cached_key(|secret| std::cmp::Reverse(secret.last_seen().map(|at| at.instant())));
+    SecretReport { secrets, unread }
+}
+
+/// What was found in one session.
+struct SearchedSession {
+    places: Vec<(SecretText, SecretPlace)>,
+    known: HashSet<String>,
+}
+
+impl SearchedSession {
+    fn read(session: &SessionDir) -> Result<Self, FormatError> {
+        let transcript = session.read_transcript()?;
+        let ended = transcript.session.ended.or(transcript.session.started);
+        let mut searched = Self { places: Vec::new(), known: HashSet::new() };
+        let (agent, id) = (session.agent().to_owned(), session.id().clone());
+        let elsewhere = SecretPlace { agent, session: id, entry: None, at: ended, count: 0 };
+        let mut redactor = SecretRedactor::default();
+        for (number, entry) in transcript.entries.iter().enumerate() {
+            redactor.redact_entry(&mut entry.clone());
+            let (entry, at) = (Some(number as u64), entry.created_at.or(ended));
+            searched.add(redactor.take_found(), &SecretPlace { entry, at, ..elsewhere.clone() });
+        }
+        for note in &transcript.notes {
+            redactor.redact_text(&note.text);
+            let at = Some(note.at);
+            searched.add(redactor.take_found(), &SecretPlace { at, ..elsewhere.clone() });
+        }
+        redactor.redact_session(&mut transcript.session.clone());
+        search_kept_bytes(session, &mut redactor)?;
+        let mut unseen = redactor.take_found();
+        unseen.retain(|secret| !searched.known.contains(&secret.text));
+        searched.add(unseen, &elsewhere);
+        Ok(searched)
+    }
+
+    fn add(&mut self, found: Vec<SecretText>, place: &SecretPlace) {
+        let mut counts: BTreeMap<SecretText, u64> = BTreeMap::new();
+        found.into_iter().for_each(|secret| *counts.entry(secret).or_default() += 1);
+        for (secret, count) in counts {
+            self.known.insert(secret.text.clone());
+            self.places.push((secret, SecretPlace { count, ..place.clone() }));
+        }
+    }
+}
+
+/// Searches the bytes of a session's files and recordings.
+fn search_kept_bytes(session: &SessionDir, redactor: &mut SecretRedactor) -> Result<(), FileError> {
+    let bundle = session.kept_bundle()?;
+    for file in bundle.files.iter().chain(&bundle.excerpts).chain(&bundle.earlier_files) {
+        search_file(redactor, &mut file.open()?).map_err(|source| FileError {
+            action: "read",
+            path: file.path().to_owned(),
+            source,
+        })?;
+    }
+    let problems = SharedProblems::default();
+    session.for_each_recorded_line(&problems, &mut |_, mut line| {
+        // A line in memory can always be read.
+        let _ = search_file(redactor, &mut line);
+    })
+}
