@@ -86,6 +86,7 @@ const SHARING_PAGES: &[CommandPage] = &[
             "steno convert session.jsonl --to atif -o session.json",
         ],
     ),
+    page("secrets", ["steno secrets", "steno secrets --live-paths --json"]),
 ];
 
 const THREAD_PAGES: &[CommandPage] = &[

@@ -4,6 +4,7 @@
 
 mod agents;
 mod budget;
+mod redaction;
 mod retention;
 
 use std::fs;
@@ -249,7 +250,7 @@ impl Config {
 }
 
 /// The tables of the file.
-const SECTION_NAMES: [&str; 11] = [
+const SECTION_NAMES: [&str; 12] = [
     "agents",
     "aliases",
     "budget",
@@ -258,6 +259,7 @@ const SECTION_NAMES: [&str; 11] = [
     "prices",
     "private",
     "proxy",
+    "redact",
     "run",
     "sync",
     "upstreams",

@@ -24,8 +24,10 @@ pub(crate) struct ExportFormat {
     pub(crate) name: &'static str,
     /// Help for the name.
     pub(crate) help: &'static str,
-    /// Whether the format is made for sharing, and thus redacted.
+    /// Whether the format is made for sharing, and thus redacted by default.
     pub(crate) is_shared: bool,
+    /// Whether the format is text for people, not JSON.
+    is_prose: bool,
     writer: ExportWriter,
 }
 
@@ -51,6 +53,7 @@ const LESLIE: ExportFormat = ExportFormat {
     name: "leslie",
     help: "A folder of text files, one per unit",
     is_shared: false,
+    is_prose: false,
     writer: ExportWriter::Folder(|export, dir, env| {
         let mut local = export.transcript.clone();
         leslie::localize_times(&mut local, &env.zone);
@@ -62,6 +65,7 @@ const DEVFLOW: ExportFormat = ExportFormat {
     name: "devflow",
     help: "A folder with `runs/<id>/transcript.json`",
     is_shared: false,
+    is_prose: false,
     writer: ExportWriter::Folder(|export, dir, _| {
         Ok(vec![devflow::write_run(export.transcript, dir, devflow::RunFileShape::Shipped)?])
     }),
@@ -71,6 +75,7 @@ const WEAKINCENTIVES: ExportFormat = ExportFormat {
     name: "weakincentives",
     help: "JSON Lines of `TranscriptEntry`",
     is_shared: false,
+    is_prose: false,
     writer: ExportWriter::Text {
         extension: "jsonl",
         render: |export, _| Ok(weakincentives::render_lines(export.transcript, false)),
@@ -81,6 +86,7 @@ const CHIBI: ExportFormat = ExportFormat {
     name: "chibi",
     help: "A folder with `contexts/<name>/context.jsonl`",
     is_shared: false,
+    is_prose: false,
     writer: ExportWriter::Folder(|export, dir, _| {
         Ok(vec![chibi::write_context(export.transcript, dir)?])
     }),
@@ -90,6 +96,7 @@ const JSON: ExportFormat = ExportFormat {
     name: "json",
     help: "One JSON document: session and entries",
     is_shared: false,
+    is_prose: false,
     writer: ExportWriter::Text {
         extension: "json",
         render: |export, _| Ok(native::render_json(export.transcript)),
@@ -100,6 +107,7 @@ const JSONL: ExportFormat = ExportFormat {
     name: "jsonl",
     help: "Steno's entries, one per line",
     is_shared: false,
+    is_prose: false,
     writer: ExportWriter::Text {
         extension: "jsonl",
         render: |export, _| Ok(native::render_lines(export.transcript)),
@@ -110,6 +118,7 @@ pub(crate) const MARKDOWN: ExportFormat = ExportFormat {
     name: "md",
     help: "Markdown, for sharing",
     is_shared: true,
+    is_prose: true,
     writer: ExportWriter::Text {
         extension: "md",
         render: |export, _| Ok(render_markdown(export.transcript)),
@@ -120,6 +129,7 @@ pub(crate) const HTML: ExportFormat = ExportFormat {
     name: "html",
     help: "A page in one file for a browser, for sharing",
     is_shared: true,
+    is_prose: true,
     writer: ExportWriter::Text {
         extension: "html",
         render: |export, env| {
@@ -132,8 +142,9 @@ pub(crate) const HTML: ExportFormat = ExportFormat {
 
 const ATIF: ExportFormat = ExportFormat {
     name: "atif",
-    help: "A trajectory in the Agent Trajectory Interchange Format",
-    is_shared: false,
+    help: "A trajectory in the Agent Trajectory Interchange Format, for sharing",
+    is_shared: true,
+    is_prose: false,
     writer: ExportWriter::Text {
         extension: "json",
         render: |export, _| Ok(render_atif(export.transcript)),
@@ -200,7 +211,7 @@ impl TranscriptExport<'_> {
         match self.out.filter(|path| *path != Path::new("-")) {
             // Not synced to disk, as it can be exported again.
             Some(path) => durable::replace_unsynced(path, text.as_bytes())?,
-            None if self.format.is_shared => ui.transcript_text(text)?,
+            None if self.format.is_prose => ui.transcript_text(text)?,
             None => ui.json_text(text)?,
         }
         Ok(())

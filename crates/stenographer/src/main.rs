@@ -28,6 +28,7 @@ mod protected_paths;
 mod readme_lists;
 mod recording_gateway;
 mod recording_session;
+mod redaction_choice;
 mod runnable_agent;
 mod session_paths;
 mod session_removal;

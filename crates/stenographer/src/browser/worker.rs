@@ -22,6 +22,7 @@ use uuid::Uuid;
 use super::search_pane::{self, BrowserHit, MAX_HITS};
 use super::{SessionName, WorkerRequest, WorkerResponse};
 use crate::commands::list::refresh_running_session;
+use crate::config::Config;
 use crate::error::CommandError;
 use crate::export_format::{MARKDOWN, TranscriptExport};
 use crate::process_environment::ProcessEnvironment;
@@ -186,6 +187,7 @@ impl BrowserWorker {
 
     /// Writes a session as Markdown into the working folder. Never overwrites a file.
     fn export_session(&self, name: &SessionName) -> Result<PathBuf, CommandError> {
+        Config::load(&self.env)?.configure_redaction()?;
         let mut transcript = self.read_session(name)?;
         SecretRedactor::default().redact_transcript(&mut transcript);
         let path = unused_path(&self.env.cwd, name.id.as_str());

@@ -4,16 +4,19 @@ use std::path::PathBuf;
 
 use steno_seeds::devflow;
 
+use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
 use crate::export_format::{ExportFormat, TranscriptExport};
 use crate::process_environment::ProcessEnvironment;
+use crate::redaction_choice::{ExportRedaction, RedactionFlags};
 use crate::session_store::{PicturedTranscript, SessionPath, SessionStore};
 use crate::ui::Ui;
 
 /// Convert a transcript from one format to another.
 ///
-/// The store is not used. Nothing is removed, secrets included. Formats that are folders are written to a new or
-/// existing folder; other formats to a file or standard output.
+/// The store is not used. Formats that are folders are written to a new or existing folder; other formats to a file or
+/// standard output. Formats for sharing (md, html and atif) are written without keys, tokens and passwords. Other
+/// formats are exact: a warning says if they contain secrets, and `--redact` removes them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// File or folder in any known format, or a recorded session.
@@ -25,6 +28,8 @@ pub(crate) struct Args {
     /// File or folder to write [default: standard output].
     #[arg(long, short, value_name = "OUT")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    redaction: RedactionFlags,
 }
 
 /// Runs the command.
@@ -33,7 +38,8 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let PicturedTranscript { transcript, pictures } =
+    Config::load(env)?.configure_redaction()?;
+    let PicturedTranscript { mut transcript, pictures } =
         match SessionPath::from_name(&env.cwd, &args.input) {
             Some(place) => {
                 let PicturedTranscript { transcript, pictures } = place.read_pictured()?;
@@ -43,7 +49,10 @@ pub(crate) fn run(
         };
     ui.report_problems(&transcript.problems);
     let (format, out) = (args.to, args.output.as_deref());
+    let mut redaction = ExportRedaction::new(args.redaction, format);
+    redaction.apply(&mut transcript);
     TranscriptExport { transcript: &transcript, pictures: &pictures, format, out }
         .write_output(ui, env)?;
+    redaction.report(ui);
     Ok(CommandExit::Done)
 }

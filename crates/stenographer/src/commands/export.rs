@@ -3,20 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use steno_model::{Session, durable};
-use steno_store::view::redaction::SecretRedactor;
 use steno_web::export::{SessionExport as Page, render_index};
 
 use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
 use crate::export_format::{ExportFormat, HTML, TranscriptExport};
 use crate::process_environment::ProcessEnvironment;
+use crate::redaction_choice::{ExportRedaction, RedactionFlags};
 use crate::session_store::{PicturedTranscript, SessionStore};
-use crate::ui::{Ui, count_noun};
+use crate::ui::Ui;
 
 /// Write sessions in another format.
 ///
 /// Formats that are folders are written to a new or existing folder; other formats to a file or standard output.
-/// Formats for sharing are written without keys, tokens and passwords.
+/// Formats for sharing (md, html and atif) are written without keys, tokens and passwords. Other formats are exact: a
+/// warning says if they contain secrets, and `--redact` removes them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Sessions: ids, unique prefixes, `latest`, or paths.
@@ -31,11 +32,10 @@ pub(crate) struct Args {
     /// Write a page per session, and an index page, to this folder; without IDs, for all sessions.
     #[arg(long, value_name = "DIR", conflicts_with = "output")]
     site: Option<PathBuf>,
-    /// Keep secrets in formats for sharing.
-    #[arg(long)]
-    no_redact: bool,
-    /// Print JSON Lines: session, agent, path and the number of redacted secrets of each file. Needs --output or
-    /// --site.
+    #[command(flatten)]
+    redaction: RedactionFlags,
+    /// Print JSON Lines: session, agent, path, and how many secrets were redacted and left in each file. Needs
+    /// --output or --site.
     #[arg(long)]
     json: bool,
 }
@@ -55,14 +55,14 @@ pub(crate) fn run(
         let error = CommandError::usage("--json needs --output or --site");
         return Err(error.hint("add -o PATH, as the session itself goes to standard output"));
     }
-    let mut exporting = SessionExporter { env, args, format, redactor: SecretRedactor::default() };
+    Config::load(env)?.configure_redaction()?;
+    let redaction = ExportRedaction::new(args.redaction, format);
+    let mut exporting = SessionExporter { env, args, format, redaction };
     match &args.site {
         Some(dir) => exporting.write_site(ui, &env.cwd.join(dir))?,
         None => exporting.write_files(ui)?,
     }
-    if format.is_shared && !args.no_redact {
-        ui.status(format_args!("{} redacted", count_noun(exporting.redactor.count(), "secret")));
-    }
+    exporting.redaction.report(ui);
     Ok(CommandExit::Done)
 }
 
@@ -71,7 +71,7 @@ struct SessionExporter<'a> {
     env: &'a ProcessEnvironment,
     args: &'a Args,
     format: &'static ExportFormat,
-    redactor: SecretRedactor,
+    redaction: ExportRedaction,
 }
 
 impl SessionExporter<'_> {
@@ -79,10 +79,10 @@ impl SessionExporter<'_> {
         let store = SessionStore::new(self.env);
         let (format, out) = (self.format, self.args.output.as_deref());
         for name in &self.args.sessions {
-            let before = self.redactor.count();
-            let PicturedTranscript { transcript, pictures } =
-                self.redact_if_shared(ui, store.transcript_with_pictures(name)?);
-            let secrets = self.redactor.count() - before;
+            let PicturedTranscript { mut transcript, pictures } =
+                store.transcript_with_pictures(name)?;
+            ui.report_problems(&transcript.problems);
+            let secrets = self.redaction.apply(&mut transcript);
             let file = match (out, format.extension(), self.args.sessions.len()) {
                 (Some(dir), Some(extension), 2..) => {
                     durable::create_private_dir(dir)?;
@@ -99,7 +99,8 @@ impl SessionExporter<'_> {
             // The paths are in the JSON.
             export.write_output(&mut Ui::silent(), self.env)?;
             let path = out.unwrap_or(Path::new("-"));
-            let row = ExportedFile { session: &transcript.session, path, secrets };
+            let is_redacted = self.redaction.is_redacting();
+            let row = ExportedFile { session: &transcript.session, path, secrets, is_redacted };
             row.print_json_line(ui)?;
         }
         Ok(())
@@ -116,10 +117,10 @@ impl SessionExporter<'_> {
         let prices = &Config::load(self.env)?.prices()?;
         let mut listed = Vec::new();
         for session in &sessions {
-            let before = self.redactor.count();
-            let PicturedTranscript { transcript, pictures } =
-                self.redact_if_shared(ui, PicturedTranscript::from_session(session)?);
-            let secrets = self.redactor.count() - before;
+            let PicturedTranscript { mut transcript, pictures } =
+                PicturedTranscript::from_session(session)?;
+            ui.report_problems(&transcript.problems);
+            let secrets = self.redaction.apply(&mut transcript);
             let (session, zone) = (&transcript.session, &self.env.zone);
             let file = format!("{}/{}.html", session.agent, session.id);
             let index = Some("../index.html");
@@ -128,7 +129,9 @@ impl SessionExporter<'_> {
             durable::create_private_dir(path.parent().unwrap_or(dir))?;
             durable::replace_unsynced(&path, page.to_html().as_bytes())?;
             if self.args.json {
-                let row = ExportedFile { session: &transcript.session, path: &path, secrets };
+                let (session, path) = (&transcript.session, path.as_path());
+                let is_redacted = self.redaction.is_redacting();
+                let row = ExportedFile { session, path, secrets, is_redacted };
                 row.print_json_line(ui)?;
             }
             listed.push((file, transcript.session));
@@ -142,19 +145,6 @@ impl SessionExporter<'_> {
             false => Ok(ui.path_line(&path)?),
         }
     }
-
-    /// Reports problems, and redacts the session if the format is for sharing.
-    fn redact_if_shared(
-        &mut self,
-        ui: &mut Ui,
-        mut pictured: PicturedTranscript,
-    ) -> PicturedTranscript {
-        ui.report_problems(&pictured.transcript.problems);
-        if self.format.is_shared && !self.args.no_redact {
-            self.redactor.redact_transcript(&mut pictured.transcript);
-        }
-        pictured
-    }
 }
 
 /// A file that was written.
@@ -162,15 +152,18 @@ struct ExportedFile<'a> {
     session: &'a Session,
     path: &'a Path,
     secrets: u64,
+    is_redacted: bool,
 }
 
 impl ExportedFile<'_> {
     fn print_json_line(&self, ui: &mut Ui) -> Result<(), CommandError> {
+        let (redacted, left) = if self.is_redacted { (self.secrets, 0) } else { (0, self.secrets) };
         let row = serde_json::json!({
             "session": self.session.id.as_str(),
             "agent": self.session.agent,
             "path": self.path.to_string_lossy(),
-            "secrets_redacted": self.secrets,
+            "secrets_redacted": redacted,
+            "secrets_left": left,
         });
         serde_json::to_writer(ui.out(), &row)?;
         Ok(writeln!(ui.out())?)

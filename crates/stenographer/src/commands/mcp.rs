@@ -94,6 +94,7 @@ pub(super) fn history_options(
     no_sync: bool,
 ) -> Result<HistoryOptions, CommandError> {
     let config = Config::load(env)?;
+    config.configure_redaction()?;
     Ok(HistoryOptions {
         store: env.store_location(),
         scope,

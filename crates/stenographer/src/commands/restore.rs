@@ -1,13 +1,23 @@
 //! `steno restore`: restores the session files that an agent wrote.
 
-use std::path::PathBuf;
+mod redacted;
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
 
 use steno_agents::registry::database_schemas;
+use steno_model::durable::OnPath;
 use steno_store::transcript::ReadTranscript;
+use steno_store::view::redaction::{SecretRedactor, search_file};
+use steno_vault::SessionDir;
 use steno_vault::restore::{RestoreError, RestoredFile};
 
+use self::redacted::RedactedRestore;
+use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
+use crate::redaction_choice::warn_of_secrets;
 use crate::session_store::SessionStore;
 use crate::ui::Ui;
 use crate::write_permission::WritePermission;
@@ -25,6 +35,9 @@ use crate::write_permission::WritePermission;
 ///
 /// Texts that `steno forget` removed are masked in the restored files.
 ///
+/// A warning says if the files contain secrets. `--redact` replaces them: such files are no longer what the agent wrote,
+/// so they go to another folder only.
+///
 /// A session from a database is restored as rows: missing rows are inserted after a backup of the database, and
 /// nothing else in it changes. If there is no database, one with only this session is created.
 #[derive(Debug, clap::Args)]
@@ -41,6 +54,9 @@ pub(crate) struct Args {
     /// Also restore earlier contents of files that the agent rewrote, each as NAME.steno-earlier.N beside its file.
     #[arg(long)]
     earlier: bool,
+    /// Replace keys, tokens and passwords in the restored files. Needs --to.
+    #[arg(long, requires = "to")]
+    redact: bool,
     /// Print JSON Lines: path, whether it was written, and the backup of what it replaced.
     #[arg(long)]
     json: bool,
@@ -52,6 +68,7 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
+    Config::load(env)?.configure_redaction()?;
     let session = SessionStore::new(env).find_session(&args.session)?;
     let to = args.to.as_ref().map(|to| env.cwd.join(to));
     let targets = session.restore_targets(to.as_deref(), args.earlier).map_err(add_restore_hint)?;
@@ -62,13 +79,17 @@ pub(crate) fn run(
         Some(_) => permission.check_protected(&targets)?,
         None => permission.check_targets(ui, &targets)?,
     }
-    let mut restored = session
-        .restore(to.as_deref(), args.force, database_schemas(session.agent()))
-        .map_err(add_restore_hint)?;
-    if args.earlier {
-        restored
-            .extend(session.restore_earlier(to.as_deref(), args.force).map_err(add_restore_hint)?);
-    }
+    let restored = match &to {
+        Some(to) if args.redact => {
+            let restored = RedactedRestore { session: &session, args, to };
+            restored.write_files(ui)?
+        }
+        to => {
+            let restored = restore_files(&session, args, to.as_deref())?;
+            warn_of_secrets(ui, &search_restored(&restored)?);
+            restored
+        }
+    };
     for file in restored {
         match args.json {
             true => print_json_line(ui, &file)?,
@@ -88,6 +109,29 @@ pub(crate) fn run(
     }
     ui.report_problems(&session.find_faults()?);
     Ok(CommandExit::Done)
+}
+
+fn restore_files(
+    session: &SessionDir,
+    args: &Args,
+    to: Option<&Path>,
+) -> Result<Vec<RestoredFile>, CommandError> {
+    let schemas = database_schemas(session.agent());
+    let mut restored = session.restore(to, args.force, schemas).map_err(add_restore_hint)?;
+    if args.earlier {
+        restored.extend(session.restore_earlier(to, args.force).map_err(add_restore_hint)?);
+    }
+    Ok(restored)
+}
+
+/// Searches the files that were written.
+fn search_restored(files: &[RestoredFile]) -> Result<SecretRedactor, CommandError> {
+    let mut found = SecretRedactor::default();
+    for RestoredFile { path, .. } in files.iter().filter(|file| file.was_written) {
+        let file = File::open(path).on("open", path)?;
+        search_file(&mut found, &mut BufReader::new(file)).on("read", path)?;
+    }
+    Ok(found)
 }
 
 fn print_json_line(ui: &mut Ui, file: &RestoredFile) -> Result<(), CommandError> {

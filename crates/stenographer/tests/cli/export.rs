@@ -44,10 +44,24 @@ fn secrets_stay_where_that_is_asked_or_nothing_is_shared() {
     }
     let markdown = home.steno(&["export", "first", "--format", "md"]).ok();
     assert!(!markdown.contains(&KEY.concat()) && markdown.contains("[redacted GitHub token]"));
-    for format in ["json", "jsonl", "atif"] {
-        let text = home.steno(&["export", "first", "--format", format]).ok();
-        assert!(text.contains(&KEY.concat()), "{format}");
+    for format in ["json", "jsonl"] {
+        let output = home.steno(&["export", "first", "--format", format]);
+        assert!(output.stdout.contains(&KEY.concat()), "{format}");
+        let warning =
+            "warning: 2 secrets are not redacted (GitHub token); use --redact to remove secrets\n";
+        assert_eq!((output.code, output.stderr.as_str()), (0, warning), "{format}");
+        let output = home.steno(&["export", "first", "--format", format, "--redact"]);
+        assert_eq!((output.code, output.stderr.as_str()), (0, "2 secrets redacted\n"), "{format}");
+        assert!(!output.stdout.contains(&KEY.concat()), "{format}");
     }
+    let trajectory = home.steno(&["export", "first", "--format", "atif"]).ok();
+    assert!(!trajectory.contains(&KEY.concat()) && trajectory.contains("[redacted GitHub token]"));
+    let whole = home.steno(&["export", "first", "--format", "atif", "--no-redact"]).ok();
+    assert!(whole.contains(&KEY.concat()));
+    assert_eq!(
+        home.steno(&["export", "first", "--format", "md", "--redact", "--no-redact"]).code,
+        2
+    );
 }
 
 #[test]

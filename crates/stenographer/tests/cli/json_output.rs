@@ -73,7 +73,7 @@ const COMMAND_LINES: &[(&str, &str)] = &[
 
 /// Commands with `--json` that other tests run, as they need another process, two threads or a Git repository.
 const TESTED_ELSEWHERE: &[&str] =
-    &["serve", "watch", "resume", "reference", "merge", "blame", "log", "prune"];
+    &["serve", "watch", "resume", "reference", "merge", "blame", "log", "prune", "secrets"];
 
 #[test]
 fn every_json_option_prints_json_only() {

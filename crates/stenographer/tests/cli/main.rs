@@ -80,6 +80,7 @@ mod run_killed;
 mod screens;
 mod screenshots;
 mod search;
+mod secrets;
 mod sessions;
 #[cfg(target_os = "linux")]
 mod stream_killed;
