@@ -33,7 +33,9 @@ fn quote_json(text: &str) -> String {
     for letter in text.chars() {
         match letter {
             '"' | '\\' => quoted.extend(['\\', letter]),
-            letter if (letter as u32) < 0x20 => quoted.push_str(&format!("\\u{:04x}", letter as u32)),
+            letter if (letter as u32) < 0x20 => {
+                quoted.push_str(&format!("\\u{:04x}", letter as u32))
+            }
             letter => quoted.push(letter),
         }
     }

@@ -7,7 +7,7 @@ use steno_web::export::{SessionExport as Page, render_index};
 
 use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
-use crate::export_format::{ExportFormat, HTML, TranscriptExport};
+use crate::export_format::{EXPORT_FORMATS, ExportFormat, HTML, TranscriptExport};
 use crate::process_environment::ProcessEnvironment;
 use crate::redaction_choice::{ExportRedaction, RedactionFlags};
 use crate::session_store::{PicturedTranscript, SessionStore};
@@ -23,8 +23,8 @@ pub(crate) struct Args {
     /// Sessions: ids, unique prefixes, `latest`, or paths.
     #[arg(value_name = "ID", required_unless_present = "site")]
     sessions: Vec<String>,
-    /// Format to write [default with --site: html].
-    #[arg(long, value_enum, required_unless_present = "site")]
+    /// Format to write [default: by the extension of --output; with --site: html].
+    #[arg(long, value_enum, required_unless_present_any = ["site", "output"])]
     format: Option<&'static ExportFormat>,
     /// File to write [default: standard output]; a folder for several sessions.
     #[arg(long, short, value_name = "PATH")]
@@ -46,7 +46,7 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let format = args.format.unwrap_or(&HTML);
+    let format = args.find_format()?;
     if args.site.is_some() && *format != HTML {
         let error = CommandError::usage(format!("--site writes html, not {}", format.name));
         return Err(error.hint("leave out --format"));
@@ -64,6 +64,25 @@ pub(crate) fn run(
     }
     exporting.redaction.report(ui);
     Ok(CommandExit::Done)
+}
+
+impl Args {
+    /// Returns the format that was named, or that of the file to write.
+    fn find_format(&self) -> Result<&'static ExportFormat, CommandError> {
+        if let Some(format) = self.format {
+            return Ok(format);
+        }
+        let Some(output) = &self.output else { return Ok(&HTML) };
+        let extension = output.extension().unwrap_or_default();
+        let by_name = EXPORT_FORMATS
+            .iter()
+            .find(|format| format.extension() == Some(format.name) && extension == format.name);
+        by_name.copied().ok_or_else(|| {
+            let error =
+                CommandError::usage(format!("no format has the name of {}", output.display()));
+            error.hint("add --format, or write a .html, .md, .json or .jsonl file")
+        })
+    }
 }
 
 /// Exports sessions to files or to a site.

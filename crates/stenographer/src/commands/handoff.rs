@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use steno_model::durable;
 use steno_store::view::handoff::HandoffNote;
+use steno_store::view::redaction::SecretRedactor;
 
+use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
@@ -13,7 +15,8 @@ use crate::ui::Ui;
 /// Print a hand-off note of a session.
 ///
 /// The note has the task, decisions, changed files and open ends of the session. It is made from the record without a
-/// model: every line is a quotation with the number of its entry, which `steno show ID:N` shows, or a count.
+/// model: every line is a quotation with the number of its entry, which `steno show ID:N` shows, or a count. Secrets are
+/// redacted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Session id, unique prefix, `latest`, or a path.
@@ -22,6 +25,9 @@ pub(crate) struct Args {
     /// File to write [default: standard output].
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Keep keys, tokens and passwords.
+    #[arg(long)]
+    no_redact: bool,
     /// Print the note as JSON.
     #[arg(long)]
     json: bool,
@@ -33,8 +39,12 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let transcript = SessionStore::new(env).transcript(&args.session)?;
+    let mut transcript = SessionStore::new(env).transcript(&args.session)?;
     ui.report_problems(&transcript.problems);
+    if !args.no_redact {
+        Config::load(env)?.configure_redaction()?;
+        SecretRedactor::default().redact_transcript(&mut transcript);
+    }
     let note = HandoffNote::from_transcript(&transcript);
     let text = match args.json {
         true => format!("{}\n", serde_json::to_string(&note)?),

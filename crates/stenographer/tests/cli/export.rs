@@ -102,3 +102,24 @@ fn pictures_are_embedded_in_the_page() {
     let page = home.steno(&["export", "s1.jsonl", "--format", "html"]).ok();
     assert!(page.contains(&format!("src=\"data:image/png;base64,{png}\"")), "{page}");
 }
+
+#[test]
+fn the_extension_of_the_file_names_the_format() {
+    let home = home();
+    for (file, begin) in [("a.md", "# Fix"), ("a.html", "<!doctype html>"), ("a.jsonl", "{")] {
+        home.steno(&["export", "first", "-o", file]).ok();
+        let text = std::fs::read_to_string(home.path().join(file)).unwrap();
+        assert!(text.to_lowercase().starts_with(&begin.to_lowercase()), "{file}: {text}");
+    }
+}
+
+#[test]
+fn a_hand_off_note_has_no_secrets() {
+    let home = home();
+    let note = home.steno(&["handoff", "first"]).ok();
+    assert!(note.contains("[redacted GitHub token]") && !note.contains(&KEY.concat()), "{note}");
+    assert!(home.steno(&["handoff", "first", "--no-redact"]).ok().contains(&KEY.concat()));
+    let brief = ["resume", "first", "--in", "codex", "--brief", "--print", "--project", "."];
+    let command = home.steno(&brief).ok();
+    assert!(command.contains("login") && !command.contains(&KEY.concat()), "{command}");
+}

@@ -203,6 +203,7 @@ const WRONG_LINES: &[WrongLine] = &[
         "agents with such a command: claude-code",
     ),
     ("export chat-1", "required arguments were not provided", "--format <FORMAT>"),
+    ("export chat-1 -o x.pdf", "no format has the name of x.pdf", "add --format"),
     ("export --format html", "required arguments were not provided", "<ID>..."),
     ("export chat-1 --format pdf", "invalid value 'pdf'", "possible values: leslie, devflow"),
     ("export chat-1 --format leslie", "this format needs an output folder", "use -o DIR"),

@@ -18,12 +18,14 @@ use steno_model::Session;
 use steno_model::prompt::{CONTINUED_SESSION_TAG, continued_session_start};
 use steno_model::unique_id::new_unique_id;
 use steno_store::view::handoff::HandoffNote;
+use steno_store::view::redaction::SecretRedactor;
 use steno_vault::SessionDir;
 
 use super::written_session::SessionWriter;
 use super::{AgentCommandLine, exec_agent};
 use crate::agent_version::installed_version;
 use crate::byte_size::ByteSize;
+use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::project_folder;
@@ -147,7 +149,11 @@ impl<'a> ContinuationTarget<'a> {
         }
         let session = &pictured.transcript.session;
         let start = continued_session_start(&session.agent, session.id.as_str());
-        let note = HandoffNote::from_transcript(&pictured.transcript).to_markdown();
+        Config::load(self.env)?.configure_redaction()?;
+        // Arguments of processes are public.
+        let mut transcript = pictured.transcript.clone();
+        SecretRedactor::default().redact_transcript(&mut transcript);
+        let note = HandoffNote::from_transcript(&transcript).to_markdown();
         let prompt = format!(
             "{start}\nThe note below describes an earlier session. Continue its work.\n</{CONTINUED_SESSION_TAG}>\n\n\
              {note}"
