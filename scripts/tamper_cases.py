@@ -56,6 +56,8 @@ def build(box, older):
     keep(box, {"c0": ("third", 6)})
     record(box, "r1", 3, 6)
     done(box.run("annotate", "r1", "note two"))
+    if b"forget" in box.run("--help").out:
+        forget(box)
     record(box, "live", 0, 4, is_killed=True)
     done(box.run("reindex"))
     has_heads = b"--since" in box.run("verify", "--help").out
@@ -63,6 +65,13 @@ def build(box, older):
     if result.code != 0:
         raise SystemExit(f"the good store does not verify: {result.out.decode()}{result.err.decode()}")
     return done(box.run("verify", "--head")).out.decode().strip() if has_heads else None
+
+
+def forget(box):
+    """Forgets a session, and texts of a file and of a recording."""
+    keep(box, {"c2": ("forgotten", 4)})
+    done(box.run("forget", "c2", "--yes", "--reason", "a test"))
+    done(box.run("forget", "--match", "needle (first 2|r0 1)$", "--yes"))
 
 
 def folder(store, session):
@@ -83,6 +92,10 @@ def live(store):
 
 def head_of(path):
     return path.with_name(path.name + ".head")
+
+
+def tombstones(store):
+    return store / "vault/forgotten.jsonl"
 
 
 def journal(store):
@@ -181,6 +194,12 @@ def cases():
         "older journal": ("journal", lambda s, o: roll_back(s, o, journal(s))),
         "older journal and head": (
             "journal", lambda s, o: (roll_back(s, o, journal(s)), roll_back(s, o, head_of(journal(s))))),
+        "tombstones deleted": ("forgotten", lambda s, o: remove(tombstones(s))),
+        "tombstones and head deleted": ("forgotten", lambda s, o: remove(tombstones(s), head_of(tombstones(s)))),
+        "tombstones cut at a line end": ("forgotten", lambda s, o: cut(tombstones(s), True)),
+        "tombstones cut in a line": ("forgotten", lambda s, o: cut(tombstones(s), False)),
+        "tombstones swapped": ("forgotten", lambda s, o: swap_lines(tombstones(s))),
+        "forgotten session is back": ("c2", lambda s, o: shutil.copytree(folder(s, "c1"), s / "vault/claude-code/c2")),
         "older vault": ("", lambda s, o: roll_back(s, o, s / "vault")),
         "older store": ("", lambda s, o: (remove(s), shutil.copytree(o, s))),
     }

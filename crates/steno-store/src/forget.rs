@@ -19,7 +19,7 @@ pub use self::text_finder::ForgottenTextFinder;
 use crate::StoreLocation;
 use crate::index::Index;
 use crate::store_error::StoreError;
-use crate::transcript::traffic_owner;
+use crate::transcript::{ReadTranscript, traffic_owner};
 use steno_model::SessionId;
 use steno_model::durable;
 use steno_vault::forget::{ForgetRequest, MaskPlan};
@@ -209,6 +209,14 @@ impl SessionForgetter {
         if session.has_live_logs()? {
             session.seal_live_logs()?;
         }
+        let entries = finder.entry_numbers();
+        // A recorded stream has the text of an entry in pieces.
+        if let Some(number) = entries.first().copied()
+            && session.is_recorded()?
+            && session.is_wire_recording()?
+        {
+            return Err(ForgetError::Scattered { session: session.id().clone(), number });
+        }
         let plan = self.plan_texts(session, finder)?;
         if plan.has_live_parts() {
             return Err(ForgetError::Unsealed(session.id().clone()));
@@ -216,7 +224,24 @@ impl SessionForgetter {
         if let Some(number) = finder.unfound_entry() {
             return Err(ForgetError::Scattered { session: session.id().clone(), number });
         }
-        Ok(session.tombstone_for_parts(request, &plan, finder.entry_numbers())?)
+        Ok(session.tombstone_for_parts(request, &plan, entries)?)
+    }
+
+    /// The sessions in which a pattern is still found after it was forgotten: in pieces of a recorded stream, in keys of
+    /// fields, or in names that hold records together.
+    pub fn find_leftovers(
+        &self,
+        removals: &[PlannedRemoval],
+    ) -> Result<Vec<SessionId>, ForgetError> {
+        let mut left = Vec::new();
+        for removal in removals {
+            let PlannedRemoval::Texts { session, finder } = removal else { continue };
+            let transcript = session.read_transcript().map_err(StoreError::from)?;
+            if transcript.entries.iter().any(|entry| finder.matches_entry(entry)) {
+                left.push(session.id().clone());
+            }
+        }
+        Ok(left)
     }
 
     /// Completes removals that were interrupted. Returns their tombstones.

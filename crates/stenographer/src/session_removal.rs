@@ -86,6 +86,12 @@ impl SessionRemoval<'_> {
         drop(progress);
         self.change_agent_files(&removals, &files, &tombstones, action)?;
         self.print_tombstones(&rows, &tombstones)?;
+        let left = forgetter.find_leftovers(&removals).map_err(explain)?;
+        self.ui.report_incomplete(left.iter().map(|id| {
+            format!(
+                "{id}: still found in parts of records that cannot be masked; forget the session"
+            )
+        }));
         let index = self.store.index()?;
         self.store.update_index(self.ui, &index)?;
         Ok(CommandExit::Done)

@@ -90,6 +90,14 @@ impl ForgottenTextFinder {
         unfound.next().map(|(_, entry)| entry.number)
     }
 
+    /// Whether the pattern matches a text of an entry.
+    pub fn matches_entry(&self, entry: &Entry) -> bool {
+        let Some(pattern) = &self.pattern else { return false };
+        let mut texts = vec![entry.content.clone()];
+        entry.tool_input.iter().for_each(|input| collect_strings(input, &mut texts));
+        texts.iter().any(|text| pattern.is_match(text))
+    }
+
     /// The parts of a unit to mask.
     pub fn find_parts(&self, unit: TextUnit<'_>) -> Vec<Range<usize>> {
         let Some(text) = DecodedUnit::decode(unit) else { return Vec::new() };

@@ -71,10 +71,12 @@ impl TombstoneState {
         for (number, line) in (1..).zip(text.split_inclusive(|byte| *byte == b'\n')) {
             // A line without a newline was never acknowledged.
             let Some(line) = line.strip_suffix(b"\n") else { break };
-            match parse_line(line).filter(|_| chain.check(line)) {
-                Some(line) => state.apply_line(line),
-                None => state.damaged_lines.push(number),
+            let (is_chained, parsed) = (chain.check(line), parse_line(line));
+            if !is_chained || parsed.is_none() {
+                state.damaged_lines.push(number);
             }
+            // What was forgotten must not come back because of damage elsewhere in the log.
+            parsed.into_iter().for_each(|line| state.apply_line(line));
         }
         Ok(state)
     }
@@ -103,8 +105,11 @@ impl TombstoneState {
         self.sessions.get(session).map(|index| &self.tombstones[*index])
     }
 
-    /// The tombstones of removals that were interrupted.
+    /// The tombstones of removals that were interrupted. A damaged log does not show that.
     pub(crate) fn unfinished(&self) -> Vec<Tombstone> {
+        if !self.damaged_lines.is_empty() {
+            return Vec::new();
+        }
         let open = self.tombstones.iter().filter(|one| !self.completed.contains(&one.id));
         open.cloned().collect()
     }
