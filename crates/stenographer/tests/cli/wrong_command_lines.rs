@@ -11,7 +11,7 @@ const WRONG_LINES: &[WrongLine] = &[
     (
         "help serch",
         "unrecognized subcommand 'serch'",
-        "similar subcommands exist: 'serve', 'search'",
+        "'search'",
     ),
     ("help hooks instal", "unrecognized subcommand 'instal'", "'install'"),
     ("--frobnicate", "unexpected argument '--frobnicate'", "Usage: steno [OPTIONS] [COMMAND]"),
