@@ -8,11 +8,7 @@ type WrongLine = (&'static str, &'static str, &'static str);
 /// Usage errors end with the usage and an example; the fix here is what a message says beyond them.
 const WRONG_LINES: &[WrongLine] = &[
     ("lst", "unrecognized subcommand 'lst'", "similar subcommands exist: 'cost', 'list'"),
-    (
-        "help serch",
-        "unrecognized subcommand 'serch'",
-        "'search'",
-    ),
+    ("help serch", "unrecognized subcommand 'serch'", "'search'"),
     ("help hooks instal", "unrecognized subcommand 'instal'", "'install'"),
     ("--frobnicate", "unexpected argument '--frobnicate'", "Usage: steno [OPTIONS] [COMMAND]"),
     ("list --frob", "unexpected argument '--frob'", "For example: steno list -n 20"),
