@@ -151,8 +151,11 @@ impl Vault {
     /// The sessions that the journal lists but that have no folder any more, sorted by agent and id.
     pub fn missing_sessions(&self) -> Result<Vec<SessionDir>, FileError> {
         let mut missing = Vec::new();
+        let tombstones = self.journal.tombstones.read()?;
         self.journal.for_each_session(&mut |key, files| {
-            if !files.is_empty() && !self.root.join(key).is_dir() {
+            // With a damaged journal, a forgotten session may still be listed.
+            let is_forgotten = tombstones.of_session(key).is_some();
+            if !files.is_empty() && !is_forgotten && !self.root.join(key).is_dir() {
                 missing.extend(self.session_for_key(key));
             }
         })?;

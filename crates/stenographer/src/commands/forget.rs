@@ -7,10 +7,12 @@ use regex::Regex;
 use steno_model::moment::DayEdge;
 use steno_store::forget::{AgentFileAction, ForgottenTextFinder, PlannedRemoval};
 use steno_store::index::{EntryFilter, SessionFilter};
+use steno_store::secret_report::{SecretId, find_kept_secret};
 use steno_store::transcript::ReadTranscript;
 use steno_vault::SessionDir;
 
 use super::show::no_such_entry_error;
+use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
 use crate::moment;
 use crate::process_environment::ProcessEnvironment;
@@ -27,7 +29,7 @@ use crate::ui::Ui;
 ///
 /// `ID` removes a session. `ID:N` and `ID:N-M` mask the text of entries, and `--match` masks what matches a regular
 /// expression: the same number of other characters replaces the text, so that all other entries keep their numbers.
-/// With `--project` or `--older`, removes all such sessions, or masks matches only in them.
+/// `--secret` does so with a secret that `steno secrets` found. With `--project` or `--older`, removes all such sessions, or masks matches only in them.
 ///
 /// The agent's own files are listed, and stay unless `--agent-files` says otherwise. Copies that were exported or
 /// backed up are not known to Steno.
@@ -39,6 +41,9 @@ pub(crate) struct Args {
     /// Mask what matches this regular expression, in all sessions or in the selected ones.
     #[arg(long = "match", value_name = "REGEX")]
     pattern: Option<String>,
+    /// Mask the secret with this id, which `steno secrets` prints.
+    #[arg(long, value_name = "SECRET", conflicts_with_all = ["pattern", "sessions"])]
+    secret: Option<SecretId>,
     /// Only sessions of this project: its folder, or the last part of its path.
     #[arg(long, value_name = "DIR")]
     project: Option<String>,
@@ -80,9 +85,11 @@ pub(crate) fn run(
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
     let is_selecting = args.project.is_some() || args.older.is_some();
-    if args.sessions.is_empty() && args.pattern.is_none() && !is_selecting {
+    let is_text = args.pattern.is_some() || args.secret.is_some();
+    if args.sessions.is_empty() && !is_text && !is_selecting {
         let error = CommandError::usage("nothing was selected to forget");
-        return Err(error.hint("give a session's ID, --match REGEX, --project DIR or --older TIME"));
+        let hint = "give a session's ID, --match REGEX, --secret ID, --project DIR or --older TIME";
+        return Err(error.hint(hint));
     }
     let store = SessionStore::new(env);
     let removals = select_removals(ui, env, &store, args)?;
@@ -104,7 +111,10 @@ fn select_removals(
     if !args.sessions.is_empty() {
         return Ok(removals);
     }
-    let pattern = args.pattern.as_deref().map(parse_pattern).transpose()?;
+    let pattern = match &args.secret {
+        Some(id) => Some(secret_pattern(env, id)?),
+        None => args.pattern.as_deref().map(parse_pattern).transpose()?,
+    };
     for session in select_sessions(ui, env, store, args)? {
         removals.push(match &pattern {
             Some(pattern) => {
@@ -152,6 +162,23 @@ fn parse_entries(name: &str) -> Option<(&str, RangeInclusive<u64>)> {
     let (session, numbers) = name.rsplit_once(':')?;
     let (first, last) = numbers.split_once('-').unwrap_or((numbers, numbers));
     Some((session, first.parse().ok()?..=last.parse().ok()?))
+}
+
+/// The pattern that finds a secret of the report, also in JSON within JSON.
+fn secret_pattern(env: &ProcessEnvironment, id: &SecretId) -> Result<Regex, CommandError> {
+    Config::load(env)?.configure_redaction()?;
+    let secret = find_kept_secret(&env.store_location(), id)?.ok_or_else(|| {
+        let error = CommandError::user(format!("no such secret: {id}"));
+        error.hint("run `steno secrets` to list the secrets that are kept")
+    })?;
+    let mut forms = vec![secret.value];
+    for _ in 0..2 {
+        let escaped = serde_json::to_string(forms.last().expect("the secret itself"))?;
+        forms.push(escaped[1..escaped.len() - 1].to_owned());
+    }
+    forms.dedup();
+    let forms: Vec<String> = forms.iter().rev().map(|form| regex::escape(form)).collect();
+    parse_pattern(&forms.join("|"))
 }
 
 fn parse_pattern(text: &str) -> Result<Regex, CommandError> {

@@ -346,3 +346,25 @@ fn two_hundred_needles_are_found_nowhere() {
     assert_eq!(home.steno(&["list", "--json"]).stdout, "");
     home.steno(&["verify"]).ok();
 }
+
+#[test]
+fn a_secret_of_the_report_is_masked() {
+    let home = Home::new();
+    let secret = ["ghp_", "R7qZx2Lm9Vt4Kc8Wb1Ns6Yd3Hf5Jg0PaQe2U"].concat();
+    let nested = json!({"env": format!("export GITHUB_TOKEN={secret}")}).to_string();
+    home.file(&place(ID), line(ID, 0, &format!("use {secret} please")) + &line(ID, 1, &nested));
+    sync(&home).ok();
+    let report = home.steno(&["secrets", "--json"]).stdout;
+    let row: Value = serde_json::from_str(report.lines().next().unwrap()).unwrap();
+    let id = row["id"].as_str().unwrap();
+    home.steno(&["forget", "--secret", id, "--yes"]).ok();
+    assert_eq!(holders(&home, &secret), NOWHERE);
+    sync(&home).ok();
+    assert_eq!(holders(&home, &secret), NOWHERE);
+    assert_eq!(contents(&home, ID)[0].len(), format!("use {secret} please").len());
+    home.steno(&["secrets"]).ok();
+    let gone = home.steno(&["forget", "--secret", id, "--yes"]);
+    assert!(gone.code == 1 && gone.stderr.contains("no such secret"), "{gone}");
+    let wrong = home.steno(&["forget", "--secret", "hunter2", "--yes"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("not the id of a secret"), "{wrong}");
+}

@@ -222,3 +222,31 @@ fn masks_without_a_tombstone_are_found() {
     assert_eq!(report.damage.len(), 1);
     assert_eq!(report.damage[0].path, path);
 }
+
+#[test]
+fn a_damaged_journal_does_not_make_a_forgotten_session_look_missing() {
+    let bench = Bench::new();
+    bench.keep("s", LINES);
+    let tombstone = bench.session("s").tombstone_for_all(&request()).unwrap();
+    bench.vault.add_tombstones(&[tombstone]).unwrap();
+    bench.finish();
+    let path = bench.vault.root().join("journal.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"state\":\"removed\"", "\"state\":\"removee\"")).unwrap();
+    let vault = Vault::new(bench.vault.root());
+    assert_eq!(vault.missing_sessions().unwrap(), []);
+    assert!(!vault.verify(&mut |_| ()).unwrap().damage.is_empty(), "the journal is damaged");
+}
+
+#[test]
+fn a_head_from_before_proves_that_nothing_else_changed() {
+    let bench = Bench::new();
+    bench.keep("s", LINES);
+    let head = bench.vault.journal_head().unwrap().unwrap();
+    decide(&bench, "s", "secret");
+    bench.finish();
+    bench.keep("s", &format!("{LINES}more\n"));
+    let mut report = bench.verify();
+    bench.vault.verify_since(head, &mut report).unwrap();
+    assert_eq!(report.damage, []);
+}
