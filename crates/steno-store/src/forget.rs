@@ -9,6 +9,8 @@
 
 mod agent_files;
 mod retention;
+#[cfg(test)]
+mod tests;
 mod text_finder;
 
 use std::collections::HashSet;
@@ -227,7 +229,7 @@ impl SessionForgetter {
         Ok(session.tombstone_for_parts(request, &plan, entries)?)
     }
 
-    /// The sessions in which a pattern is still found after it was forgotten: in pieces of a recorded stream, in keys of
+    /// The sessions in which a text is still found after it was forgotten: in pieces of a recorded stream, in keys of
     /// fields, or in names that hold records together.
     pub fn find_leftovers(
         &self,

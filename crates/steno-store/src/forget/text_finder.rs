@@ -90,12 +90,16 @@ impl ForgottenTextFinder {
         unfound.next().map(|(_, entry)| entry.number)
     }
 
-    /// Whether the pattern matches a text of an entry.
+    /// Whether an entry has a text that was to be forgotten.
     pub fn matches_entry(&self, entry: &Entry) -> bool {
-        let Some(pattern) = &self.pattern else { return false };
         let mut texts = vec![entry.content.clone()];
         entry.tool_input.iter().for_each(|input| collect_strings(input, &mut texts));
-        texts.iter().any(|text| pattern.is_match(text))
+        let has_match = |pattern: &Regex| texts.iter().any(|text| pattern.is_match(text));
+        let has_content = |forgotten: &EntryTexts| {
+            forgotten.content.len() >= MIN_DISTINCT_TEXT
+                && texts.iter().any(|text| text.contains(&forgotten.content))
+        };
+        self.pattern.as_ref().is_some_and(has_match) || self.entries.iter().any(has_content)
     }
 
     /// The parts of a unit to mask.
@@ -286,6 +290,8 @@ mod tests {
         let nested = r#"{\"text\":\"please use \\\"the long\\\" password\"}"#;
         assert_eq!(parts(&finder, nested), [r#"please use \\\"the long\\\" password"#]);
         assert_eq!(finder.unfound_entry(), None);
+        assert!(finder.matches_entry(&entry));
+        assert!(!finder.matches_entry(&Entry::new(Role::User, EntryKind::Text, "[forgotten]")));
     }
 
     #[test]

@@ -45,10 +45,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECRET", conflicts_with_all = ["pattern", "sessions"])]
     secret: Option<SecretId>,
     /// Only sessions of this project: its folder, or the last part of its path.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "sessions")]
     project: Option<String>,
     /// Only sessions that ended before this time: a date, a time, or 365d, 52w ago.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", conflicts_with = "sessions")]
     older: Option<String>,
     /// What to do with the agents' own files: keep them, mask texts in them, or remove those of removed sessions.
     #[arg(long, value_name = "ACTION")]

@@ -265,6 +265,10 @@ fn old_sessions_and_those_of_a_project_are_selected() {
     assert_eq!(home.steno(&["list", "--json"]).ok().lines().count(), 1);
     let none = home.steno(&["forget"]);
     assert!(none.code == 2 && none.stderr.contains("--match"), "{none}");
+    for filter in [["--project", "acme"], ["--older", "1d"], ["--secret", "0123456789ab"]] {
+        let both = home.steno(&[&["forget", ID, "--yes"][..], &filter].concat());
+        assert_eq!(both.code, 2, "{both}");
+    }
     let wrong = home.steno(&["forget", "--match", "(", "--yes"]);
     assert!(wrong.code == 2 && wrong.stderr.contains("regular expression"), "{wrong}");
     let beyond = home.steno(&["forget", &format!("{ID}:9"), "--yes"]);
