@@ -1,4 +1,4 @@
-//! Decodes parts of a text that hide secrets: base64 and percent-encoding.
+//! Decodes parts of a text that hide secrets: base64, percent-encoding, entities and escaped quotes.
 
 use std::ops::Range;
 
@@ -82,62 +82,83 @@ fn decode_printable(run: &[u8]) -> Option<Vec<u8>> {
     LENIENT_BASE64.decode(standard(&run[..whole])).ok().filter(|decoded| is_printable(decoded))
 }
 
-/// A part of a text with percent-encoding resolved, and the offset of each decoded byte.
+/// A part of a text with its escapes resolved, and the offset of each decoded byte.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct PercentDecodedPart {
+pub(crate) struct UnescapedPart {
     pub(crate) decoded: Vec<u8>,
     offsets: Vec<usize>,
 }
 
-impl PercentDecodedPart {
+impl UnescapedPart {
     /// The range in the text of a range of decoded bytes.
     pub(crate) fn original_range(&self, decoded: &Range<usize>) -> Range<usize> {
         self.offsets[decoded.start]..self.offsets[decoded.end]
     }
 }
 
-/// The words of a text that are percent-encoded.
-pub(crate) fn find_percent_parts(text: &[u8]) -> Vec<PercentDecodedPart> {
+/// The parts of a text with escapes that hide what is around a secret: words with percent-encoding, and lines with
+/// entities of HTML or escaped quotes such as `\u0022`.
+pub(crate) fn find_escaped_parts(text: &[u8]) -> Vec<UnescapedPart> {
     let mut parts = Vec::new();
     let mut at = 0;
-    while let Some(percent) = memchr::memchr(b'%', &text[at..]).map(|offset| at + offset) {
-        if decode_percent(&text[percent..]).is_none() {
-            at = percent + 1;
+    while let Some(escape) = memchr::memchr3(b'%', b'&', b'\\', &text[at..]).map(|it| at + it) {
+        if decode_escape(&text[escape..]).is_none() {
+            at = escape + 1;
             continue;
         }
-        let is_inner = |byte: &&u8| !byte.is_ascii_whitespace() && !b"\"'<>`".contains(byte);
-        let before = text[at..percent].iter().rev().take(2048).take_while(is_inner).count();
-        let after = text[percent..].iter().take(8192).take_while(is_inner).count();
-        parts.push(decode_part(text, percent - before..percent + after));
-        at = percent + after.max(1);
+        let is_percent = text[escape] == b'%';
+        let is_inner = |byte: &&u8| match is_percent {
+            true => !byte.is_ascii_whitespace() && !b"\"'<>`".contains(byte),
+            false => **byte != b'\n',
+        };
+        let before = text[at..escape].iter().rev().take(2048).take_while(is_inner).count();
+        let after = text[escape..].iter().take(8192).take_while(is_inner).count();
+        parts.push(unescape_part(text, escape - before..escape + after));
+        at = escape + after.max(1);
     }
     parts
 }
 
-fn decode_part(text: &[u8], range: Range<usize>) -> PercentDecodedPart {
-    let (mut decoded, mut offsets) =
-        (Vec::with_capacity(range.len()), Vec::with_capacity(range.len() + 1));
+fn unescape_part(text: &[u8], range: Range<usize>) -> UnescapedPart {
+    let mut decoded = Vec::with_capacity(range.len());
+    let mut offsets = Vec::with_capacity(range.len() + 1);
     let mut at = range.start;
     while at < range.end {
         offsets.push(at);
-        match decode_percent(&text[at..range.end]) {
-            Some(byte) => {
-                decoded.push(byte);
-                at += 3;
-            }
-            None => {
-                decoded.push(text[at]);
-                at += 1;
-            }
-        }
+        let (byte, length) = decode_escape(&text[at..range.end]).unwrap_or((text[at], 1));
+        decoded.push(byte);
+        at += length;
     }
     offsets.push(range.end);
-    PercentDecodedPart { decoded, offsets }
+    UnescapedPart { decoded, offsets }
 }
 
-fn decode_percent(text: &[u8]) -> Option<u8> {
-    let [b'%', high, low, ..] = text else { return None };
-    let value = char::from(*high).to_digit(16)? * 16 + char::from(*low).to_digit(16)?;
+/// The byte that an escape at the start of a text encodes, and the escape's length.
+fn decode_escape(text: &[u8]) -> Option<(u8, usize)> {
+    const ENTITIES: [(&[u8], u8); 6] = [
+        (b"&quot;", b'"'),
+        (b"&amp;", b'&'),
+        (b"&lt;", b'<'),
+        (b"&gt;", b'>'),
+        (b"&#39;", b'\''),
+        (b"&#34;", b'"'),
+    ];
+    match text {
+        [b'%', high, low, ..] => Some((decode_hex(*high, *low)?, 3)),
+        [b'&', ..] => {
+            let entity = ENTITIES.iter().find(|(name, _)| text.starts_with(name));
+            entity.map(|(name, byte)| (*byte, name.len()))
+        }
+        [b'\\', b'u', b'0', b'0', high, low, ..] => {
+            let byte = decode_hex(*high, *low)?;
+            b"\"'=&<>/+".contains(&byte).then_some((byte, 6))
+        }
+        _ => None,
+    }
+}
+
+fn decode_hex(high: u8, low: u8) -> Option<u8> {
+    let value = char::from(high).to_digit(16)? * 16 + char::from(low).to_digit(16)?;
     u8::try_from(value).ok().filter(u8::is_ascii)
 }
 
@@ -155,9 +176,17 @@ mod tests {
     }
 
     #[test]
+    fn quotes_may_be_entities() {
+        let text = b"a &quot;b&quot; \\u0022c\\u0022 \\u001b[0m & d\nnext";
+        let parts = find_escaped_parts(text);
+        assert_eq!(parts.len(), 1);
+        assert_eq!(parts[0].decoded, b"a \"b\" \"c\" \\u001b[0m & d");
+    }
+
+    #[test]
     fn percent_encoding_is_mapped_back() {
         let text = b"go to https://h/?q=token%3Dabc%20d now 100% sure";
-        let parts = find_percent_parts(text);
+        let parts = find_escaped_parts(text);
         assert_eq!(parts.len(), 1);
         let at = memchr::memmem::find(&parts[0].decoded, b"=abc").unwrap();
         assert_eq!(&text[parts[0].original_range(&(at..at + 4))], b"%3Dabc");

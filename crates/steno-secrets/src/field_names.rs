@@ -16,9 +16,10 @@ pub(crate) enum FieldNameClass {
 }
 
 /// Lower-case words that occur in every name that is classified. A text without them has no such name.
-pub(crate) const NAME_HINTS: [&str; 21] = [
-    "pass", "pwd", "pw", "secret", "token", "key", "auth", "cred", "cookie", "bearer", "jwt",
-    "sess", "sid", "psk", "salt", "senha", "contrase", "kennwort", "passwort", "pepper", "_pat",
+pub(crate) const NAME_HINTS: [&str; 22] = [
+    "appid", "pass", "pwd", "pw", "secret", "token", "key", "auth", "cred", "cookie", "bearer",
+    "jwt", "sess", "sid", "psk", "salt", "senha", "contrase", "kennwort", "passwort", "pepper",
+    "_pat",
 ];
 
 const PASSWORD_WORDS: [&str; 16] = [
@@ -40,7 +41,9 @@ const PASSWORD_WORDS: [&str; 16] = [
     "passw",
 ];
 
-const PASSWORD_ENDINGS: [&str; 13] = [
+const PASSWORD_ENDINGS: [&str; 15] = [
+    "storepass",
+    "keypass",
     "password",
     "passwd",
     "passphrase",
@@ -131,8 +134,48 @@ const BEFORE_KEY: [&str; 33] = [
 const BEFORE_CHOSEN_KEY: [&str; 7] =
     ["secret", "private", "encryption", "signing", "master", "hmac", "crypt"];
 
-/// Words that make a name harmless, as in `password_hint` or `next_page_token`.
-const HARMLESS_WORDS: [&str; 103] = [
+/// Words that make a name harmless wherever they are, as in `next_page_token`.
+const HARMLESS_WORDS: [&str; 36] = [
+    "next",
+    "page",
+    "continuation",
+    "max",
+    "min",
+    "limit",
+    "ratelimit",
+    "count",
+    "idempotency",
+    "websocket",
+    "cache",
+    "public",
+    "publishable",
+    "primary",
+    "foreign",
+    "sort",
+    "partition",
+    "tokens",
+    "bos",
+    "eos",
+    "pad",
+    "unk",
+    "cls",
+    "sep",
+    "mask",
+    "special",
+    "vocab",
+    "example",
+    "forgot",
+    "forgotten",
+    "per",
+    "total",
+    "budget",
+    "cost",
+    "price",
+    "usage",
+];
+
+/// Words that make a name harmless if it ends with them, as in `password_hint`.
+const HARMLESS_ENDINGS: [&str; 67] = [
     "hint",
     "label",
     "placeholder",
@@ -163,32 +206,7 @@ const HARMLESS_WORDS: [&str; 103] = [
     "pattern",
     "validator",
     "button",
-    "forgot",
-    "forgotten",
-    "count",
-    "limit",
-    "max",
-    "min",
-    "page",
-    "next",
-    "continuation",
-    "idempotency",
-    "websocket",
-    "ratelimit",
-    "cache",
-    "usage",
     "used",
-    "budget",
-    "cost",
-    "price",
-    "per",
-    "total",
-    "public",
-    "publishable",
-    "primary",
-    "foreign",
-    "sort",
-    "partition",
     "name",
     "names",
     "version",
@@ -223,17 +241,6 @@ const HARMLESS_WORDS: [&str; 103] = [
     "position",
     "start",
     "end",
-    "bos",
-    "eos",
-    "pad",
-    "unk",
-    "cls",
-    "sep",
-    "mask",
-    "special",
-    "vocab",
-    "example",
-    "tokens",
     "rounds",
     "issuer",
 ];
@@ -261,18 +268,16 @@ pub(crate) fn classify_field_name(name: &str) -> Option<FieldNameClass> {
     }
     let words = split_words(name);
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
-    let ends = |list: &[&str]| {
-        words.iter().any(|word| {
-            list.iter().any(|ending| word.len() > ending.len() && word.ends_with(ending))
-        })
-    };
+    let ends =
+        |list: &[&str]| words.iter().any(|word| list.iter().any(|ending| word.ends_with(ending)));
     // The last word is what the value is: `password_id` is an id, `secret_id` of a vault is a secret.
     let is_id = words.last().is_some_and(|word| matches!(word.as_str(), "id" | "ids"))
         && !lower.ends_with("secret_id");
-    if is_id || has(&HARMLESS_WORDS) {
+    let is_last = |list: &[&str]| words.last().is_some_and(|word| list.contains(&word.as_str()));
+    if is_id || has(&HARMLESS_WORDS) || is_last(&HARMLESS_ENDINGS) {
         return None;
     }
-    if has(&["cookie", "cookies"]) {
+    if is_last(&["cookie", "cookies"]) {
         return Some(FieldNameClass::Cookies);
     }
     if has(&PASSWORD_WORDS) || ends(&PASSWORD_ENDINGS) {

@@ -23,6 +23,13 @@ static PAIRED_VALUE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("(?-u){between}")).expect("a valid pattern")
 });
 
+/// What is between a name and its value in markup: attributes, or the end of an element and the start of the next.
+static FOLLOWING_ELEMENT: LazyLock<Regex> = LazyLock::new(|| {
+    let attributes = r#"(?:\s[A-Za-z:]{1,20}="[^"<>\n]{0,80}"){1,4}>"#;
+    Regex::new(&format!(r"(?-u)^(?:</key>\s{{0,20}}<string>|{attributes})"))
+        .expect("a valid pattern")
+});
+
 /// A type between a name and its value: `password: str = "..."`.
 static TYPE_ANNOTATION: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(?-u)^\s{0,2}[&A-Za-z_][A-Za-z0-9_.<>\[\]|? '&]{0,40}?\s{0,2}=\s{0,2}["']"#)
@@ -136,11 +143,16 @@ impl<'t> FoundName<'t> {
         let is_parameter = start > 0 && b"?&;".contains(&text[start - 1]);
         let class = match name {
             "key" | "Key" | "KEY" if follows_key_word(&text[..start]) => FieldNameClass::Random,
-            "key" | "sig" | "signature" | "code" | "apiKey" if is_parameter => {
+            "key" | "sig" | "signature" | "code" | "appid" if is_parameter => {
                 FieldNameClass::Random
             }
             name => classify_field_name(name)?,
         };
+        // The name of a secret in a cloud is not the secret.
+        let before = &text[start.saturating_sub(100)..start];
+        if before.ends_with(b":") && memchr::memmem::find(before, b"arn:").is_some() {
+            return None;
+        }
         let is_option = (1..=2).contains(&dashes)
             && (bounds.start == 0 || !is_name_byte(text[bounds.start - 1]));
         Some(Self { text, start, end, class, is_option })
@@ -153,6 +165,9 @@ impl<'t> FoundName<'t> {
     fn find_values(&self) -> Vec<Range<usize>> {
         if let Some(paired) = PAIRED_VALUE.find(&self.text[self.end..]) {
             return self.read_value(NameSeparator::Colon, self.end + paired.end());
+        }
+        if let Some(element) = FOLLOWING_ELEMENT.find(&self.text[self.end..]) {
+            return self.read_value(NameSeparator::Tag, self.end + element.end());
         }
         let Some((separator, at)) = self.read_separator() else { return Vec::new() };
         if self.class == FieldNameClass::Cookies {
@@ -179,26 +194,44 @@ impl<'t> FoundName<'t> {
             let equals = rest.iter().take_while(|byte| b":=>".contains(byte)).count();
             return Some((NameSeparator::Equals, at + equals));
         }
+        if let Some(operator) =
+            ["||=", "??=", "?="].iter().find(|it| rest.starts_with(it.as_bytes()))
+        {
+            return Some((NameSeparator::Equals, at + operator.len()));
+        }
+        let name = self.name();
+        let is_constant = name.contains('_') && name.bytes().all(|byte| !byte.is_ascii_lowercase());
         match rest.first()? {
             b'=' => Some((NameSeparator::Equals, at + 1)),
             b':' if !closers.ends_with(b"]") && rest.get(1) != Some(&b':') => {
                 Some((NameSeparator::Colon, at + 1))
             }
             b',' if is_quoted => Some((NameSeparator::Argument, at + 1)),
+            b',' if is_constant && adjacent => Some((NameSeparator::Cell, at + 1)),
             b'(' if adjacent => Some((NameSeparator::Argument, at + 1)),
             b'>' if is_quoted || self.start > 0 && text[self.start - 1] == b'<' => {
                 Some((NameSeparator::Tag, at + 1))
             }
             b'|' if spaces > 0 => Some((NameSeparator::Cell, at + 1)),
-            _ if self.is_option && closing == 0 && spaces > 0 => Some((NameSeparator::Option, at)),
+            _ if (self.is_option || self.follows_env()) && closing == 0 && spaces > 0 => {
+                Some((NameSeparator::Option, at))
+            }
             _ if closing == 0 && spaces == 1 => {
-                let verbs: [&[u8]; 5] = [b"is ", b"was ", b"to ", b"= ", b"of "];
+                let verbs: [&[u8]; 7] =
+                    [b"is ", b"was ", b"to ", b"= ", b"of ", b"lautet ", b"ist "];
                 let verb =
                     verbs.iter().find(|verb| rest.starts_with(verb)).map_or(0, |verb| verb.len());
                 Some((NameSeparator::Words, at + verb))
             }
             _ => None,
         }
+    }
+
+    /// Whether the name follows an instruction that sets a variable: `ENV NAME value`.
+    fn follows_env(&self) -> bool {
+        ["ENV ", "setenv ", "SetEnv "]
+            .iter()
+            .any(|word| self.text[..self.start].ends_with(word.as_bytes()))
     }
 
     fn count_spaces(&self, from: usize) -> usize {
@@ -286,9 +319,11 @@ impl<'t> FoundName<'t> {
             _ if self.is_whole_line(end) => ValueStyle::WholeLine,
             _ => ValueStyle::Bare,
         };
+        // In a sentence without a verb, only what is long and random is a key.
         let is_sentence = separator == NameSeparator::Words
             && self.class != FieldNameClass::Password
-            && at == self.end + 1;
+            && at == self.end + 1
+            && !(value.len() >= 20 && value.bytes().any(|byte| byte.is_ascii_digit()));
         (!is_sentence && self.is_secret(value, style)).then_some(at..end)
     }
 
@@ -338,6 +373,11 @@ fn is_secret_cookie(name: &[u8], value: &[u8]) -> bool {
         return false;
     };
     let lower = name.to_ascii_lowercase();
+    let is_counter =
+        ["_ga", "_gid", "_fbp", "_gcl", "utm"].iter().any(|start| lower.starts_with(start));
+    if is_counter {
+        return false;
+    }
     let is_named = ["sess", "sid", "auth", "token", "csrf"].iter().any(|part| lower.contains(part));
     !ATTRIBUTES.contains(&lower.as_str())
         && !is_filler(value.trim())

@@ -1,10 +1,13 @@
 //! Made-up texts to measure with: secrets as people and programs leave them in sessions, and texts that only look so.
 //!
-//! Two lists of secrets were written from different points of view: what vendors issue (`vendor_forms`), and what
-//! people type and programs print (`found_in_the_wild`). The second was kept aside while the rules were written.
+//! Three lists of secrets were written from different points of view: what vendors issue (`vendor_forms`), what people
+//! type and programs print (`found_in_the_wild`), and what code and commands contain (`code_and_commands`). The second
+//! was kept aside while the rules were written, the third was written after them.
 
+mod code_and_commands;
 mod found_in_the_wild;
 mod look_alikes;
+mod look_alikes_in_code;
 mod vendor_forms;
 
 use crate::made_up::MadeUpTexts;
@@ -20,7 +23,7 @@ pub struct PlantedSecret {
 
 /// All planted secrets.
 pub fn planted_secrets(seed: u64) -> Vec<PlantedSecret> {
-    [planted_vendor_forms(seed), planted_in_the_wild(seed)].concat()
+    [planted_vendor_forms(seed), planted_in_the_wild(seed), planted_in_code(seed)].concat()
 }
 
 /// Keys as vendors issue them, in the places where they are used.
@@ -40,6 +43,12 @@ pub fn planted_in_the_wild(seed: u64) -> Vec<PlantedSecret> {
     found_in_the_wild::TEXTS.iter().map(|template| plant(&mut texts, template)).collect()
 }
 
+/// Secrets in code, settings and commands.
+pub fn planted_in_code(seed: u64) -> Vec<PlantedSecret> {
+    let mut texts = MadeUpTexts::new(seed ^ 0x55);
+    code_and_commands::TEXTS.iter().map(|template| plant(&mut texts, template)).collect()
+}
+
 /// Texts without a secret.
 pub fn harmless_texts(seed: u64) -> Vec<String> {
     let mut texts = MadeUpTexts::new(seed ^ 0x99);
@@ -47,6 +56,7 @@ pub fn harmless_texts(seed: u64) -> Vec<String> {
     let varied =
         rounds.flat_map(|_| look_alikes::VARIED.iter()).map(|template| texts.fill(template));
     let mut all: Vec<String> = varied.collect();
+    all.extend(look_alikes_in_code::TEXTS.iter().map(|template| texts.fill(template)));
     all.extend(look_alikes::FIXED.iter().map(|text| (*text).to_owned()));
     all
 }

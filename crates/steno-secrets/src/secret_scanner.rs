@@ -6,7 +6,7 @@ use std::sync::{LazyLock, OnceLock};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
-use crate::encoded_text::{find_base64_parts, find_percent_parts};
+use crate::encoded_text::{find_base64_parts, find_escaped_parts};
 use crate::field_names::NAME_HINTS;
 use crate::named_value::{find_named_secrets, is_secret_field};
 use crate::rule_table::{ENCODED_SECRET, NAMED_SECRET, all_rules, rule_names};
@@ -215,7 +215,7 @@ impl SecretScanner {
                 matches.push(RankedMatch { found, rank });
             }
         }
-        for part in find_percent_parts(text) {
+        for part in find_escaped_parts(text) {
             let mut inner = Vec::new();
             self.find_hinted(&part.decoded, SecretRuleSet::All, &mut inner);
             for RankedMatch { found, rank } in inner {
@@ -329,7 +329,7 @@ fn is_reference_or_filler(secret: &str) -> bool {
 
 /// Whether a guessed password is a word that stands for passwords.
 fn is_dummy(secret: &str) -> bool {
-    const DUMMIES: [&str; 22] = [
+    const DUMMIES: [&str; 23] = [
         "password",
         "passwd",
         "pass",
@@ -347,6 +347,7 @@ fn is_dummy(secret: &str) -> bool {
         "false",
         "string",
         "postgres",
+        "guest",
         "localhost",
         "prompt",
         "required",

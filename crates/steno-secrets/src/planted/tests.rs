@@ -67,3 +67,9 @@ fn look_alikes_are_left() {
     println!("look-alikes: {} of {} changed: {changed:#?}", changed.len(), texts.len());
     assert!(changed.len() * 100 <= texts.len(), "{}\n{changed:#?}", changed.len());
 }
+
+#[test]
+fn secrets_in_code_are_found() {
+    let planted: Vec<_> = SEEDS.into_iter().flat_map(planted_in_code).collect();
+    check_recall("in code", &planted);
+}

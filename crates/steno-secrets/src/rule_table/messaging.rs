@@ -29,7 +29,7 @@ pub(crate) const MESSAGING_PATTERNS: &[SecretRule] = pattern_rules! {
     "Google Chat webhook" ["chat.googleapis.com"] within 10, 260 certain r"chat\.googleapis\.com/v1/spaces/[A-Za-z0-9_-]{5,40}/messages\?([A-Za-z0-9_=&%-]{40,})" finds "https://chat.googleapis.com/v1/spaces/{A11}/messages?key={w39}&token={w43}" leaves "https://chat.googleapis.com/v1/spaces";
     "webhook" ["hooks.zapier.com", "maker.ifttt.com", "hook.eu1.make.com", "hook.us1.make.com"] within 10, 120 certain r"(?:hooks\.zapier\.com/hooks/catch|maker\.ifttt\.com/trigger/[A-Za-z0-9_-]{1,40}/with/key|hook\.[eu][us][12]\.make\.com)/([A-Za-z0-9/_-]{12,80})" finds "https://hooks.zapier.com/hooks/catch/{d7}/{l7}" leaves "https://hooks.zapier.com/";
     "Discord token" ["MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"] within 1, 90 certain r"\b[MNO][TjzD][A-Za-z0-9_-]{22,26}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,42}" finds "MTA{A23}.{A6}.{A38}" leaves "More.than.that";
-    "Telegram token" [":AA"] within 11, 40 certain r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{32,34}" finds "{d9}:AA{w33}" leaves "12345678:AAA";
+    "Telegram token" [":AA"] within 14, 40 certain r"(?:\bbot|\b)([0-9]{8,10}:AA[A-Za-z0-9_-]{32,34})" finds "{d9}:AA{w33}" leaves "12345678:AAA";
     "Twitch token" ["oauth:"] within 1, 40 certain r"\boauth:([a-z0-9]{30})\b" finds "PASS oauth:{l30}" leaves "oauth:token";
     "Mailgun key" ["mailgun"] within 1, 100 certain r"(?i)mailgun[a-z_ ]{0,30}\W{1,6}([0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8})\b" finds "mailgun: {h32}-{h8}-{h8}" leaves "mailgun {u}";
     "Mailchimp key" ["-us"] within 33, 6 certain r"\b[0-9a-f]{32}-us[0-9]{1,2}\b" finds "{h32}-us14" leaves "the-us12";

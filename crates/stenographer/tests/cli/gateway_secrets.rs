@@ -29,7 +29,18 @@ const PLACES: [&str; 14] = [
 ];
 
 /// How the server echoes it.
-const ECHOES: [&str; 6] = ["plain", "split", "escaped", "gzip", "zstd", "split gzip"];
+const ECHOES: [&str; 10] = [
+    "plain",
+    "split",
+    "escaped",
+    "gzip",
+    "zstd",
+    "deflate",
+    "br",
+    "split gzip",
+    "split zstd",
+    "split br",
+];
 
 /// Sends a request with the value at a place, and a header that selects the echo.
 fn request(gateway: &Server, place: &str, echo: &str, value: &str) {
@@ -89,7 +100,15 @@ fn repeat(asked: &ModelRequest, reply: &mut Reply<'_>) {
             encoder.write_all(body.as_bytes()).unwrap();
             ("Content-Encoding: gzip\r\n", encoder.finish().unwrap())
         }
-        "zstd" => ("Content-Encoding: zstd\r\n", zstd::bulk::compress(body.as_bytes(), 1).unwrap()),
+        "deflate" => {
+            let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), Default::default());
+            encoder.write_all(body.as_bytes()).unwrap();
+            ("Content-Encoding: deflate\r\n", encoder.finish().unwrap())
+        }
+        "br" | "split br" => ("Content-Encoding: br\r\n", wrap_in_brotli(body.as_bytes())),
+        "zstd" | "split zstd" => {
+            ("Content-Encoding: zstd\r\n", zstd::bulk::compress(body.as_bytes(), 1).unwrap())
+        }
         _ => ("", body.into_bytes()),
     };
     let step = if form.starts_with("split") { 3 } else { bytes.len() };
@@ -103,6 +122,12 @@ fn repeat(asked: &ModelRequest, reply: &mut Reply<'_>) {
         reply.raw(b"\r\n");
     }
     reply.end();
+}
+
+/// A brotli stream with one stored block.
+fn wrap_in_brotli(bytes: &[u8]) -> Vec<u8> {
+    let header = ((bytes.len() as u32 - 1) << 4) | 1 << 20;
+    [&header.to_le_bytes()[..3], bytes, &[3]].concat()
 }
 
 /// Returns a random-looking value for each number.
