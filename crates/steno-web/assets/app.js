@@ -10,6 +10,8 @@ import "./sessions.js";
 import "./window.js";
 import "./notes.js";
 import "./replay.js";
+import "./report.js";
+import "./neighbours.js";
 
 const resume = /** @type {HTMLElement | null} */ (document.querySelector("#resume"));
 resume?.addEventListener("click", async () => {

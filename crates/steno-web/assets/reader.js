@@ -28,6 +28,7 @@ export function goTo(entry) {
   entry.classList.add("at");
   scrollToEntry(entry);
   history.replaceState(history.state, "", `#${entry.id}`);
+  dispatchEvent(new Event("entry"));
 }
 
 /** Whether an entry is not inside a fold. @param {Element} entry */
@@ -64,13 +65,16 @@ export function refold(root) {
   for (const fold of root.querySelectorAll("li > details")) /** @type {HTMLDetailsElement} */ (fold).open = folding;
 }
 
+/** The prompts of a person, without pictures that belong to the prompt above them. */
+const PROMPT = "li.user:not(.lane):not(:has(> .md > .picture:only-child))";
+
 let waiting = "";
 /** The actions of the keys. @type {Record<string, () => void>} */
 export const keys = {
   j: () => move(1),
   k: () => move(-1),
-  n: () => move(1, "li.user:not(.lane)"),
-  p: () => move(-1, "li.user:not(.lane)"),
+  n: () => move(1, PROMPT),
+  p: () => move(-1, PROMPT),
   x: () => move(1, "li.bad, li.error"),
   X: () => move(-1, "li.bad, li.error"),
   Enter: toggle,
@@ -98,9 +102,10 @@ addEventListener("keydown", (event) => {
 /** Unfolds the target of a link. */
 function openTarget() {
   const target = location.hash && document.getElementById(location.hash.slice(1));
-  const fold = target && target.querySelector("details");
+  if (!target || !target.matches(ENTRY)) return;
+  const fold = target.querySelector("details");
   if (fold) fold.open = true;
-  if (target) goTo(target);
+  goTo(target);
 }
 
 /** @param {string} name @param {string} value */

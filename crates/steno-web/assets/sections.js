@@ -1,5 +1,6 @@
 // @ts-check
 // Parts of a session that load on demand: sections above the entries, and the rest of a long output.
+import { numberOf, placeOf } from "./places.js";
 
 /** Loads a section when it is opened, and again when it is opened again. @param {HTMLDetailsElement} section */
 async function loadSection(section) {
@@ -12,23 +13,64 @@ async function loadSection(section) {
   markPrompt();
 }
 
-/** Marks the current prompt in the list of prompts. */
+/** The distance between the heights at which an entry is looked for, in pixels. */
+const PROBE_STEP = 60;
+
+/** The entry that is read: the marked one if it is in view, or the topmost. */
+function entryInView() {
+  const marked = document.querySelector("li.at");
+  const box = marked?.getBoundingClientRect();
+  if (box && box.height && box.bottom > 0 && box.top < innerHeight) return marked;
+  for (let y = 100; y < innerHeight; y += PROBE_STEP) {
+    const entry = document.elementFromPoint(innerWidth / 2, y)?.closest(".entries > li[id]");
+    if (entry) return entry;
+  }
+  return null;
+}
+
+/** Marks the current prompt in the list of prompts, and scrolls the list to it. */
 function markPrompt() {
-  const here = document.elementFromPoint(innerWidth / 2, 160)?.closest(".entries > li[id]");
-  if (!here) return;
-  const number = Number(here.id.slice(1));
   const links = [...document.querySelectorAll(".contents-list a")];
-  const current = links.filter((link) => Number(link.getAttribute("href")?.slice(2)) <= number).at(-1);
+  const here = entryInView();
+  const place = here ? placeOf(numberOf(here)) : 0;
+  // Subagents' entries are shown below the call that started them, so numbers are not in display order.
+  const promptPlace = (/** @type {Element} */ link) => placeOf(Number(link.getAttribute("href")?.slice(2)));
+  const current = links.filter((link) => promptPlace(link) <= place).at(-1) ?? links[0];
   for (const link of links) {
     if (link === current) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
   }
+  if (current) scrollListTo(current);
 }
+
+/** Scrolls the list of prompts beside the session, but not the page. @param {Element} link */
+function scrollListTo(link) {
+  const list = link.closest("#contents");
+  if (!list || getComputedStyle(list).position !== "fixed") return;
+  const [box, item] = [list.getBoundingClientRect(), link.getBoundingClientRect()];
+  if (item.top < box.top + item.height) list.scrollTop += item.top - box.top - 2 * item.height;
+  else if (item.bottom > box.bottom) list.scrollTop += item.bottom - box.bottom + item.height;
+}
+
+/** Opens the section that the address names, such as `#quality`. */
+function openSection() {
+  const section = location.hash && document.querySelector(`details.section[id="${CSS.escape(location.hash.slice(1))}"]`);
+  if (!section) return;
+  /** @type {HTMLDetailsElement} */ (section).open = true;
+  section.scrollIntoView();
+}
+addEventListener("hashchange", openSection);
+document.addEventListener("click", (event) => {
+  // A second click changes no address, and so is no change of the hash.
+  const link = /** @type {Element} */ (event.target).closest("a[href^='#']");
+  if (link?.getAttribute("href") === location.hash) openSection();
+});
 
 for (const one of document.querySelectorAll("details[data-load]")) {
   const section = /** @type {HTMLDetailsElement} */ (one);
   section.addEventListener("toggle", () => section.open && loadSection(section));
 }
+openSection();
 /** The most prompts of an exported file that are listed. */
 const MAX_PROMPTS = 2000;
 
@@ -58,10 +100,12 @@ if (contents && !contents.dataset.load) listPrompts(contents);
 if (contents && matchMedia("(min-width: 84rem)").matches) contents.open = true;
 let promptFrame = 0;
 if (contents) {
-  addEventListener("scroll", () => {
-    cancelAnimationFrame(promptFrame);
-    promptFrame = requestAnimationFrame(markPrompt);
-  }, { passive: true });
+  for (const name of ["scroll", "entry"]) {
+    addEventListener(name, () => {
+      cancelAnimationFrame(promptFrame);
+      promptFrame = requestAnimationFrame(markPrompt);
+    }, { passive: true });
+  }
 }
 
 document.addEventListener("click", async (event) => {

@@ -56,6 +56,16 @@ pub(crate) const WEB_ASSETS: &[WebAsset] = &[
         media_type: SCRIPT_TYPE,
         text: include_str!("../assets/replay.js"),
     },
+    WebAsset {
+        name: "neighbours.js",
+        media_type: SCRIPT_TYPE,
+        text: include_str!("../assets/neighbours.js"),
+    },
+    WebAsset {
+        name: "report.js",
+        media_type: SCRIPT_TYPE,
+        text: include_str!("../assets/report.js"),
+    },
     WebAsset { name: "zone.js", media_type: SCRIPT_TYPE, text: include_str!("../assets/zone.js") },
 ];
 

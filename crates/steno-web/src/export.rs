@@ -12,7 +12,6 @@ use steno_store::view::amount::format_dollars;
 use steno_store::view::file_changes::find_file_changes;
 use steno_store::view::lanes::SubagentLanes;
 use steno_store::view::pictures::SessionPictures;
-use steno_store::view::quality::SessionQuality;
 use steno_vault::notes::Note;
 
 use crate::assets::{SCRIPT_BUNDLE, STYLE, csp_hash};
@@ -20,7 +19,10 @@ use crate::heading::{self, HeadingFacts};
 use crate::outline::{SessionOutline, cost_text};
 use crate::render::plain::clean_text;
 use crate::render::{EntryRenderer, minimap};
-use crate::section_lists::{file_change_list, quality_report};
+use crate::section_lists::{
+    MIN_CONTENTS, SectionCounts, changes_heading, file_change_list, quality_heading, quality_report,
+};
+use crate::units::exact_count;
 
 /// How many entries are worth a thread.
 const MIN_THREAD_ENTRIES: usize = 1000;
@@ -52,22 +54,23 @@ impl SessionExport<'_> {
         let (pictures, base, fork) = (self.pictures, None, None);
         let renderer = EntryRenderer { zone, pictures, base, lanes, notes, outline, fork };
         let cost = session.totals.cost.map(format_dollars);
-        let facts = HeadingFacts { zone, cost: cost.or_else(|| cost_text(&outline.totals)), fork };
-        let changes = find_file_changes(entries);
-        let quality = SessionQuality::from_entries(entries);
+        let counts = SectionCounts::from_entries(entries);
+        let quality = &counts.quality;
+        let cost = cost.or_else(|| cost_text(&outline.totals));
+        let facts = HeadingFacts { zone, cost, fork, quality: Some(quality) };
         let body = html! {
             (self.top_bar())
             main.reading data-runs=[heading::lane_runs(lanes)] data-subagents=[outline.runs_text()] {
                 (heading::session_heading(session, &facts))
                 .sections {
-                    @if outline.turn_count() > 2 {
-                        details #contents .section { summary { b { "Prompts" } } }
+                    @if counts.prompts >= MIN_CONTENTS {
+                        details #contents .section { summary { b { "Prompts" } span { (exact_count(counts.prompts as u64)) } } }
                     }
-                    @if !changes.is_empty() {
-                        details #changes .section { summary { b { "Files changed" } } (file_change_list(&changes)) }
+                    @if counts.files > 0 {
+                        details #changes .section { summary { (changes_heading(&counts)) } (file_change_list(&find_file_changes(entries))) }
                     }
                     @if !quality.is_clean() {
-                        details #quality .section { summary { b { "Quality" } } (quality_report(&quality, entries)) }
+                        details #quality .section { summary { (quality_heading(quality)) } (quality_report(quality, entries)) }
                     }
                 }
                 (heading::session_notes(&Note::for_session(notes, entries), zone))

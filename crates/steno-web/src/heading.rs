@@ -5,8 +5,10 @@ use maud::{Markup, html};
 use steno_model::{Session, SessionStatus};
 use steno_store::view::amount::format_count;
 use steno_store::view::lanes::SubagentLanes;
+use steno_store::view::quality::SessionQuality;
 use steno_vault::notes::Note;
 
+use crate::quality_counts::problem_summary;
 use crate::render::ForkPoint;
 use crate::render::note::note_aside;
 use crate::render::plain::{clean_text, visible_text};
@@ -32,7 +34,23 @@ pub(crate) fn session_heading(session: &Session, facts: &HeadingFacts<'_>) -> Ma
             @if let Some(project) = &session.project { li title="Project folder" { code { (clean_text(project)) } } }
             @if let Some(branch) = &session.branch { li title="Git branch" { "on " code { (clean_text(branch)) } } }
             @if let Some(reason) = &session.stop_reason { li title="Why the agent stopped" { (clean_text(reason)) } }
+            @if let Some(quality) = facts.quality.filter(|quality| !quality.is_clean()) {
+                li { a href="#quality" title="Errors, retries, undone edits and compactions: show them" { (problem_summary(quality)) } }
+            }
             @if let Some(fork) = facts.fork { li { (fork_fact(fork)) } }
+        }
+    }
+}
+
+/// The links to the list and to the sessions beside this one. A script fills in their addresses.
+pub(crate) fn list_links() -> Markup {
+    html! {
+        nav.list-links aria-label="List of sessions" {
+            a #list-back href="/" title="Back to the list (u)" { "‹ All sessions" }
+            span.room {}
+            small #list-place {}
+            a #list-previous { "Previous" }
+            a #list-next { "Next" }
         }
     }
 }
@@ -45,6 +63,8 @@ pub(crate) struct HeadingFacts<'a> {
     pub(crate) cost: Option<String>,
     /// Where the session left its parent.
     pub(crate) fork: Option<&'a ForkPoint>,
+    /// What went wrong in the session, if the page has a section about it.
+    pub(crate) quality: Option<&'a SessionQuality>,
 }
 
 fn fork_fact(fork: &ForkPoint) -> Markup {
@@ -177,10 +197,12 @@ pub(crate) fn theme_button() -> Markup {
 }
 
 /// The keys of the pages, and what they do.
-const KEYS: [(&str, &str); 13] = [
+const KEYS: [(&str, &str); 15] = [
     ("Ctrl+K", "open the palette: go to a session, search, run a command"),
     ("j k", "next and previous entry or session"),
     ("Enter", "open the session, or fold and unfold the entry"),
+    ("[ ]", "previous and next session of the list"),
+    ("u", "back to the list"),
     ("n p", "next and previous prompt"),
     ("x X", "next and previous error"),
     ("y Y", "copy the text of the entry, or a link to it"),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use jiff::tz::TimeZone;
@@ -26,6 +26,8 @@ use steno_vault::{SessionDir, Vault};
 use crate::error::WebError;
 use crate::options::ServerOptions;
 use crate::outline::{SessionOutline, cost_text};
+use crate::quality_counts::{QualityCache, QualityCounts};
+use crate::section_lists::SectionCounts;
 
 /// How long the index counts as current after a refresh.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(400);
@@ -68,6 +70,7 @@ pub(crate) struct SessionLibrary {
     listing: Mutex<Option<(IndexEdition, Arc<SessionListing>)>>,
     /// The list that was rendered last, with all that it depends on.
     rendered_list: Mutex<Option<(String, Markup)>>,
+    quality: QualityCache,
 }
 
 /// A parsed session.
@@ -82,9 +85,15 @@ pub(crate) struct OpenedSession {
     /// The size of the session in the vault when it was parsed.
     pub(crate) size: u64,
     text_bytes: usize,
+    section_counts: OnceLock<SectionCounts>,
 }
 
 impl OpenedSession {
+    /// What the sections above the entries list, counted once.
+    pub(crate) fn section_counts(&self) -> &SectionCounts {
+        self.section_counts.get_or_init(|| SectionCounts::from_entries(&self.transcript.entries))
+    }
+
     /// The entries and their numbers, in display order.
     pub(crate) fn entries_in_order(&self) -> impl Iterator<Item = (usize, &Entry)> {
         let entries = &self.transcript.entries;
@@ -140,6 +149,7 @@ impl SessionLibrary {
             open_sessions: Mutex::default(),
             listing: Mutex::default(),
             rendered_list: Mutex::default(),
+            quality: QualityCache::default(),
         }
     }
 
@@ -330,6 +340,24 @@ impl SessionLibrary {
         Ok(CostAccounts { charges, costs, filter })
     }
 
+    /// The signs of trouble in a session, counted; `None` if it must be read first and `may_read` is false.
+    pub(crate) fn session_quality(
+        &self,
+        session: &Session,
+        may_read: bool,
+    ) -> Result<Option<QualityCounts>, WebError> {
+        let dir = self.session_dir(&session.agent, session.id.as_str())?;
+        let size = dir.stored_size()?;
+        let key = (session.agent.clone(), session.id.to_string());
+        let known = self.quality.find(&key, size);
+        if known.is_some() || !may_read {
+            return Ok(known);
+        }
+        let counts = QualityCounts::from_entries(&dir.read_transcript()?.entries);
+        self.quality.insert(key, size, counts.clone());
+        Ok(Some(counts))
+    }
+
     /// The folder of a session.
     pub(crate) fn session_dir(&self, agent: &str, id: &str) -> Result<SessionDir, WebError> {
         let unknown = || WebError::NotFound(format!("{agent}/{id}"));
@@ -359,8 +387,17 @@ impl SessionLibrary {
         let text_bytes = transcript.entries.iter().map(|entry| entry.content.len()).sum();
         let lanes = SubagentLanes::from_entries(&transcript.entries);
         let outline = SessionOutline::new(&transcript.entries, &lanes, &self.prices);
-        let new =
-            Arc::new(OpenedSession { dir, transcript, pictures, lanes, outline, size, text_bytes });
+        let section_counts = OnceLock::new();
+        let new = Arc::new(OpenedSession {
+            dir,
+            transcript,
+            pictures,
+            lanes,
+            outline,
+            size,
+            text_bytes,
+            section_counts,
+        });
         opened.push(Arc::clone(&new));
         while opened.len() > MAX_OPEN_SESSIONS
             || (opened.len() > 1

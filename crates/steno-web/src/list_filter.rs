@@ -6,6 +6,7 @@ use jiff::civil::Date;
 use serde::Deserialize;
 use steno_model::moment::{self, DayEdge, LocalNow};
 use steno_model::{Session, Timestamp};
+use steno_store::index::ListedSession;
 
 use crate::error::WebError;
 use crate::filter_query::encode_query_text;
@@ -24,6 +25,8 @@ pub(crate) struct ListFilter {
     pub(crate) model: String,
     pub(crate) branch: String,
     pub(crate) status: String,
+    /// `true` for sessions with errors only.
+    pub(crate) errors: String,
     pub(crate) since: String,
     pub(crate) until: String,
     /// How many sessions to list.
@@ -74,6 +77,9 @@ pub(crate) struct ListMatcher<'a> {
     words: Vec<String>,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
+    needs_errors: bool,
+    /// How many errors each session has, by agent and id; `None` if sessions are not filtered by them.
+    failures: Option<&'a HashMap<(String, String), u64>>,
 }
 
 /// Which condition a matcher leaves out, to count what another value of it would leave.
@@ -81,6 +87,7 @@ pub(crate) struct ListMatcher<'a> {
 pub(crate) enum IgnoredCondition {
     Nothing,
     Dates,
+    Errors,
     Facet(&'static str),
 }
 
@@ -96,6 +103,8 @@ impl ListFilter {
             words: self.filter.split_whitespace().map(str::to_lowercase).collect(),
             since: at(&self.since, DayEdge::Begin)?,
             until: at(&self.until, DayEdge::End)?,
+            needs_errors: !self.errors.is_empty(),
+            failures: None,
         })
     }
 
@@ -123,7 +132,7 @@ impl ListFilter {
     }
 
     /// The conditions, by their query parameters.
-    pub(crate) fn fields(&self) -> [(&'static str, &str); 8] {
+    pub(crate) fn fields(&self) -> [(&'static str, &str); 9] {
         [
             ("filter", &self.filter),
             ("agent", &self.agent),
@@ -131,13 +140,25 @@ impl ListFilter {
             ("model", &self.model),
             ("branch", &self.branch),
             ("status", &self.status),
+            ("errors", &self.errors),
             ("since", &self.since),
             ("until", &self.until),
         ]
     }
 }
 
-impl ListMatcher<'_> {
+impl<'a> ListMatcher<'a> {
+    /// A matcher that knows how many errors each session has.
+    pub(crate) fn with_failures(self, failures: &'a HashMap<(String, String), u64>) -> Self {
+        Self { failures: Some(failures), ..self }
+    }
+
+    /// Whether a session has errors.
+    pub(crate) fn has_errors(&self, session: &Session) -> bool {
+        let key = || (session.agent.clone(), session.id.to_string());
+        self.failures.is_some_and(|failures| failures.contains_key(&key()))
+    }
+
     /// Whether a session fulfils all conditions but the ignored one.
     pub(crate) fn matches(&self, session: &Session, ignored: IgnoredCondition) -> bool {
         let has_facets = LIST_FACETS.iter().zip(self.chosen).all(|(facet, wanted)| {
@@ -148,14 +169,26 @@ impl ListMatcher<'_> {
         has_facets
             && (ignored == IgnoredCondition::Dates || self.is_in_range(session))
             && self.has_words(session)
+            && (ignored == IgnoredCondition::Errors
+                || !self.needs_errors
+                || self.has_errors(session))
     }
 
-    /// Whether a part of the session lies between the dates.
+    /// The sessions that fulfil all conditions, in the order of the list: the last active first.
+    pub(crate) fn sorted_sessions<'s>(&self, all: &'s [ListedSession]) -> Vec<&'s ListedSession> {
+        let mut matching: Vec<&ListedSession> = all
+            .iter()
+            .filter(|one| self.matches(&one.session, IgnoredCondition::Nothing))
+            .collect();
+        matching.sort_by_cached_key(|one| std::cmp::Reverse(last_active(&one.session)));
+        matching
+    }
+
+    /// Whether the session was last active between the dates.
     fn is_in_range(&self, session: &Session) -> bool {
-        let last = session.ended.or(session.started).map(|at| at.instant());
-        let first = session.started.or(session.ended).map(|at| at.instant());
+        let last = last_active(session);
         self.since.is_none_or(|since| last.is_some_and(|last| last >= since.instant()))
-            && self.until.is_none_or(|until| first.is_some_and(|first| first < until.instant()))
+            && self.until.is_none_or(|until| last.is_some_and(|last| last < until.instant()))
     }
 
     fn has_words(&self, session: &Session) -> bool {
@@ -198,7 +231,7 @@ impl ListMatcher<'_> {
 }
 
 impl ListMatcher<'_> {
-    /// How many of some sessions have a part in a period.
+    /// How many of some sessions were last active in a period.
     pub(crate) fn count_in_period<'s>(
         period: &ListFilter,
         sessions: impl Iterator<Item = &'s Session>,
@@ -207,6 +240,11 @@ impl ListMatcher<'_> {
         let matcher = period.to_matcher(now)?;
         Ok(sessions.filter(|session| matcher.is_in_range(session)).count())
     }
+}
+
+/// The time of the last entry, or of the first.
+fn last_active(session: &Session) -> Option<jiff::Timestamp> {
+    session.ended.or(session.started).map(|at| at.instant())
 }
 
 /// The date ranges that the list offers: name, first day and last day.
@@ -285,6 +323,36 @@ mod tests {
         let agents = matcher.count_facet(&LIST_FACETS[0], all.iter());
         let agents: Vec<_> = agents.iter().map(|one| (one.value, one.sessions)).collect();
         assert_eq!(agents, [("pi", 1), ("codex", 1)]);
+    }
+
+    #[test]
+    fn a_session_belongs_to_the_day_of_its_last_activity() {
+        let mut long = session("codex", None, "2026-01-05");
+        long.ended = "2026-01-07T10:00:00Z".parse().ok();
+        let on = |day: &str| ListFilter {
+            since: day.to_owned(),
+            until: day.to_owned(),
+            ..ListFilter::default()
+        };
+        let days = ["2026-01-05", "2026-01-06", "2026-01-07"];
+        let counts = days.map(|day| count_matching(&on(day), std::slice::from_ref(&long)));
+        assert_eq!(counts, [0, 0, 1]);
+    }
+
+    #[test]
+    fn sessions_with_errors_are_found() {
+        let all = [session("codex", None, "2026-01-05"), session("pi", None, "2026-01-06")];
+        let failures = HashMap::from([(("pi".to_owned(), "pi-2026-01-06".to_owned()), 3)]);
+        let filter = ListFilter { errors: "true".to_owned(), ..ListFilter::default() };
+        let now = LocalNow {
+            now: "2026-01-10T12:00:00Z".parse().expect("the time is valid"),
+            zone: &TimeZone::UTC,
+        };
+        let matcher =
+            filter.to_matcher(&now).expect("the filter is valid").with_failures(&failures);
+        let count = |ignored| all.iter().filter(|one| matcher.matches(one, ignored)).count();
+        assert_eq!(count(IgnoredCondition::Nothing), 1);
+        assert_eq!(count(IgnoredCondition::Errors), 2);
     }
 
     #[test]

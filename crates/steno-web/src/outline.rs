@@ -75,11 +75,6 @@ impl SessionOutline {
         }
     }
 
-    /// How many prompts the user wrote.
-    pub(crate) fn turn_count(&self) -> usize {
-        self.turns.len()
-    }
-
     /// The line below the turn that ends before a position.
     pub(crate) fn turn_end(&self, place: usize) -> Option<Markup> {
         let at = self.turns.binary_search_by_key(&place, |turn| turn.places.end).ok()?;

@@ -9,10 +9,11 @@ use crate::render::plain::clean_text;
 use crate::viewer::PageViewer;
 
 /// The pages in the navigation bar: address and name.
-const NAV_PAGES: [(&str, &str); 6] = [
+const NAV_PAGES: [(&str, &str); 7] = [
     ("/", "Sessions"),
     ("/search", "Search"),
     ("/activity", "Activity"),
+    ("/quality", "Quality"),
     ("/cost", "Cost"),
     ("/compare", "Compare"),
     ("/threads", "Threads"),

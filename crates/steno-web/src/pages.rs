@@ -4,6 +4,7 @@ pub(crate) mod activity;
 pub(crate) mod compare;
 pub(crate) mod cost;
 pub(crate) mod home;
+pub(crate) mod quality;
 pub(crate) mod replay;
 pub(crate) mod search;
 pub(crate) mod session;

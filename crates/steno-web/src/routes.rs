@@ -15,7 +15,7 @@ use crate::app::WebApp;
 use crate::error::WebError;
 use crate::guard::{self, TokenGuard};
 use crate::history_routes::build_history_routes;
-use crate::{api, assets, live, pages, palette};
+use crate::{api, assets, live, neighbours, pages, palette};
 
 /// All routes, behind the guard.
 pub(crate) fn build_router(
@@ -33,6 +33,7 @@ pub(crate) fn build_router(
         .route("/export", get(pages::session_export::export_session))
         .route("/state", get(live::session_state))
         .route("/find", get(pages::session::find_entries))
+        .route("/neighbours", get(neighbours::list_neighbours))
         .route("/step", get(pages::session::find_step))
         .route("/notes", get(pages::session::notes_part))
         .route("/entry/{number}", get(pages::session::entry_text))
@@ -46,6 +47,7 @@ pub(crate) fn build_router(
         .nest("/session/{agent}/{id}", session)
         .route("/search", get(pages::search::search_page))
         .route("/activity", get(pages::activity::activity_page))
+        .route("/quality", get(pages::quality::quality_page))
         .route("/cost", get(pages::cost::cost_page))
         .route("/compare", get(pages::compare::compare_page))
         .route("/threads", get(pages::threads::threads_page))

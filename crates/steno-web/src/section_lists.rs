@@ -5,15 +5,19 @@ use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use steno_model::{Entry, EntryKind};
 use steno_store::view::amount::format_count;
-use steno_store::view::file_changes::FileChange;
+use steno_store::view::file_changes::{FileChange, find_file_changes};
 use steno_store::view::pictures::{TextSegment, names_picture, split_pictures};
 use steno_store::view::quality::{RepeatedEntry, SessionQuality};
 use steno_store::view::turns::is_prompt;
 
+use crate::quality_counts::problem_summary;
 use crate::render::diff;
 use crate::render::plain::{clean_text, first_line};
 use crate::render::tool::call_summary;
 use crate::units::{count_of, exact_count};
+
+/// The fewest prompts that need a table of contents.
+pub(crate) const MIN_CONTENTS: usize = 3;
 
 /// How many prompts, files and entries are listed.
 const MAX_PROMPTS: usize = 2000;
@@ -23,13 +27,38 @@ const MAX_LISTED_ENTRIES: usize = 200;
 /// How many characters of an entry are shown in a list.
 const PREVIEW_CHARS: usize = 100;
 
+/// How much each section above the entries of a session lists.
+pub(crate) struct SectionCounts {
+    pub(crate) prompts: usize,
+    pub(crate) files: usize,
+    /// The lines that the net changes of all files add and remove.
+    pub(crate) lines_added: usize,
+    pub(crate) lines_removed: usize,
+    pub(crate) quality: SessionQuality,
+}
+
+impl SectionCounts {
+    /// Counts what the sections of a session list.
+    pub(crate) fn from_entries(entries: &[Entry]) -> Self {
+        let changes = find_file_changes(entries);
+        let lines = changes.iter().map(|change| diff::count_changes(&change.lines()));
+        let (lines_removed, lines_added) =
+            lines.fold((0, 0), |(removed, added), (minus, plus)| (removed + minus, added + plus));
+        Self {
+            prompts: listed_prompts(entries).count(),
+            files: changes.len(),
+            lines_added,
+            lines_removed,
+            quality: SessionQuality::from_entries(entries),
+        }
+    }
+}
+
 /// A table of contents: the prompts, each with its time.
 pub(crate) fn prompt_list(entries: &[Entry], zone: &TimeZone) -> Markup {
-    let prompts =
-        entries.iter().enumerate().filter(|(_, entry)| is_prompt(entry) && !is_picture(entry));
     html! {
         ol.contents-list {
-            @for (number, entry) in prompts.take(MAX_PROMPTS) {
+            @for (number, entry) in listed_prompts(entries).take(MAX_PROMPTS) {
                 li {
                     a href={ "#e" (number) } {
                         span { (first_line(&entry.content, PREVIEW_CHARS)) }
@@ -39,6 +68,32 @@ pub(crate) fn prompt_list(entries: &[Entry], zone: &TimeZone) -> Markup {
             }
         }
     }
+}
+
+/// The prompts of a session and their numbers. A picture belongs to the prompt above it.
+pub(crate) fn listed_prompts(entries: &[Entry]) -> impl Iterator<Item = (usize, &Entry)> {
+    entries.iter().enumerate().filter(|(_, entry)| is_listed_prompt(entry))
+}
+
+/// Whether an entry is a prompt with words of its own.
+pub(crate) fn is_listed_prompt(entry: &Entry) -> bool {
+    is_prompt(entry) && !is_picture(entry)
+}
+
+/// The heading of the section with the files that were changed: how many, and their lines.
+pub(crate) fn changes_heading(counts: &SectionCounts) -> Markup {
+    let SectionCounts { files, lines_added, lines_removed, .. } = counts;
+    html! {
+        b { "Files changed" }
+        span { (exact_count(*files as u64)) }
+        @if *lines_added > 0 { small.plus title="Lines added" { "+" (exact_count(*lines_added as u64)) } }
+        @if *lines_removed > 0 { small.minus title="Lines removed" { "−" (exact_count(*lines_removed as u64)) } }
+    }
+}
+
+/// The heading of the section about the quality of a session.
+pub(crate) fn quality_heading(quality: &SessionQuality) -> Markup {
+    html! { b { "Quality" } span { (problem_summary(quality)) } }
 }
 
 /// Whether an entry is only a picture, which was sent with the prompt above it.
@@ -82,7 +137,7 @@ pub(crate) fn quality_report(quality: &SessionQuality, entries: &[Entry]) -> Mar
     let lists = [
         ("Errors and failed tool calls", quality.failures.len(), quality.failures.clone()),
         (
-            "Retries: the same call again after it failed",
+            "Retries: the same call again in the same turn after it failed",
             quality.retries.len(),
             pairs(&quality.retries),
         ),
@@ -90,19 +145,38 @@ pub(crate) fn quality_report(quality: &SessionQuality, entries: &[Entry]) -> Mar
         ("Compactions of the context", quality.compactions.len(), quality.compactions.clone()),
     ];
     html! {
-        @if let Some(peak) = quality.largest_context {
-            p.hint {
-                "The largest context had "
-                b title={ (exact_count(peak.tokens)) " tokens" } { (format_count(peak.tokens)) " tokens" }
-                ", at " (entry_link(peak.number)) "."
-            }
-        }
-        @if quality.is_clean() { p.hint { "No failures, no retries, no undone edits and no compactions." } }
+        (quality_line(quality))
         @for (name, count, numbers) in lists.iter().filter(|(_, count, _)| *count > 0) {
             details.quality {
                 summary { b { (exact_count(*count as u64)) } span { (name) } }
                 ul { @for number in numbers.iter().take(MAX_LISTED_ENTRIES) { li { (entry_link(*number)) " " code { (entry_preview(&entries[*number])) } } } }
                 @if numbers.len() > MAX_LISTED_ENTRIES { p.hint { (numbers.len() - MAX_LISTED_ENTRIES) " more are not shown." } }
+            }
+        }
+    }
+}
+
+/// The problems and the context of a session, in one line.
+fn quality_line(quality: &SessionQuality) -> Markup {
+    let all = [
+        (quality.failures.len(), "error", "Errors and failed tool calls"),
+        (quality.retries.len(), "retry", "The same call again in the same turn, after it failed"),
+        (quality.undone_edits.len(), "undone edit", "Edits that a later edit reversed"),
+        (
+            quality.compactions.len(),
+            "compaction",
+            "How often the agent replaced its context by a summary",
+        ),
+    ];
+    html! {
+        p.quality-line {
+            @for (count, noun, about) in all {
+                span.none[count == 0] title=(about) { (count_of(count as u64, noun)) }
+            }
+            @if let Some(peak) = quality.largest_context {
+                span title={ "The most tokens that the model read at once: " (exact_count(peak.tokens)) } {
+                    "largest context " (format_count(peak.tokens)) " tokens, at " (entry_link(peak.number))
+                }
             }
         }
     }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::edits::find_edits;
 use super::file_changes::{TextReplacement, failed_calls, replaced_blocks};
+use super::turns::is_prompt;
 use steno_model::entry::{Entry, EntryKind};
 
 /// What went wrong in a session, each with the numbers of the entries that show it.
@@ -11,7 +12,7 @@ use steno_model::entry::{Entry, EntryKind};
 pub struct SessionQuality {
     /// Errors and failed tool calls.
     pub failures: Vec<usize>,
-    /// Calls that repeat an earlier call which failed.
+    /// Calls that repeat an earlier call of the same turn which failed.
     pub retries: Vec<RepeatedEntry>,
     /// Edits whose new text a later edit replaced by the old text.
     pub undone_edits: Vec<RepeatedEntry>,
@@ -72,8 +73,14 @@ fn find_retries(entries: &[Entry]) -> Vec<RepeatedEntry> {
     let failed = failed_calls(entries);
     let mut last_failed: HashMap<(&str, &str, String), usize> = HashMap::new();
     let mut retries = Vec::new();
-    let calls = entries.iter().enumerate().filter(|(_, entry)| entry.kind == EntryKind::ToolCall);
-    for (later, call) in calls {
+    for (later, call) in entries.iter().enumerate() {
+        // The same call on another request of the user is no retry.
+        if is_prompt(call) {
+            last_failed.clear();
+        }
+        if call.kind != EntryKind::ToolCall {
+            continue;
+        }
         let tool = call.tool_name.as_deref().unwrap_or_default();
         let input =
             call.tool_input.as_ref().map_or_else(|| call.content.clone(), ToString::to_string);
@@ -165,6 +172,27 @@ mod tests {
         assert_eq!(quality.failures, [1]);
         assert_eq!(quality.retries, [RepeatedEntry { earlier: 0, later: 4 }]);
         assert!(!quality.is_clean());
+    }
+
+    #[test]
+    fn the_same_call_in_a_later_turn_is_no_retry() {
+        let same = json!({"command": "make"});
+        let prompt = |source: &str| {
+            let mut entry = Entry::new(Role::User, EntryKind::Text, "Go on");
+            entry.source = source.to_owned();
+            entry
+        };
+        let entries = [
+            call("1", same.clone()),
+            result("1", true),
+            prompt("primary"),
+            call("2", same.clone()),
+            result("2", true),
+            prompt("subagent:a"),
+            call("3", same),
+        ];
+        let quality = SessionQuality::from_entries(&entries);
+        assert_eq!(quality.retries, [RepeatedEntry { earlier: 3, later: 6 }]);
     }
 
     #[test]

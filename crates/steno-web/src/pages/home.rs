@@ -91,11 +91,6 @@ fn session_list_view(
     library.cache_rendered_list(key, || view.list_with_facets(&notices))
 }
 
-/// The time of the last entry, or of the first.
-fn last_active(session: &Session) -> Option<jiff::Timestamp> {
-    session.ended.or(session.started).map(|at| at.instant())
-}
-
 /// What the parts of the list need.
 struct SessionListView<'a> {
     library: &'a SessionLibrary,
@@ -109,21 +104,18 @@ impl SessionListView<'_> {
     fn list_with_facets(&self, notices: &Markup) -> Result<Markup, WebError> {
         let sessions = &self.listing.sessions;
         let matcher = self.query.to_matcher(&self.viewer.local_now(&self.library.clock))?;
+        let matcher = matcher.with_failures(&self.listing.failures);
         let undated: Vec<&ListedSession> = sessions
             .iter()
             .filter(|one| matcher.matches(&one.session, IgnoredCondition::Dates))
             .collect();
-        let mut matching: Vec<&ListedSession> = undated
-            .iter()
-            .copied()
-            .filter(|one| matcher.matches(&one.session, IgnoredCondition::Nothing))
-            .collect();
-        matching.sort_by_cached_key(|one| std::cmp::Reverse(last_active(&one.session)));
+        let matching = matcher.sorted_sessions(sessions);
         Ok(html! {
             nav.facets aria-label="Filter sessions" {
                 .filter-line { (self.filter_box()) button #facets-open type="button" aria-expanded="false" { "Filters" } }
                 (self.chosen_conditions())
                 (self.date_facet(&undated))
+                (self.errors_facet(&matcher))
                 @for facet in &LIST_FACETS {
                     (self.facet_values(facet.title, facet.name, &matcher.count_facet(facet, sessions.iter().map(|one| &one.session))))
                 }
@@ -154,7 +146,7 @@ impl SessionListView<'_> {
                     @for (name, value) in set {
                         li {
                             a href=(self.query.address_with(&[(name, "")])) title="Remove this filter" {
-                                span { (name) ": " (clean_text(short_path(value))) } " ×"
+                                span { @if *name == "errors" { "with errors" } @else { (name) ": " (clean_text(short_path(value))) } } " ×"
                             }
                         }
                     }
@@ -189,6 +181,28 @@ impl SessionListView<'_> {
                 }
             }
             (self.date_form())
+        }
+    }
+
+    /// The facet of sessions with errors.
+    fn errors_facet(&self, matcher: &ListMatcher<'_>) -> Markup {
+        let sessions = self.listing.sessions.iter().map(|one| &one.session);
+        let others = sessions.filter(|one| matcher.matches(one, IgnoredCondition::Errors));
+        let count = others.filter(|one| matcher.has_errors(one)).count();
+        let is_chosen = !self.query.errors.is_empty();
+        html! {
+            @if count > 0 || is_chosen {
+                h2 { "Quality" }
+                ul {
+                    li {
+                        a href=(self.query.address_with(&[("errors", if is_chosen { "" } else { "true" })]))
+                            aria-current=[is_chosen.then_some("true")] title="Sessions with errors or failed tool calls"
+                        {
+                            span { "With errors" } small { (exact_count(count as u64)) }
+                        }
+                    }
+                }
+            }
         }
     }
 

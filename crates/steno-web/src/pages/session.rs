@@ -13,7 +13,6 @@ use serde::Deserialize;
 use steno_model::problem::Problem;
 use steno_model::{Entry, EntryKind, Session, Transcript};
 use steno_store::index::entry_text;
-use steno_store::view::turns::is_prompt;
 use steno_vault::notes::Note;
 
 use crate::addresses::{SessionPath, session_address};
@@ -25,6 +24,7 @@ use crate::library::{OpenedSession, SessionLibrary};
 use crate::page::{self, PageHead};
 use crate::pages::{session_export, session_sections};
 use crate::render::{EntryRenderer, ForkPoint, is_error_entry, minimap};
+use crate::section_lists::is_listed_prompt;
 use crate::units::count_of;
 use crate::viewer::PageViewer;
 
@@ -64,7 +64,7 @@ enum StepTarget {
 impl StepTarget {
     fn matches_entry(self, entry: &Entry) -> bool {
         match self {
-            StepTarget::Prompt => is_prompt(entry),
+            StepTarget::Prompt => is_listed_prompt(entry),
             StepTarget::Error => is_error_entry(entry),
         }
     }
@@ -84,7 +84,12 @@ pub(crate) async fn session_page(
         let bar = html! { (heading::find_box(true)) (heading::reader_buttons()) (page::palette_button()) };
         let window = EntryWindowView { library, viewer: &viewer, opened: &opened, notes: &notes.all };
         let fork = find_fork(library, &opened);
-        let facts = HeadingFacts { zone: &viewer.zone, cost: library.session_cost(&opened), fork: fork.as_ref() };
+        let facts = HeadingFacts {
+            zone: &viewer.zone,
+            cost: library.session_cost(&opened),
+            fork: fork.as_ref(),
+            quality: Some(&opened.section_counts().quality),
+        };
         let body = html! {
             main #main .reading
                 data-session=(session_address(&agent, &session.id))
@@ -93,6 +98,7 @@ pub(crate) async fn session_page(
                 data-runs=[heading::lane_runs(&opened.lanes)]
                 data-subagents=[opened.outline.runs_text()]
             {
+                (heading::list_links())
                 (heading::session_heading(session, &facts))
                 (problem_list(&opened.transcript.problems))
                 (problem_list(&notes.problems))

@@ -5,32 +5,34 @@
 use axum::extract::{Path, State};
 use maud::{Markup, html};
 use steno_store::view::file_changes::find_file_changes;
-use steno_store::view::quality::SessionQuality;
 
 use crate::addresses::{SessionPath, session_address};
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::library::OpenedSession;
-use crate::section_lists::{file_change_list, prompt_list, quality_report};
+use crate::section_lists::{
+    MIN_CONTENTS, changes_heading, file_change_list, prompt_list, quality_heading, quality_report,
+};
+use crate::units::exact_count;
 use crate::viewer::PageViewer;
-
-/// The fewest prompts that need a table of contents.
-const MIN_CONTENTS: usize = 3;
 
 /// The sections of a session, folded. Their content is requested when they are opened.
 pub(crate) fn section_folds(opened: &OpenedSession) -> Markup {
     let session = &opened.transcript.session;
     let base = session_address(&session.agent, &session.id);
+    let counts = opened.section_counts();
     html! {
         .sections {
-            @if opened.outline.turn_count() >= MIN_CONTENTS {
-                details #contents .section data-load={ (base) "/contents" } { summary { b { "Prompts" } } }
+            @if counts.prompts >= MIN_CONTENTS {
+                details #contents .section data-load={ (base) "/contents" } {
+                    summary { b { "Prompts" } span { (exact_count(counts.prompts as u64)) } }
+                }
             }
-            details #changes .section data-load={ (base) "/changes" } {
-                summary #changes-open title="The net change of each file" { b { "Files changed" } }
+            details #changes .section .none[counts.files == 0] data-load={ (base) "/changes" } {
+                summary #changes-open title="The net change of each file" { (changes_heading(counts)) }
             }
-            details #quality .section data-load={ (base) "/quality" } {
-                summary #quality-open title="Failures, retries, undone edits and the size of the context" { b { "Quality" } }
+            details #quality .section .none[counts.quality.is_clean()] data-load={ (base) "/quality" } {
+                summary #quality-open title="Failures, retries, undone edits and the size of the context" { (quality_heading(&counts.quality)) }
             }
         }
     }
@@ -69,7 +71,7 @@ pub(crate) async fn quality_section(
     app.run_blocking(move |library| {
         let opened = library.open_session(&agent, &id)?;
         let entries = &opened.transcript.entries;
-        Ok(quality_report(&SessionQuality::from_entries(entries), entries))
+        Ok(quality_report(&opened.section_counts().quality, entries))
     })
     .await
 }

@@ -48,7 +48,7 @@ pub(crate) fn lines_amount(lines: &[EditLine<'_>]) -> Markup {
 }
 
 /// How many lines are removed and added.
-fn count_changes(lines: &[EditLine<'_>]) -> (usize, usize) {
+pub(crate) fn count_changes(lines: &[EditLine<'_>]) -> (usize, usize) {
     let count = |is: fn(&EditLine<'_>) -> bool| lines.iter().filter(|line| is(line)).count();
     (
         count(|line| matches!(line, EditLine::Removed(_))),

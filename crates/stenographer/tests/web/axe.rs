@@ -42,6 +42,7 @@ fn no_view_has_a_finding() {
         "/cost?by=block".to_owned(),
         "/activity?since=2026-01-01".to_owned(),
         "/activity?since=2025-01-01&until=2025-01-02".to_owned(),
+        "/quality?since=2026-01-01".to_owned(),
         "/?agent=nobody".to_owned(),
         "/compare".to_owned(),
         "/compare?a=claude-code/harbour-login&b=claude-code/harbour-long".to_owned(),

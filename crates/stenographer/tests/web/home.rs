@@ -106,6 +106,49 @@ fn keys_move_through_the_list_and_open_a_session() {
 }
 
 #[test]
+fn keys_move_between_the_sessions_of_the_filtered_list() {
+    let Some((site, browser)) = opened(1280, 860) else { return };
+    browser.go(&site.at("/?project=/home/me/code/harbor"));
+    browser.until("document.querySelectorAll('a.row').length === 15");
+    browser.press("/");
+    browser.press("task");
+    browser.run("document.activeElement.blur(); document.querySelectorAll('a.row')[11].scrollIntoView(); document.querySelectorAll('a.row')[11].click()");
+    browser.until("location.pathname === '/session/claude-code/many-06'");
+    let place = |text: &str| {
+        browser.until(&format!("document.querySelector('#list-place')?.textContent === '{text}'"));
+    };
+    place("12 of 15");
+    browser.press("]");
+    browser.until("location.pathname === '/session/claude-code/many-04'");
+    place("13 of 15");
+    browser.press("[");
+    browser.until("location.pathname === '/session/claude-code/many-06'");
+    place("12 of 15");
+    let title = "document.querySelector('#list-next').title";
+    browser.until(&format!("{title} === 'Next session (]): Task number 4 for the harbor'"));
+    browser.press("]");
+    browser.until("location.pathname === '/session/claude-code/many-04'");
+    place("13 of 15");
+    browser.press("u");
+    let at = "document.querySelector('a.row.at')?.getAttribute('href')";
+    browser.until(&format!("{at} === '/session/claude-code/many-04'"));
+    let query = "new URLSearchParams(location.search)";
+    browser.until(&format!("{query}.get('filter') === 'task' && {query}.get('project')"));
+    // The keys of the list go on from there.
+    browser.press("j");
+    browser.until(&format!("{at} === '/session/claude-code/many-02'"));
+    browser.press(ENTER);
+    browser.until("location.pathname === '/session/claude-code/many-02'");
+    place("14 of 15");
+    // A session that the filters leave out has its place in the whole list.
+    browser.go(&site.at("/session/claude-code/many-29"));
+    place("1 of 30");
+    let first = "document.querySelector('#list-previous')";
+    browser.until(&format!("!{first}.href && {first}.title.includes('no previous session')"));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
 fn the_palette_finds_sessions_texts_and_commands() {
     let Some((site, browser)) = opened(1280, 860) else { return };
     site.keep(
@@ -210,7 +253,12 @@ fn a_page_of_a_server_that_was_restarted_says_so() {
 fn the_palette_and_the_list_need_the_token() {
     let site = many_sessions();
     let [host, cookie] = site_headers(&site);
-    for page in ["/palette?q=task", "/sessions?agent=x", "/session/claude-code/many-01/state"] {
+    for page in [
+        "/palette?q=task",
+        "/sessions?agent=x",
+        "/session/claude-code/many-01/state",
+        "/session/claude-code/many-01/neighbours",
+    ] {
         let ask = |headers: &[String]| asked(&site, &format!("GET {page}"), headers).0;
         assert_eq!(ask(&[host.clone(), cookie.clone()]), 200, "{page}");
         assert_eq!(ask(std::slice::from_ref(&host)), 401, "{page}");

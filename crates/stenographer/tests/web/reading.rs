@@ -131,6 +131,9 @@ fn sections_show_prompts_files_and_quality() {
     let Some((_site, browser)) = opened() else { return };
     // There is room for the prompts beside the session.
     browser.until("document.querySelectorAll('.contents-list a').length === 3");
+    let headings = "return [...document.querySelectorAll('.section > summary')].map((one) => [...one.children].map((part) => part.textContent).join(' '))";
+    let expected = json!(["Prompts 3", "Files changed 1 +1 −1", "Quality 1 error, 1 retry"]);
+    assert_eq!(browser.run(headings), expected);
     browser.run("document.querySelectorAll('.contents-list a')[1].click()");
     browser.until("document.querySelector('#e5.at')");
     browser.run("document.querySelector('#changes-open').click()");
@@ -143,14 +146,106 @@ fn sections_show_prompts_files_and_quality() {
     browser.run("document.querySelector('#changes a.writer').click()");
     browser.until("document.querySelector('#e8.at')");
     browser.run("document.querySelector('#changes-open').click()");
-    browser.run("document.querySelector('#quality-open').click()");
+    // The heading names the problems, and leads to them.
+    browser.run("document.querySelector('.facts a[href=\"#quality\"]').click()");
     browser.until("document.querySelectorAll('#quality details').length === 2");
+    let line = "document.querySelector('.quality-line').textContent";
+    browser.until(&format!("{line}.startsWith('1 error1 retry0 undone edits0 compactions')"));
     let found = browser.run("return document.querySelector('#quality').textContent").to_string();
     assert!(found.contains("1Errors and failed") && found.contains("1Retries"), "{found}");
     assert!(found.contains("21.0k tokens"), "{found}");
     browser.run("document.querySelector('#quality details').open = true; document.querySelector('#quality li a').click()");
     browser.until("document.querySelector('.bad.at')");
     browser.picture("sections");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// A picture of one pixel.
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+#[test]
+fn the_prompt_that_is_read_is_marked_in_the_list_of_prompts() {
+    let Some(browser) = Browser::open(1440, 900) else { return };
+    let mut site = Site::new();
+    let source = json!({"type": "base64", "media_type": "image/png", "data": PIXEL});
+    let mut said = vec![
+        user("Prompt number 0"),
+        json!({"role": "user", "content": [{"type": "image", "source": source}]}),
+    ];
+    for number in 1..80 {
+        said.push(assistant(&format!("Answer.\n\n{}", "It turns. ".repeat(60))));
+        said.push(user(&format!("Prompt number {number}")));
+    }
+    site.keep("prompts", &said);
+    site.serve();
+    browser.go(&site.first("/session/claude-code/prompts"));
+    browser.until("document.querySelectorAll('.contents-list a').length === 80");
+    let marked = |number: usize| {
+        let text = "document.querySelector('.contents-list [aria-current] span')?.textContent";
+        browser.until(&format!("{text} === 'Prompt number {number}'"));
+    };
+    marked(0);
+    // A picture that belongs to a prompt is no prompt.
+    for number in 1..4 {
+        browser.press("n");
+        marked(number);
+    }
+    browser.press("G");
+    marked(79);
+    let is_visible = "(() => { const list = document.querySelector('#contents').getBoundingClientRect(); \
+        const link = document.querySelector('.contents-list [aria-current]').getBoundingClientRect(); \
+        return link.top >= list.top - 1 && link.bottom <= list.bottom + 1; })()";
+    browser.until(is_visible);
+    browser.press("p");
+    marked(78);
+    browser.run("document.querySelector('li.at').classList.remove('at'); scrollTo(0, 0)");
+    marked(0);
+    browser.until(is_visible);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn prompts_are_marked_by_their_place_and_not_by_their_number() {
+    let Some(browser) = Browser::open(1440, 900) else { return };
+    let mut site = Site::new();
+    let call = |id: &str| {
+        json!({"role": "assistant", "id": id, "type": "message", "model": "claude-sonnet-4-5",
+        "content": [{"type": "tool_use", "id": id, "name": "Task", "input": {"prompt": "Look"}}]})
+    };
+    let record = |name: &str, at: usize, agent: Option<&str>, message: &Value| {
+        let record = json!({
+            "type": message["role"], "uuid": format!("{name}{at}"), "sessionId": "lanes", "version": "2.1.0",
+            "isSidechain": agent.is_some(), "agentId": agent, "timestamp": format!("2026-01-05T09:{at:02}:00.000Z"),
+            "cwd": "/home/me/code/harbor", "message": message,
+        });
+        format!("{record}\n")
+    };
+    let main = [
+        user("First"),
+        call("toolu_a"),
+        result("toolu_a", "Done"),
+        user("Second"),
+        assistant("Yes."),
+        user("Third"),
+    ];
+    let sub = [user("Look"), assistant("Seen.")];
+    let lines = |name: &str, agent: Option<&str>, all: &[Value]| -> String {
+        all.iter().enumerate().map(|(at, one)| record(name, at, agent, one)).collect()
+    };
+    let root = site.path().join("project");
+    std::fs::create_dir_all(root.join("lanes/subagents")).unwrap();
+    std::fs::write(root.join("lanes.jsonl"), lines("m", None, &main)).unwrap();
+    let file = root.join("lanes/subagents/agent-a1.jsonl");
+    std::fs::write(file, lines("s", Some("a1"), &sub)).unwrap();
+    site.steno(&["import", root.to_str().unwrap()]);
+    site.serve();
+    browser.go(&site.first("/session/claude-code/lanes"));
+    browser.until("document.querySelectorAll('.contents-list a').length === 3");
+    // The subagent's entries have the highest numbers, but stand below the first prompt.
+    browser.run("location.hash = '#e7'");
+    browser.until("document.querySelector('#e7.at')");
+    let marked = "document.querySelector('.contents-list [aria-current] span')?.textContent";
+    browser.until(&format!("{marked} === 'First'"));
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 

@@ -46,6 +46,48 @@ fn activity_shows_days_hours_tools_models_and_waits() {
 }
 
 #[test]
+fn quality_is_counted_by_project_and_model_and_names_the_worst_sessions() {
+    let Some(browser) = Browser::open(1440, 900) else { return };
+    let mut site = Site::new();
+    let make = |answer| tool("Bash", &json!({"command": "make"}), answer);
+    let mut said = vec![user("Build it")];
+    said.extend(make(("broken", true)));
+    said.extend(make(("broken", true)));
+    said.push(user("Try again"));
+    said.extend(make(("done", false)));
+    site.keep("rough", &said);
+    site.keep("smooth", &[user("Hello"), assistant("Hello.")]);
+    site.serve_at("2026-01-20T12:00:00Z");
+    browser.go(&site.first("/"));
+    browser.run("[...document.querySelectorAll('.facets a')].find((one) => one.textContent === 'With errors1').click()");
+    browser.until("document.querySelectorAll('a.row').length === 1");
+    browser.until("document.querySelector('.chosen').textContent.includes('with errors')");
+    browser.go(&site.at("/quality"));
+    browser.until("!document.querySelector('[data-unfinished]')");
+    let texts = |selector: &str| {
+        browser.run(&format!(
+            "return [...document.querySelectorAll('{selector}')].map((one) => one.textContent)"
+        ))
+    };
+    let figures = texts(".figures li b");
+    assert_eq!(figures, json!(["2", "3", "2 (66.7%)", "1", "0", "0", "21.0k"]));
+    let first = texts("table.sums:not(.worst) tbody tr:first-child td");
+    let project = ["harbor", "2", "3", "2 (66.7%)", "1", "0", "0", "21.0k"];
+    let model = ["claude-sonnet-4-5", "2", "3", "2 (66.7%)", "1", "0", "0", "21.0k"];
+    assert_eq!(first, json!([project, model].concat()));
+    assert_eq!(
+        browser.run("return document.querySelectorAll('td:not(:first-child):not([title])').length"),
+        json!(0)
+    );
+    browser.picture("quality");
+    browser.run("document.querySelector('.worst a').click()");
+    browser.until("location.pathname.endsWith('/rough') && document.querySelectorAll('#quality[open] details').length === 2");
+    browser.go(&site.at("/quality?project=/elsewhere"));
+    browser.until("document.body.innerText.includes('No sessions in this period')");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
 fn costs_have_a_period_and_all_days_on_the_axis() {
     let Some(browser) = Browser::open(1440, 900) else { return };
     let mut site = Site::new();
@@ -151,6 +193,7 @@ fn names_of_tools_models_and_projects_are_escaped() {
     browser.go(&site.first("/"));
     for page in [
         "/activity?since=2026-01-01",
+        "/quality?since=2026-01-01",
         "/cost?since=2026-01-01",
         "/compare?a=x/%3Cimg%20src=x%3E",
         "/?project=%3Cimg%20src=x%3E&since=2026-01-01",
@@ -180,6 +223,7 @@ fn reports_need_the_token() {
     let [host, cookie] = site_headers(&site);
     for page in [
         "/activity",
+        "/quality",
         "/session/claude-code/one/quality",
         "/session/claude-code/one/changes",
         "/session/claude-code/one/contents",

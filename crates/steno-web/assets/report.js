@@ -1,0 +1,21 @@
+// @ts-check
+// Reports that are not complete at first: requests the rest until all sessions were read.
+
+/** How long to wait before a request that failed is repeated, in milliseconds. */
+const RETRY_DELAY = 3000;
+
+async function finishReport() {
+  while (document.querySelector("[data-unfinished]")) {
+    const response = await fetch(location.href).catch(() => null);
+    if (!response?.ok) {
+      await new Promise((wake) => setTimeout(wake, RETRY_DELAY));
+      continue;
+    }
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const [shown, fresh] = [document.querySelector("main"), page.querySelector("main")];
+    if (!shown || !fresh) return;
+    shown.replaceWith(fresh);
+  }
+}
+
+finishReport();

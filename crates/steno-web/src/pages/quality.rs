@@ -1,0 +1,258 @@
+//! The quality page: failed calls, retries, undone edits and compactions by project and model, and the sessions with
+//! the most of them.
+//!
+//! Retries and undone edits are found in the entries themselves, so each session is read once and its counts are
+//! cached. A request reads for a limited time; the page requests the rest by itself.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use axum::extract::{Query, State};
+use jiff::ToSpan;
+use maud::{Markup, html};
+use steno_model::Session;
+use steno_store::view::amount::format_count;
+
+use crate::addresses::{last_segment, session_address};
+use crate::app::WebApp;
+use crate::date_range::period_form;
+use crate::error::WebError;
+use crate::filter_query::FilterQuery;
+use crate::heading;
+use crate::library::SessionLibrary;
+use crate::list_filter::{IgnoredCondition, ListFilter};
+use crate::page::{self, PageHead};
+use crate::quality_counts::QualityCounts;
+use crate::render::plain::clean_text;
+use crate::units::{count_of, exact_count};
+use crate::viewer::PageViewer;
+
+/// How many days are shown unless a period is chosen.
+const DEFAULT_DAYS: i32 = 29;
+
+/// How long one request reads sessions.
+const READING_TIME: Duration = Duration::from_millis(700);
+
+/// How many projects, models and sessions are listed.
+const MAX_ROWS: usize = 30;
+
+/// The columns of the tables: heading and explanation.
+const COLUMNS: [(&str, &str); 7] = [
+    ("Sessions", "Sessions that were last active in this period"),
+    ("Tool calls", "Calls of tools"),
+    ("Failed", "Tool calls whose result is an error, and their share of all calls"),
+    ("Retries", "The same call again in the same turn, after it failed"),
+    ("Undone edits", "Edits that a later edit of the same session reversed"),
+    ("Compactions", "How often an agent replaced its context by a summary"),
+    ("Largest context", "The most tokens that a model read at once"),
+];
+
+/// The quality page.
+pub(crate) async fn quality_page(
+    State(app): State<WebApp>,
+    viewer: PageViewer,
+    Query(mut filters): Query<FilterQuery>,
+) -> Result<Markup, WebError> {
+    app.run_blocking(move |library| {
+        let today = viewer.today(&library.clock);
+        if filters.since.is_empty() && filters.until.is_empty() && filters.by != "all" {
+            filters.since = today.saturating_sub(DEFAULT_DAYS.days()).to_string();
+        }
+        let report = QualityReport::read(library, &viewer, &filters)?;
+        let form = FilterQuery { by: "all".to_owned(), ..filters.clone() };
+        let body = html! {
+            h1 { "Quality" }
+            (page::stale_notice(library.index_notice().as_deref()))
+            (page::damage_notice(&library.damage_warnings()?))
+            (period_form("/quality", &form, today, &*library.session_listing()?))
+            (report.progress())
+            @if report.sessions.is_empty() && report.unread == 0 {
+                .empty { p { b { "No sessions in this period" } } p { "Choose a longer period or fewer filters, or run " code { "steno sync" } " to import sessions." } }
+            } @else {
+                (figures(&report.total()))
+                (group_table("Projects", "project", &filters, &report.group_by(|session| session.project.as_deref())))
+                (group_table("Models", "model", &filters, &report.group_by(|session| session.models.first().map(String::as_str))))
+                (report.worst_sessions())
+            }
+        };
+        Ok(PageHead::new("Quality", "/quality").viewed_by(&viewer).with_body(&body))
+    })
+    .await
+}
+
+/// The sessions of a period and their counts.
+struct QualityReport {
+    sessions: Vec<(Session, QualityCounts)>,
+    /// How many sessions this request had no time for.
+    unread: usize,
+    /// How many sessions could not be read.
+    unreadable: usize,
+}
+
+impl QualityReport {
+    /// Reads the sessions that were last active in the period, the newest first.
+    fn read(
+        library: &SessionLibrary,
+        viewer: &PageViewer,
+        filters: &FilterQuery,
+    ) -> Result<Self, WebError> {
+        let list_filter = ListFilter {
+            agent: filters.agent.clone(),
+            project: filters.project.clone(),
+            model: filters.model.clone(),
+            since: filters.since.clone(),
+            until: filters.until.clone(),
+            ..ListFilter::default()
+        };
+        let matcher = list_filter.to_matcher(&viewer.local_now(&library.clock))?;
+        let listing = library.session_listing()?;
+        let sessions = listing.sessions.iter().map(|one| &one.session);
+        let begun = Instant::now();
+        let mut report = Self { sessions: Vec::new(), unread: 0, unreadable: 0 };
+        for session in sessions.filter(|one| matcher.matches(one, IgnoredCondition::Nothing)) {
+            let may_read = begun.elapsed() < READING_TIME;
+            match library.session_quality(session, may_read) {
+                Ok(Some(counts)) => report.sessions.push((session.clone(), counts)),
+                Ok(None) => report.unread += 1,
+                Err(_) => report.unreadable += 1,
+            }
+        }
+        Ok(report)
+    }
+
+    fn total(&self) -> QualityCounts {
+        let mut total = QualityCounts::default();
+        self.sessions.iter().for_each(|(_, counts)| total.add(counts));
+        total
+    }
+
+    /// How far reading is. A script requests the rest.
+    fn progress(&self) -> Markup {
+        let all = self.sessions.len() + self.unread + self.unreadable;
+        html! {
+            @if self.unread > 0 {
+                p.stale role="status" data-unfinished {
+                    "Reading sessions: " (exact_count((all - self.unread) as u64)) " of " (exact_count(all as u64)) " so far. The numbers below are of those."
+                }
+            }
+            @if self.unreadable > 0 {
+                p.stale role="status" { (count_of(self.unreadable as u64, "session")) " could not be read. Run " code { "steno verify" } " to see why." }
+            }
+        }
+    }
+
+    /// The counts by a property of the sessions, the most calls first.
+    fn group_by(&self, of: fn(&Session) -> Option<&str>) -> Vec<(&str, QualityCounts)> {
+        let mut groups: BTreeMap<&str, QualityCounts> = BTreeMap::new();
+        for (session, counts) in &self.sessions {
+            groups.entry(of(session).unwrap_or_default()).or_default().add(counts);
+        }
+        let mut groups: Vec<_> = groups.into_iter().collect();
+        groups.sort_by_key(|(_, counts)| std::cmp::Reverse((counts.tool_calls, counts.sessions)));
+        groups
+    }
+
+    fn worst_sessions(&self) -> Markup {
+        let mut worst: Vec<_> =
+            self.sessions.iter().filter(|(_, counts)| counts.problems() > 0).collect();
+        worst.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.problems()));
+        html! {
+            h2 { "Sessions with the most problems" }
+            @if worst.is_empty() { p.hint { "No failed calls, retries, undone edits or compactions." } }
+            @else {
+                .wide-table tabindex="0" {
+                    table.sums.worst {
+                        (table_head("Session", 1))
+                        tbody {
+                            @for (session, counts) in worst.iter().take(MAX_ROWS) {
+                                tr {
+                                    td {
+                                        a href={ (session_address(&session.agent, &session.id)) "#quality" } { (heading::session_title(session)) }
+                                        " " small { (clean_text(&session.agent)) @if let Some(project) = &session.project { " · " (clean_text(last_segment(project))) } }
+                                    }
+                                    (count_cells(counts, 1))
+                                }
+                            }
+                        }
+                    }
+                }
+                @if worst.len() > MAX_ROWS { p.hint { (worst.len() - MAX_ROWS) " more sessions have problems." } }
+            }
+        }
+    }
+}
+
+/// The figures of all sessions together.
+fn figures(total: &QualityCounts) -> Markup {
+    let cells = count_texts(total);
+    html! {
+        ul.figures {
+            @for ((text, _), (name, about)) in cells.iter().zip(COLUMNS) {
+                li title=(about) { b { (text) } small { (name.to_lowercase()) } }
+            }
+        }
+    }
+}
+
+/// The numbers of a row, each with its tooltip, in the order of [`COLUMNS`].
+fn count_texts(counts: &QualityCounts) -> [(String, String); 7] {
+    let counted = |number: u64, noun: &str| (exact_count(number), count_of(number, noun));
+    let percent = counts.failure_percent().map(|percent| format!(" ({percent:.1}%)"));
+    let failed = format!("{}{}", exact_count(counts.failed_calls), percent.unwrap_or_default());
+    let calls = count_of(counts.tool_calls, "tool call");
+    let context = match counts.largest_context {
+        0 => (String::new(), "No tokens were recorded".to_owned()),
+        tokens => (format_count(tokens), format!("{} tokens", exact_count(tokens))),
+    };
+    [
+        counted(counts.sessions, "session"),
+        counted(counts.tool_calls, "tool call"),
+        (failed, format!("{} failed of {calls}", exact_count(counts.failed_calls))),
+        counted(counts.retries, "retry"),
+        counted(counts.undone_edits, "undone edit"),
+        counted(counts.compactions, "compaction"),
+        context,
+    ]
+}
+
+/// The cells of a row, without the first columns.
+fn count_cells(counts: &QualityCounts, skipped: usize) -> Markup {
+    html! {
+        @for (text, about) in count_texts(counts).iter().skip(skipped) { td title=(about) { (text) } }
+    }
+}
+
+fn table_head(name: &str, skipped: usize) -> Markup {
+    html! {
+        thead { tr { th { (name) } @for (name, about) in COLUMNS.iter().skip(skipped) { th title=(about) { (name) } } } }
+    }
+}
+
+fn group_table(
+    title: &str,
+    field: &str,
+    filters: &FilterQuery,
+    groups: &[(&str, QualityCounts)],
+) -> Markup {
+    let name = title.trim_end_matches('s');
+    html! {
+        h2 { (title) }
+        .wide-table tabindex="0" {
+            table.sums {
+                (table_head(name, 0))
+                tbody {
+                    @for (value, counts) in groups.iter().take(MAX_ROWS) {
+                        tr {
+                            td title=(clean_text(value)) {
+                                @if value.is_empty() { "unknown" }
+                                @else { a href=(filters.address_with("/quality", field, value)) { (clean_text(last_segment(value))) } }
+                            }
+                            (count_cells(counts, 0))
+                        }
+                    }
+                }
+            }
+        }
+        @if groups.len() > MAX_ROWS { p.hint { (groups.len() - MAX_ROWS) " more are not shown." } }
+    }
+}
