@@ -233,6 +233,25 @@ fn the_same_text_is_indexed_once_and_found_in_its_newest_entry() {
     assert_eq!(number(&index, "SELECT count(*) FROM text"), 1);
     let hits = search(&index, "\"very same\"");
     assert_eq!((hits.len(), hits[0].session.as_str(), hits[0].copies), (1, "s2", 2));
+    // Counts are of entries, before texts are folded; also for a pattern.
+    for words in ["\"very same\"", "/v[e]ry same/"] {
+        let query = SearchQuery::parse(words).unwrap();
+        let request = SearchRequest {
+            query: &query,
+            filter: EntryFilter::default(),
+            order: SearchOrder::Time,
+            limit: 9,
+            now: "2026-02-01T00:00:00Z".parse().unwrap(),
+        };
+        let found = index.search_and_count(&request).unwrap();
+        let counts: Vec<_> =
+            found.groups.iter().map(|one| (one.session.as_str(), one.entries)).collect();
+        let hits: Vec<_> =
+            found.hits.iter().map(|hit| (hit.session.as_str(), hit.number, hit.copies)).collect();
+        assert_eq!(hits, [("s2", 0, 0), ("s1", 1, 1)], "{words}");
+        assert!(!found.is_limited, "{words}");
+        assert_eq!(counts, [("s1", 2), ("s2", 1)], "{words}");
+    }
 }
 
 #[test]

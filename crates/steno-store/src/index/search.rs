@@ -89,16 +89,27 @@ pub(super) struct SearchCandidate {
 impl Index {
     /// The hits, best or newest first.
     pub fn search(&self, search: &SearchRequest<'_>) -> Result<Vec<SearchHit>, IndexError> {
-        let mut candidates = match &search.query.regex {
-            Some(regex) => self.scan_texts(search, regex)?,
-            None => self.find_candidates(search)?,
-        };
-        let is_ranked = search.order == SearchOrder::Relevance && search.query.regex.is_none();
-        candidates.sort_by(|a, b| {
-            let better = if is_ranked { b.score.total_cmp(&a.score) } else { Ordering::Equal };
-            better.then(b.time.cmp(&a.time)).then(b.text.cmp(&a.text))
-        });
+        let mut candidates = search.sort_candidates(self.find_all_candidates(search)?);
         candidates.truncate(search.limit);
+        self.load_hits(&candidates)
+    }
+
+    /// The entries that may be hits, in no order.
+    pub(super) fn find_all_candidates(
+        &self,
+        search: &SearchRequest<'_>,
+    ) -> Result<Vec<SearchCandidate>, IndexError> {
+        match &search.query.regex {
+            Some(regex) => self.scan_texts(search, regex),
+            None => self.find_candidates(search),
+        }
+    }
+
+    /// Loads the hits of candidates, in their order.
+    pub(super) fn load_hits(
+        &self,
+        candidates: &[SearchCandidate],
+    ) -> Result<Vec<SearchHit>, IndexError> {
         let hits = candidates.iter().map(|candidate| self.load_hit(candidate));
         Ok(hits.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
@@ -203,6 +214,21 @@ impl Index {
             find.query_row(params![candidate.session, candidate.number], read)
         };
         self.wrap_error(find())
+    }
+}
+
+impl SearchRequest<'_> {
+    /// Sorts candidates, the best or the newest first.
+    pub(super) fn sort_candidates(
+        &self,
+        mut candidates: Vec<SearchCandidate>,
+    ) -> Vec<SearchCandidate> {
+        let is_ranked = self.order == SearchOrder::Relevance && self.query.regex.is_none();
+        candidates.sort_by(|a, b| {
+            let better = if is_ranked { b.score.total_cmp(&a.score) } else { Ordering::Equal };
+            better.then(b.time.cmp(&a.time)).then(b.text.cmp(&a.text))
+        });
+        candidates
     }
 }
 
