@@ -108,7 +108,7 @@ function showDay(event) {
   const calendar = calendarAt(event);
   if (!calendar) return;
   const found = dayAt(event);
-  const name = found ? `${found.day}: ${found.count} session${found.count === 1 ? "" : "s"} started` : "";
+  const name = found ? `${found.day}: ${found.count} session${found.count === 1 ? "" : "s"} last active` : "";
   const title = calendar.querySelector("title") ?? document.createElementNS("http://www.w3.org/2000/svg", "title");
   if (!title.parentNode) calendar.prepend(title);
   if (title.textContent !== name) title.textContent = name;
@@ -130,7 +130,7 @@ function keepFold(value) {
   try {
     localStorage.setItem(FOLD, value);
   } catch {
-    // Without storage the overview is open at every visit.
+    // Without storage the overview is as the server sends it.
   }
 }
 
@@ -153,9 +153,10 @@ if (list) {
   list.addEventListener("click", openDay);
   try {
     const overview = /** @type {HTMLDetailsElement | null} */ (document.querySelector("#overview"));
-    if (overview && localStorage.getItem(FOLD) === "folded") overview.open = false;
+    const fold = localStorage.getItem(FOLD);
+    if (overview && fold) overview.open = fold === "open";
   } catch {
-    // The overview stays open.
+    // The overview stays as it is.
   }
   keys.j = () => move(1);
   keys.k = () => move(-1);

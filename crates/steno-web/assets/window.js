@@ -273,6 +273,11 @@ if (main) {
   });
   const box = /** @type {HTMLInputElement | null} */ (document.querySelector("#find[data-server]"));
   if (box) findAll(box);
+  const wanted = new URLSearchParams(location.search).get("find");
+  if (box && wanted) {
+    box.value = wanted;
+    box.dispatchEvent(new Event("input"));
+  }
   keys.j = () => move(1);
   keys.k = () => move(-1);
   keys.n = () => jump("prompt", false);

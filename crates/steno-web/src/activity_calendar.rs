@@ -1,4 +1,4 @@
-//! A calendar of the last year: one cell for each day, darker where more sessions began.
+//! A calendar of the last year: one cell for each day, darker where more sessions were last active.
 //!
 //! The cells of one shade are one path, so that the calendar is small. A script shows the count under the pointer and
 //! opens the day of a click; the date fields of the list do the same by keyboard.
@@ -23,7 +23,7 @@ const TOP: i32 = 16;
 /// How many shades there are.
 const SHADES: usize = 5;
 
-/// The calendar of the days on which sessions began.
+/// The calendar of the days on which sessions were last active.
 pub(crate) fn activity_calendar(days: impl Iterator<Item = Date>, today: Date) -> Markup {
     let first = first_day(today);
     let mut counts: BTreeMap<Date, u32> = BTreeMap::new();
@@ -37,14 +37,14 @@ pub(crate) fn activity_calendar(days: impl Iterator<Item = Date>, today: Date) -
     html! {
         svg #calendar .calendar viewBox={ "0 0 " (LEFT + WEEKS * STEP) " " (TOP + 7 * STEP) } preserveAspectRatio="xMaxYMid slice" role="img"
             data-first=(first) data-counts=(list.join(","))
-            aria-label={ "Sessions per day over the last year: " (total) " in all, at most " (most) " in a day" }
+            aria-label={ "Sessions by the day of their last activity, over the last year: " (total) " in all, at most " (most) " in a day" }
         {
             (month_names(first, today))
             @for (row, name) in [(0, "Mon"), (2, "Wed"), (4, "Fri")] {
                 text x="0" y=(TOP + row * STEP + 10) { (name) }
             }
             @for shade in 0..SHADES {
-                path class={ "shade" (shade) } d=(shade_path(first, today, &|day| shade_of(counts.get(&day).copied().unwrap_or(0), most) == shade)) {}
+                path class={ "shade" (shade) } d=(shade_path(first, today, &|day| shade_of(counts.get(&day).copied().unwrap_or(0)) == shade)) {}
             }
         }
     }
@@ -60,13 +60,15 @@ fn days_between(first: Date, last: Date) -> impl Iterator<Item = Date> {
     first.series(1.day()).take_while(move |day| *day <= last)
 }
 
-/// The shade of a day: 0 without sessions, and up to the darkest for the most.
-fn shade_of(count: u32, most: u32) -> usize {
-    if count == 0 {
-        return 0;
+/// The shade of a day. The steps are fixed, so that one session a day never looks like many.
+fn shade_of(count: u32) -> usize {
+    match count {
+        0 => 0,
+        1 => 1,
+        2..=3 => 2,
+        4..=7 => 3,
+        _ => 4,
     }
-    let share = f64::from(count).ln_1p() / f64::from(most.max(1)).ln_1p();
-    ((share * (SHADES - 1) as f64).ceil() as usize).clamp(1, SHADES - 1)
 }
 
 fn shade_path(first: Date, today: Date, has_shade: &dyn Fn(Date) -> bool) -> String {
@@ -107,7 +109,6 @@ mod tests {
 
     #[test]
     fn shades_grow_with_the_count() {
-        assert_eq!([0, 1, 3, 10, 100].map(|count| shade_of(count, 100)), [0, 1, 2, 3, 4]);
-        assert_eq!(shade_of(1, 1), 4);
+        assert_eq!([0, 1, 2, 3, 4, 7, 8, 100].map(shade_of), [0, 1, 2, 2, 3, 3, 4, 4]);
     }
 }

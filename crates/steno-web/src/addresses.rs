@@ -12,6 +12,14 @@ pub(crate) fn session_address(agent: &str, id: &SessionId) -> String {
     format!("/session/{agent}/{id}")
 }
 
+/// A path relative to a project folder, if it is inside it.
+pub(crate) fn path_in_project<'a>(path: &'a str, project: Option<&str>) -> &'a str {
+    let project =
+        project.map(|project| project.trim_end_matches('/')).filter(|name| !name.is_empty());
+    let inside = project.and_then(|project| path.strip_prefix(project)?.strip_prefix('/'));
+    inside.filter(|inside| !inside.is_empty()).unwrap_or(path)
+}
+
 /// The last two segments of a path.
 pub(crate) fn short_path(path: &str) -> &str {
     let end = path.trim_end_matches('/');
@@ -22,4 +30,19 @@ pub(crate) fn short_path(path: &str) -> &str {
 /// The last segment of a path.
 pub(crate) fn last_segment(path: &str) -> &str {
     path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_relative_to_their_project() {
+        let project = Some("/home/me/code");
+        assert_eq!(path_in_project("/home/me/code/src/a.rs", project), "src/a.rs");
+        for path in ["/home/me/codes/a.rs", "/home/me/code", "/home/me/code/", "src/a.rs"] {
+            assert_eq!(path_in_project(path, project), path);
+        }
+        assert_eq!(path_in_project("/a", Some("/")), "/a");
+    }
 }

@@ -98,16 +98,16 @@ pub(crate) fn week_hours_chart(title: &str, counts: &[[u64; 24]; 7]) -> Markup {
     };
     html! {
         figure.chart {
-            svg.punch viewBox="0 0 760 232" role="img" aria-label=(title) {
+            svg.punch viewBox="0 0 784 232" role="img" aria-label=(title) {
                 @for (day, hours) in counts.iter().enumerate() {
                     text x="0" y=(20 + day * 30) { (WEEKDAYS[day]) }
                     @for (hour, count) in hours.iter().enumerate() {
-                        rect class={ "shade" (shade(*count)) } x=(36 + hour * 30) y=(day * 30) width="27" height="27" rx="4" {
+                        rect class={ "shade" (shade(*count)) } x=(60 + hour * 30) y=(day * 30) width="27" height="27" rx="4" {
                             title { (WEEKDAYS[day]) " " (format!("{hour:02}:00")) ": " (count) " entries" }
                         }
                     }
                 }
-                @for hour in (0..24).step_by(3) { text x=(36 + hour * 30) y="226" { (format!("{hour:02}:00")) } }
+                @for hour in (0..24).step_by(3) { text x=(60 + hour * 30) y="228" { (format!("{hour:02}:00")) } }
             }
         }
     }

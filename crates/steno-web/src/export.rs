@@ -52,7 +52,16 @@ impl SessionExport<'_> {
         let (zone, lanes) = (self.zone, &SubagentLanes::from_entries(entries));
         let outline = &SessionOutline::new(entries, lanes, self.prices);
         let (pictures, base, fork) = (self.pictures, None, None);
-        let renderer = EntryRenderer { zone, pictures, base, lanes, notes, outline, fork };
+        let renderer = EntryRenderer {
+            zone,
+            pictures,
+            base,
+            lanes,
+            notes,
+            outline,
+            fork,
+            project: session.project.as_deref(),
+        };
         let cost = session.totals.cost.map(format_dollars);
         let counts = SectionCounts::from_entries(entries);
         let quality = &counts.quality;
@@ -67,7 +76,7 @@ impl SessionExport<'_> {
                         details #contents .section { summary { b { "Prompts" } span { (exact_count(counts.prompts as u64)) } } }
                     }
                     @if counts.files > 0 {
-                        details #changes .section { summary { (changes_heading(&counts)) } (file_change_list(&find_file_changes(entries))) }
+                        details #changes .section { summary { (changes_heading(&counts)) } (file_change_list(&find_file_changes(entries), session.project.as_deref())) }
                     }
                     @if !quality.is_clean() {
                         details #quality .section { summary { (quality_heading(quality)) } (quality_report(quality, entries)) }
@@ -140,7 +149,7 @@ pub fn render_index(sessions: &[(String, Session)], zone: &TimeZone) -> String {
 fn index_row(file: &str, session: &Session, zone: &TimeZone) -> Markup {
     let started = session.started.map(|at| at.in_zone(zone).wall());
     html! {
-        a.row href=(file) {
+        a.row.index-row href=(file) {
             span.when { @if let Some(at) = started { (at.strftime("%-d %b %Y")) } }
             span.title { (heading::session_title(session)) }
             span.sum { (session.totals.entries) small { "entries" } }

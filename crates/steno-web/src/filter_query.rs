@@ -3,7 +3,9 @@
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 use steno_model::moment::{self, DayEdge, LocalNow};
-use steno_store::index::{EntryFilter, SearchHit, SearchOrder, SearchQuery, SearchRequest};
+use steno_store::index::{
+    CountedSearch, EntryFilter, SearchHit, SearchOrder, SearchQuery, SearchRequest,
+};
 
 use crate::error::WebError;
 use crate::library::SessionLibrary;
@@ -61,15 +63,39 @@ impl FilterQuery {
         limit: usize,
     ) -> Result<(SearchQuery, Vec<SearchHit>), WebError> {
         let query = SearchQuery::parse(&self.q)?;
-        let search = SearchRequest {
-            query: &query,
-            filter: self.to_filter(library, zone)?,
-            order: if self.sort == "time" { SearchOrder::Time } else { SearchOrder::Relevance },
-            limit,
-            now: library.clock.now(),
-        };
+        let search = self.search_request(library, zone, &query)?;
+        let search = SearchRequest { limit, ..search };
         let hits = library.query_index(|index| index.search(&search))?;
         Ok((query, hits))
+    }
+
+    /// The same, and counts all entries that match.
+    pub(crate) fn search_and_count(
+        &self,
+        library: &SessionLibrary,
+        zone: &TimeZone,
+        limit: usize,
+    ) -> Result<(SearchQuery, CountedSearch), WebError> {
+        let query = SearchQuery::parse(&self.q)?;
+        let search = self.search_request(library, zone, &query)?;
+        let search = SearchRequest { limit, ..search };
+        let found = library.query_index(|index| index.search_and_count(&search))?;
+        Ok((query, found))
+    }
+
+    fn search_request<'a>(
+        &self,
+        library: &SessionLibrary,
+        zone: &TimeZone,
+        query: &'a SearchQuery,
+    ) -> Result<SearchRequest<'a>, WebError> {
+        Ok(SearchRequest {
+            query,
+            filter: self.to_filter(library, zone)?,
+            order: if self.sort == "time" { SearchOrder::Time } else { SearchOrder::Relevance },
+            limit: 0,
+            now: library.clock.now(),
+        })
     }
 
     /// The address of `page` with these filters, one of them changed.

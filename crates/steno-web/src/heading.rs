@@ -184,8 +184,8 @@ pub(crate) fn find_box(server: bool) -> Markup {
 /// The buttons that fold entries, show the keys and change the theme.
 pub(crate) fn reader_buttons() -> Markup {
     html! {
-        button #unfold type="button" title="Unfold all (E)" { "Unfold" }
-        button #fold type="button" title="Fold all (C)" { "Fold" }
+        button #unfold type="button" title="Unfold all (E)" { "Unfold all" }
+        button #fold type="button" title="Fold all (C)" { "Fold all" }
         button #help type="button" aria-label="Keys" title="Keys (?)" { "?" }
         (theme_button())
     }

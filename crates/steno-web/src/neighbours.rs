@@ -43,7 +43,7 @@ pub(crate) async fn list_neighbours(
         let all = ListFilter::default();
         let find = |filter: &ListFilter| -> Result<Option<ListNeighbours>, WebError> {
             let matcher = filter.to_matcher(&now)?.with_failures(&listing.failures);
-            Ok(find_neighbours(&listing, &matcher, (&agent, &id)))
+            Ok(find_neighbours(&listing, &matcher, &agent, &id))
         };
         let filtered = find(&query).unwrap_or(None);
         Ok(Json(filtered.map_or_else(|| find(&all), |found| Ok(Some(found)))?))
@@ -54,7 +54,8 @@ pub(crate) async fn list_neighbours(
 fn find_neighbours(
     listing: &SessionListing,
     matcher: &ListMatcher<'_>,
-    (agent, id): (&str, &str),
+    agent: &str,
+    id: &str,
 ) -> Option<ListNeighbours> {
     let sessions = matcher.sorted_sessions(&listing.sessions);
     let is_same = |at: &usize| {

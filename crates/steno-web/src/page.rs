@@ -38,17 +38,25 @@ pub(crate) struct PageHead<'a> {
     title: &'a str,
     current: &'a str,
     zone: Option<&'a TimeZone>,
+    /// Where the link to the content leads.
+    content: &'a str,
 }
 
 impl<'a> PageHead<'a> {
     /// A page with this title. `current` is its address in [`NAV_PAGES`].
     pub(crate) fn new(title: &'a str, current: &'a str) -> Self {
-        Self { title, current, zone: None }
+        Self { title, current, zone: None, content: "#main" }
     }
 
     /// Names the zone of the page, so that a script can request another one.
     pub(crate) fn viewed_by(mut self, viewer: &'a PageViewer) -> Self {
         self.zone = Some(&viewer.zone);
+        self
+    }
+
+    /// Sets where the link to the content leads, if that is not the begin of the main element.
+    pub(crate) fn skips_to(mut self, content: &'a str) -> Self {
+        self.content = content;
         self
     }
 
@@ -87,7 +95,7 @@ impl<'a> PageHead<'a> {
                     script type="module" src={ "/assets/" (*ASSETS_VERSION) "/app.js" } {}
                 }
                 body {
-                    a.skip href="#main" { "Skip to the content" }
+                    a.skip href=(self.content) { "Skip to the content" }
                     header.top {
                         a.name href="/" { "Steno" }
                         nav aria-label="Pages" {

@@ -10,6 +10,7 @@ pub(crate) mod markdown;
 pub(crate) mod minimap;
 pub(crate) mod note;
 pub(crate) mod plain;
+pub(crate) mod result_text;
 pub(crate) mod tool;
 
 use std::ops::Range;
@@ -26,7 +27,7 @@ use steno_vault::notes::Note;
 
 use self::entry::EntryPlace;
 pub(crate) use self::entry::is_error_entry;
-use self::entry::is_plain_notice;
+use self::entry::{is_empty_notice, is_plain_notice};
 use self::plain::clean_text;
 use crate::outline::{OutlinedRun, SessionOutline, totals_line};
 use crate::units::count_of;
@@ -57,6 +58,8 @@ pub(crate) struct EntryRenderer<'a> {
     pub(crate) outline: &'a SessionOutline,
     /// Where the session left the one that it was forked from.
     pub(crate) fork: Option<&'a ForkPoint>,
+    /// The project folder. Paths inside it are shown relative to it.
+    pub(crate) project: Option<&'a str>,
 }
 
 /// Where a session left the one that it was forked from.
@@ -195,14 +198,16 @@ impl EntryRenderer<'_> {
                 && Note::for_entry(self.notes, entry).next().is_none()
         };
         let count = places.clone().take_while(is_folded).count();
-        if count < MIN_FOLDED_NOTICES {
+        let folded = places.start..places.start + count;
+        let shown = folded.filter(|place| !is_empty_notice(at(*place))).count();
+        if shown < MIN_FOLDED_NOTICES {
             return None;
         }
         let classes = self.run_classes(places.start, None);
         let lane = if first.source == PRIMARY_SOURCE { "" } else { " lane" };
         write!(
             page,
-            "<li class=\"notices{lane}{classes}\"><details><summary><b>{count} notices</b>\
+            "<li class=\"notices{lane}{classes}\"><details><summary><b>{shown} notices</b>\
              <span>messages of the program and instructions to the model</span></summary><ol class=entries>"
         )
         .expect("a string takes all");

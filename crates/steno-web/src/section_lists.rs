@@ -10,9 +10,11 @@ use steno_store::view::pictures::{TextSegment, names_picture, split_pictures};
 use steno_store::view::quality::{RepeatedEntry, SessionQuality};
 use steno_store::view::turns::is_prompt;
 
+use crate::addresses::path_in_project;
 use crate::quality_counts::problem_summary;
 use crate::render::diff;
 use crate::render::plain::{clean_text, first_line};
+use crate::render::result_text::ResultText;
 use crate::render::tool::call_summary;
 use crate::units::{count_of, exact_count};
 
@@ -105,7 +107,7 @@ fn is_picture(entry: &Entry) -> bool {
 }
 
 /// The net changes of files.
-pub(crate) fn file_change_list(changes: &[FileChange]) -> Markup {
+pub(crate) fn file_change_list(changes: &[FileChange], project: Option<&str>) -> Markup {
     html! {
         @if changes.is_empty() { p.hint { "No tool of this session wrote a file in a way that Steno understands." } }
         @else { p.hint { (count_of(changes.len() as u64, "file")) " changed. Each diff is the net change of all edits of the file." } }
@@ -113,7 +115,7 @@ pub(crate) fn file_change_list(changes: &[FileChange]) -> Markup {
             @let lines = change.lines();
             details.diff {
                 summary {
-                    code { (clean_text(&change.path)) }
+                    code title=(clean_text(&change.path)) { (clean_text(path_in_project(&change.path, project))) }
                     (diff::lines_amount(&lines))
                     small { (count_of(change.entries.len() as u64, "edit")) }
                 }
@@ -187,7 +189,10 @@ fn entry_preview(entry: &Entry) -> String {
     let tool = entry.tool_name.as_deref().unwrap_or_default();
     match entry.kind {
         EntryKind::ToolCall => format!("{tool} {}", call_summary(entry)),
-        _ => format!("{tool} {}", first_line(&entry.content, PREVIEW_CHARS)),
+        _ => format!(
+            "{tool} {}",
+            first_line(&ResultText::parse(&entry.content).output, PREVIEW_CHARS)
+        ),
     }
 }
 

@@ -139,7 +139,7 @@ fn tool_table(tools: &[ToolTrend]) -> Markup {
                         tr {
                             th { "Tool" } th title="How often it was called" { "Calls" }
                             th title="Results that are errors" { "Failed" }
-                            th title="From call to result, of all calls together" { "Total time" }
+                            th.minor title="From call to result, of all calls together" { "Total time" }
                             th title="From call to result, on average" { "Average" }
                             th title="From call to result, the longest" { "Longest" }
                             th.share { "Share of calls" }
@@ -152,7 +152,7 @@ fn tool_table(tools: &[ToolTrend]) -> Markup {
                                 td { (clean_text(&tool.tool)) }
                                 td { (exact_count(tool.calls)) }
                                 td { @if tool.failures > 0 { (exact_count(tool.failures)) " (" (format!("{share:.1}")) "%)" } @else { "0" } }
-                                td { (format_duration(tool.total_ms)) }
+                                td.minor { (format_duration(tool.total_ms)) }
                                 td { @if tool.timed_calls > 0 { (format_duration(tool.total_ms / tool.timed_calls as i64)) } }
                                 td { (format_duration(tool.longest_ms)) }
                                 td.share { (chart::share_bar(tool.calls as f64 / most as f64)) }
@@ -180,7 +180,7 @@ fn model_table(
             h2 { "Models" }
             .wide-table tabindex="0" {
                 table.sums {
-                    thead { tr { th { "Model" } th { "Sessions" } th { "Tokens in" } th { "Tokens out" } th title=(COST_EXPLANATION) { "Cost" } } }
+                    thead { tr { th { "Model" } th { "Sessions" } th title="Tokens that the model read, cached or not" { "Tokens in" } th title="Tokens that the model wrote" { "Tokens out" } th title=(COST_EXPLANATION) { "Cost" } } }
                     tbody {
                         @for row in rows.iter().take(MAX_ROWS) {
                             @let tokens = row.sum.tokens();

@@ -121,7 +121,7 @@ fn comparison(
             @if is_same(&group[0]) {
                 p.same { (group.len()) @if group.len() == 1 { " entry is" } @else { " entries are" } " the same" }
             } @else {
-                (entry_pair(&EntryPair::from_change(&group[0], &a.entries, &b.entries), &bases))
+                (entry_pair(&EntryPair::from_change(&group[0], &a.entries, &b.entries), &bases, viewer))
             }
         }
         @if shown.len() < steps.len() { p.same { "Only the first " (MAX_DIFFERENCES) " differences are shown." } }
@@ -158,14 +158,17 @@ fn is_same(step: &EntryChange) -> bool {
     matches!(step, EntryChange::Same(..))
 }
 
-fn entry_pair(pair: &EntryPair<'_>, bases: &[String; 2]) -> Markup {
+fn entry_pair(pair: &EntryPair<'_>, bases: &[String; 2], viewer: &PageViewer) -> Markup {
     let texts = pair.texts().map(|text| name_pictures(&text));
     let rows: Vec<AlignedLines<'_>> = pair_lines(&texts[0], &texts[1]);
     let rows = &rows[..rows.len().min(MAX_PAIR_LINES)];
     let link = |side: Option<(usize, &steno_model::Entry)>, base: &str| {
         html! {
             @if let Some((number, entry)) = side {
-                a href={ (base) "#e" (number) } { "Entry " (number) ", " (clean_text(&entry.heading())) }
+                a href={ (base) "#e" (number) } title={ "Entry " (number) " of the session" } {
+                    (clean_text(&capitalize_first(&entry.heading())))
+                    @if let Some(at) = entry.created_at { ", " (at.in_zone(&viewer.zone).wall().strftime("%H:%M:%S").to_string()) }
+                }
             }
         }
     };

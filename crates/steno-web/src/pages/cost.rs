@@ -118,9 +118,9 @@ impl CostView<'_> {
             ul.figures {
                 li title=(COST_EXPLANATION) { b { (format_cost(total)) } small { "total cost" } }
                 @if let Some(average) = average { li title="Total cost divided by the days on which models were used" { b { (format_dollars(average)) } small { "per active day" } } }
-                @if let Some((cost, day)) = most { li title="The day that cost the most" { b { (format_dollars(cost)) } small { (long_day(day)) } } }
-                li title="Tokens that the model read and that were not cached" { b { (format_count(tokens.input.saturating_add(tokens.cache_write))) } small { "tokens in" } }
-                li title="Tokens that the model read from its cache, which is cheaper" { b { (format_count(tokens.cache_read)) } small { "cached tokens" } }
+                @if let Some((cost, day)) = most { li title="The day that cost the most" { b { (format_dollars(cost)) } small { "dearest day, " (short_day(day)) } } }
+                li title="Tokens that the model read and that were not cached" { b { (format_count(tokens.input.saturating_add(tokens.cache_write))) } small { "uncached in" } }
+                li title="Tokens that the model read from its cache, which is cheaper" { b { (format_count(tokens.cache_read)) } small { "cached in" } }
                 li title="Tokens that the model wrote" { b { (format_count(tokens.output)) } small { "tokens out" } }
                 li title="Sessions that used tokens" { b { (exact_count(total.sessions.len() as u64)) } small { "sessions" } }
             }
@@ -333,6 +333,23 @@ fn share_text(share: f64) -> String {
     if share > 0.0 && share < 0.005 { "<1%".to_owned() } else { format!("{:.0}%", share * 100.0) }
 }
 
+/// The name of a line. A narrow screen shows `5 Jan` of `Mon, 5 Jan 2026`.
+fn line_name(name: &str) -> Markup {
+    let parts =
+        name.split_once(", ").and_then(|(weekday, date)| Some((weekday, date.rsplit_once(' ')?)));
+    html! {
+        @match parts.filter(|(weekday, _)| weekday.len() == 3) {
+            Some((weekday, (day, year))) => { span.wide-text { (clean_text(weekday)) ", " } (clean_text(day)) span.wide-text { " " (clean_text(year)) } }
+            None => (clean_text(name)),
+        }
+    }
+}
+
+/// A day for a label: `5 Jan` for `2026-01-05`.
+fn short_day(day: &str) -> String {
+    day.parse::<Date>().map_or_else(|_| day.to_owned(), |day| day.strftime("%-d %b").to_string())
+}
+
 /// A day for people: `Mon, 5 Jan 2026` for `2026-01-05`.
 fn long_day(day: &str) -> String {
     day.parse::<Date>()
@@ -366,9 +383,9 @@ fn cost_table(heading: &str, lines: &[CostLine<'_>]) -> Markup {
             thead {
                 tr {
                     th { (capitalize_first(heading)) }
-                    th title="Tokens that the model read and that were not cached" { "Tokens in" }
-                    th title="Tokens that the model read from its cache" { "Cached" }
-                    th title="Tokens that the model wrote" { "Tokens out" }
+                    th title="Tokens that the model read and that were not cached" { "Uncached in" }
+                    th title="Tokens that the model read from its cache" { "Cached in" }
+                    th title="Tokens that the model wrote" { "Out" }
                     th title=(COST_EXPLANATION) { "Cost" }
                     th.share { "Share" }
                 }
@@ -377,10 +394,10 @@ fn cost_table(heading: &str, lines: &[CostLine<'_>]) -> Markup {
                 @for CostLine { name, link, sum } in lines.iter().take(MAX_ROWS) {
                     @let tokens = sum.tokens();
                     tr {
-                        td {
+                        td.day[heading == "day"] {
                             @match link {
                                 Some(link) => a href=(link) { (clean_text(name)) },
-                                None => (clean_text(name)),
+                                None => (line_name(name)),
                             }
                         }
                         td { (format_count(tokens.input.saturating_add(tokens.cache_write))) }
@@ -426,6 +443,7 @@ mod tests {
     fn a_day_is_shown_for_people() {
         assert_eq!(long_day("2026-01-05"), "Mon, 5 Jan 2026");
         assert_eq!(long_day("no day"), "no day");
+        assert_eq!(["2026-01-05", "no day"].map(short_day), ["5 Jan", "no day"]);
         assert_eq!([0.0, 0.001, 0.014, 1.0].map(share_text), ["0%", "<1%", "1%", "100%"]);
     }
 }

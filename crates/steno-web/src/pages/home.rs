@@ -1,4 +1,4 @@
-//! The start page: a dense list of sessions by day, with facets, totals and a calendar of activity.
+//! The start page: a dense list of sessions by the day of their last activity, with facets, totals and a calendar of activity.
 
 use std::collections::BTreeSet;
 
@@ -28,15 +28,18 @@ use crate::viewer::PageViewer;
 /// How many sessions are listed at first.
 const PAGE_SESSIONS: usize = 100;
 
+/// On how many days there must be sessions for the calendar to be open at first.
+const MIN_CALENDAR_DAYS: usize = 8;
+
 /// The columns of the list: class, heading and explanation.
 const COLUMNS: [(&str, &str, &str); 9] = [
-    ("when", "Time", "When the session was last active, in your time zone"),
+    ("last", "Last active", "When the session was last active, in your time zone"),
     ("title", "Session", "The title, or the first line of the first prompt"),
     ("by", "Agent", "The program that ran the session"),
     ("project", "Project", "The folder that the agent worked in"),
     ("model", "Model", "The first model; the tooltip lists all"),
     ("num", "Entries", "Messages, tool calls and results, and notices"),
-    ("num", "Duration", "From the first entry to the last"),
+    ("num duration", "Duration", "From the first entry to the last"),
     ("num", "Tokens", "Tokens that the model read and wrote"),
     ("num", "Cost", COST_EXPLANATION),
 ];
@@ -56,7 +59,7 @@ pub(crate) async fn home_page(
                 #sessions data-state=(state) { (session_list_view(library, &viewer, &query)?) }
             }
         };
-        Ok(PageHead::new("Sessions", "/").viewed_by(&viewer).with_main(&body))
+        Ok(PageHead::new("Sessions", "/").viewed_by(&viewer).skips_to("#list").with_main(&body))
     })
     .await
 }
@@ -120,7 +123,7 @@ impl SessionListView<'_> {
                     (self.facet_values(facet.title, facet.name, &matcher.count_facet(facet, sessions.iter().map(|one| &one.session))))
                 }
             }
-            .listed {
+            #list .listed tabindex="-1" {
                 (notices)
                 @if !sessions.is_empty() { (self.overview(&matching, &undated)) }
                 (self.day_groups(&matching))
@@ -248,11 +251,11 @@ impl SessionListView<'_> {
         let projects: BTreeSet<_> =
             matching.iter().filter_map(|one| one.session.project.as_deref()).collect();
         let cost: f64 = matching.iter().filter_map(|one| self.known_cost(&one.session)).sum();
-        let days = undated.iter().filter_map(|one| {
-            one.session.started.map(|at| at.in_zone(&self.viewer.zone).wall().date())
-        });
+        let days: Vec<Date> =
+            undated.iter().filter_map(|one| last_active_day(&one.session, self.viewer)).collect();
+        let active_days = days.iter().collect::<BTreeSet<_>>().len();
         html! {
-            details #overview .overview open {
+            details #overview .overview open[active_days >= MIN_CALENDAR_DAYS] {
                 summary {
                     span.totals role="status" {
                         b { (count_of(matching.len() as u64, "session")) }
@@ -262,7 +265,7 @@ impl SessionListView<'_> {
                         span title=(COST_EXPLANATION) { (format_dollars(cost)) }
                     }
                 }
-                (activity_calendar(days, self.viewer.today(&self.library.clock)))
+                (activity_calendar(days.into_iter(), self.viewer.today(&self.library.clock)))
             }
         }
     }
@@ -276,8 +279,7 @@ impl SessionListView<'_> {
     fn day_groups(&self, matching: &[&ListedSession]) -> Markup {
         let limit = self.query.limit.unwrap_or(PAGE_SESSIONS);
         let shown = &matching[..matching.len().min(limit)];
-        let day =
-            |one: &ListedSession| active_days(&one.session, self.viewer).map(|(_, last)| last);
+        let day = |one: &ListedSession| last_active_day(&one.session, self.viewer);
         let more = (matching.len() - shown.len()).min(PAGE_SESSIONS);
         html! {
             @if matching.is_empty() { (self.empty_list()) }
@@ -286,9 +288,14 @@ impl SessionListView<'_> {
                     @for (class, name, meaning) in COLUMNS { span class=(class) title=(meaning) { (name) } }
                 }
             }
-            @for sessions in shown.chunk_by(|a, b| day(a) == day(b)) {
-                h2.day-head { (day_heading(day(sessions[0]))) small { (count_of(sessions.len() as u64, "session")) } }
-                ul.rows { @for one in sessions { li { (self.session_row(one)) } } }
+            @if !shown.is_empty() {
+                ul.rows {
+                    @for sessions in shown.chunk_by(|a, b| day(a) == day(b)) {
+                        @for (at, one) in sessions.iter().enumerate() {
+                            li.new-day[at == 0] { (self.session_row(one)) }
+                        }
+                    }
+                }
             }
             @if more > 0 {
                 p.tools { a #more-sessions href=(self.address_with_limit(limit + PAGE_SESSIONS)) { "Show " (more) " more of " (exact_count(matching.len() as u64)) } }
@@ -333,7 +340,7 @@ impl SessionListView<'_> {
                 (project_cell(session))
                 span.model title=(clean_text(&session.models.join(", "))) { @if let Some(model) = session.models.first() { (clean_text(short_model(model))) } }
                 span.num { (exact_count(session.totals.entries)) span.unit { @if session.totals.entries == 1 { " entry" } @else { " entries" } } }
-                span.num { (heading::session_duration(session).unwrap_or_default()) }
+                span.num.duration { (heading::session_duration(session).unwrap_or_default()) }
                 span.num title=(explain_tokens(usage)) { @if !usage.is_empty() { (format_count(usage.prompt_tokens().saturating_add(usage.output))) span.unit { " tokens" } } }
                 span.num { (self.cost_text(session, &key)) }
             }
@@ -346,9 +353,11 @@ impl SessionListView<'_> {
         let began = session.started.map(|at| format!("Started {}", clock(at)));
         let ended = session.ended.map(|at| format!(", last active {}", clock(at)));
         html! {
-            span.when title={ (began.unwrap_or_default()) (ended.unwrap_or_default()) } {
-                @if let Some(last) = last { (last.strftime("%H:%M")) }
+            @let tooltip = format!("{}{}", began.unwrap_or_default(), ended.unwrap_or_default());
+            span.day-name title=(tooltip) {
+                (last.map_or_else(|| "No date".to_owned(), |last| day_name(last.date(), self.viewer.today(&self.library.clock))))
             }
+            span.when title=(tooltip) { @if let Some(last) = last { (last.strftime("%H:%M")) } }
         }
     }
 
@@ -376,20 +385,27 @@ fn short_model(model: &str) -> &str {
     model.rsplit_once('-').filter(|(_, date)| is_date(date)).map_or(model, |(name, _)| name)
 }
 
-/// The first and the last day of a session.
-fn active_days(session: &Session, viewer: &PageViewer) -> Option<(Date, Date)> {
-    let day = |at: steno_model::Timestamp| at.in_zone(&viewer.zone).wall().date();
-    let (first, last) = (session.started.or(session.ended)?, session.ended.or(session.started)?);
-    Some((day(first), day(last)))
+/// The day on which a session was last active.
+fn last_active_day(session: &Session, viewer: &PageViewer) -> Option<Date> {
+    Some(session.ended.or(session.started)?.in_zone(&viewer.zone).wall().date())
 }
 
-fn day_heading(day: Option<Date>) -> String {
-    day.map_or_else(|| "No date".to_owned(), |day| day.strftime("%A, %-d %B %Y").to_string())
+/// A day of the list: `Mon 16 Nov`, and with the year if it is another one.
+fn day_name(day: Date, today: Date) -> String {
+    let format = if day.year() == today.year() { "%a %-d %b" } else { "%-d %b %Y" };
+    day.strftime(format).to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn days_of_other_years_have_a_year() {
+        let day = |year| jiff::civil::date(year, 11, 16);
+        assert_eq!(day_name(day(2026), day(2026)), "Mon 16 Nov");
+        assert_eq!(day_name(day(2025), day(2026)), "16 Nov 2025");
+    }
 
     #[test]
     fn models_are_shown_without_vendor_and_date() {

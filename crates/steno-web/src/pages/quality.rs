@@ -188,7 +188,12 @@ fn figures(total: &QualityCounts) -> Markup {
     html! {
         ul.figures {
             @for ((text, _), (name, about)) in cells.iter().zip(COLUMNS) {
-                li title=(about) { b { (text) } small { (name.to_lowercase()) } }
+                li title=(about) {
+                    @match total.failure_percent().filter(|_| name == "Failed") {
+                        Some(percent) => { b { (format!("{percent:.1}%")) } small { (exact_count(total.failed_calls)) " calls failed" } }
+                        None => { b { (text) } small { (name.to_lowercase()) } }
+                    }
+                }
             }
         }
     }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use axum::extract::{Query, State};
 use maud::{Markup, html};
-use steno_store::index::match_lines::LineLimits;
-use steno_store::index::{SearchHit, SearchQuery as Question};
+use steno_model::EntryKind;
+use steno_store::index::match_lines::{LineLimits, MatchLine};
+use steno_store::index::{CountedSearch, MatchGroup, SearchHit, SearchQuery as Question};
 
 use crate::addresses::{session_address, short_path};
 use crate::app::WebApp;
@@ -14,11 +15,13 @@ use crate::filter_query::{FilterQuery, encode_query_text};
 use crate::page::{self, PageHead};
 use crate::render::diff::marked_line;
 use crate::render::plain::clean_text;
+use crate::render::result_text::ResultText;
+use crate::units::{count_of, exact_count};
 use crate::viewer::PageViewer;
 
-/// How many hits are counted for the filters, and how many are shown.
+/// How many hits are shown, and how many of one session.
 const MAX_HITS: usize = 100;
-const MAX_SHOWN_HITS: usize = 40;
+const MAX_SESSION_HITS: usize = 3;
 
 /// The search page.
 pub(crate) async fn search_page(
@@ -27,7 +30,7 @@ pub(crate) async fn search_page(
     Query(filters): Query<FilterQuery>,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
-        let result = filters.search(library, &viewer.zone, MAX_HITS);
+        let result = filters.search_and_count(library, &viewer.zone, MAX_HITS);
         let body = html! {
             h1 { "Search" }
             (search_form(&filters))
@@ -39,17 +42,10 @@ pub(crate) async fn search_page(
                     p { code { "two words" } " finds both, " code { "\"a phrase\"" } " in this order, " code { "-word" } " leaves out, " code { "pre*" } " finds starts of words, " code { "one OR other" } " either, " code { "/regex/" } " a pattern." }
                 },
                 Err(error) => p.empty role="status" { (error.to_string()) },
-                Ok((_, hits)) if hits.is_empty() => .empty role="status" { p { b { "Nothing found" } } p { "Try fewer words, the start of a word with * (log*), or remove filters." } },
-                Ok((question, hits)) => .aside {
-                    (facet_list(&filters, &hits))
-                    div {
-                        p.found role="status" {
-                            (hits.len()) @if hits.len() == MAX_HITS { " or more" } " hit" @if hits.len() != 1 { "s" }
-                        }
-                        ol.hits {
-                            @for hit in hits.iter().take(MAX_SHOWN_HITS) { li { (hit_item(&viewer, &filters.q, &question, hit)) } }
-                        }
-                    }
+                Ok((_, found)) if found.hits.is_empty() => .empty role="status" { p { b { "Nothing found" } } p { "Try fewer words, the start of a word with * (log*), or remove filters." } },
+                Ok((question, found)) => .aside {
+                    (facet_list(&filters, &found.groups))
+                    div { (hit_groups(&HitView { viewer: &viewer, asked: &filters.q, question: &question, found: &found })) }
                 },
             }
         };
@@ -84,22 +80,22 @@ fn search_form(filters: &FilterQuery) -> Markup {
     }
 }
 
-/// A property that hits can be filtered by.
-type HitProperty = fn(&SearchHit) -> Option<&str>;
+/// A property that entries can be filtered by.
+type MatchProperty = fn(&MatchGroup) -> Option<&str>;
 
 /// The values of each property, with links that filter by them.
-fn facet_list(filters: &FilterQuery, hits: &[SearchHit]) -> Markup {
-    let all: [(&str, &str, &str, HitProperty); 5] = [
-        ("Agent", "agent", &filters.agent, |hit| Some(&hit.agent)),
-        ("Project", "project", &filters.project, |hit| hit.project.as_deref()),
-        ("Role", "role", &filters.role, |hit| Some(&hit.role)),
-        ("Tool", "tool", &filters.tool, |hit| hit.tool.as_deref()),
-        ("Model", "model", &filters.model, |hit| hit.model.as_deref()),
+fn facet_list(filters: &FilterQuery, groups: &[MatchGroup]) -> Markup {
+    let all: [(&str, &str, &str, MatchProperty); 5] = [
+        ("Agent", "agent", &filters.agent, |group| Some(&group.agent)),
+        ("Project", "project", &filters.project, |group| group.project.as_deref()),
+        ("Role", "role", &filters.role, |group| Some(&group.role)),
+        ("Tool", "tool", &filters.tool, |group| group.tool.as_deref()),
+        ("Model", "model", &filters.model, |group| group.model.as_deref()),
     ];
     html! {
         nav.facets aria-label="Narrow down" {
             @for (title, name, chosen, of) in all {
-                @let counts = count_values(hits, of);
+                @let counts = count_values(groups, of);
                 @if !counts.is_empty() {
                     h2 { (title) }
                     ul {
@@ -107,9 +103,9 @@ fn facet_list(filters: &FilterQuery, hits: &[SearchHit]) -> Markup {
                             @let is_chosen = *value == chosen;
                             li {
                                 a href=(filters.address_with("/search", name, if is_chosen { "" } else { value }))
-                                    aria-current=[is_chosen.then_some("true")]
+                                    aria-current=[is_chosen.then_some("true")] title=(count_of(*count, "entry"))
                                 {
-                                    span { (clean_text(short_path(value))) } small { (count) }
+                                    span { (clean_text(short_path(value))) } small { (exact_count(*count)) }
                                 }
                             }
                         }
@@ -120,31 +116,116 @@ fn facet_list(filters: &FilterQuery, hits: &[SearchHit]) -> Markup {
     }
 }
 
-fn count_values(hits: &[SearchHit], of: HitProperty) -> Vec<(&str, usize)> {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    hits.iter().filter_map(of).for_each(|value| *counts.entry(value).or_default() += 1);
+fn count_values(groups: &[MatchGroup], of: MatchProperty) -> Vec<(&str, u64)> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for group in groups {
+        of(group).into_iter().for_each(|value| *counts.entry(value).or_default() += group.entries);
+    }
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     counts
 }
 
-fn hit_item(viewer: &PageViewer, asked: &str, question: &Question, hit: &SearchHit) -> Markup {
-    let address = session_address(&hit.agent, &hit.session);
-    let place = format!("{address}?marks={}#e{}", encode_query_text(asked), hit.number);
-    let title = hit.title.as_deref().unwrap_or(hit.session.as_str());
-    html! {
-        .where {
-            a href=(place) { (clean_text(title)) }
-            span.agent { (clean_text(&hit.agent)) }
-            span { (clean_text(&hit.heading())) }
-            @if let Some(at) = hit.time {
-                span { (at.in_zone(&viewer.zone).wall().strftime("%-d %b %Y, %H:%M")) }
-            }
-            @if hit.copies > 0 { span { "and " (hit.copies) " more" } }
+/// What the hits need to be shown.
+struct HitView<'a> {
+    viewer: &'a PageViewer,
+    asked: &'a str,
+    question: &'a Question,
+    found: &'a CountedSearch,
+}
+
+/// How much was found, and the hits of each session together.
+fn hit_groups(view: &HitView<'_>) -> Markup {
+    let found = view.found;
+    let mut matches: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for group in &found.groups {
+        *matches.entry((&group.agent, &group.session)).or_default() += group.entries;
+    }
+    let total: u64 = matches.values().sum();
+    let mut sessions: Vec<(&SearchHit, Vec<&SearchHit>)> = Vec::new();
+    for hit in &found.hits {
+        let is_same = |one: &SearchHit| one.agent == hit.agent && one.session == hit.session;
+        match sessions.iter_mut().find(|(first, _)| is_same(first)) {
+            Some((_, hits)) => hits.push(hit),
+            None => sessions.push((hit, vec![hit])),
         }
-        pre {
-            @for line in question.matching_lines(&hit.text, LineLimits { max_lines: 3, context_lines: 0 }) {
-                (marked_line(&line.text, &line.marks)) "\n"
+    }
+    let at_least = if found.is_limited { "at least " } else { "" };
+    html! {
+        p.found role="status" {
+            (at_least) (count_of(total, "entry")) " in " (count_of(matches.len() as u64, "session"))
+            @if matches.len() > sessions.len() { ", the best of " (count_of(sessions.len() as u64, "session")) " are shown" }
+        }
+        ol.hits {
+            @for (first, hits) in &sessions {
+                @let shown = &hits[..hits.len().min(MAX_SESSION_HITS)];
+                @let count = matches.get(&(first.agent.as_str(), first.session.as_str())).copied().unwrap_or(0);
+                li {
+                    (view.session_line(first))
+                    @for hit in shown { (view.hit_item(hit)) }
+                    (view.more_link(first, count.saturating_sub(shown.len() as u64)))
+                }
+            }
+        }
+    }
+}
+
+impl HitView<'_> {
+    /// The session of some hits.
+    fn session_line(&self, hit: &SearchHit) -> Markup {
+        let title = hit.title.as_deref().unwrap_or(hit.session.as_str());
+        html! {
+            .where {
+                a href=(self.hit_address(hit)) { (clean_text(title)) }
+                span.agent { (clean_text(&hit.agent)) }
+                @if let Some(project) = &hit.project { span title=(clean_text(project)) { (clean_text(short_path(project))) } }
+            }
+        }
+    }
+
+    fn hit_address(&self, hit: &SearchHit) -> String {
+        let address = session_address(&hit.agent, &hit.session);
+        format!("{address}?marks={}#e{}", encode_query_text(self.asked), hit.number)
+    }
+
+    fn hit_item(&self, hit: &SearchHit) -> Markup {
+        html! {
+            .hit {
+                a.where href=(self.hit_address(hit)) {
+                    span { (clean_text(&hit.heading())) }
+                    @if let Some(at) = hit.time {
+                        span { (at.in_zone(&self.viewer.zone).wall().strftime("%-d %b %Y, %H:%M")) }
+                    }
+                }
+                pre {
+                    @for line in self.matching_lines(hit, 3) { (marked_line(&line.text, &line.marks)) "\n" }
+                }
+            }
+        }
+    }
+
+    /// The lines of a hit that match, without the envelope of a result.
+    fn matching_lines(&self, hit: &SearchHit, max_lines: usize) -> Vec<MatchLine> {
+        let limits = || LineLimits { max_lines, context_lines: 0 };
+        let parsed = ResultText::parse(&hit.text);
+        let is_result = hit.kind == EntryKind::ToolResult;
+        let text = if is_result { parsed.output.as_ref() } else { &hit.text };
+        let lines = self.question.matching_lines(text, limits());
+        let is_marked = lines.iter().any(|line| !line.marks.is_empty());
+        if is_marked { lines } else { self.question.matching_lines(&hit.text, limits()) }
+    }
+
+    /// The link that opens the session and finds the same text in it.
+    fn more_link(&self, hit: &SearchHit, more: u64) -> Markup {
+        let line = self.matching_lines(hit, 1).into_iter().next();
+        let word =
+            line.and_then(|line| Some(line.text.get(line.marks.first()?.clone())?.to_owned()));
+        let address = session_address(&hit.agent, &hit.session);
+        html! {
+            @if more > 0 && let Some(word) = word {
+                a.more-hits href={ (address) "?find=" (encode_query_text(&word)) } {
+                    @if self.found.is_limited { "At least " } (exact_count(more)) " more in this session"
+                }
             }
         }
     }

@@ -199,7 +199,16 @@ impl EntryWindowView<'_> {
         let OpenedSession { pictures, lanes, outline, .. } = opened;
         let zone = &viewer.zone;
         let base = Some(base.as_str());
-        let renderer = EntryRenderer { zone, pictures, base, lanes, notes, outline, fork };
+        let renderer = EntryRenderer {
+            zone,
+            pictures,
+            base,
+            lanes,
+            notes,
+            outline,
+            fork,
+            project: session.project.as_deref(),
+        };
         renderer.render_entries(&opened.transcript.entries, places)
     }
 

@@ -4,6 +4,7 @@
 
 use axum::extract::{Path, State};
 use maud::{Markup, html};
+use steno_model::Transcript;
 use steno_store::view::file_changes::find_file_changes;
 
 use crate::addresses::{SessionPath, session_address};
@@ -58,7 +59,8 @@ pub(crate) async fn changes_section(
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
         let opened = library.open_session(&agent, &id)?;
-        Ok(file_change_list(&find_file_changes(&opened.transcript.entries)))
+        let Transcript { session, entries, .. } = &opened.transcript;
+        Ok(file_change_list(&find_file_changes(entries), session.project.as_deref()))
     })
     .await
 }

@@ -51,7 +51,7 @@ pub(crate) async fn threads_page(
             @if projects.is_empty() {
                 .empty {
                     p { b { "No project has threads yet" } }
-                    p { "A thread is one line of work with a plan, notes and its sessions. Run " code { "steno init" } " in a project, then " code { "steno spawn \"What to do\"" } "." }
+                    p { "A thread is one line of work with a plan, notes and its sessions. Run " code { "steno init" } " in a project, then " code { "steno objective create \"A goal\"" } " and " code { "steno spawn \"What to do\"" } "." }
                 }
             } @else {
                 p.hint { "Lines of work in your projects. Each has a folder for its plan, notes and transcripts." }
@@ -108,7 +108,7 @@ impl ThreadTreeView<'_> {
             b { (clean_text(&objective.title)) }
             span.agent title="Status of the objective" { (objective.status.as_str()) }
             small { (count_of(objective.thread_ids.len() as u64, "thread")) }
-            @if roots.is_empty() { p.hint { "No threads yet. Run " code { "steno spawn \"What to do\"" } " in this project." } }
+            @if roots.is_empty() { p.hint { "No threads yet. Run " code { "steno spawn \"What to do\" --objective " (clean_text(objective.id.as_str())) } " in this project." } }
             ul { @for thread in roots { (self.thread_branch(thread)) } }
         }
     }

@@ -7,6 +7,7 @@ use steno_store::view::edits::{EditLine, FileEdit};
 use steno_store::view::file_changes::FileChange;
 
 use super::plain::clean_text;
+use crate::addresses::path_in_project;
 
 /// How many unchanged lines are shown around a change.
 const CONTEXT_LINES: usize = 3;
@@ -24,10 +25,10 @@ pub(crate) fn is_short_edit(edits: &[FileEdit<'_>]) -> bool {
 }
 
 /// The edit of one file: its path, its size and its lines.
-pub(crate) fn edit_details(edit: &FileEdit<'_>) -> Markup {
+pub(crate) fn edit_details(edit: &FileEdit<'_>, project: Option<&str>) -> Markup {
     html! {
         details.diff open[edit.lines.len() <= MAX_UNFOLDED_LINES] {
-            summary { code { (clean_text(edit.path)) } (edit_amount(edit)) }
+            summary { code title=(clean_text(edit.path)) { (clean_text(path_in_project(edit.path, project))) } (edit_amount(edit)) }
             (edit_lines(&edit.lines))
         }
     }

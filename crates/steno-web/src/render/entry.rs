@@ -13,6 +13,7 @@ use steno_vault::notes::Note;
 use super::markdown::{self, SafeMarkdown};
 use super::note::note_aside;
 use super::plain::{CleanText, clean_text, first_line, size_label, text_prefix};
+use super::result_text::ResultText;
 use super::{EntryRenderer, MAX_INLINE_BYTES, depth_class, lane_colour};
 use crate::outline::{compacted_span, cost_text};
 use crate::units::{count_of, format_duration};
@@ -52,6 +53,9 @@ impl EntryRenderer<'_> {
         }
         if self.base.is_some() {
             write!(page, " id=e{}", place.number).expect("a string takes all");
+        }
+        if is_empty_notice(entry) && Note::for_entry(self.notes, entry).next().is_none() {
+            page.push_str(" hidden");
         }
         page.push('>');
         if let Some(time) = place.time {
@@ -121,9 +125,13 @@ impl EntryRenderer<'_> {
     }
 
     fn tool_result(&self, entry: &Entry, place: &EntryPlace<'_>) -> Markup {
-        let text = entry.content.trim_end();
+        let parsed = ResultText::parse(&entry.content);
+        let text = parsed.output.trim_end();
         let is_error = is_error_entry(entry);
-        let heading = result_heading(entry, place);
+        let heading = html! {
+            (result_heading(entry, place))
+            @if let Some(code) = parsed.exit_code.filter(|code| *code != 0) { small title="The exit code of the command" { "exit " (code) } }
+        };
         if text.len() <= PREVIEW_CHARS && !text.contains('\n') && !names_picture(text) {
             let text = clean_text(if text.is_empty() { "(empty)" } else { text });
             return html! { p.line { (heading) code { (text) } } };
@@ -230,6 +238,11 @@ fn is_plain_answer(entry: &Entry) -> bool {
 /// Whether an entry is a notice that may be folded with others.
 pub(super) fn is_plain_notice(entry: &Entry) -> bool {
     class_name(entry) == "notice" && !is_error_entry(entry)
+}
+
+/// Whether an entry is a notice without a text.
+pub(super) fn is_empty_notice(entry: &Entry) -> bool {
+    is_plain_notice(entry) && entry.content.trim().is_empty()
 }
 
 /// The largest text that is shown whole.

@@ -16,6 +16,7 @@ fn rendered(entries: &[Entry]) -> String {
         notes: &[],
         outline,
         fork: None,
+        project: None,
     };
     renderer.render_entries(entries, 0..entries.len())
 }
@@ -104,7 +105,7 @@ fn notices_in_a_row_are_folded_into_one_line() {
     let notice = |text: &str| entry(Role::System, EntryKind::Notice, text);
     let all = [
         notice("a"),
-        notice(""),
+        notice("b"),
         notice("c"),
         entry(Role::User, EntryKind::Text, "Go"),
         notice("d"),
@@ -145,6 +146,7 @@ fn a_fork_shows_where_it_left_its_parent() {
         notes: &[],
         outline,
         fork: Some(&fork),
+        project: None,
     };
     let text = renderer.render_entries(&all, 0..2);
     assert!(text.contains("<a href=\"/session/a/b#e0\">&lt;i&gt;Old&lt;/i&gt;</a>"), "{text}");
@@ -202,8 +204,16 @@ fn notes_follow_their_entries_and_are_escaped() {
     };
     let (zone, lanes, notes) = (&TimeZone::UTC, &SubagentLanes::default(), &[note]);
     let outline = &SessionOutline::default();
-    let renderer =
-        EntryRenderer { zone, pictures: &pictures, base: None, lanes, notes, outline, fork: None };
+    let renderer = EntryRenderer {
+        zone,
+        pictures: &pictures,
+        base: None,
+        lanes,
+        notes,
+        outline,
+        fork: None,
+        project: None,
+    };
     let text = renderer.render_entries(&[said], 0..1);
     assert!(text.contains("<aside class=\"note\"") && text.contains("<strong>here"), "{text}");
     assert!(!text.contains("<script"), "{text}");
@@ -214,10 +224,28 @@ fn only_pages_cut_long_output() {
     let pictures = SessionPictures::default();
     let (zone, lanes, base) = (&TimeZone::UTC, &SubagentLanes::default(), Some("/session/a/b"));
     let outline = &SessionOutline::default();
-    let renderer =
-        EntryRenderer { zone, pictures: &pictures, base, lanes, notes: &[], outline, fork: None };
+    let renderer = EntryRenderer {
+        zone,
+        pictures: &pictures,
+        base,
+        lanes,
+        notes: &[],
+        outline,
+        fork: None,
+        project: None,
+    };
     let long = entry(Role::Tool, EntryKind::ToolResult, &"line\n".repeat(10_000));
     let page = renderer.render_entries(std::slice::from_ref(&long), 0..1);
     assert!(page.len() < 30_000 && page.contains("href=\"/session/a/b/entry/0\""));
     assert!(rendered(&[long]).len() > 50_000);
+}
+
+#[test]
+fn empty_notices_are_hidden_and_not_counted() {
+    let notice = |text: &str| entry(Role::System, EntryKind::Notice, text);
+    let page = rendered(&[notice(""), notice("one"), notice(" "), notice("two")]);
+    assert_eq!(page.matches("<li class=notice hidden>").count(), 2, "{page}");
+    assert!(!page.contains("notices"), "{page}");
+    let page = rendered(&[notice("one"), notice(""), notice("two"), notice("three")]);
+    assert!(page.contains("<b>3 notices</b>"), "{page}");
 }

@@ -9,6 +9,7 @@ use super::entry::{TokenCounts, text_block};
 use super::markdown::SafeMarkdown;
 use super::plain::{clean_text, first_line};
 use super::{EntryRenderer, diff};
+use crate::addresses::{last_segment, path_in_project};
 
 /// Arguments that summarize a call best, with the names that agents use.
 const SUMMARY_ARGUMENTS: [&str; 14] = [
@@ -51,14 +52,14 @@ impl EntryRenderer<'_> {
         let call = html! {
             details open[diff::is_short_edit(&edits)] {
                 summary {
-                    b { (clean_text(name)) } code { (call_summary(entry)) }
+                    b { (clean_text(name)) } code { (path_in_project(&call_summary(entry), self.project)) }
                     @if let [edit] = edits.as_slice() { (diff::edit_amount(edit)) }
                     (TokenCounts::new(entry))
                 }
                 @match edits.as_slice() {
                     [] => (call_arguments(entry)),
                     [edit] => (diff::edit_lines(&edit.lines)),
-                    several => { @for edit in several { (diff::edit_details(edit)) } },
+                    several => { @for edit in several { (diff::edit_details(edit, self.project)) } },
                 }
             }
         };
@@ -82,12 +83,23 @@ pub(crate) fn call_summary(entry: &Entry) -> String {
         |items: &[Value]| items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
     match value {
         Some(Value::String(text)) => first_line(text, ARGUMENT_PREVIEW_CHARS),
+        Some(list @ Value::Array(_)) if shell_script(list).is_some() => {
+            first_line(shell_script(list).unwrap_or_default(), ARGUMENT_PREVIEW_CHARS)
+        }
         Some(Value::Array(items)) if items.iter().all(Value::is_string) => {
             first_line(&words(items), ARGUMENT_PREVIEW_CHARS)
         }
         Some(Value::Null) | None => String::new(),
         Some(other) => first_line(&other.to_string(), ARGUMENT_PREVIEW_CHARS),
     }
+}
+
+/// The script of a command such as `["bash", "-lc", SCRIPT]`.
+fn shell_script(command: &Value) -> Option<&str> {
+    let words: Option<Vec<&str>> = command.as_array()?.iter().map(Value::as_str).collect();
+    let [shell, flag, script] = words?.try_into().ok()?;
+    let is_shell = matches!(last_segment(shell), "bash" | "sh" | "zsh");
+    (is_shell && matches!(flag, "-c" | "-lc")).then_some(script)
 }
 
 fn call_arguments(entry: &Entry) -> Markup {
@@ -156,6 +168,9 @@ fn plan_list(steps: &[PlanStep<'_>]) -> Markup {
 
 fn argument_value(name: &str, value: &Value) -> Markup {
     match value {
+        list @ Value::Array(_) if shell_script(list).is_some() => {
+            code_block(shell_script(list).unwrap_or_default(), "sh")
+        }
         Value::String(text) if SHELL_ARGUMENTS.contains(&name) => code_block(text, "sh"),
         Value::String(text) if name == "prompt" => {
             html! { .md { (SafeMarkdown { text, breaks: false }) } }
@@ -176,8 +191,19 @@ fn code_block(text: &str, language: &str) -> Markup {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use steno_model::{EntryKind, Role};
 
     use super::*;
+
+    #[test]
+    fn a_shell_command_is_its_script() {
+        let mut entry = Entry::new(Role::Assistant, EntryKind::ToolCall, "");
+        entry.tool_input = Some(json!({"command": ["/bin/bash", "-lc", "cargo test | tail"]}));
+        assert_eq!(call_summary(&entry), "cargo test | tail");
+        assert!(call_arguments(&entry).0.contains(">cargo test | tail</code>"));
+        entry.tool_input = Some(json!({"command": ["git", "-c", "x=y"]}));
+        assert_eq!(call_summary(&entry), "git -c x=y");
+    }
 
     #[test]
     fn a_plan_is_a_list_of_steps() {

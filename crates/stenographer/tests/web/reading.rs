@@ -110,6 +110,21 @@ fn entries_and_code_are_copied_and_linked() {
 }
 
 #[test]
+fn the_focus_is_never_hidden() {
+    let Some((_site, browser)) = opened() else { return };
+    browser.run("document.querySelector('#quality-open').focus()");
+    browser.press("\u{e004}");
+    let seen = "document.activeElement === document.querySelector('#e0 > a') && getComputedStyle(document.activeElement).visibility === 'visible'";
+    browser.until(seen);
+    browser.until("document.querySelector('#e0 > .entry-tools')");
+    for _ in 0..12 {
+        browser.press("\u{e004}");
+        let focused = browser.run("return document.activeElement !== document.body && getComputedStyle(document.activeElement).visibility === 'visible'");
+        assert_eq!(focused, json!(true));
+    }
+}
+
+#[test]
 fn matches_are_marked_in_the_text() {
     let Some((site, browser)) = opened() else { return };
     let marks =

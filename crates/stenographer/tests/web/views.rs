@@ -246,6 +246,64 @@ fn a_search_leads_to_the_entry() {
 }
 
 #[test]
+fn a_search_counts_entries_and_groups_them_by_session() {
+    let Some((site, browser)) = opened(1280, 860) else { return };
+    site.keep("other", &[user("The lighthouse again"), assistant("The lighthouse stands.")]);
+    browser.go(&site.at("/search?q=lighthouse"));
+    let found = "document.querySelector('p.found').textContent";
+    browser.until(&format!("{found} === '302 entries in 2 sessions'"));
+    assert_eq!(browser.run("return document.querySelectorAll('.hits > li').length"), json!(2));
+    let user = "[...document.querySelectorAll('.facets a')].find((one) => one.textContent.startsWith('user')).textContent";
+    assert_eq!(browser.run(&format!("return {user}")), json!("user301"));
+    let more = browser.run("return document.querySelector('.more-hits').textContent");
+    assert_eq!(more, json!("297 more in this session"));
+    browser.picture("search-groups");
+    browser.run("document.querySelector('.more-hits').click()");
+    browser.until("document.querySelector('#found')?.textContent === '1 of 300'");
+    browser.until("CSS.highlights.get('found')?.size > 10");
+    browser.go(&site.at("/search?q=lighthouse&role=assistant"));
+    browser.until(&format!("{found} === '1 entry in 1 session'"));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn results_of_codex_are_shown_without_their_envelope() {
+    let Some((site, browser)) = opened(1280, 860) else { return };
+    let item = |payload: Value| json!({"timestamp": "2026-01-05T09:00:00.000Z", "type": "response_item", "payload": payload});
+    let output = json!({"output": "error: zanzibar broke\n  at line 2\n", "metadata": {"exit_code": 3, "duration_seconds": 0.2}});
+    let lines = [
+        json!({"timestamp": "2026-01-05T09:00:00.000Z", "type": "session_meta", "payload":
+            {"id": "019b8478-0000-7000-8000-000000000001", "timestamp": "2026-01-05T09:00:00.000Z", "cwd": "/home/me/code/harbor", "originator": "codex_cli_rs", "cli_version": "0.60.0", "source": "cli"}}),
+        item(
+            json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Build it"}]}),
+        ),
+        item(
+            json!({"type": "function_call", "name": "shell", "call_id": "call_1", "arguments": "{\"command\":[\"bash\",\"-lc\",\"make all\"]}"}),
+        ),
+        item(
+            json!({"type": "function_call_output", "call_id": "call_1", "output": output.to_string()}),
+        ),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let folder = site.path().join(".codex/sessions/2026/01/05");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file =
+        folder.join("rollout-2026-01-05T09-00-00-019b8478-0000-7000-8000-000000000001.jsonl");
+    std::fs::write(&file, text).unwrap();
+    site.steno(&["import", file.to_str().unwrap()]);
+    browser.go(&site.at("/session/codex/019b8478-0000-7000-8000-000000000001"));
+    browser.until("document.querySelector('.call summary code')?.textContent === 'make all'");
+    let shown = "document.querySelector('.result.bad pre').textContent";
+    browser.until(&format!("{shown} === 'error: zanzibar broke\\n  at line 2'"));
+    browser.until("document.querySelector('.result.bad summary small').textContent === 'exit 3'");
+    browser.go(&site.at("/search?q=zanzibar"));
+    browser.until(
+        "document.querySelector('.hits pre')?.textContent.trim() === 'error: zanzibar broke'",
+    );
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
 fn a_session_is_replayed() {
     let Some((site, browser)) = opened(1280, 860) else { return };
     browser.go(&site.at("/session/claude-code/harbour-login/replay"));
@@ -347,6 +405,24 @@ fn a_narrow_screen_needs_no_scrolling_to_the_side() {
         assert!(wide.as_i64().unwrap() <= 0, "{page} is {wide} pixels too wide");
         browser.picture(&format!("narrow-{name}"));
     }
+    browser.go(&site.at("/"));
+    browser.until("document.querySelector('a.row .project').getClientRects().length > 0");
+    browser.go(&site.at(login));
+    browser.until(SCRIPTS_RUN);
+    for button in ["annotate", "export-open"] {
+        browser.run(&format!("document.getElementById('{button}').click()"));
+        let fits = "(() => { const dialog = document.querySelector('dialog[open]'); const box = dialog?.getBoundingClientRect(); \
+            return box && box.left >= 0 && box.right <= innerWidth && dialog.scrollWidth <= dialog.clientWidth; })()";
+        browser.until(fits);
+        browser.picture(&format!("narrow-{button}"));
+        browser.run("document.querySelector('dialog[open]').close()");
+    }
+    // Paths are relative to the project.
+    let read = "[...document.querySelectorAll('.call summary')].find((one) => one.textContent.startsWith('Read'))";
+    browser.until(&format!("{read}.querySelector('code').textContent === 'src/session.rs'"));
+    browser.run("document.querySelector('#changes-open').click()");
+    let changed = "document.querySelector('#changes .diff summary code')?.textContent";
+    browser.until(&format!("{changed} === 'src/session.rs'"));
 }
 
 #[test]
