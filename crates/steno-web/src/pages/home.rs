@@ -40,7 +40,7 @@ const COLUMNS: [(&str, &str, &str); 9] = [
     ("model", "Model", "The first model; the tooltip lists all"),
     ("num", "Entries", "Messages, tool calls and results, and notices"),
     ("num duration", "Duration", "From the first entry to the last"),
-    ("num", "Tokens", "Tokens that the model read and wrote"),
+    ("num tokens", "Tokens", "Tokens that the model read and wrote"),
     ("num", "Cost", COST_EXPLANATION),
 ];
 
@@ -341,7 +341,7 @@ impl SessionListView<'_> {
                 span.model title=(clean_text(&session.models.join(", "))) { @if let Some(model) = session.models.first() { (clean_text(short_model(model))) } }
                 span.num { (exact_count(session.totals.entries)) span.unit { @if session.totals.entries == 1 { " entry" } @else { " entries" } } }
                 span.num.duration { (heading::session_duration(session).unwrap_or_default()) }
-                span.num title=(explain_tokens(usage)) { @if !usage.is_empty() { (format_count(usage.prompt_tokens().saturating_add(usage.output))) span.unit { " tokens" } } }
+                span.num.tokens title=(explain_tokens(usage)) { @if !usage.is_empty() { (format_count(usage.prompt_tokens().saturating_add(usage.output))) span.unit { " tokens" } } }
                 span.num { (self.cost_text(session, &key)) }
             }
         }

@@ -161,7 +161,7 @@ impl QualityReport {
             @if worst.is_empty() { p.hint { "No failed calls, retries, undone edits or compactions." } }
             @else {
                 .wide-table tabindex="0" {
-                    table.sums.worst {
+                    table.sums.counts.worst {
                         (table_head("Session", 1))
                         tbody {
                             @for (session, counts) in worst.iter().take(MAX_ROWS) {
@@ -223,7 +223,10 @@ fn count_texts(counts: &QualityCounts) -> [(String, String); 7] {
 /// The cells of a row, without the first columns.
 fn count_cells(counts: &QualityCounts, skipped: usize) -> Markup {
     html! {
-        @for (text, about) in count_texts(counts).iter().skip(skipped) { td title=(about) { (text) } }
+        @for ((text, about), (name, _)) in count_texts(counts).iter().zip(COLUMNS).skip(skipped) {
+            @let is_nothing = text.is_empty() || text == "0" || text.starts_with("0 (");
+            td.nothing[is_nothing] title=(about) data-name=(name.to_lowercase()) { (text) }
+        }
     }
 }
 
@@ -243,7 +246,7 @@ fn group_table(
     html! {
         h2 { (title) }
         .wide-table tabindex="0" {
-            table.sums {
+            table.sums.counts {
                 (table_head(name, 0))
                 tbody {
                     @for (value, counts) in groups.iter().take(MAX_ROWS) {

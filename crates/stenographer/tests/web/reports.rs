@@ -80,6 +80,12 @@ fn quality_is_counted_by_project_and_model_and_names_the_worst_sessions() {
         json!(0)
     );
     browser.picture("quality");
+    let phone = json!({"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true});
+    browser.emulate("Emulation.setDeviceMetricsOverride", &phone);
+    // All numbers fit on a phone.
+    let cut = "return [...document.querySelectorAll('.wide-table')].filter((one) => one.scrollWidth > one.clientWidth).length";
+    assert_eq!(browser.run(cut), json!(0));
+    browser.picture("narrow-quality");
     browser.run("document.querySelector('.worst a').click()");
     browser.until("location.pathname.endsWith('/rough') && document.querySelectorAll('#quality[open] details').length === 2");
     browser.go(&site.at("/quality?project=/elsewhere"));
