@@ -225,8 +225,17 @@ fn count_cells(counts: &QualityCounts, skipped: usize) -> Markup {
     html! {
         @for ((text, about), (name, _)) in count_texts(counts).iter().zip(COLUMNS).skip(skipped) {
             @let is_nothing = text.is_empty() || text == "0" || text.starts_with("0 (");
-            td.nothing[is_nothing] title=(about) data-name=(name.to_lowercase()) { (text) }
+            td.nothing[is_nothing] title=(about) data-name=(unit_of(name, about)) { (text) }
         }
+    }
+}
+
+/// The unit of a number, which narrow screens show behind it.
+fn unit_of(name: &str, about: &str) -> String {
+    match name {
+        "Failed" => "failed".to_owned(),
+        "Largest context" => "tokens in the largest context".to_owned(),
+        _ => about.split_once(' ').map_or_else(String::new, |(_, noun)| noun.to_owned()),
     }
 }
 

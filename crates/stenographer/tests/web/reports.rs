@@ -85,6 +85,9 @@ fn quality_is_counted_by_project_and_model_and_names_the_worst_sessions() {
     // All numbers fit on a phone.
     let cut = "return [...document.querySelectorAll('.wide-table')].filter((one) => one.scrollWidth > one.clientWidth).length";
     assert_eq!(browser.run(cut), json!(0));
+    let units = "return [...document.querySelectorAll('.worst td:not(.nothing)[data-name]')].map((one) => one.dataset.name)";
+    let expected = ["tool calls", "failed", "retry", "tokens in the largest context"];
+    assert_eq!(browser.run(units), json!(expected));
     browser.picture("narrow-quality");
     browser.run("document.querySelector('.worst a').click()");
     browser.until("location.pathname.endsWith('/rough') && document.querySelectorAll('#quality[open] details').length === 2");
