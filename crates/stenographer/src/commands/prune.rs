@@ -13,14 +13,9 @@ use crate::ui::Ui;
 /// Remove sessions that are older than `[keep]` in config.toml allows.
 ///
 /// Lists them and asks, as `steno forget` does. No session is removed by itself. Days count from the end of a session,
-/// and 0 keeps sessions forever. A project's rule takes precedence over an agent's:
-///
-///   [keep]
-///   days = 365
-///   agents = { codex = 90 }
-///   projects = { acme = 30 }
+/// and 0 keeps sessions forever: `days = 365` below `[keep]` is for all sessions, `agents = { codex = 90 }` for those of
+/// an agent, and `projects = { acme = 30 }`, which takes precedence, for those of a project.
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Args {
     #[command(flatten)]
     options: RemovalOptions,
