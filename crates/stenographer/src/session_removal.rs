@@ -106,6 +106,7 @@ impl SessionRemoval<'_> {
         forgetter.add_moved_recordings(&mut removals).map_err(explain)?;
         let mut progress = self.ui.start_progress("searching");
         let (total, mut kept, mut rows) = (removals.len(), Vec::new(), Vec::new());
+        let mut compressed = Vec::new();
         for removal in removals {
             progress.step_of(total, removal.session().id());
             let session = removal.session().clone();
@@ -117,6 +118,9 @@ impl SessionRemoval<'_> {
                 }
                 PlannedRemoval::Texts { finder, .. } => {
                     let plan = forgetter.plan_texts(&session, finder).map_err(explain)?;
+                    if plan.has_compressed_files {
+                        compressed.push(removal.clone());
+                    }
                     let (parts, bytes) = (plan.part_count(), plan.byte_count());
                     let (entries, notes) = (finder.entry_numbers(), plan.notes);
                     if plan.is_empty() && entries.is_empty() {
@@ -128,6 +132,11 @@ impl SessionRemoval<'_> {
             rows.push(row);
             kept.push(removal);
         }
+        drop(progress);
+        let hidden = forgetter.find_leftovers(&compressed).map_err(explain)?;
+        self.ui.report_incomplete(hidden.iter().map(|id| {
+            format!("{id}: found in a file that the agent compressed, which cannot be masked; forget the session")
+        }));
         Ok((kept, rows))
     }
 

@@ -372,3 +372,21 @@ fn a_secret_of_the_report_is_masked() {
     let wrong = home.steno(&["forget", "--secret", "hunter2", "--yes"]);
     assert!(wrong.code == 2 && wrong.stderr.contains("not the id of a secret"), "{wrong}");
 }
+
+#[test]
+fn a_text_in_a_compressed_file_is_named() {
+    let home = Home::new();
+    let name = "2026/01/03/rollout-2026-01-03T16-20-05-019b8478-3f10-7b52-9a0e-5d41c2f7e863.jsonl";
+    let example = crate::readme::root().join("docs/examples/codex").join(name);
+    let text = fs::read(example).unwrap();
+    let compressed = zstd::encode_all(text.as_slice(), 3).unwrap();
+    home.file(&format!(".codex/sessions/{name}.zst"), compressed);
+    sync(&home).ok();
+    let masked = home.steno(&["forget", "--match", "dark theme", "--yes"]);
+    assert!(masked.code == 1 && masked.stderr.contains("019b8478"), "{masked}");
+    assert!(masked.stderr.contains("compressed"), "{masked}");
+    let entry = home.steno(&["forget", "019b8478:0", "--yes"]);
+    assert!(entry.code == 1 && entry.stderr.contains("forget the whole session"), "{entry}");
+    home.steno(&["forget", "019b8478", "--yes"]).ok();
+    assert_eq!(holders(&home, "dark theme"), NOWHERE);
+}

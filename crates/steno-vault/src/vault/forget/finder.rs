@@ -34,6 +34,8 @@ pub struct MaskPlan {
     pub(crate) units: BTreeMap<Vec<u8>, Vec<(u64, u64)>>,
     /// Number of masked notes.
     pub notes: u64,
+    /// Whether a file is compressed by its agent, so that texts in it cannot be found or masked.
+    pub has_compressed_files: bool,
 }
 
 impl MaskPlan {
@@ -91,6 +93,12 @@ impl SessionDir {
     }
 }
 
+/// Whether bytes start like a zstd, gzip or zip file.
+fn is_compressed(bytes: &[u8]) -> bool {
+    let magics: [&[u8]; 3] = [&[0x28, 0xb5, 0x2f, 0xfd], &[0x1f, 0x8b], b"PK\x03\x04"];
+    magics.iter().any(|magic| bytes.starts_with(magic))
+}
+
 /// Masks the parts that `find` returns in a text of lines, with the short id of a tombstone. Returns their number.
 pub fn mask_text(text: &mut [u8], find: FindParts<'_>, tombstone: &str) -> u64 {
     let (mut plan, mut ranges, mut begin) = (MaskPlan::default(), Vec::new(), 0);
@@ -126,6 +134,7 @@ impl MaskPlan {
             if length == 0 {
                 return Ok(());
             }
+            self.has_compressed_files |= offset == 0 && is_compressed(&line);
             let ranges = self.find_in_line(&line, find);
             if !ranges.is_empty() {
                 let at = |range: Range<usize>| (offset + range.start as u64, range.len() as u64);
