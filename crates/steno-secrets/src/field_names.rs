@@ -1,5 +1,8 @@
 //! Classifies names of variables, fields and options by the kind of secret that they hold.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use crate::names::split_words;
 
 /// What a name says about its value.
@@ -259,8 +262,30 @@ const KNOWN_RANDOM_NAMES: [&str; 10] = [
     "asp.net_sessionid",
 ];
 
+/// How many names a thread remembers.
+const MAX_REMEMBERED_NAMES: usize = 4096;
+
+thread_local! {
+    /// Classes of names: a session has few names, many times.
+    static REMEMBERED_CLASSES: RefCell<HashMap<String, Option<FieldNameClass>>> = RefCell::default();
+}
+
 /// Classifies a name; `None` if its value need not be secret.
 pub(crate) fn classify_field_name(name: &str) -> Option<FieldNameClass> {
+    REMEMBERED_CLASSES.with_borrow_mut(|classes| {
+        if let Some(class) = classes.get(name) {
+            return *class;
+        }
+        let class = classify_words(name);
+        if classes.len() >= MAX_REMEMBERED_NAMES {
+            classes.clear();
+        }
+        classes.insert(name.to_owned(), class);
+        class
+    })
+}
+
+fn classify_words(name: &str) -> Option<FieldNameClass> {
     let lower = name.to_ascii_lowercase();
     // Exact case: `sessionId` is the id of a session, which is not secret.
     if KNOWN_RANDOM_NAMES.contains(&lower.as_str()) || name == "sessionid" {

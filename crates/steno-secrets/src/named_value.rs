@@ -5,6 +5,7 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use memchr::memmem;
 use regex::bytes::Regex;
 
 use crate::field_names::{FieldNameClass, classify_field_name};
@@ -16,6 +17,15 @@ const MAX_NAME_BYTES: usize = 80;
 
 /// Longer values without quotes are not read.
 const MAX_BARE_BYTES: usize = 2048;
+
+/// How many bytes after a name its value in a pair is looked for.
+const MAX_PAIR_BYTES: usize = 240;
+
+/// How long a type between a name and its value may be.
+const MAX_TYPE_BYTES: usize = 64;
+
+/// Words of which one is between the name and the value of a pair.
+const PAIR_WORDS: [&str; 4] = ["alue", "ALUE", "efault", "val"];
 
 /// What is between a name and its value in lists of pairs: `"name": "TOKEN", "value": "..."`.
 static PAIRED_VALUE: LazyLock<Regex> = LazyLock::new(|| {
@@ -36,11 +46,15 @@ static TYPE_ANNOTATION: LazyLock<Regex> = LazyLock::new(|| {
         .expect("a valid pattern")
 });
 
-/// The scheme before a credential.
-static CREDENTIAL_SCHEME: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?-u)^(?i:bearer|basic|token|apikey|ssws|negotiate|key)\s{1,2}")
-        .expect("a valid pattern")
-});
+/// The length of a scheme before a credential, as in `Bearer ...`, with the space after it.
+fn scheme_length(value: &[u8]) -> usize {
+    const SCHEMES: [&str; 7] = ["bearer", "basic", "token", "apikey", "ssws", "negotiate", "key"];
+    let word = value.iter().take(10).take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let is_scheme =
+        SCHEMES.iter().any(|scheme| value[..word].eq_ignore_ascii_case(scheme.as_bytes()));
+    let spaces = value[word..].iter().take(2).take_while(|byte| **byte == b' ').count();
+    if is_scheme && spaces > 0 { word + spaces } else { 0 }
+}
 
 /// What separates a name from its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +105,23 @@ pub(crate) fn find_named_secrets(text: &[u8], hint: Range<usize>) -> NamedSecret
     secrets
 }
 
+/// Whether what follows a name may separate it from a value. Most names in prose and code have none.
+fn may_have_value(after: &[u8], is_option: bool) -> bool {
+    let spaces = after.iter().take(40).take_while(|byte| b" \t".contains(byte)).count();
+    match after.get(spaces) {
+        None | Some(b';' | b'{' | b'}' | b'[' | b'/' | b'!' | b'+' | b'#' | b'\0'..=b'\t') => false,
+        Some(b')') if spaces == 0 => after.get(1).is_some_and(|byte| b" :=".contains(byte)),
+        Some(b'\r' | b'\n') => after.iter().take(80).any(|byte| *byte == b':' || *byte == b'='),
+        // In a sentence, a value has a digit, a quote or a verb before it.
+        Some(_) if spaces > 0 && !is_option => {
+            let word = &after[spaces..after.len().min(spaces + 100)];
+            !word[0].is_ascii_alphabetic()
+                || word.iter().any(|byte| byte.is_ascii_digit() || b"\"'`!@#$%^*".contains(byte))
+        }
+        Some(_) => true,
+    }
+}
+
 /// Whether a text ends with a word that makes a following `key` a secret, as in `API key`.
 fn follows_key_word(before: &[u8]) -> bool {
     const KEY_WORDS: [&str; 6] =
@@ -139,6 +170,9 @@ impl<'t> FoundName<'t> {
         let trailing = whole.iter().rev().take_while(|byte| b".-".contains(byte)).count();
         let (start, end) =
             (bounds.start + dashes, (bounds.end - trailing).max(bounds.start + dashes));
+        if !may_have_value(&text[end..], dashes > 0) {
+            return None;
+        }
         let name = std::str::from_utf8(&text[start..end]).ok()?;
         let is_parameter = start > 0 && b"?&;".contains(&text[start - 1]);
         let class = match name {
@@ -150,7 +184,7 @@ impl<'t> FoundName<'t> {
         };
         // The name of a secret in a cloud is not the secret.
         let before = &text[start.saturating_sub(100)..start];
-        if before.ends_with(b":") && memchr::memmem::find(before, b"arn:").is_some() {
+        if before.ends_with(b":") && memmem::find(before, b"arn:").is_some() {
             return None;
         }
         let is_option = (1..=2).contains(&dashes)
@@ -163,10 +197,16 @@ impl<'t> FoundName<'t> {
     }
 
     fn find_values(&self) -> Vec<Range<usize>> {
-        if let Some(paired) = PAIRED_VALUE.find(&self.text[self.end..]) {
+        let after = &self.text[self.end..self.text.len().min(self.end + MAX_PAIR_BYTES)];
+        let may_pair = |word: &&str| memmem::find(after, word.as_bytes()).is_some();
+        if PAIR_WORDS.iter().any(|word| may_pair(&word))
+            && let Some(paired) = PAIRED_VALUE.find(after)
+        {
             return self.read_value(NameSeparator::Colon, self.end + paired.end());
         }
-        if let Some(element) = FOLLOWING_ELEMENT.find(&self.text[self.end..]) {
+        if matches!(after.first(), Some(b'<' | b' '))
+            && let Some(element) = FOLLOWING_ELEMENT.find(after)
+        {
             return self.read_value(NameSeparator::Tag, self.end + element.end());
         }
         let Some((separator, at)) = self.read_separator() else { return Vec::new() };
@@ -242,12 +282,14 @@ impl<'t> FoundName<'t> {
         let text = self.text;
         let at = self.skip_decoration(separator, at);
         let rest = &text[at..];
+        let near = &rest[..rest.len().min(MAX_TYPE_BYTES)];
         if separator == NameSeparator::Colon
-            && let Some(typed) = TYPE_ANNOTATION.find(rest)
+            && near.contains(&b'=')
+            && let Some(typed) = TYPE_ANNOTATION.find(near)
         {
             return self.read_quoted(at + typed.end() - 1).into_iter().flatten().collect();
         }
-        let scheme = CREDENTIAL_SCHEME.find(rest).map_or(0, |scheme| scheme.end());
+        let scheme = scheme_length(rest);
         // `r"..."`, `b'...'` and `$"..."` are literals too.
         let prefix = usize::from(matches!(
             rest,
@@ -287,7 +329,7 @@ impl<'t> FoundName<'t> {
         let (value, parts) = QuotedValue::read_joined(self.text, at)?;
         let joined: Vec<u8> = parts.into_iter().flat_map(|part| self.text[part].to_vec()).collect();
         let joined = String::from_utf8_lossy(&joined);
-        let scheme = CREDENTIAL_SCHEME.find(joined.as_bytes()).map_or(0, |scheme| scheme.end());
+        let scheme = scheme_length(joined.as_bytes());
         let is_secret = self.is_secret(&joined[scheme..], ValueStyle::Quoted);
         Some(is_secret.then(|| value.range.start + scheme..value.range.end).into_iter().collect())
     }
@@ -389,7 +431,7 @@ fn is_secret_cookie(name: &[u8], value: &[u8]) -> bool {
 /// Whether the whole value of a field with this name is a secret.
 pub(crate) fn is_secret_field(name: &str, value: &str) -> bool {
     let Some(class) = classify_field_name(name) else { return false };
-    let scheme = CREDENTIAL_SCHEME.find(value.as_bytes()).map_or(0, |scheme| scheme.end());
+    let scheme = scheme_length(value.as_bytes());
     class != FieldNameClass::Cookies
         && FieldCandidate { name, class, value: &value[scheme..], style: ValueStyle::Quoted }
             .is_plausible()

@@ -262,8 +262,16 @@ impl CompiledRule {
                 }
             }
             SecretForm::Pattern { window: (before, after), pattern } => {
-                let (start, end) =
-                    (hit.start.saturating_sub(before), text.len().min(hit.end + after));
+                let start = hit.start.saturating_sub(before);
+                let mut end = text.len().min(hit.end + after);
+                // URLs are frequent, and few have a password.
+                if hint == "://" {
+                    let url = text[hit.end..end].iter();
+                    end = hit.end + url.take_while(|byte| !byte.is_ascii_whitespace()).count();
+                    if memchr::memchr(b'@', &text[hit.end..end]).is_none() {
+                        return;
+                    }
+                }
                 for captures in captures_from(self.pattern(pattern, false), &text[..end], start) {
                     let Some(range) = secret_range(&captures) else { continue };
                     let context_start = captures.get(0).map_or(range.start, |whole| whole.start());

@@ -354,14 +354,15 @@ impl FieldCandidate<'_> {
     /// Whether the value is a secret.
     pub(crate) fn is_plausible(&self) -> bool {
         let value = self.value.trim();
+        // Code is the most frequent, so it is recognised first.
+        if self.style != ValueStyle::Quoted && is_code(value) {
+            return false;
+        }
         if !(4..=4096).contains(&value.len()) || is_filler(value) || is_reference(value) {
             return false;
         }
         let is_literal = LITERAL_WORDS.iter().any(|word| value.eq_ignore_ascii_case(word));
         if is_literal || self.repeats_name(value) || is_made_of(value, NAMING_WORDS) {
-            return false;
-        }
-        if self.style != ValueStyle::Quoted && is_code(value) {
             return false;
         }
         match self.class {

@@ -35,7 +35,7 @@ use crate::write_permission::WritePermission;
 ///
 /// Texts that `steno forget` removed are masked in the restored files.
 ///
-/// A warning says if the files contain secrets. `--redact` replaces them: such files are no longer what the agent wrote,
+/// With `--to`, a warning says if the files contain secrets. `--redact` replaces them: such files are no longer what the agent wrote,
 /// so they go to another folder only.
 ///
 /// A session from a database is restored as rows: missing rows are inserted after a backup of the database, and
@@ -86,7 +86,10 @@ pub(crate) fn run(
         }
         to => {
             let restored = restore_files(&session, args, to.as_deref())?;
-            warn_of_secrets(ui, &search_restored(&restored)?);
+            // In its own folders, the agent has its secrets already.
+            if to.is_some() {
+                warn_of_secrets(ui, &search_restored(&restored)?);
+            }
             restored
         }
     };
