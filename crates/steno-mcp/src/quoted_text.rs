@@ -90,6 +90,20 @@ mod tests {
     }
 
     #[test]
+    fn planted_secrets_are_not_quoted_and_look_alikes_are() {
+        let planted = steno_secrets::planted::planted_secrets(31);
+        let is_left = |planted: &&steno_secrets::planted::PlantedSecret| {
+            make_quotable(&planted.text).contains(&planted.secret)
+        };
+        let left: Vec<_> = planted.iter().filter(is_left).map(|planted| &planted.text).collect();
+        assert!(left.len() * 20 <= planted.len(), "{left:#?}");
+        let harmless = steno_secrets::planted::harmless_texts(31);
+        let is_changed = |text: &&String| make_quotable(text).contains("[redacted ");
+        let changed: Vec<_> = harmless.iter().filter(is_changed).collect();
+        assert!(changed.len() * 100 <= harmless.len(), "{changed:#?}");
+    }
+
+    #[test]
     fn a_text_is_quoted_in_parts_that_join_to_the_whole() {
         let text = "first\n\nthe third line is longer\nné\u{1f980}";
         for max_bytes in 8..60 {
