@@ -198,8 +198,8 @@ impl<'t> FoundName<'t> {
 
     fn find_values(&self) -> Vec<Range<usize>> {
         let after = &self.text[self.end..self.text.len().min(self.end + MAX_PAIR_BYTES)];
-        let may_pair = |word: &&str| memmem::find(after, word.as_bytes()).is_some();
-        if PAIR_WORDS.iter().any(|word| may_pair(&word))
+        let may_pair = |word: &str| memmem::find(after, word.as_bytes()).is_some();
+        if PAIR_WORDS.iter().any(|word| may_pair(word))
             && let Some(paired) = PAIRED_VALUE.find(after)
         {
             return self.read_value(NameSeparator::Colon, self.end + paired.end());
