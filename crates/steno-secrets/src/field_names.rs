@@ -25,13 +25,11 @@ pub(crate) const NAME_HINTS: [&str; 22] = [
     "_pat",
 ];
 
-const PASSWORD_WORDS: [&str; 16] = [
+const PASSWORD_WORDS: [&str; 12] = [
     "password",
     "passwd",
     "passphrase",
-    "pass",
     "pwd",
-    "pw",
     "passcode",
     "passwort",
     "kennwort",
@@ -40,9 +38,10 @@ const PASSWORD_WORDS: [&str; 16] = [
     "motdepasse",
     "pswd",
     "passwrd",
-    "psw",
-    "passw",
 ];
+
+/// Words that mean a password only at the end of a name: `pass_rate` is none.
+const SHORT_PASSWORD_WORDS: [&str; 4] = ["pass", "pw", "psw", "passw"];
 
 const PASSWORD_ENDINGS: [&str; 15] = [
     "storepass",
@@ -305,7 +304,7 @@ fn classify_words(name: &str) -> Option<FieldNameClass> {
     if is_last(&["cookie", "cookies"]) {
         return Some(FieldNameClass::Cookies);
     }
-    if has(&PASSWORD_WORDS) || ends(&PASSWORD_ENDINGS) {
+    if has(&PASSWORD_WORDS) || is_last(&SHORT_PASSWORD_WORDS) || ends(&PASSWORD_ENDINGS) {
         return Some(FieldNameClass::Password);
     }
     let has_key = |before: &[&str]| {
@@ -358,6 +357,7 @@ mod tests {
             "PASSWORD_FILE",
             "keyboard",
             "bypass",
+            "pass_rate",
         ] {
             assert_eq!(classify_field_name(name), None, "{name}");
         }

@@ -209,7 +209,17 @@ impl<'t> FoundName<'t> {
         {
             return self.read_value(NameSeparator::Tag, self.end + element.end());
         }
-        let Some((separator, at)) = self.read_separator() else { return Vec::new() };
+        let found = self.read_separator();
+        // Alone, `pass` is mostly the result of a test.
+        let is_result = self.name().eq_ignore_ascii_case("pass");
+        let is_loose = |separator| {
+            matches!(
+                separator,
+                NameSeparator::Cell | NameSeparator::Words | NameSeparator::Argument
+            )
+        };
+        let found = found.filter(|(separator, _)| !(is_result && is_loose(*separator)));
+        let Some((separator, at)) = found else { return Vec::new() };
         if self.class == FieldNameClass::Cookies {
             return match separator {
                 NameSeparator::Words => Vec::new(),
@@ -296,7 +306,12 @@ impl<'t> FoundName<'t> {
             [b'r' | b'b' | b'u' | b'f' | b'$' | b'@' | b'N' | b'L', b'"' | b'\'', ..]
         ));
         if let Some(values) = self.read_quoted(at + prefix) {
-            return values;
+            // What a colon follows is the next key of an object, not an argument.
+            let is_key = |value: &Range<usize>| {
+                let after = text[value.end..].iter().find(|byte| !b"\\\"'` ".contains(byte));
+                separator == NameSeparator::Argument && after == Some(&b':')
+            };
+            return values.into_iter().filter(|value| !is_key(value)).collect();
         }
         if matches!(separator, NameSeparator::Argument) {
             return Vec::new();

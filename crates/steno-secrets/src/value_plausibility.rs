@@ -430,8 +430,10 @@ pub(crate) fn is_filler(value: &str) -> bool {
     let mut distinct: Vec<u8> = lower.bytes().collect();
     distinct.sort_unstable();
     distinct.dedup();
+    let is_color =
+        lower.strip_prefix('#').is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
     let is_monotonous = distinct.len() <= 2 || distinct.len() <= 3 && value.len() >= 12;
-    is_monotonous || PLACEHOLDER_PARTS.iter().any(|part| lower.contains(part))
+    is_color || is_monotonous || PLACEHOLDER_PARTS.iter().any(|part| lower.contains(part))
 }
 
 /// Whether a value refers to where the secret is: a variable, a function, a file, another service.

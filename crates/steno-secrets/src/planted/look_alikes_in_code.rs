@@ -2,6 +2,11 @@
 
 /// Templates of harmless texts.
 pub(super) const TEXTS: &[&str] = &[
+    "{\"verdict\":\"pass\",\"assertions\":[{\"text\":\"x\"}]}",
+    "{\"strategy\":\"pass_at_k\",\"passed_attempts\":1}",
+    "1/1 simple | local | 100% PASS | 333/4180ms",
+    "such as `pass_rate`, `tests_run`, and `total_tool_calls`",
+    "--pass: #34d399; --warn: #facc15;",
     "\"tokens\": {\"input\": 1200, \"output\": 30}",
     "const { token } = useAuth();",
     "password: await bcrypt.hash(password, 10)",
