@@ -10,7 +10,7 @@ use crate::session_removal::{RemovalOptions, SessionRemoval};
 use crate::session_store::SessionStore;
 use crate::ui::Ui;
 
-/// Remove sessions that are older than `[keep]` in config.toml allows.
+/// Remove sessions that `[keep]` in config.toml no longer keeps.
 ///
 /// Lists them and asks, as `steno forget` does. No session is removed by itself. Days count from the end of a session,
 /// and 0 keeps sessions forever: `days = 365` below `[keep]` is for all sessions, `agents = { codex = 90 }` for those of

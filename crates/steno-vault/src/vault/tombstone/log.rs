@@ -64,7 +64,14 @@ pub(crate) struct TombstoneState {
 impl TombstoneState {
     fn read(path: &Path) -> Result<Self, FileError> {
         let text = match fs::read(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                Vec::new()
+            }
             other => other.on("read", path)?,
         };
         let (mut state, mut chain) = (Self::default(), LineHashChain::START);
