@@ -77,7 +77,7 @@ fn browser_list() {
 
 #[test]
 fn browser_session() {
-    check_browser("browser_session", "/logged out\r\r", "1/15");
+    check_browser("browser_session", "/logged out\r", "1/15");
 }
 
 #[test]
