@@ -24,6 +24,7 @@ mod secret_settings;
 mod token_match;
 mod value_plausibility;
 mod values;
+mod word_lists;
 
 pub use self::names::{holds_password, is_secret_name};
 pub use self::secret_scanner::{SecretMatch, SecretRuleSet, SecretScanner};

@@ -279,7 +279,10 @@ impl SessionDir {
                 &masked.ranges,
                 tombstone,
             )?,
-            false => masked.ranges.iter().map(|range| mask_edit(*range, tombstone)).collect(),
+            false => {
+                let mask = |(offset, length): &(u64, u64)| mask_edit(*offset, *length, tombstone);
+                masked.ranges.iter().map(mask).collect()
+            }
         };
         commit.add_file(self, sealed.write_edited(&edits)?);
         Ok(())
@@ -299,7 +302,7 @@ impl SessionDir {
     }
 }
 
-fn mask_edit((offset, length): (u64, u64), tombstone: &str) -> ByteEdit {
+fn mask_edit(offset: u64, length: u64, tombstone: &str) -> ByteEdit {
     let bytes = make_mask(tombstone, usize::try_from(length).unwrap_or_default());
     ByteEdit { offset, bytes, is_forgotten: true }
 }

@@ -26,7 +26,7 @@ pub(super) fn edit_record(
         }
         let first = ranges.partition_point(|(begin, size)| begin + size <= offset);
         let own = ranges[first..].iter().take_while(|(begin, _)| *begin < offset + length);
-        let masks: Vec<_> = own.map(|range| mask_edit(*range, tombstone)).collect();
+        let masks: Vec<_> = own.map(|range| mask_edit(range.0, range.1, tombstone)).collect();
         for mask in &masks {
             let at = (mask.offset - offset) as usize;
             line[at..at + mask.bytes.len()].copy_from_slice(&mask.bytes);

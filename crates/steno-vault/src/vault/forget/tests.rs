@@ -212,7 +212,7 @@ fn masks_without_a_tombstone_are_found() {
     let bench = Bench::new();
     bench.keep("s", LINES);
     let (listed, path) = (bench.session("s"), bench.session("s").sealed_path("log.jsonl", 0));
-    let edit = mask_edit((10, 6), "00000000");
+    let edit = mask_edit(10, 6, "00000000");
     let mut commit = listed.begin_commit();
     commit.lock_session(&listed).unwrap();
     let sealed = listed.open_sealed("log.jsonl", 0).unwrap();
