@@ -51,11 +51,6 @@ impl WebServer {
         format!("http://{}/?token={}", self.address, self.guard.token)
     }
 
-    /// The port on which it listens.
-    pub fn port(&self) -> u16 {
-        self.address.port()
-    }
-
     /// The address for a local launch file. It works although the browser comes from a file.
     pub fn launch_url(&self) -> String {
         format!("http://{}{LAUNCH_PATH}?token={}", self.address, self.guard.token)

@@ -26,8 +26,8 @@ const MIN_SYNC_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 /// A sync is due after this time at the latest.
 const MAX_SYNC_INTERVAL: SignedDuration = SignedDuration::from_mins(5);
 
-/// Syncs take at most a hundredth of the time.
-const INTERVAL_FACTOR: i32 = 100;
+/// Syncs take at most a tenth of the time.
+const INTERVAL_FACTOR: i32 = 10;
 
 /// How long a command waits for a sync of a store that has sessions.
 const WAIT_TIMEOUT: Duration = Duration::from_millis(400);

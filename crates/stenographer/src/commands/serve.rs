@@ -59,10 +59,6 @@ pub(crate) fn run(
 ) -> Result<CommandExit, CommandError> {
     let mut server = bind_server(env, args)?;
     let url = server.url();
-    let port = server.port();
-    if args.port.is_none() && port != DEFAULT_PORT {
-        ui.status(format_args!("port {DEFAULT_PORT} is in use; using {port}"));
-    }
     match args.json {
         true => writeln!(ui.out(), "{}", serde_json::json!({ "url": url.to_string() }))?,
         false => writeln!(ui.out(), "{url}")?,

@@ -12,6 +12,7 @@ use steno_store::view::json_rows::exchange::ExchangeRow;
 use steno_vault::SessionDir;
 use steno_vault::notes::Note;
 
+use crate::automatic_sync::AutomaticSyncFlag;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::{SessionPath, SessionStore};
@@ -103,6 +104,9 @@ pub(crate) fn run(
         Some((name, number)) if !env.cwd.join(session).exists() => (name, Some(number)),
         _ => (session, None),
     };
+    if name == "latest" {
+        AutomaticSyncFlag::default().sync_if_due(ui, env);
+    }
     if args.requests {
         return print_requests(ui, &store, name);
     }
