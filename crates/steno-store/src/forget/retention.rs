@@ -54,7 +54,7 @@ mod tests {
         let rules = RetentionRules {
             days: Some(100),
             agents: vec![("codex".to_owned(), 10), ("gemini".to_owned(), 0)],
-            projects: vec![("acme".to_owned(), 1000), ("/work/secret".to_owned(), 1)],
+            projects: vec![("acme".to_owned(), 1000), ("/srv/secret".to_owned(), 1)],
         };
         let now = "2026-06-01T00:00:00Z".parse().unwrap();
         let expired = |agent: &str, project: Option<&str>, ended: &str| {
@@ -68,7 +68,7 @@ mod tests {
         assert!(expired("codex", None, "2026-05-01T00:00:00Z"));
         assert!(!expired("gemini", None, "2020-05-01T00:00:00Z"));
         assert!(!expired("codex", Some("/home/me/acme/"), "2026-01-01T00:00:00Z"));
-        assert!(expired("gemini", Some("/work/secret"), "2026-05-30T00:00:00Z"));
+        assert!(expired("gemini", Some("/srv/secret"), "2026-05-30T00:00:00Z"));
         assert!(!expired("codex", None, "no time"));
         assert!(!rules.is_empty() && RetentionRules::default().is_empty());
     }

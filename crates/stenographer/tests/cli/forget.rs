@@ -250,7 +250,7 @@ fn an_edited_or_removed_tombstone_is_found() {
 #[test]
 fn old_sessions_and_those_of_a_project_are_selected() {
     let home = synced();
-    let other_project = line(OTHER, 0, "elsewhere").replace("\"/p\"", "\"/work/acme\"");
+    let other_project = line(OTHER, 0, "elsewhere").replace("\"/p\"", "\"/srv/acme\"");
     home.file(&place(OTHER), other_project);
     sync(&home).ok();
     let count = |args: &[&str]| {
