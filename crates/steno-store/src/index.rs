@@ -37,6 +37,7 @@ mod session_filter;
 mod session_indexer;
 mod session_list;
 mod store_index;
+mod stored_name;
 mod text_blocks;
 pub mod text_folding;
 mod text_scan;

@@ -151,7 +151,7 @@ fn content(index: &Index) -> Vec<String> {
     let queries = [
         "SELECT json_array(name, title, models, entries, output, taken, hex(digest), kept > 0) FROM session",
         "SELECT json_array(session, number, role, kind, hash) FROM (SELECT entry.*,
-            hex(text.hash) AS hash FROM entry LEFT JOIN text ON text.id = entry.text)",
+            hex(text_hash.hash) AS hash FROM entry LEFT JOIN text_hash ON text_hash.text = entry.text)",
         "SELECT json_array(hex(key), session, number, output) FROM usage ORDER BY key",
         "SELECT json_array(session, quarter, model, messages, output) FROM rollup",
     ];

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 
+use super::stored_name::name_condition;
 use super::{EntryFilter, Index, IndexError};
 
 /// Counts of the selected entries.
@@ -34,21 +35,27 @@ pub struct SessionActivity {
 impl Index {
     /// Counts the selected entries.
     pub fn count_activity(&self, filter: &EntryFilter) -> Result<ActivityReport, IndexError> {
-        let sessions = "SELECT session.agent, session.project, count(*),
-                sum(entry.role = 'user' AND entry.kind = 'text')
-            {} WHERE ?1 = ?1{} GROUP BY entry.session ORDER BY entry.session";
-        let tools = "SELECT entry.tool, count(*) AS calls {} WHERE entry.tool IS NOT NULL
-            AND entry.kind = 'tool_call' AND ?1 = ?1{} GROUP BY entry.tool ORDER BY calls DESC, 1";
+        let sessions = format!(
+            "SELECT session.agent, session.project, count(*), sum({} AND {})
+            {{}} WHERE ?1 = ?1{{}} GROUP BY entry.session ORDER BY entry.session",
+            name_condition("entry.role", "user"),
+            name_condition("entry.kind", "text"),
+        );
+        let tools = format!(
+            "SELECT entry.tool, count(*) AS calls {{}} WHERE entry.tool IS NOT NULL
+            AND {} AND ?1 = ?1{{}} GROUP BY entry.tool ORDER BY calls DESC, 1",
+            name_condition("entry.kind", "tool_call"),
+        );
         let quarters =
             "SELECT coalesce(entry.time, session.started_at) / 900000 AS quarter, count(*)
             {} WHERE quarter IS NOT NULL AND ?1 = ?1{} GROUP BY quarter ORDER BY quarter";
         Ok(ActivityReport {
-            sessions: self.query_filtered(sessions, filter, |row| {
+            sessions: self.query_filtered(&sessions, filter, |row| {
                 let count = |at| row.get::<_, i64>(at).map(|count| count as u64);
                 let (agent, project) = (row.get(0)?, row.get(1)?);
                 Ok(SessionActivity { agent, project, entries: count(2)?, prompts: count(3)? })
             })?,
-            tools: self.query_filtered(tools, filter, |row| {
+            tools: self.query_filtered(&tools, filter, |row| {
                 Ok((row.get(0)?, row.get::<_, i64>(1)? as u64))
             })?,
             quarter_hours: self.query_filtered(quarters, filter, |row| {

@@ -7,6 +7,7 @@ use rusqlite::{CachedStatement, OptionalExtension, named_params, params};
 
 use super::refresh::MAX_BATCH_BYTES;
 use super::session_draft::{IndexedEntry, PreparedSession, ROW_OVERHEAD_BYTES};
+use super::stored_name::StoredName;
 use super::text_blocks::{TextHash, TextPacker};
 use super::text_folding::fold_text;
 use super::usage_tables::UsageTables;
@@ -84,6 +85,7 @@ struct IndexWriter<'a> {
     packer: TextPacker,
     insert_entry_statement: CachedStatement<'a>,
     insert_text_statement: CachedStatement<'a>,
+    insert_hash_statement: CachedStatement<'a>,
     insert_words_statement: CachedStatement<'a>,
     find_text_statement: CachedStatement<'a>,
     /// Bytes written since the last commit.
@@ -100,13 +102,13 @@ impl<'a> IndexWriter<'a> {
                 "INSERT INTO entry VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             )?,
             insert_text_statement: prepare(
-                "INSERT INTO text (hash, block, start, length) VALUES (?1, ?2, ?3, ?4)
-                ON CONFLICT DO NOTHING",
+                "INSERT INTO text (block, start, length) VALUES (?1, ?2, ?3)",
             )?,
+            insert_hash_statement: prepare("INSERT INTO text_hash (hash, text) VALUES (?1, ?2)")?,
             insert_words_statement: prepare(
                 "INSERT INTO words (rowid, text, parts) VALUES (?1, ?2, ?3)",
             )?,
-            find_text_statement: prepare("SELECT id FROM text WHERE hash = ?1")?,
+            find_text_statement: prepare("SELECT text FROM text_hash WHERE hash = ?1")?,
             uncommitted_bytes: 0,
         })
     }
@@ -226,11 +228,11 @@ impl<'a> IndexWriter<'a> {
             at.id,
             at.written_entries as i64,
             row.time,
-            row.role.as_str(),
-            row.kind.as_str(),
+            StoredName(row.role.as_str()),
+            StoredName(row.kind.as_str()),
             row.tool,
             row.model,
-            row.source,
+            StoredName(&row.source),
             row.is_failure,
             text
         ]);
@@ -239,31 +241,27 @@ impl<'a> IndexWriter<'a> {
 
     /// The id of a text. Inserts the text if the index lacks it.
     fn text_id(&mut self, prepared: &PreparedSession, hash: TextHash) -> Result<i64, IndexError> {
-        let text = &prepared.texts[&hash];
-        let index = self.index;
-        match index.wrap_error(self.insert_text(hash, text))? {
-            Some(id) => {
-                self.uncommitted_bytes += text.len();
-                Ok(id)
-            }
-            None => index.wrap_error(self.find_text_statement.query_row([hash], |row| row.get(0))),
+        let known = self.find_text_statement.query_row([hash], |row| row.get(0)).optional();
+        if let Some(id) = self.index.wrap_error(known)? {
+            return Ok(id);
         }
+        let text = &prepared.texts[&hash];
+        self.uncommitted_bytes += text.len();
+        let index = self.index;
+        index.wrap_error(self.insert_text(hash, text))
     }
 
-    /// Inserts a text. Returns `None` if it exists.
-    fn insert_text(&mut self, hash: TextHash, text: &str) -> rusqlite::Result<Option<i64>> {
+    /// Inserts a text that the index lacks.
+    fn insert_text(&mut self, hash: TextHash, text: &str) -> rusqlite::Result<i64> {
         let connection = &self.index.connection;
         let (block, start) = self.packer.next_location(connection)?;
-        let added =
-            self.insert_text_statement.execute(params![hash, block, start, text.len() as i64])?;
-        if added == 0 {
-            return Ok(None);
-        }
+        self.insert_text_statement.execute(params![block, start, text.len() as i64])?;
         let id = connection.last_insert_rowid();
+        self.insert_hash_statement.execute(params![hash, id])?;
         self.packer.push(connection, text)?;
         let folded = fold_text(text);
         self.insert_words_statement.execute(params![id, folded.text, folded.parts])?;
-        Ok(Some(id))
+        Ok(id)
     }
 
     /// Updates the facts of a session.

@@ -2,9 +2,10 @@
 
 use rusqlite::{OptionalExtension, Row, params};
 
+use super::stored_name::{StoredName, name_condition};
 use super::text_folding::fold_query;
 use super::{Index, IndexError, text_blocks};
-use steno_model::entry::EntryKind;
+use steno_model::entry::{EntryKind, PRIMARY_SOURCE};
 use steno_model::session::SessionId;
 
 /// An entry that contains a phrase.
@@ -81,8 +82,8 @@ impl Index {
                 session_row: row.get(0)?,
                 number: row.get::<_, i64>(1)? as u64,
                 time: row.get(2)?,
-                role: row.get(3)?,
-                kind: EntryKind::from_name(row.get_ref(4)?.as_str().unwrap_or_default()),
+                role: row.get::<_, StoredName<_>>(3)?.0,
+                kind: EntryKind::from_name(&row.get::<_, StoredName<String>>(4)?.0),
                 text_row: row.get(5)?,
             })
         };
@@ -166,8 +167,11 @@ impl Index {
         number: u64,
     ) -> Result<Option<EntryFacts>, IndexError> {
         let sql = format!(
-            "SELECT {ENTRY_COLUMNS} FROM entry WHERE session = ?1 AND number < ?2 AND role = 'user'
-             AND kind = 'text' AND source = 'primary' ORDER BY number DESC LIMIT 1"
+            "SELECT {ENTRY_COLUMNS} FROM entry WHERE session = ?1 AND number < ?2 AND {} AND {} AND {}
+             ORDER BY number DESC LIMIT 1",
+            name_condition("role", "user"),
+            name_condition("kind", "text"),
+            name_condition("source", PRIMARY_SOURCE),
         );
         let find = || {
             let mut find = self.connection.prepare_cached(&sql)?;
@@ -182,11 +186,11 @@ const ENTRY_COLUMNS: &str = "number, role, kind, tool, model, source, failed, te
 fn entry_facts_from_row(row: &Row<'_>) -> rusqlite::Result<EntryFacts> {
     Ok(EntryFacts {
         number: row.get::<_, i64>(0)? as u64,
-        role: row.get(1)?,
-        kind: EntryKind::from_name(row.get_ref(2)?.as_str().unwrap_or_default()),
+        role: row.get::<_, StoredName<_>>(1)?.0,
+        kind: EntryKind::from_name(&row.get::<_, StoredName<String>>(2)?.0),
         tool: row.get(3)?,
         model: row.get(4)?,
-        source: row.get(5)?,
+        source: row.get::<_, StoredName<_>>(5)?.0,
         is_failure: row.get(6)?,
         text_row: row.get(7)?,
     })

@@ -1,6 +1,6 @@
 //! The schema of the index and its migrations.
 //!
-//! `session` and `entry` hold sessions and entries. `text` and `block` store each text once. `words` is the full-text
+//! `session` and `entry` hold sessions and entries. `text`, `text_hash` and `block` store each text once. `words` is the full-text
 //! index; its row id is the text's. `usage` has one row per API message, even if several sessions repeat it.
 //! `statement` holds what each session reports about a shared message. `rollup` sums `usage`.
 //!
@@ -15,7 +15,7 @@ use crate::format;
 const PAGE_BYTES: i64 = 16 << 10;
 
 /// All migrations, in order. `user_version` counts the applied ones.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     FIRST_MIGRATION,
     SECOND_MIGRATION,
     THIRD_MIGRATION,
@@ -23,11 +23,12 @@ const MIGRATIONS: [&str; 7] = [
     FIFTH_MIGRATION,
     SIXTH_MIGRATION,
     SEVENTH_MIGRATION,
+    EIGHTH_MIGRATION,
 ];
 
 /// Version of the rules that derive rows from decoded records. A new version rebuilds every index.
 fn rules_version() -> i64 {
-    7 + i64::from(format::reader_version())
+    8 + i64::from(format::reader_version())
 }
 
 const FIRST_MIGRATION: &str = "
@@ -191,6 +192,34 @@ const SIXTH_MIGRATION: &str = "ALTER TABLE session ADD COLUMN damage_stamp INTEG
 const SEVENTH_MIGRATION: &str = "
 ALTER TABLE entry DROP COLUMN message;
 ALTER TABLE entry DROP COLUMN parent;
+";
+
+/// Roles, kinds and the main source as numbers (`stored_name.rs`), in columns that hold numbers and texts; and each hash of
+/// a text once. The tables are empty here: the rules that fill them changed too.
+const EIGHTH_MIGRATION: &str = "
+DROP TABLE entry;
+CREATE TABLE entry (
+    session INTEGER NOT NULL,
+    number INTEGER NOT NULL,             -- from 0, over all sources
+    time INTEGER,
+    role NOT NULL,
+    kind NOT NULL,
+    tool TEXT,
+    model TEXT,
+    source NOT NULL,
+    failed INTEGER NOT NULL,             -- an error, or a tool that failed
+    text INTEGER,
+    PRIMARY KEY (session, number)
+) WITHOUT ROWID;
+CREATE INDEX entry_text ON entry (text, time, role, kind, failed) WHERE text IS NOT NULL;
+DROP TABLE text;
+CREATE TABLE text (
+    id INTEGER PRIMARY KEY,
+    block INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    length INTEGER NOT NULL
+);
+CREATE TABLE text_hash (hash BLOB PRIMARY KEY, text INTEGER NOT NULL) WITHOUT ROWID;
 ";
 
 /// Whether this version can use an index.

@@ -8,6 +8,7 @@ use rusqlite::{Row, params, params_from_iter};
 
 use super::query::SearchQuery;
 use super::ranking::{QueryRanking, RELEVANCE_SQL};
+use super::stored_name::{StoredName, stored_value};
 use super::{Index, IndexError, text_blocks};
 use crate::entry_filter::EntryFilter;
 use steno_model::entry::EntryKind;
@@ -200,11 +201,11 @@ impl Index {
                 title: row.get(3)?,
                 number: candidate.number as u64,
                 time: instant.map(|instant| Timestamp::from_instant(instant, 3)),
-                role: row.get(4)?,
-                kind: EntryKind::from_name(row.get_ref(5)?.as_str().unwrap_or_default()),
+                role: row.get::<_, StoredName<_>>(4)?.0,
+                kind: EntryKind::from_name(&row.get::<_, StoredName<String>>(5)?.0),
                 tool: row.get(6)?,
                 model: row.get(7)?,
-                source: row.get(8)?,
+                source: row.get::<_, StoredName<_>>(8)?.0,
                 copies: candidate.copies,
                 text,
             }))
@@ -254,7 +255,8 @@ impl SearchCandidate {
 fn candidate_from_row(row: &Row<'_>, now: i64) -> rusqlite::Result<SearchCandidate> {
     let (relevance, time): (f64, Option<i64>) = (row.get(1)?, row.get(4)?);
     let age = time.map_or(f64::INFINITY, |time| now.saturating_sub(time).max(0) as f64);
-    let weight = match row.get_ref(5)?.as_str().unwrap_or_default() {
+    let kind: StoredName<String> = row.get(5)?;
+    let weight = match kind.0.as_str() {
         "text" => 1.2,
         "tool_result" => 0.9,
         _ => 1.0,
@@ -271,11 +273,12 @@ impl EntryFilter {
             |at: Option<Timestamp>| at.map(|at| Value::from(at.instant().as_millisecond()));
         let text = |text: &Option<String>| text.clone().map(Value::from);
         let session = self.session.as_ref().map(|id| Value::from(id.as_str().to_owned()));
+        let role = self.role.as_deref().map(stored_value);
         let (since, until) = (format!("{ENTRY_TIME_SQL} >= ?"), format!("{ENTRY_TIME_SQL} < ?"));
         let conditions: [(&str, _); 10] = [
             (AGENT_CONDITION, text(&self.agent)),
             (PROJECT_CONDITION, text(&self.project)),
-            ("entry.role = ?", text(&self.role)),
+            ("entry.role = ?", role),
             ("lower(entry.tool) = lower(?)", text(&self.tool)),
             ("instr(lower(entry.model), lower(?)) > 0", text(&self.model)),
             (&since, moment(self.since)),

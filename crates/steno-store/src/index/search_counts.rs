@@ -7,6 +7,7 @@ use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 
 use super::search::{ENTRY_TIME_SQL, SearchCandidate, SearchRequest};
+use super::stored_name::StoredName;
 use super::{Index, IndexError, SearchHit};
 
 /// How many entries are counted. Looking up more would be slow for a common word.
@@ -127,7 +128,7 @@ impl Index {
                 agent: row.get(0)?,
                 session: row.get(1)?,
                 project: row.get(2)?,
-                role: row.get(3)?,
+                role: row.get::<_, StoredName<_>>(3)?.0,
                 tool: row.get(4)?,
                 model: row.get(5)?,
                 entries: row.get::<_, i64>(6)?.unsigned_abs(),

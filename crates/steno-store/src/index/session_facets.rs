@@ -1,5 +1,6 @@
 //! Lists the values that sessions and entries have: projects, models, tools and others.
 
+use super::stored_name::StoredName;
 use super::{Index, IndexError};
 
 /// A property of sessions or entries.
@@ -42,7 +43,10 @@ impl Index {
             facet.sql()
         );
         let all = || -> rusqlite::Result<Vec<String>> {
-            self.connection.prepare_cached(&sql)?.query_map([], |row| row.get(0))?.collect()
+            self.connection
+                .prepare_cached(&sql)?
+                .query_map([], |row| Ok(row.get::<_, StoredName<_>>(0)?.0))?
+                .collect()
         };
         self.wrap_error(all())
     }

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use rusqlite::types::Value;
 use rusqlite::{Row, params_from_iter};
 
+use super::stored_name::StoredName;
 use super::{EntryFilter, Index, IndexError};
 use crate::cost::charge::QUARTER_HOUR_MS;
 
@@ -194,7 +195,8 @@ impl<'a> TrendCounter<'a> {
             self.session =
                 SessionTrend { row: Some(session), session: named, ..SessionTrend::default() };
         }
-        let (role, kind): (String, String) = (row.get(3)?, row.get(4)?);
+        let StoredName(role): StoredName<String> = row.get(3)?;
+        let StoredName(kind): StoredName<String> = row.get(4)?;
         self.add_entry(TrendEntry {
             number: usize::try_from(row.get::<_, i64>(1)?).unwrap_or_default(),
             at: row.get(2)?,
@@ -203,7 +205,7 @@ impl<'a> TrendCounter<'a> {
             is_model: role == "assistant",
             kind,
             tool: row.get(5)?,
-            source: row.get(6)?,
+            source: row.get::<_, StoredName<_>>(6)?.0,
             failed: row.get(7)?,
         });
         Ok(())
