@@ -36,10 +36,7 @@ impl GitCheckout {
     /// The checkout with `folder` as its root, if it has a remote or a reflog.
     pub fn at_root(folder: &Path) -> Option<Self> {
         let own = git_folder(&folder.join(".git"))?;
-        let shared = match fs::read_to_string(own.join("commondir")) {
-            Ok(common) => own.join(common.trim_end()),
-            Err(_) => own.clone(),
-        };
+        let shared = shared_git_folder(&own);
         let remote =
             fs::read_to_string(shared.join("config")).ok().and_then(|text| parse_remote(&text));
         let first = first_log_entry(&own.join("logs/HEAD"));
@@ -56,6 +53,56 @@ impl GitCheckout {
         } else {
             None
         }
+    }
+}
+
+/// The checkouts of one repository, and the Git folder that they share.
+pub(crate) struct CheckoutFolders {
+    /// The root folders of all checkouts, without links. The first contains the folder that was asked about.
+    pub(crate) roots: Vec<PathBuf>,
+    /// The folder with refs, objects and configuration.
+    pub(crate) git: PathBuf,
+}
+
+impl CheckoutFolders {
+    /// Finds the checkouts of the repository that contains `folder`. Returns `None` if only Git itself knows them:
+    /// there is no `.git`, or the configuration moves the root.
+    pub(crate) fn containing(folder: &Path) -> Option<Self> {
+        let folder = folder.canonicalize().ok()?;
+        let root = folder.ancestors().find(|folder| folder.join(".git").exists())?;
+        let own = git_folder(&root.join(".git"))?;
+        let git = shared_git_folder(&own).canonicalize().ok()?;
+        let config = fs::read_to_string(git.join("config")).ok()?;
+        let moves_root =
+            |line: &str| line.trim_start().to_ascii_lowercase().starts_with("worktree");
+        if !own.join("HEAD").is_file() || config.lines().any(moves_root) {
+            return None;
+        }
+        let mut roots = vec![root.to_owned()];
+        let main = git.parent().filter(|_| git.file_name().is_some_and(|name| name == ".git"));
+        let linked = fs::read_dir(git.join("worktrees")).into_iter().flatten().flatten();
+        let linked = linked.filter_map(|entry| linked_root(&entry.path()));
+        for root in main.map(Path::to_owned).into_iter().chain(linked) {
+            let root = root.canonicalize().unwrap_or(root);
+            if !roots.contains(&root) {
+                roots.push(root);
+            }
+        }
+        Some(Self { roots, git })
+    }
+}
+
+/// The root folder of a linked worktree, from its folder in the shared Git folder.
+fn linked_root(worktree: &Path) -> Option<PathBuf> {
+    let named = fs::read_to_string(worktree.join("gitdir")).ok()?;
+    Some(worktree.join(named.trim_end()).parent()?.to_owned())
+}
+
+/// The Git folder that all worktrees share.
+fn shared_git_folder(own: &Path) -> PathBuf {
+    match fs::read_to_string(own.join("commondir")) {
+        Ok(common) => own.join(common.trim_end()),
+        Err(_) => own.to_owned(),
     }
 }
 
@@ -120,6 +167,29 @@ fn first_log_entry(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn checkouts_are_found_as_git_finds_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        let (main, linked) = (home.join("main"), home.join("trees/linked"));
+        let git = |folder: &Path, args: &[&str]| {
+            let mut command = std::process::Command::new("git");
+            command.arg("-C").arg(folder).args(["-c", "user.name=a", "-c", "user.email=a@b"]);
+            assert!(command.args(args).output().unwrap().status.success(), "git {args:?}");
+        };
+        fs::create_dir_all(main.join("src")).unwrap();
+        git(&main, &["init", "-q"]);
+        git(&main, &["commit", "-q", "--allow-empty", "-m", "one"]);
+        git(&main, &["worktree", "add", "-q", linked.to_str().unwrap()]);
+
+        let found = |folder: &Path| CheckoutFolders::containing(folder).unwrap().roots;
+        assert_eq!(found(&main.join("src")), [main.clone(), linked.clone()]);
+        assert_eq!(found(&linked), [linked.clone(), main.clone()]);
+        assert!(CheckoutFolders::containing(&home).is_none());
+        git(&main, &["config", "core.worktree", home.to_str().unwrap()]);
+        assert!(CheckoutFolders::containing(&main).is_none());
+    }
 
     #[test]
     fn a_remote_has_one_name_however_it_is_reached() {

@@ -11,6 +11,9 @@ use crate::index::{Index, IndexError};
 /// How many commits are asked for at once.
 const MAX_COMMITS: usize = 200;
 
+/// The ref of git-ai's notes.
+const GIT_AI_NOTES_REF: &str = "refs/notes/ai";
+
 /// The branch in which Entire keeps its checkpoints.
 const CHECKPOINT_BRANCH: &str = "entire/checkpoints/v1";
 
@@ -55,6 +58,10 @@ pub(super) fn read_commit_clues(
     let format =
         "--format=%x1e%H%x1f%N%x1f%(trailers:key=Entire-Checkpoint,valueonly,separator=%x2c)";
     let mut clues = HashMap::new();
+    let refs = [GIT_AI_NOTES_REF.to_owned(), format!("refs/heads/{CHECKPOINT_BRANCH}")];
+    if !refs.iter().any(|name| repository.may_have_ref(name)) {
+        return clues;
+    }
     for commits in commits.chunks(MAX_COMMITS) {
         let mut args = vec!["log", "--no-walk=unsorted", "--notes=ai", format];
         args.extend(commits.iter().map(String::as_str));

@@ -1,10 +1,12 @@
 //! A Git repository, asked through the `git` program.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::BlameError;
 use super::blamed_line::{BlamedLine, parse_porcelain};
+use crate::repository::CheckoutFolders;
 
 /// A checkout of a Git repository.
 #[derive(Clone, Debug)]
@@ -13,6 +15,8 @@ pub struct GitRepository {
     pub root: PathBuf,
     /// The root folders of all checkouts, this one first.
     pub worktrees: Vec<PathBuf>,
+    /// The Git folder that all checkouts share, if Git was not needed to find it.
+    git: Option<PathBuf>,
 }
 
 /// Lines of a file to blame, counted from 1.
@@ -25,8 +29,18 @@ pub struct LineSpan {
 }
 
 impl GitRepository {
-    /// Finds the repository that contains a folder.
+    /// Finds the repository that contains a folder. Git is asked only if its files do not show it: starting it takes
+    /// longer than the search for a line.
     pub fn containing(folder: &Path) -> Result<Self, BlameError> {
+        match CheckoutFolders::containing(folder) {
+            Some(CheckoutFolders { roots, git }) => {
+                Ok(Self { root: roots[0].clone(), worktrees: roots, git: Some(git) })
+            }
+            None => Self::ask_git(folder),
+        }
+    }
+
+    fn ask_git(folder: &Path) -> Result<Self, BlameError> {
         let root = run_git(folder, &["rev-parse", "--show-toplevel"])
             .map_err(|_| BlameError::NoRepository(folder.to_owned()))?;
         let root = PathBuf::from(String::from_utf8_lossy(&root).trim_end());
@@ -42,7 +56,7 @@ impl GitRepository {
                 }
             }
         }
-        Ok(Self { root, worktrees })
+        Ok(Self { root, worktrees, git: None })
     }
 
     /// A path relative to the root, with `/` between folders, as Git names it.
@@ -94,6 +108,15 @@ impl GitRepository {
             run_git(&self.root, &["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted])
                 .map_err(|_| BlameError::UnknownCommit(name.to_owned()))?;
         Ok(String::from_utf8_lossy(&hash).trim().to_owned())
+    }
+
+    /// Whether a ref may exist; `false` only if it does not. Does not start Git.
+    pub(super) fn may_have_ref(&self, name: &str) -> bool {
+        let Some(git) = &self.git else { return true };
+        let is_packed = |text: String| text.lines().any(|line| line.ends_with(&format!(" {name}")));
+        git.join(name).exists()
+            || git.join("reftable").exists()
+            || fs::read_to_string(git.join("packed-refs")).is_ok_and(is_packed)
     }
 
     /// Runs Git in the root folder and returns its output as text; `None` if it fails.
