@@ -12,6 +12,7 @@ use steno_acp::child::raise_open_file_limit;
 use crate::automatic_sync::AutomaticSyncFlag;
 use crate::browser;
 use crate::command_pages::{add_help_pages, find_page};
+use crate::command_synonyms::suggest_other_name;
 use crate::commands;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
@@ -175,14 +176,15 @@ fn parse_arguments(args: Vec<OsString>) -> clap::error::Result<ArgMatches> {
     }
     let parsed = program_command().try_get_matches_from(prepare_arguments(args.clone()));
     let is_help = args.get(1).is_some_and(|word| word == "help");
-    match parsed {
+    let parsed = match parsed {
         Err(error) if is_help && error.kind() == ErrorKind::InvalidSubcommand => {
             let words = args.into_iter().enumerate().filter(|(at, _)| *at != 1);
             let direct = program_command().try_get_matches_from(words.map(|(_, word)| word));
             Err(direct.err().filter(|other| other.kind() == error.kind()).unwrap_or(error))
         }
         parsed => parsed,
-    }
+    };
+    parsed.map_err(suggest_other_name)
 }
 
 /// Prints a help page, or what is wrong with the command line and a line that is right.

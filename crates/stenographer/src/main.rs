@@ -8,6 +8,7 @@ mod browser;
 mod byte_size;
 mod cli;
 mod command_pages;
+mod command_synonyms;
 mod commands;
 mod config;
 mod error;

@@ -84,6 +84,10 @@ pub(crate) fn run(
         return Err(error.hint("only threads accept a prompt"));
     }
     let session = SessionStore::new(env).find_session(&args.session)?;
+    if let Some(agent) = &args.agent {
+        let error = CommandError::usage(format!("--agent is for threads: {}", args.session));
+        return Err(error.hint(format!("use --in {agent} to continue the session in that agent")));
+    }
     let request =
         ResumeRequest { session, project: args.project.as_deref(), is_printed: args.print };
     resume_in_folder(ui, env, request)

@@ -8,6 +8,8 @@ type WrongLine = (&'static str, &'static str, &'static str);
 /// Usage errors end with the usage and an example; the fix here is what a message says beyond them.
 const WRONG_LINES: &[WrongLine] = &[
     ("lst", "unrecognized subcommand 'lst'", "similar subcommands exist: 'cost', 'list'"),
+    ("grep panic", "unrecognized subcommand 'grep'", "subcommand exists: 'search'"),
+    ("delete latest", "unrecognized subcommand 'delete'", "subcommand exists: 'forget'"),
     ("help serch", "unrecognized subcommand 'serch'", "'search'"),
     ("help hooks instal", "unrecognized subcommand 'instal'", "'install'"),
     ("--frobnicate", "unexpected argument '--frobnicate'", "Usage: steno [OPTIONS] [COMMAND]"),
@@ -192,6 +194,7 @@ const WRONG_LINES: &[WrongLine] = &[
     ("replay chat-1 --strict", "required arguments were not provided", "<--as-agent|--as-api>"),
     ("restore nope", "no such session: nope", "run `steno list`"),
     ("restore chat-1", "it has no files to restore", "use `steno export`"),
+    ("resume chat-1 --agent codex", "--agent is for threads: chat-1", "use --in codex"),
     ("resume nope", "no such session: nope", "run `steno list`"),
     (
         "resume chat-1",
