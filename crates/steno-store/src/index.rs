@@ -66,7 +66,7 @@ pub use self::session_facets::SessionFacet;
 pub use self::session_filter::{SessionFilter, SessionText};
 pub use self::session_list::{ListedSession, SessionHeading};
 pub use self::store_index::{IndexCondition, IndexQueryResult, StoreIndex};
-pub use self::word_counts::{MAX_COUNTED_ENTRIES, WordCount};
+pub use self::word_counts::{MAX_EXAMINED_ENTRIES, WordCount};
 pub use crate::entry_filter::EntryFilter;
 use steno_model::durable::{self, FileError, OnPath};
 use steno_vault::FormatError;

@@ -163,6 +163,21 @@ fn content(index: &Index) -> Vec<String> {
     all
 }
 
+#[test]
+fn words_of_a_search_without_hits_are_counted_as_far_as_they_are_examined() {
+    let store = Store::new();
+    let lines: Vec<_> = (0..600).map(|at| prompt("s1", &format!("common words {at}"))).collect();
+    store.keep("s1", &lines);
+    let index = store.index();
+    let count = |role: Option<&str>| {
+        let filter = EntryFilter { role: role.map(str::to_owned), ..EntryFilter::default() };
+        let counts = index.count_words("common 17 absent", &filter).unwrap();
+        counts.into_iter().map(|count| (count.entries, count.is_exact)).collect::<Vec<_>>()
+    };
+    assert_eq!(count(None), [(500, false), (1, true), (0, true)]);
+    assert_eq!(count(Some("tool")), [(0, false), (0, true), (0, true)]);
+}
+
 /// Each entry is a part of its own here: built so, grown so and rewritten so, the index is what it always is.
 #[test]
 fn a_session_that_is_too_large_to_be_held_goes_in_by_parts() {

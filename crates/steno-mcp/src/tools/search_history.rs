@@ -4,8 +4,7 @@ use jiff::SignedDuration;
 use steno_model::{Timestamp, entry};
 use steno_store::index::match_lines::LineLimits;
 use steno_store::index::{
-    EntryFilter, Index, IndexError, MAX_COUNTED_ENTRIES, SearchHit, SearchOrder, SearchQuery,
-    SearchRequest, WordCount,
+    EntryFilter, Index, IndexError, SearchHit, SearchOrder, SearchQuery, SearchRequest, WordCount,
 };
 
 use super::{
@@ -199,10 +198,12 @@ fn count_hits(count: usize) -> String {
 /// The answer when nothing was found: which words do occur.
 fn nothing_found(history: &AgentHistory, query: &str, counts: &[WordCount]) -> String {
     let mut text = format!("Nothing in {} matches {query:?}.", history.scope_name());
-    let (found, absent): (Vec<_>, Vec<_>) = counts.iter().partition(|count| count.entries > 0);
-    let count = |count: &&WordCount| match count.entries as usize {
-        MAX_COUNTED_ENTRIES => format!("{} {MAX_COUNTED_ENTRIES}+", count.word),
-        entries => format!("{} {entries}", count.word),
+    let found: Vec<_> = counts.iter().filter(|count| count.entries > 0).collect();
+    let absent: Vec<_> =
+        counts.iter().filter(|count| count.entries == 0 && count.is_exact).collect();
+    let count = |WordCount { word, entries, is_exact }: &&WordCount| match is_exact {
+        true => format!("{word} {entries}"),
+        false => format!("{word} {entries}+"),
     };
     if !found.is_empty() {
         let words: Vec<String> = found.iter().map(count).collect();

@@ -115,26 +115,6 @@ impl Index {
         Ok(hits.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
-    /// How many entries match the words of a query, at most `limit`.
-    pub(super) fn count_matches(
-        &self,
-        query: &SearchQuery,
-        filter: &EntryFilter,
-        limit: usize,
-    ) -> Result<u64, IndexError> {
-        let (conditions, mut values) = filter.sql_conditions();
-        let sql = format!(
-            "SELECT count(*) FROM (SELECT 1 FROM words CROSS JOIN entry INDEXED BY entry_text
-             ON entry.text = words.rowid WHERE words MATCH ?1{conditions} LIMIT {limit})"
-        );
-        values.insert(0, query.match_expression.clone().into());
-        let count = || -> rusqlite::Result<u64> {
-            let mut count = self.connection.prepare_cached(&sql)?;
-            count.query_row(params_from_iter(values), |row| row.get::<_, i64>(0)).map(|n| n as u64)
-        };
-        self.wrap_error(count())
-    }
-
     /// The newest matches of the query's words, one per text.
     fn find_candidates(
         &self,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use steno_model::entry;
 use steno_store::index::match_lines::{LineLimits, MatchLine};
 use steno_store::index::{
-    EntryFilter, Index, MAX_COUNTED_ENTRIES, SearchHit, SearchOrder, SearchQuery, SearchRequest,
+    EntryFilter, Index, MAX_EXAMINED_ENTRIES, SearchHit, SearchOrder, SearchQuery, SearchRequest,
     WordCount,
 };
 use steno_store::view::json_rows::HitRow;
@@ -123,13 +123,15 @@ pub(crate) fn run(
 
 /// Says how often each of several words occurs alone.
 fn explain_words(ui: &mut Ui, counts: &[WordCount]) {
-    let is_useful = counts.len() > 1 && counts.iter().any(|count| count.entries > 0);
+    let occurs = |count: &WordCount| count.entries > 0 || !count.is_exact;
+    let is_useful = counts.len() > 1 && counts.iter().any(occurs);
     if !is_useful {
         return;
     }
-    let count = |count: &WordCount| match count.entries as usize {
-        MAX_COUNTED_ENTRIES => format!("{} in {MAX_COUNTED_ENTRIES} or more", count.word),
-        entries => format!("{} in {}", count.word, count_noun(entries as u64, "entry")),
+    let count = |WordCount { word, entries, is_exact }: &WordCount| match entries {
+        entries if *is_exact => format!("{word} in {}", count_noun(*entries, "entry")),
+        0 => format!("{word} in none of the newest {MAX_EXAMINED_ENTRIES} entries with it"),
+        entries => format!("{word} in {entries} or more"),
     };
     let words: Vec<String> = counts.iter().map(count).collect();
     ui.status(format_args!("each word alone: {}", words.join(", ")));
