@@ -1,8 +1,10 @@
 //! Views: transcripts and sums rendered for people, in no agent's format.
 
 pub mod amount;
+mod call_target;
 pub mod edits;
 pub mod entry_totals;
+pub mod failures;
 pub mod file_changes;
 pub mod handoff;
 pub mod json_rows;

@@ -17,11 +17,10 @@ use steno_vault::notes::Note;
 use crate::assets::{SCRIPT_BUNDLE, STYLE, csp_hash};
 use crate::heading::{self, HeadingFacts};
 use crate::outline::{SessionOutline, cost_text};
+use crate::quality_report::{quality_heading, quality_report};
 use crate::render::plain::clean_text;
 use crate::render::{EntryRenderer, minimap};
-use crate::section_lists::{
-    MIN_CONTENTS, SectionCounts, changes_heading, file_change_list, quality_heading, quality_report,
-};
+use crate::section_lists::{MIN_CONTENTS, SectionCounts, changes_heading, file_change_list};
 use crate::units::exact_count;
 
 /// How many entries are worth a thread.
@@ -66,7 +65,8 @@ impl SessionExport<'_> {
         let counts = SectionCounts::from_entries(entries);
         let quality = &counts.quality;
         let cost = cost.or_else(|| cost_text(&outline.totals));
-        let facts = HeadingFacts { zone, cost, fork, quality: Some(quality) };
+        let facts =
+            HeadingFacts { zone, status: session.status, cost, fork, quality: Some(quality) };
         let body = html! {
             (self.top_bar())
             main.reading data-runs=[heading::lane_runs(lanes)] data-subagents=[outline.runs_text()] {

@@ -6,10 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use steno_model::{Entry, EntryKind};
 use steno_store::view::quality::SessionQuality;
 
-use crate::units::count_of;
+use crate::units::{count_of, exact_count};
 
-/// The problems of a session in a few words: `2 errors, 1 retry`.
+/// The problems of a session in a few words: `2 errors (1 not repaired), 1 retry`.
 pub(crate) fn problem_summary(quality: &SessionQuality) -> String {
+    let unrepaired = quality.count_unrepaired();
     let all = [
         (quality.failures.len(), "error"),
         (quality.retries.len(), "retry"),
@@ -17,7 +18,12 @@ pub(crate) fn problem_summary(quality: &SessionQuality) -> String {
         (quality.compactions.len(), "compaction"),
     ];
     let found = all.into_iter().filter(|(count, _)| *count > 0);
-    let found: Vec<String> = found.map(|(count, noun)| count_of(count as u64, noun)).collect();
+    let mut found: Vec<String> = found.map(|(count, noun)| count_of(count as u64, noun)).collect();
+    if unrepaired > 0
+        && let Some(errors) = found.first_mut()
+    {
+        errors.push_str(&format!(" ({} not repaired)", exact_count(unrepaired as u64)));
+    }
     if found.is_empty() { "no problems".to_owned() } else { found.join(", ") }
 }
 
@@ -29,6 +35,8 @@ pub(crate) struct QualityCounts {
     pub(crate) failed_calls: u64,
     /// Errors that are not results of tools.
     pub(crate) other_errors: u64,
+    /// Errors of both kinds that nothing later repaired.
+    pub(crate) unrepaired: u64,
     pub(crate) retries: u64,
     pub(crate) undone_edits: u64,
     pub(crate) compactions: u64,
@@ -48,6 +56,7 @@ impl QualityCounts {
             tool_calls: count(|entry| entry.kind == EntryKind::ToolCall),
             failed_calls,
             other_errors: (quality.failures.len() as u64).saturating_sub(failed_calls),
+            unrepaired: quality.count_unrepaired() as u64,
             retries: quality.retries.len() as u64,
             undone_edits: quality.undone_edits.len() as u64,
             compactions: quality.compactions.len() as u64,
@@ -61,6 +70,7 @@ impl QualityCounts {
         self.tool_calls += other.tool_calls;
         self.failed_calls += other.failed_calls;
         self.other_errors += other.other_errors;
+        self.unrepaired += other.unrepaired;
         self.retries += other.retries;
         self.undone_edits += other.undone_edits;
         self.compactions += other.compactions;
@@ -129,13 +139,14 @@ mod tests {
         ];
         let one = QualityCounts::from_entries(&entries);
         assert_eq!((one.tool_calls, one.failed_calls, one.other_errors, one.retries), (2, 1, 1, 1));
+        assert_eq!(one.unrepaired, 2);
         assert_eq!((one.problems(), one.failure_percent()), (3, Some(50.0)));
         let mut all = one.clone();
         all.add(&one);
         assert_eq!((all.sessions, all.problems()), (2, 6));
         assert_eq!(QualityCounts::default().failure_percent(), None);
         let quality = SessionQuality::from_entries(&entries);
-        assert_eq!(problem_summary(&quality), "2 errors, 1 retry");
+        assert_eq!(problem_summary(&quality), "2 errors (2 not repaired), 1 retry");
         assert_eq!(problem_summary(&SessionQuality::default()), "no problems");
     }
 

@@ -1,30 +1,25 @@
-//! What the sections above the entries of a session list: its prompts, the files that it changed, and its quality.
+//! What the sections above the entries of a session list: its prompts, and the files that it changed.
 //! The page and exported files share these lists.
 
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
-use steno_model::{Entry, EntryKind};
-use steno_store::view::amount::format_count;
+use steno_model::Entry;
 use steno_store::view::file_changes::{FileChange, find_file_changes};
 use steno_store::view::pictures::{TextSegment, names_picture, split_pictures};
-use steno_store::view::quality::{RepeatedEntry, SessionQuality};
+use steno_store::view::quality::SessionQuality;
 use steno_store::view::turns::is_prompt;
 
 use crate::addresses::path_in_project;
-use crate::quality_counts::problem_summary;
 use crate::render::diff;
 use crate::render::plain::{clean_text, first_line};
-use crate::render::result_text::ResultText;
-use crate::render::tool::call_summary;
 use crate::units::{count_of, exact_count};
 
 /// The fewest prompts that need a table of contents.
 pub(crate) const MIN_CONTENTS: usize = 3;
 
-/// How many prompts, files and entries are listed.
+/// How many prompts and files are listed.
 const MAX_PROMPTS: usize = 2000;
 const MAX_FILES: usize = 300;
-const MAX_LISTED_ENTRIES: usize = 200;
 
 /// How many characters of an entry are shown in a list.
 const PREVIEW_CHARS: usize = 100;
@@ -93,11 +88,6 @@ pub(crate) fn changes_heading(counts: &SectionCounts) -> Markup {
     }
 }
 
-/// The heading of the section about the quality of a session.
-pub(crate) fn quality_heading(quality: &SessionQuality) -> Markup {
-    html! { b { "Quality" } span { (problem_summary(quality)) } }
-}
-
 /// Whether an entry is only a picture, which was sent with the prompt above it.
 fn is_picture(entry: &Entry) -> bool {
     split_pictures(entry.content.trim())
@@ -127,78 +117,14 @@ pub(crate) fn file_change_list(changes: &[FileChange], project: Option<&str>) ->
     }
 }
 
-fn entry_link(number: usize) -> Markup {
+/// A link to an entry of this session.
+pub(crate) fn entry_link(number: usize) -> Markup {
     html! { a href={ "#e" (number) } { "entry " (number) } }
-}
-
-/// What went wrong, each with the entries that show it.
-pub(crate) fn quality_report(quality: &SessionQuality, entries: &[Entry]) -> Markup {
-    let pairs = |all: &[RepeatedEntry]| {
-        all.iter().flat_map(|one| [one.earlier, one.later]).collect::<Vec<_>>()
-    };
-    let lists = [
-        ("Errors and failed tool calls", quality.failures.len(), quality.failures.clone()),
-        (
-            "Retries: the same call again in the same turn after it failed",
-            quality.retries.len(),
-            pairs(&quality.retries),
-        ),
-        ("Edits that a later edit undid", quality.undone_edits.len(), pairs(&quality.undone_edits)),
-        ("Compactions of the context", quality.compactions.len(), quality.compactions.clone()),
-    ];
-    html! {
-        (quality_line(quality))
-        @for (name, count, numbers) in lists.iter().filter(|(_, count, _)| *count > 0) {
-            details.quality {
-                summary { b { (exact_count(*count as u64)) } span { (name) } }
-                ul { @for number in numbers.iter().take(MAX_LISTED_ENTRIES) { li { (entry_link(*number)) " " code { (entry_preview(&entries[*number])) } } } }
-                @if numbers.len() > MAX_LISTED_ENTRIES { p.hint { (numbers.len() - MAX_LISTED_ENTRIES) " more are not shown." } }
-            }
-        }
-    }
-}
-
-/// The problems and the context of a session, in one line.
-fn quality_line(quality: &SessionQuality) -> Markup {
-    let all = [
-        (quality.failures.len(), "error", "Errors and failed tool calls"),
-        (quality.retries.len(), "retry", "The same call again in the same turn, after it failed"),
-        (quality.undone_edits.len(), "undone edit", "Edits that a later edit reversed"),
-        (
-            quality.compactions.len(),
-            "compaction",
-            "How often the agent replaced its context by a summary",
-        ),
-    ];
-    html! {
-        p.quality-line {
-            @for (count, noun, about) in all {
-                span.none[count == 0] title=(about) { (count_of(count as u64, noun)) }
-            }
-            @if let Some(peak) = quality.largest_context {
-                span title={ "The most tokens that the model read at once: " (exact_count(peak.tokens)) } {
-                    "largest context " (format_count(peak.tokens)) " tokens, at " (entry_link(peak.number))
-                }
-            }
-        }
-    }
-}
-
-/// An entry in one line.
-fn entry_preview(entry: &Entry) -> String {
-    let tool = entry.tool_name.as_deref().unwrap_or_default();
-    match entry.kind {
-        EntryKind::ToolCall => format!("{tool} {}", call_summary(entry)),
-        _ => format!(
-            "{tool} {}",
-            first_line(&ResultText::parse(&entry.content).output, PREVIEW_CHARS)
-        ),
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use steno_model::Role;
+    use steno_model::{EntryKind, Role};
 
     use super::*;
 

@@ -5,7 +5,7 @@ use steno_model::entry::{Entry, EntryKind};
 use steno_model::json::{Object, Value};
 
 /// Fields with the file's path.
-const PATH_FIELDS: [&str; 7] =
+pub(super) const PATH_FIELDS: [&str; 7] =
     ["file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file", "filename"];
 
 /// Fields with the old and the new text.
@@ -82,7 +82,7 @@ fn edit_lines<'a>(fields: &'a Object, tool: &str) -> Option<Vec<EditLine<'a>>> {
     Some(whole.lines().map(EditLine::Added).collect())
 }
 
-fn text_field<'a>(fields: &'a Object, name: &str) -> Option<&'a str> {
+pub(super) fn text_field<'a>(fields: &'a Object, name: &str) -> Option<&'a str> {
     fields.get(name).and_then(Value::as_str)
 }
 

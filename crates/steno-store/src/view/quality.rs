@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::edits::find_edits;
+use super::failures::{SessionFailure, find_failures};
 use super::file_changes::{TextReplacement, failed_calls, replaced_blocks};
 use super::turns::is_prompt;
 use steno_model::entry::{Entry, EntryKind};
@@ -11,7 +12,7 @@ use steno_model::entry::{Entry, EntryKind};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionQuality {
     /// Errors and failed tool calls.
-    pub failures: Vec<usize>,
+    pub failures: Vec<SessionFailure>,
     /// Calls that repeat an earlier call of the same turn which failed.
     pub retries: Vec<RepeatedEntry>,
     /// Edits whose new text a later edit replaced by the old text.
@@ -43,21 +44,20 @@ pub struct ContextPeak {
 impl SessionQuality {
     /// Examines the entries of a session.
     pub fn from_entries(entries: &[Entry]) -> Self {
-        let numbers = |is: fn(&Entry) -> bool| {
-            entries
-                .iter()
-                .enumerate()
-                .filter(|(_, entry)| is(entry))
-                .map(|(number, _)| number)
-                .collect()
-        };
+        let compacted =
+            entries.iter().enumerate().filter(|(_, entry)| entry.kind == EntryKind::Compaction);
         Self {
-            failures: numbers(|entry| entry.kind == EntryKind::Error || entry.is_tool_error()),
+            failures: find_failures(entries),
             retries: find_retries(entries),
             undone_edits: find_undone_edits(entries),
-            compactions: numbers(|entry| entry.kind == EntryKind::Compaction),
+            compactions: compacted.map(|(number, _)| number).collect(),
             largest_context: find_largest_context(entries),
         }
+    }
+
+    /// How many failures no later entry repaired.
+    pub fn count_unrepaired(&self) -> usize {
+        self.failures.iter().filter(|failure| failure.repair.is_none()).count()
     }
 
     /// Whether nothing is worth showing.
@@ -169,7 +169,8 @@ mod tests {
             call("4", same),
         ];
         let quality = SessionQuality::from_entries(&entries);
-        assert_eq!(quality.failures, [1]);
+        let numbers: Vec<_> = quality.failures.iter().map(|failure| failure.number).collect();
+        assert_eq!((numbers, quality.count_unrepaired()), (vec![1], 0));
         assert_eq!(quality.retries, [RepeatedEntry { earlier: 0, later: 4 }]);
         assert!(!quality.is_clean());
     }

@@ -37,10 +37,14 @@ const READING_TIME: Duration = Duration::from_millis(700);
 const MAX_ROWS: usize = 30;
 
 /// The columns of the tables: heading and explanation.
-const COLUMNS: [(&str, &str); 7] = [
+const COLUMNS: [(&str, &str); 8] = [
     ("Sessions", "Sessions that were last active in this period"),
     ("Tool calls", "Calls of tools"),
     ("Failed", "Tool calls whose result is an error, and their share of all calls"),
+    (
+        "Not repaired",
+        "Errors and failed calls after which the same call, file or command did not succeed",
+    ),
     ("Retries", "The same call again in the same turn, after it failed"),
     ("Undone edits", "Edits that a later edit of the same session reversed"),
     ("Compactions", "How often an agent replaced its context by a summary"),
@@ -200,7 +204,7 @@ fn figures(total: &QualityCounts) -> Markup {
 }
 
 /// The numbers of a row, each with its tooltip, in the order of [`COLUMNS`].
-fn count_texts(counts: &QualityCounts) -> [(String, String); 7] {
+fn count_texts(counts: &QualityCounts) -> [(String, String); 8] {
     let counted = |number: u64, noun: &str| (exact_count(number), count_of(number, noun));
     let percent = counts.failure_percent().map(|percent| format!(" ({percent:.1}%)"));
     let failed = format!("{}{}", exact_count(counts.failed_calls), percent.unwrap_or_default());
@@ -213,6 +217,10 @@ fn count_texts(counts: &QualityCounts) -> [(String, String); 7] {
         counted(counts.sessions, "session"),
         counted(counts.tool_calls, "tool call"),
         (failed, format!("{} failed of {calls}", exact_count(counts.failed_calls))),
+        (
+            exact_count(counts.unrepaired),
+            format!("{} not repaired", exact_count(counts.unrepaired)),
+        ),
         counted(counts.retries, "retry"),
         counted(counts.undone_edits, "undone edit"),
         counted(counts.compactions, "compaction"),

@@ -11,9 +11,8 @@ use crate::addresses::{SessionPath, session_address};
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::library::OpenedSession;
-use crate::section_lists::{
-    MIN_CONTENTS, changes_heading, file_change_list, prompt_list, quality_heading, quality_report,
-};
+use crate::quality_report::{quality_heading, quality_report};
+use crate::section_lists::{MIN_CONTENTS, changes_heading, file_change_list, prompt_list};
 use crate::units::exact_count;
 use crate::viewer::PageViewer;
 

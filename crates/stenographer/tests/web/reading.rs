@@ -169,7 +169,12 @@ fn sections_show_prompts_files_and_quality() {
     let found = browser.run("return document.querySelector('#quality').textContent").to_string();
     assert!(found.contains("1Errors and failed") && found.contains("1Retries"), "{found}");
     assert!(found.contains("21.0k tokens"), "{found}");
-    browser.run("document.querySelector('#quality details').open = true; document.querySelector('#quality li a').click()");
+    // A short list is unfolded, and names the call, the error and what repaired it.
+    browser.until("document.querySelectorAll('#quality details.quality[open]').length === 2");
+    let outcome = "document.querySelector('#quality .outcome').textContent";
+    browser.until(&format!("{outcome} === 'repaired'"));
+    browser.until("document.querySelector('#quality .hint a[href^=\"#e\"]')");
+    browser.run("document.querySelector('#quality li a').click()");
     browser.until("document.querySelector('.bad.at')");
     browser.picture("sections");
     assert_eq!(browser.complaints(), Vec::<String>::new());
