@@ -264,9 +264,31 @@ fn the_same_text_is_indexed_once_and_found_in_its_newest_entry() {
         let hits: Vec<_> =
             found.hits.iter().map(|hit| (hit.session.as_str(), hit.number, hit.copies)).collect();
         assert_eq!(hits, [("s2", 0, 0), ("s1", 1, 1)], "{words}");
-        assert!(!found.is_limited, "{words}");
+        assert!(!found.has_more_tools, "{words}");
         assert_eq!(counts, [("s1", 2), ("s2", 1)], "{words}");
     }
+}
+
+#[test]
+fn sessions_of_a_common_word_are_counted_exactly() {
+    let store = Store::new();
+    let many: Vec<_> = (0..5200).map(|number| prompt("s1", &format!("lamp {number}"))).collect();
+    store.keep("s1", &many);
+    store.keep("s2", &[prompt("s2", "one more lamp"), prompt("s2", "a pier")]);
+    let query = SearchQuery::parse("lamp").unwrap();
+    let request = SearchRequest {
+        query: &query,
+        filter: EntryFilter::default(),
+        order: SearchOrder::Relevance,
+        limit: 9,
+        now: "2026-02-01T00:00:00Z".parse().unwrap(),
+    };
+    let found = store.index().search_and_count(&request).unwrap();
+    let counts: Vec<_> =
+        found.groups.iter().map(|one| (one.session.as_str(), one.entries)).collect();
+    assert_eq!(counts, [("s1", 5200), ("s2", 1)]);
+    assert!(found.has_more_tools);
+    assert_eq!(found.tool_groups.iter().map(|one| one.entries).sum::<u64>(), 5000);
 }
 
 #[test]

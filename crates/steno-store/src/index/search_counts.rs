@@ -10,21 +10,24 @@ use super::search::{ENTRY_TIME_SQL, SearchCandidate, SearchRequest};
 use super::stored_name::StoredName;
 use super::{Index, IndexError, SearchHit};
 
-/// How many entries are counted. Looking up more would be slow for a common word.
-const MAX_COUNTED: usize = 5000;
+/// How many entries are looked up for their tools and models, which the index of texts does not have. Looking up all
+/// would be slow for a common word.
+const MAX_LOOKED_UP: usize = 5000;
 
 /// The hits of a search, and the counts of all entries that match.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CountedSearch {
     /// The hits, best or newest first: one for each text of a session.
     pub hits: Vec<SearchHit>,
-    /// All matching entries in groups.
+    /// All matching entries by session and role.
     pub groups: Vec<MatchGroup>,
-    /// Whether there are more entries than were counted.
-    pub is_limited: bool,
+    /// The matching entries by tool and model.
+    pub tool_groups: Vec<ToolMatchGroup>,
+    /// Whether `tool_groups` has only the first of many entries.
+    pub has_more_tools: bool,
 }
 
-/// Matching entries of one session that have role, tool and model in common.
+/// Matching entries of one session and role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatchGroup {
     /// The agent.
@@ -35,6 +38,13 @@ pub struct MatchGroup {
     pub project: Option<String>,
     /// The role.
     pub role: String,
+    /// How many entries there are.
+    pub entries: u64,
+}
+
+/// Matching entries that have tool and model in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolMatchGroup {
     /// The tool of calls or results.
     pub tool: Option<String>,
     /// The model.
@@ -50,11 +60,14 @@ impl Index {
         search: &SearchRequest<'_>,
     ) -> Result<CountedSearch, IndexError> {
         let candidates = self.find_all_candidates(search)?;
-        let groups = self.wrap_error(self.count_groups(search, &candidates, MAX_COUNTED + 1))?;
+        let matches = MatchedEntries::new(search, &candidates);
+        let groups = self.wrap_error(self.count_groups(&matches))?;
+        let tool_groups = self.wrap_error(self.count_tools(&matches))?;
         let counted: u64 = groups.iter().map(|group| group.entries).sum();
         let best = search.sort_candidates(candidates);
         let hits = self.load_hits(&self.wrap_error(self.split_by_session(search, best))?)?;
-        Ok(CountedSearch { hits, groups, is_limited: counted > MAX_COUNTED as u64 })
+        let has_more_tools = counted > MAX_LOOKED_UP as u64;
+        Ok(CountedSearch { hits, groups, tool_groups, has_more_tools })
     }
 
     /// The best candidates, one for each session that has their text. Each is the newest entry of its session.
@@ -98,13 +111,56 @@ impl Index {
         Ok(split)
     }
 
-    /// The matching entries in groups. A regular expression was already matched with the texts of the candidates.
-    fn count_groups(
-        &self,
-        search: &SearchRequest<'_>,
-        candidates: &[SearchCandidate],
-        limit: usize,
-    ) -> rusqlite::Result<Vec<MatchGroup>> {
+    /// All matching entries by session and role. The index of texts has both, so that no entry is looked up.
+    fn count_groups(&self, matches: &MatchedEntries) -> rusqlite::Result<Vec<MatchGroup>> {
+        let sql = format!(
+            "SELECT session.agent, session.name, session.project, found.role, found.entries
+             FROM (SELECT entry.session AS session, entry.role AS role, count(*) AS entries
+                   FROM {} GROUP BY 1, 2) AS found
+             JOIN session ON session.id = found.session ORDER BY 1, 2, 4",
+            matches.tables
+        );
+        let mut query = self.connection.prepare_cached(&sql)?;
+        let groups = query.query_map(params_from_iter(&matches.values), |row| {
+            Ok(MatchGroup {
+                agent: row.get(0)?,
+                session: row.get(1)?,
+                project: row.get(2)?,
+                role: row.get::<_, StoredName<_>>(3)?.0,
+                entries: row.get::<_, i64>(4)?.unsigned_abs(),
+            })
+        })?;
+        groups.collect()
+    }
+
+    /// The first matching entries by tool and model.
+    fn count_tools(&self, matches: &MatchedEntries) -> rusqlite::Result<Vec<ToolMatchGroup>> {
+        let sql = format!(
+            "SELECT tool, model, count(*) FROM (SELECT entry.tool AS tool, entry.model AS model
+             FROM {} LIMIT {MAX_LOOKED_UP}) GROUP BY 1, 2",
+            matches.tables
+        );
+        let mut query = self.connection.prepare_cached(&sql)?;
+        let groups = query.query_map(params_from_iter(&matches.values), |row| {
+            Ok(ToolMatchGroup {
+                tool: row.get(0)?,
+                model: row.get(1)?,
+                entries: row.get::<_, i64>(2)?.unsigned_abs(),
+            })
+        })?;
+        groups.collect()
+    }
+}
+
+/// The tables and conditions that select all matching entries.
+struct MatchedEntries {
+    tables: String,
+    values: Vec<Value>,
+}
+
+impl MatchedEntries {
+    /// Selects the entries of a search. A regular expression was already matched with the texts of the candidates.
+    fn new(search: &SearchRequest<'_>, candidates: &[SearchCandidate]) -> Self {
         let (conditions, mut values) = search.filter.sql_conditions();
         let (tables, first): (_, Value) = if search.query.regex.is_some() {
             let texts: Vec<String> = candidates.iter().map(|one| one.text.to_string()).collect();
@@ -116,24 +172,6 @@ impl Index {
             (tables, search.query.match_expression.clone().into())
         };
         values.insert(0, first);
-        let sql = format!(
-            "SELECT session.agent, session.name, session.project, found.role, found.tool, found.model, count(*)
-             FROM (SELECT entry.session AS session, entry.role AS role, entry.tool AS tool, entry.model AS model
-                   FROM {tables}{conditions} LIMIT {limit}) AS found
-             JOIN session ON session.id = found.session GROUP BY 1, 2, 3, 4, 5, 6"
-        );
-        let mut query = self.connection.prepare_cached(&sql)?;
-        let groups = query.query_map(params_from_iter(values), |row| {
-            Ok(MatchGroup {
-                agent: row.get(0)?,
-                session: row.get(1)?,
-                project: row.get(2)?,
-                role: row.get::<_, StoredName<_>>(3)?.0,
-                tool: row.get(4)?,
-                model: row.get(5)?,
-                entries: row.get::<_, i64>(6)?.unsigned_abs(),
-            })
-        })?;
-        groups.collect()
+        Self { tables: format!("{tables}{conditions}"), values }
     }
 }

@@ -6,7 +6,9 @@ use axum::extract::{Query, State};
 use maud::{Markup, html};
 use steno_model::EntryKind;
 use steno_store::index::match_lines::{LineLimits, MatchLine};
-use steno_store::index::{CountedSearch, MatchGroup, SearchHit, SearchQuery as Question};
+use steno_store::index::{
+    CountedSearch, MatchGroup, SearchHit, SearchQuery as Question, ToolMatchGroup,
+};
 
 use crate::addresses::{session_address, short_path};
 use crate::app::WebApp;
@@ -44,7 +46,7 @@ pub(crate) async fn search_page(
                 Err(error) => p.empty role="status" { (error.to_string()) },
                 Ok((_, found)) if found.hits.is_empty() => .empty role="status" { p { b { "Nothing found" } } p { "Try fewer words, the start of a word with * (log*), or remove filters." } },
                 Ok((question, found)) => .aside {
-                    (facet_list(&filters, &found.groups))
+                    (facet_list(&filters, &found))
                     div { (hit_groups(&HitView { viewer: &viewer, asked: &filters.q, question: &question, found: &found })) }
                 },
             }
@@ -80,33 +82,33 @@ fn search_form(filters: &FilterQuery) -> Markup {
     }
 }
 
-/// A property that entries can be filtered by.
-type MatchProperty = fn(&MatchGroup) -> Option<&str>;
+/// A property that entries can be filtered by, and the entries of each value, the most first.
+struct SearchFacet<'a> {
+    title: &'static str,
+    /// The query parameter.
+    name: &'static str,
+    chosen: &'a str,
+    counts: Vec<(&'a str, u64)>,
+    /// Whether there may be more entries of each value, and more values.
+    is_partial: bool,
+}
 
 /// The values of each property, with links that filter by them.
-fn facet_list(filters: &FilterQuery, groups: &[MatchGroup]) -> Markup {
-    let all: [(&str, &str, &str, MatchProperty); 5] = [
-        ("Agent", "agent", &filters.agent, |group| Some(&group.agent)),
-        ("Project", "project", &filters.project, |group| group.project.as_deref()),
-        ("Role", "role", &filters.role, |group| Some(&group.role)),
-        ("Tool", "tool", &filters.tool, |group| group.tool.as_deref()),
-        ("Model", "model", &filters.model, |group| group.model.as_deref()),
-    ];
+fn facet_list(filters: &FilterQuery, found: &CountedSearch) -> Markup {
     html! {
         nav.facets aria-label="Narrow down" {
-            @for (title, name, chosen, of) in all {
-                @let counts = count_values(groups, of);
-                @if !counts.is_empty() {
-                    h2 { (title) }
-                    ul {
-                        @for (value, count) in counts.iter().take(8) {
-                            @let is_chosen = *value == chosen;
-                            li {
-                                a href=(filters.address_with("/search", name, if is_chosen { "" } else { value }))
-                                    aria-current=[is_chosen.then_some("true")] title=(count_of(*count, "entry"))
-                                {
-                                    span { (clean_text(short_path(value))) } small { (exact_count(*count)) }
-                                }
+            @for facet in search_facets(filters, found).iter().filter(|facet| !facet.counts.is_empty()) {
+                h2 { (facet.title) }
+                @if facet.is_partial { p.hint { "Counted in the first 5,000 entries" } }
+                ul {
+                    @for (value, count) in facet.counts.iter().take(8) {
+                        @let is_chosen = *value == facet.chosen;
+                        @let at_least = if facet.is_partial { "at least " } else { "" };
+                        li {
+                            a href=(filters.address_with("/search", facet.name, if is_chosen { "" } else { value }))
+                                aria-current=[is_chosen.then_some("true")] title={ (at_least) (count_of(*count, "entry")) }
+                            {
+                                span { (clean_text(short_path(value))) } small { (exact_count(*count)) @if facet.is_partial { "+" } }
                             }
                         }
                     }
@@ -116,10 +118,35 @@ fn facet_list(filters: &FilterQuery, groups: &[MatchGroup]) -> Markup {
     }
 }
 
-fn count_values(groups: &[MatchGroup], of: MatchProperty) -> Vec<(&str, u64)> {
+fn search_facets<'a>(filters: &'a FilterQuery, found: &'a CountedSearch) -> [SearchFacet<'a>; 5] {
+    let of_groups = |value: fn(&MatchGroup) -> Option<&str>| {
+        count_values(found.groups.iter().map(|group| (value(group), group.entries)))
+    };
+    let of_tools = |value: fn(&ToolMatchGroup) -> Option<&str>| {
+        count_values(found.tool_groups.iter().map(|group| (value(group), group.entries)))
+    };
+    let facet = |title, name, chosen, counts| SearchFacet {
+        title,
+        name,
+        chosen,
+        counts,
+        is_partial: false,
+    };
+    let partial = |facet| SearchFacet { is_partial: found.has_more_tools, ..facet };
+    [
+        facet("Agent", "agent", &filters.agent, of_groups(|group| Some(&group.agent))),
+        facet("Project", "project", &filters.project, of_groups(|group| group.project.as_deref())),
+        facet("Role", "role", &filters.role, of_groups(|group| Some(&group.role))),
+        partial(facet("Tool", "tool", &filters.tool, of_tools(|group| group.tool.as_deref()))),
+        partial(facet("Model", "model", &filters.model, of_tools(|group| group.model.as_deref()))),
+    ]
+}
+
+/// The entries of each value, the most first.
+fn count_values<'a>(values: impl Iterator<Item = (Option<&'a str>, u64)>) -> Vec<(&'a str, u64)> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-    for group in groups {
-        of(group).into_iter().for_each(|value| *counts.entry(value).or_default() += group.entries);
+    for (value, entries) in values {
+        value.into_iter().for_each(|value| *counts.entry(value).or_default() += entries);
     }
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -150,10 +177,9 @@ fn hit_groups(view: &HitView<'_>) -> Markup {
             None => sessions.push((hit, vec![hit])),
         }
     }
-    let at_least = if found.is_limited { "at least " } else { "" };
     html! {
         p.found role="status" {
-            (at_least) (count_of(total, "entry")) " in " (count_of(matches.len() as u64, "session"))
+            (count_of(total, "entry")) " in " (count_of(matches.len() as u64, "session"))
             @if matches.len() > sessions.len() { ", the best of " (count_of(sessions.len() as u64, "session")) " are shown" }
         }
         ol.hits {
@@ -224,7 +250,7 @@ impl HitView<'_> {
         html! {
             @if more > 0 && let Some(word) = word {
                 a.more-hits href={ (address) "?find=" (encode_query_text(&word)) } {
-                    @if self.found.is_limited { "At least " } (exact_count(more)) " more in this session"
+                    (exact_count(more)) " more in this session"
                 }
             }
         }
