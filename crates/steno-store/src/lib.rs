@@ -38,6 +38,7 @@
 pub mod blame;
 pub mod compare;
 pub mod cost;
+pub mod current_status;
 pub mod entry_filter;
 pub mod forget;
 pub mod format;

@@ -164,6 +164,7 @@ pub(crate) async fn get_session(
     let session = app.run_blocking(move |library| {
         let transcript = &library.open_session(&agent, &id)?.transcript;
         let mut session = json!(transcript.session);
+        session["status"] = json!(library.status_check().status_of(&transcript.session));
         if !transcript.problems.is_empty() {
             session["problems"] = transcript.problems.iter().map(Problem::to_string).collect();
         }

@@ -20,7 +20,7 @@ pub(crate) fn session_heading(session: &Session, facts: &HeadingFacts<'_>) -> Ma
     html! {
         h1 { (session_title(session)) }
         ul.facts {
-            li { (agent_badge(session)) }
+            li { (agent_label(session)) " " (status_badge(facts.status)) }
             @if let Some(started) = session.started {
                 li title="Start of the session" { (started.in_zone(facts.zone).wall().strftime("%-d %B %Y, %H:%M")) }
             }
@@ -59,6 +59,8 @@ pub(crate) fn list_links() -> Markup {
 pub(crate) struct HeadingFacts<'a> {
     /// The zone of its times.
     pub(crate) zone: &'a TimeZone,
+    /// The current status.
+    pub(crate) status: SessionStatus,
     /// The cost of the session, as text.
     pub(crate) cost: Option<String>,
     /// Where the session left its parent.
@@ -135,21 +137,16 @@ fn is_blob(line: &str) -> bool {
 /// The longest word of a readable title, in characters.
 const MAX_WORD_CHARS: usize = 60;
 
-/// The agent of a session, and the status unless it is completed.
-pub(crate) fn agent_badge(session: &Session) -> Markup {
-    html! { (agent_label(session)) " " (status_badge(session)) }
-}
-
 /// The agent of a session.
 pub(crate) fn agent_label(session: &Session) -> Markup {
     html! { span.agent { (clean_text(&session.agent)) } }
 }
 
 /// The status of a session, unless it is completed.
-pub(crate) fn status_badge(session: &Session) -> Markup {
+pub(crate) fn status_badge(status: SessionStatus) -> Markup {
     html! {
-        @match session.status {
-            SessionStatus::Running => span.agent.running { "running" },
+        @match status {
+            SessionStatus::Running => span.agent.running title="It is being recorded, or was active in the last minutes" { "running" },
             SessionStatus::Failed => span.agent.failed { "failed" },
             SessionStatus::Canceled => span.agent { "canceled" },
             SessionStatus::Completed => {}

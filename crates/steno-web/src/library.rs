@@ -9,11 +9,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use jiff::tz::TimeZone;
 use maud::Markup;
-use steno_model::{Clock, Entry, Session, SessionStatus, Transcript};
+use steno_model::{Clock, Entry, Session, Transcript};
 use steno_store::cost::PriceTable;
 use steno_store::cost::budget::BudgetLimits;
 use steno_store::cost::charge::{ChargeTable, CostMode};
 use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup};
+use steno_store::current_status::StatusCheck;
 use steno_store::index::{
     EntryFilter, Index, IndexCondition, IndexError, ListedSession, StoreIndex,
 };
@@ -28,6 +29,7 @@ use crate::options::ServerOptions;
 use crate::outline::{SessionOutline, cost_text};
 use crate::quality_counts::{QualityCache, QualityCounts};
 use crate::section_lists::SectionCounts;
+use crate::status_expiry::StatusExpiry;
 
 /// How long the index counts as current after a refresh.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(400);
@@ -71,6 +73,7 @@ pub(crate) struct SessionLibrary {
     /// The list that was rendered last, with all that it depends on.
     rendered_list: Mutex<Option<(String, Markup)>>,
     quality: QualityCache,
+    statuses: StatusExpiry,
 }
 
 /// A parsed session.
@@ -120,6 +123,8 @@ pub(crate) struct SessionListing {
 pub(crate) struct IndexEdition {
     pub(crate) files: [Option<(u64, SystemTime)>; 2],
     pub(crate) indexed_sessions: usize,
+    /// How often a session stopped to count as running because time passed.
+    pub(crate) status_changes: usize,
 }
 
 /// Charges, and the cost of each.
@@ -150,6 +155,7 @@ impl SessionLibrary {
             listing: Mutex::default(),
             rendered_list: Mutex::default(),
             quality: QualityCache::default(),
+            statuses: StatusExpiry::default(),
         }
     }
 
@@ -223,7 +229,9 @@ impl SessionLibrary {
     /// The current state of the index.
     pub(crate) fn index_edition(&self) -> IndexEdition {
         let files = ["index.db", "index.db-wal"].map(|name| file_stamp(&self.store.join(name)));
-        IndexEdition { files, indexed_sessions: self.indexed_sessions.load(Ordering::Relaxed) }
+        let indexed_sessions = self.indexed_sessions.load(Ordering::Relaxed);
+        let status_changes = self.statuses.count_changes(self.clock.now().instant());
+        IndexEdition { files, indexed_sessions, status_changes }
     }
 
     /// Warnings about damaged sessions. Every answer about all sessions lacks a part of them.
@@ -283,21 +291,26 @@ impl SessionLibrary {
         limit: Option<usize>,
     ) -> Result<Vec<ListedSession>, WebError> {
         let mut sessions = self.query_index(|index| index.list_sessions(agent, limit))?;
+        let check = self.status_check();
         for session in sessions.iter_mut().map(|one| &mut one.session) {
-            let is_running = session.status == SessionStatus::Running;
-            let dir =
-                self.session_dir(&session.agent, session.id.as_str()).ok().filter(|_| is_running);
-            if dir.is_some_and(|dir| dir.is_imported().is_ok_and(|imported| !imported))
+            if check.may_have_ended(session)
                 && let Ok(opened) = self.open_session(&session.agent, session.id.as_str())
             {
                 session.clone_from(&opened.transcript.session);
             }
+            session.status = check.status_of(session);
         }
+        self.statuses.note_expiry(sessions.iter().map(|one| &one.session));
         sessions.retain(|one| {
             let Session { agent, id, totals, .. } = &one.session;
             one.problem.is_some() || !self.vault.is_empty_recording(agent, id, totals.entries)
         });
         Ok(sessions)
+    }
+
+    /// Checks which sessions are running now.
+    pub(crate) fn status_check(&self) -> StatusCheck<'_> {
+        StatusCheck { vault: &self.vault, now: self.clock.now().instant() }
     }
 
     /// The cost of a session as text; `None` if it has neither tokens nor a recorded cost. It is that of the list if

@@ -125,7 +125,7 @@ pub(crate) fn edition_id(edition: &IndexEdition) -> String {
         format!("{size}.{}", nanoseconds.as_nanos())
     };
     let files: Vec<_> = edition.files.iter().map(file_id).collect();
-    format!("{}-{}", files.join("-"), edition.indexed_sessions)
+    format!("{}-{}-{}", files.join("-"), edition.indexed_sessions, edition.status_changes)
 }
 
 /// The event for a change: new entries with their number, other notes, or another list.

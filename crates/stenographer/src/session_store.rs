@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use steno_model::durable::FileError;
 use steno_model::{Clock, SessionId, SessionStatus, Transcript};
+use steno_store::current_status::StatusCheck;
 use steno_store::format::{self, FoundSession};
 use steno_store::index::{
     Index, IndexCondition, IndexError, RebuildReason, RefreshProgress, SessionFilter,
@@ -114,7 +115,7 @@ impl SessionStore {
     /// Reads the transcript of a session by id, unique prefix, `latest`, or path.
     pub(crate) fn transcript(&self, name: &str) -> Result<Transcript, CommandError> {
         if let Some(session) = self.try_find_session(name)? {
-            return Ok(session.read_transcript()?);
+            return self.read_session(&session);
         }
         match SessionPath::from_name(&self.cwd, name) {
             Some(place) => place.read(),
@@ -128,12 +129,25 @@ impl SessionStore {
         name: &str,
     ) -> Result<PicturedTranscript, CommandError> {
         if let Some(session) = self.try_find_session(name)? {
-            return PicturedTranscript::from_session(&session);
+            let transcript = self.read_session(&session)?;
+            return Ok(PicturedTranscript::new(transcript, &session.kept_bundle()?)?);
         }
         match SessionPath::from_name(&self.cwd, name) {
             Some(place) => place.read_pictured(),
             None => Err(unknown_session_error("no such session or file", name)),
         }
+    }
+
+    /// Reads a session with its current status.
+    pub(crate) fn read_session(&self, session: &SessionDir) -> Result<Transcript, CommandError> {
+        let mut transcript = session.read_transcript()?;
+        transcript.session.status = self.status_check().status_of(&transcript.session);
+        Ok(transcript)
+    }
+
+    /// Checks which sessions are running now.
+    pub(crate) fn status_check(&self) -> StatusCheck<'_> {
+        StatusCheck { vault: &self.vault, now: self.clock.now().instant() }
     }
 
     /// Finds a session by id, unique prefix, or `latest`.

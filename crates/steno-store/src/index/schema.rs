@@ -15,7 +15,7 @@ use crate::format;
 const PAGE_BYTES: i64 = 16 << 10;
 
 /// All migrations, in order. `user_version` counts the applied ones.
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: [&str; 9] = [
     FIRST_MIGRATION,
     SECOND_MIGRATION,
     THIRD_MIGRATION,
@@ -24,6 +24,7 @@ const MIGRATIONS: [&str; 8] = [
     SIXTH_MIGRATION,
     SEVENTH_MIGRATION,
     EIGHTH_MIGRATION,
+    NINTH_MIGRATION,
 ];
 
 /// Version of the rules that derive rows from decoded records. A new version rebuilds every index.
@@ -220,6 +221,14 @@ CREATE TABLE text (
     length INTEGER NOT NULL
 );
 CREATE TABLE text_hash (hash BLOB PRIMARY KEY, text INTEGER NOT NULL) WITHOUT ROWID;
+";
+
+/// The list shows sessions with a recent last entry as running.
+const NINTH_MIGRATION: &str = "
+DROP INDEX session_heading;
+CREATE INDEX session_heading ON session (
+    started_at DESC, agent, name, status, entries, title, trouble, ended_at, stop_reason
+);
 ";
 
 /// Whether this version can use an index.

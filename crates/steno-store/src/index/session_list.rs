@@ -28,6 +28,10 @@ pub struct SessionHeading {
     pub title: Option<String>,
     /// When the session began.
     pub started: Option<Timestamp>,
+    /// When its last entry was written.
+    pub ended: Option<Timestamp>,
+    /// Why the agent stopped.
+    pub stop_reason: Option<String>,
     /// How it ended, if it did.
     pub status: SessionStatus,
     /// Number of entries.
@@ -84,7 +88,8 @@ impl Index {
         limit: Option<usize>,
         take: &mut dyn FnMut(SessionHeading),
     ) -> Result<(), IndexError> {
-        let columns = "name, agent, title, started_at, status, entries, trouble";
+        let columns =
+            "name, agent, title, started_at, status, entries, trouble, ended_at, stop_reason";
         let read = |row: &Row<'_>| {
             heading_from_row(row)?.into_iter().for_each(&mut *take);
             Ok(None)
@@ -187,13 +192,18 @@ impl Index {
 
 fn heading_from_row(row: &Row<'_>) -> rusqlite::Result<Option<SessionHeading>> {
     let Ok(id) = row.get_ref(0)?.as_str().unwrap_or_default().parse() else { return Ok(None) };
-    let started = row.get::<_, Option<i64>>(3)?;
-    let started = started.and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
+    let time = |column: usize| -> rusqlite::Result<Option<Timestamp>> {
+        let at = row.get::<_, Option<i64>>(column)?;
+        let instant = at.and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
+        Ok(instant.map(|instant| Timestamp::from_instant(instant, 3)))
+    };
     Ok(Some(SessionHeading {
         agent: row.get(1)?,
         id,
         title: row.get(2)?,
-        started: started.map(|at| Timestamp::from_instant(at, 3)),
+        started: time(3)?,
+        ended: time(7)?,
+        stop_reason: row.get(8)?,
         status: parse_status(row.get_ref(4)?),
         entries: row.get::<_, i64>(5)? as u64,
         problem: row.get(6)?,

@@ -332,7 +332,7 @@ impl SessionListView<'_> {
                 (self.time_cell(session))
                 span.title {
                     span { (heading::session_title(session)) }
-                    (heading::status_badge(session))
+                    (heading::status_badge(session.status))
                     @if let Some(failures) = failures { small.errors { (count_of(*failures, "error")) } }
                     @if let Some(problem) = &one.problem { small.errors { (clean_text(problem)) } }
                 }

@@ -44,7 +44,13 @@ pub(crate) async fn replay_page(
             (page::help_button())
             (heading::theme_button())
         };
-        let facts = HeadingFacts { zone: &viewer.zone, cost: library.session_cost(&opened), fork: None, quality: None };
+        let facts = HeadingFacts {
+            zone: &viewer.zone,
+            status: library.status_check().status_of(session),
+            cost: library.session_cost(&opened),
+            fork: None,
+            quality: None,
+        };
         let body = html! {
             main #main data-replay=(here) data-entries=(entries.len()) data-runs=[heading::lane_runs(&opened.lanes)] {
                 (heading::session_heading(session, &facts))

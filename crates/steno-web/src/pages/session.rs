@@ -86,6 +86,7 @@ pub(crate) async fn session_page(
         let fork = find_fork(library, &opened);
         let facts = HeadingFacts {
             zone: &viewer.zone,
+            status: library.status_check().status_of(session),
             cost: library.session_cost(&opened),
             fork: fork.as_ref(),
             quality: Some(&opened.section_counts().quality),

@@ -12,7 +12,6 @@ use std::time::Duration;
 use steno_model::Transcript;
 use steno_store::index::match_lines::LineLimits;
 use steno_store::index::{EntryFilter, Index, ListedSession, SearchOrder, SearchRequest};
-use steno_store::transcript::ReadTranscript;
 use steno_store::view::pictures::SessionPictures;
 use steno_store::view::redaction::SecretRedactor;
 
@@ -21,7 +20,6 @@ use uuid::Uuid;
 
 use super::search_pane::{self, BrowserHit, MAX_HITS};
 use super::{SessionName, WorkerRequest, WorkerResponse};
-use crate::commands::list::refresh_running_session;
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::export_format::{MARKDOWN, TranscriptExport};
@@ -137,7 +135,7 @@ impl BrowserWorker {
             let incomplete = listed.iter().filter(|one| one.problem.is_some()).count();
             notice = condition.notice().or_else(|| incomplete_notice(incomplete));
             for one in listed.iter_mut().filter(|one| one.problem.is_none()) {
-                one.session = refresh_running_session(&self.store, one.session.clone());
+                one.session = self.store.status_check().refresh_session(one.session.clone());
             }
             listed.retain(|ListedSession { session, problem: trouble }| {
                 let (agent, entries) = (&session.agent, session.totals.entries);
@@ -177,7 +175,7 @@ impl BrowserWorker {
     }
 
     fn read_session(&self, name: &SessionName) -> Result<Transcript, CommandError> {
-        Ok(self.store.vault.session_dir(&name.agent.parse()?, &name.id).read_transcript()?)
+        self.store.read_session(&self.store.vault.session_dir(&name.agent.parse()?, &name.id))
     }
 
     fn add_note(&self, name: &SessionName, entry: Uuid, text: &str) -> Result<Note, CommandError> {

@@ -4,12 +4,11 @@ mod session_table;
 
 use std::path::PathBuf;
 
-use steno_model::{Session, SessionId, SessionStatus, Timestamp};
+use steno_model::{Session, SessionId, Timestamp};
 use steno_seeds::thread;
 use steno_store::index::{
     Index, IndexError, ListedSession, SessionFilter, SessionHeading, SessionText,
 };
-use steno_store::transcript::ReadTranscript;
 use steno_store::view::json_rows::SessionRow;
 
 use self::session_table::{SessionTable, distinct_lengths};
@@ -212,7 +211,7 @@ impl JsonListing {
                 return;
             }
         }
-        let session = refresh_running_session(store, session);
+        let session = store.status_check().refresh_session(session);
         let Session { agent, id, totals, .. } = &session;
         if !self.with_empty && store.vault.is_empty_recording(agent, id, totals.entries) {
             self.hidden += 1;
@@ -247,29 +246,15 @@ fn report_unreadable(ui: &mut Ui, id: &SessionId, reason: &str) -> CommandExit {
 }
 
 fn refresh_heading(store: &SessionStore, heading: &mut SessionHeading) {
-    if heading.status != SessionStatus::Running {
-        return;
-    }
     let mut session = Session::new(heading.id.clone(), heading.agent.clone());
-    session.status = SessionStatus::Running;
+    session.status = heading.status;
+    (session.ended, session.stop_reason) = (heading.ended, heading.stop_reason.take());
     session.totals.entries = heading.entries;
     session.title = heading.title.take();
     session.started = heading.started;
-    let now = refresh_running_session(store, session);
+    let now = store.status_check().refresh_session(session);
     (heading.status, heading.entries) = (now.status, now.totals.entries);
     (heading.title, heading.started) = (now.title, now.started);
-}
-
-/// Reads a running session again, as it may have ended since it was indexed.
-pub(crate) fn refresh_running_session(store: &SessionStore, session: Session) -> Session {
-    if session.status != SessionStatus::Running {
-        return session;
-    }
-    let Ok(agent) = session.agent.parse() else { return session };
-    let dir = store.vault.session_dir(&agent, &session.id);
-    let recorded = dir.is_imported().is_ok_and(|imported| !imported);
-    let now = recorded.then(|| dir.read_transcript().ok()).flatten();
-    now.map_or(session, |transcript| transcript.session)
 }
 
 /// Formats day and time; in another year, the date.

@@ -306,6 +306,28 @@ fn a_page_of_a_server_that_was_restarted_says_so() {
 }
 
 #[test]
+fn a_session_with_a_recent_entry_is_running() {
+    let Some(browser) = Browser::open(1440, 900) else { return };
+    let mut site = Site::new();
+    site.keep("busy", &[user("Build the pier"), assistant("I start.")]);
+    let badge = "document.querySelector('.agent.running')?.textContent === 'running'";
+    site.serve_at("2026-01-05T09:04:00Z");
+    browser.go(&site.first("/"));
+    browser.until(badge);
+    let facet =
+        "[...document.querySelectorAll('.facets a')].some((one) => one.textContent === 'running1')";
+    browser.until(facet);
+    browser.go(&site.at("/session/claude-code/busy"));
+    browser.until(badge);
+    site.interrupt();
+    site.serve_at("2026-01-05T09:06:00Z");
+    browser.go(&site.first("/"));
+    browser.until("document.querySelector('a.row') && !document.querySelector('.running')");
+    browser.go(&site.at("/session/claude-code/busy"));
+    browser.until("document.querySelector('.facts') && !document.querySelector('.running')");
+}
+
+#[test]
 fn the_palette_and_the_list_need_the_token() {
     let site = many_sessions();
     let [host, cookie] = site_headers(&site);
