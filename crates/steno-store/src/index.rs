@@ -60,7 +60,7 @@ use self::read_only::IndexAccess;
 pub use self::read_only::WriteObstacle;
 pub use self::refresh::{MAX_BATCH_BYTES, RefreshProgress, RefreshSummary};
 pub use self::search::{SearchHit, SearchOrder, SearchRequest};
-pub use self::search_counts::{CountedSearch, MatchGroup, ToolMatchGroup};
+pub use self::search_counts::{CountedSearch, MAX_LOOKED_UP, MatchGroup, ToolMatchGroup};
 pub use self::session_draft::{PreparedSession, SessionDraft};
 pub use self::session_facets::SessionFacet;
 pub use self::session_filter::{SessionFilter, SessionText};

@@ -91,7 +91,7 @@ fn outcome_sentence(repair: Option<FailureRepair>) -> Markup {
     };
     let reason = match kind {
         RepairKind::SameCall => "The same call succeeded in ",
-        RepairKind::SameFile => "The same file was used successfully in ",
+        RepairKind::SameFile => "A later call for the same file succeeded in ",
         RepairKind::SameCommand => "The same command succeeded with other arguments in ",
         RepairKind::Continued => "The agent continued in ",
     };

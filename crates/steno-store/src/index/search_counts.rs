@@ -3,6 +3,8 @@
 //! A search returns one hit for each text, and only the best ones. Here a text that several sessions share is a hit in
 //! each of them, and the counts are of entries.
 
+use std::collections::HashMap;
+
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 
@@ -12,12 +14,15 @@ use super::{Index, IndexError, SearchHit};
 
 /// How many entries are looked up for their tools and models, which the index of texts does not have. Looking up all
 /// would be slow for a common word.
-const MAX_LOOKED_UP: usize = 5000;
+pub const MAX_LOOKED_UP: usize = 5000;
+
+/// How many hits of one session are returned, so that a long session does not hide the others.
+const MAX_SESSION_HITS: usize = 3;
 
 /// The hits of a search, and the counts of all entries that match.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CountedSearch {
-    /// The hits, best or newest first: one for each text of a session.
+    /// The hits, best or newest first: one for each text of a session, and only the first texts of each session.
     pub hits: Vec<SearchHit>,
     /// All matching entries by session and role.
     pub groups: Vec<MatchGroup>,
@@ -83,10 +88,16 @@ impl Index {
              GROUP BY entry.session ORDER BY time DESC"
         );
         let mut query = self.connection.prepare_cached(&sql)?;
-        let mut split = Vec::new();
+        let mut split: Vec<SearchCandidate> = Vec::new();
+        let mut session_hits: HashMap<i64, usize> = HashMap::new();
         for candidate in candidates {
             if split.len() >= search.limit {
                 break;
+            }
+            let hits = session_hits.entry(candidate.session).or_default();
+            *hits += 1;
+            if *hits > MAX_SESSION_HITS {
+                continue;
             }
             if candidate.copies == 0 {
                 split.push(candidate);

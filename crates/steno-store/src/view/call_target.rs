@@ -1,5 +1,7 @@
 //! What a tool call is about, so that calls can be compared: the call itself, its files, and its command.
 
+use std::collections::BTreeSet;
+
 use super::edits::{PATH_FIELDS, find_edits, text_field};
 use steno_model::entry::Entry;
 use steno_model::json::Value;
@@ -67,17 +69,41 @@ fn command_text(input: &Value) -> Option<String> {
     }
 }
 
+/// The words of a shell line that are neither flags nor quoted.
+pub(super) fn plain_words(call: &Entry) -> BTreeSet<String> {
+    let line = call.tool_input.as_ref().and_then(command_text).unwrap_or_default();
+    let line = line.split(['"', '\'']).next().unwrap_or_default();
+    let parts = command_parts(line).map(without_redirections);
+    let words = parts.flat_map(str::split_whitespace);
+    words.filter(|word| !word.starts_with('-')).map(str::to_owned).collect()
+}
+
+/// A command up to its first pipe or redirection: `make` for `make 2>&1 | tail`.
+fn without_redirections(command: &str) -> &str {
+    match command.find(['|', '<', '>']) {
+        Some(end) if command[end..].starts_with('>') => {
+            command[..end].trim_end_matches(|last: char| last.is_ascii_digit()).trim_end()
+        }
+        Some(end) => command[..end].trim_end(),
+        None => command,
+    }
+}
+
+/// The commands of a shell line, without those that only prepare others.
+fn command_parts(line: &str) -> impl Iterator<Item = &str> {
+    let parts = line.split("&&").flat_map(|part| part.split(';')).map(str::trim);
+    let is_preparing = |part: &str| {
+        part.split_whitespace().next().is_none_or(|word| PREPARING_COMMANDS.contains(&word))
+    };
+    parts.filter(move |part| !is_preparing(part))
+}
+
 /// The programs of a shell line with their first arguments; `None` if those do not say what runs.
 fn command_line_head(line: &str) -> Option<String> {
     if line.trim().contains('\n') {
         return None;
     }
-    let parts = line.split("&&").flat_map(|part| part.split(';')).map(str::trim);
-    let is_preparing = |part: &str| {
-        part.split_whitespace().next().is_none_or(|word| PREPARING_COMMANDS.contains(&word))
-    };
-    let heads: Option<Vec<String>> =
-        parts.filter(|part| !is_preparing(part)).map(command_head).collect();
+    let heads: Option<Vec<String>> = command_parts(line).map(command_head).collect();
     heads.map(|heads| heads.join(" && ")).filter(|head| !head.is_empty())
 }
 
@@ -88,8 +114,8 @@ fn command_head(command: &str) -> Option<String> {
     if is_cut_quote('"') || is_cut_quote('\'') {
         return None;
     }
-    let end = command.find(['|', '<', '>']).unwrap_or(command.len());
-    let command = command[..end].trim_end_matches(|last: char| last.is_ascii_digit());
+    let takes_input = command.contains('<');
+    let command = without_redirections(command);
     let is_prefix = |word: &&str| {
         PREFIX_PROGRAMS.contains(word)
             || (word.contains('=') && !word.starts_with(['-', '"', '\'']))
@@ -97,7 +123,7 @@ fn command_head(command: &str) -> Option<String> {
     let mut words = command.split_whitespace().skip_while(is_prefix).peekable();
     let program = words.next()?;
     let program = program.rsplit('/').next().unwrap_or(program);
-    if words.peek().is_none() && end == command.len() {
+    if words.peek().is_none() && !takes_input {
         return Some(program.to_owned());
     }
     let mut head = vec![program];

@@ -1,11 +1,12 @@
 //! The failures of a session, and which later entry repaired each of them.
 //!
 //! A failed call is repaired when the same call, another call for the same file, or the same command with other
-//! arguments succeeds later in the session. An error of the agent itself is repaired when the agent continues.
+//! arguments succeeds later in the session. The words of one command must then contain those of the other: `lampctl
+//! status 2` says nothing about `lampctl status 1`. An error of the agent itself is repaired when the agent continues.
 
 use std::collections::{HashMap, HashSet};
 
-use super::call_target::{CallTarget, call_targets};
+use super::call_target::{CallTarget, call_targets, plain_words};
 use steno_model::entry::{Entry, EntryKind, Role};
 
 /// An error or a failed tool call.
@@ -41,19 +42,25 @@ pub enum RepairKind {
     Continued,
 }
 
+/// The numbers of the successful calls of each target, the last first.
+type LaterSuccesses<'a> = HashMap<CallTarget<'a>, Vec<usize>>;
+
+/// How many later commands are compared with a failed one.
+const MAX_COMPARED: usize = 50;
+
 /// Finds the errors and failed calls of a session, in order.
 pub(super) fn find_failures(entries: &[Entry]) -> Vec<SessionFailure> {
     let calls = pair_results_with_calls(entries);
     let successes = successful_calls(entries, &calls);
-    let mut repairs: HashMap<CallTarget<'_>, usize> = HashMap::new();
+    let mut repairs: LaterSuccesses<'_> = HashMap::new();
     let mut answers: HashMap<&str, usize> = HashMap::new();
     let mut failures = Vec::new();
-    // From the end, so that the maps have the first success after each failure.
+    // From the end, so that the last success of a list is the first after the failure.
     for (number, entry) in entries.iter().enumerate().rev() {
         if is_failure(entry) {
             let call = calls.get(&number).copied();
             let repair = match call {
-                Some(call) => find_repair(&entries[call], &repairs),
+                Some(call) => find_repair(entries, call, &repairs),
                 None => answers
                     .get(entry.source.as_str())
                     .map(|&number| FailureRepair { number, kind: RepairKind::Continued }),
@@ -63,7 +70,9 @@ pub(super) fn find_failures(entries: &[Entry]) -> Vec<SessionFailure> {
             answers.insert(&entry.source, number);
         }
         if successes.contains(&number) {
-            repairs.extend(call_targets(entry).into_iter().map(|target| (target, number)));
+            for target in call_targets(entry) {
+                repairs.entry(target).or_default().push(number);
+            }
         }
     }
     failures.reverse();
@@ -103,15 +112,23 @@ fn successful_calls(entries: &[Entry], calls: &HashMap<usize, usize>) -> HashSet
 
 /// The success that has most in common with a failed call.
 fn find_repair(
-    failed: &Entry,
-    successes: &HashMap<CallTarget<'_>, usize>,
+    entries: &[Entry],
+    failed: usize,
+    successes: &LaterSuccesses<'_>,
 ) -> Option<FailureRepair> {
-    call_targets(failed).into_iter().find_map(|target| {
-        let number = *successes.get(&target)?;
-        let kind = match target {
-            CallTarget::Call { .. } => RepairKind::SameCall,
-            CallTarget::File { .. } => RepairKind::SameFile,
-            CallTarget::Command(_) => RepairKind::SameCommand,
+    call_targets(&entries[failed]).into_iter().find_map(|target| {
+        let mut nearest = successes.get(&target)?.iter().rev().copied();
+        let (number, kind) = match target {
+            CallTarget::Call { .. } => (nearest.next()?, RepairKind::SameCall),
+            CallTarget::File { .. } => (nearest.next()?, RepairKind::SameFile),
+            CallTarget::Command(_) => {
+                let words = plain_words(&entries[failed]);
+                let is_similar = |later: &usize| {
+                    let later = plain_words(&entries[*later]);
+                    later.is_subset(&words) || words.is_subset(&later)
+                };
+                (nearest.take(MAX_COMPARED).find(is_similar)?, RepairKind::SameCommand)
+            }
         };
         Some(FailureRepair { number, kind })
     })
@@ -174,6 +191,13 @@ mod tests {
         let same_file = Some((6, RepairKind::SameFile));
         let same_command = Some((8, RepairKind::SameCommand));
         assert_eq!(found, [same_file, same_command, None]);
+    }
+
+    #[test]
+    fn the_same_command_for_something_else_repairs_nothing() {
+        let status = |lamp: &str| json!({"command": format!("lampctl status {lamp}")});
+        let found = failures_of(&[("Bash", status("1"), true), ("Bash", status("2"), false)]);
+        assert_eq!(found, [None]);
     }
 
     #[test]

@@ -95,6 +95,11 @@ fn comparison(
     both: &SessionPair,
 ) -> Result<Markup, WebError> {
     let (a, b) = (open_named(library, &both.a)?, open_named(library, &both.b)?);
+    let sessions = [&a, &b].map(|one| {
+        let session = one.transcript.session.clone();
+        let status = library.status_check().status_of(&session);
+        steno_model::Session { status, ..session }
+    });
     let costs = [&a, &b].map(|one| library.session_cost(one).unwrap_or_default());
     let (a, b) = (&a.transcript, &b.transcript);
     let steps = compare_entries(&a.entries, &b.entries);
@@ -106,7 +111,7 @@ fn comparison(
     Ok(html! {
         table.sides {
             tbody {
-                @for fact in facts::compare_facts(&a.session, &b.session, &clock) {
+                @for fact in facts::compare_facts(&sessions[0], &sessions[1], &clock) {
                     @if fact.name != "cost" {
                         tr { th scope="row" { (capitalize_first(fact.name)) } td { (fact_text(&fact, &fact.a)) } td { (fact_text(&fact, &fact.b)) } }
                     }

@@ -250,7 +250,9 @@ impl SessionListView<'_> {
         let entries: u64 = matching.iter().map(|one| one.session.totals.entries).sum();
         let projects: BTreeSet<_> =
             matching.iter().filter_map(|one| one.session.project.as_deref()).collect();
-        let cost: f64 = matching.iter().filter_map(|one| self.known_cost(&one.session)).sum();
+        let costs: Vec<_> = matching.iter().map(|one| self.known_cost(&one.session)).collect();
+        let cost: f64 = costs.iter().map(|cost| cost.dollars).sum();
+        let has_unknown = costs.iter().any(|cost| cost.has_unknown);
         let days: Vec<Date> =
             undated.iter().filter_map(|one| last_active_day(&one.session, self.viewer)).collect();
         let active_days = days.iter().collect::<BTreeSet<_>>().len();
@@ -262,7 +264,7 @@ impl SessionListView<'_> {
                         span { (count_of(projects.len() as u64, "project")) }
                         span title="Messages, tool calls and results, and notices" { (count_of(entries, "entry")) }
                         span title=(explain_tokens(&usage)) { (format_count(usage.prompt_tokens().saturating_add(usage.output))) " tokens" }
-                        span title=(COST_EXPLANATION) { (format_dollars(cost)) }
+                        span title=(COST_EXPLANATION) { (format_dollars(cost)) @if has_unknown { "+?" } }
                     }
                 }
                 (activity_calendar(days.into_iter(), self.viewer.today(&self.library.clock)))
@@ -271,9 +273,13 @@ impl SessionListView<'_> {
     }
 
     /// The cost of a session, as far as it is known.
-    fn known_cost(&self, session: &Session) -> Option<f64> {
+    fn known_cost(&self, session: &Session) -> KnownCost {
         let key = (session.agent.clone(), session.id.to_string());
-        self.listing.costs.get(&key).map_or(session.totals.cost, |sum| sum.cost())
+        let sum = self.listing.costs.get(&key);
+        KnownCost {
+            dollars: sum.map_or(session.totals.cost, |sum| sum.cost()).unwrap_or(0.0),
+            has_unknown: sum.is_some_and(|sum| !sum.unpriced.is_empty()),
+        }
     }
 
     fn day_groups(&self, matching: &[&ListedSession]) -> Markup {
@@ -365,6 +371,13 @@ impl SessionListView<'_> {
         let recorded = || session.totals.cost.map(format_dollars).unwrap_or_default();
         self.listing.costs.get(key).map_or_else(recorded, format_cost)
     }
+}
+
+/// The known part of a cost.
+struct KnownCost {
+    dollars: f64,
+    /// Whether a model without a price was used.
+    has_unknown: bool,
 }
 
 fn project_cell(session: &Session) -> Markup {

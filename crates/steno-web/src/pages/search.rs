@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use steno_model::EntryKind;
 use steno_store::index::match_lines::{LineLimits, MatchLine};
 use steno_store::index::{
-    CountedSearch, MatchGroup, SearchHit, SearchQuery as Question, ToolMatchGroup,
+    CountedSearch, MAX_LOOKED_UP, MatchGroup, SearchHit, SearchQuery as Question, ToolMatchGroup,
 };
 
 use crate::addresses::{session_address, short_path};
@@ -99,7 +99,6 @@ fn facet_list(filters: &FilterQuery, found: &CountedSearch) -> Markup {
         nav.facets aria-label="Narrow down" {
             @for facet in search_facets(filters, found).iter().filter(|facet| !facet.counts.is_empty()) {
                 h2 { (facet.title) }
-                @if facet.is_partial { p.hint { "Counted in the first 5,000 entries" } }
                 ul {
                     @for (value, count) in facet.counts.iter().take(8) {
                         @let is_chosen = *value == facet.chosen;
@@ -182,6 +181,7 @@ fn hit_groups(view: &HitView<'_>) -> Markup {
             (count_of(total, "entry")) " in " (count_of(matches.len() as u64, "session"))
             @if matches.len() > sessions.len() { ", the best of " (count_of(sessions.len() as u64, "session")) " are shown" }
         }
+        @if found.has_more_tools { p.hint { "The counts of tools and models cover the first " (exact_count(MAX_LOOKED_UP as u64)) " entries." } }
         ol.hits {
             @for (first, hits) in &sessions {
                 @let shown = &hits[..hits.len().min(MAX_SESSION_HITS)];

@@ -21,7 +21,8 @@ impl Render for SafeMarkdown<'_> {
         let text = visible_text(self.text);
         let options =
             Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-        let mut tamer = EventSanitizer { breaks: self.breaks, open: Vec::new() };
+        let has_rtl = text.chars().any(is_right_to_left);
+        let mut tamer = EventSanitizer { breaks: self.breaks, has_rtl, open: Vec::new() };
         page.reserve(text.len() + text.len() / 4);
         html::push_html(page, Parser::new_ext(&text, options).map(|event| tamer.sanitize(event)));
     }
@@ -37,6 +38,8 @@ pub(crate) fn is_plain_line(text: &str) -> bool {
 /// Replaces unsafe events of the parser.
 struct EventSanitizer {
     breaks: bool,
+    /// Whether the text has letters that are written from right to left.
+    has_rtl: bool,
     /// The closing tags of open links and pictures.
     open: Vec<&'static str>,
 }
@@ -63,6 +66,11 @@ impl EventSanitizer {
             Event::Start(Tag::Table(columns)) => {
                 Event::Start(Tag::Table(vec![Alignment::None; columns.len()]))
             }
+            // The bullets of a list are on the side where its text begins.
+            Event::Start(Tag::List(start)) if self.has_rtl => Event::InlineHtml(match start {
+                Some(start) => format!("<ol dir=\"auto\" start=\"{start}\">\n").into(),
+                None => "<ul dir=\"auto\">\n".into(),
+            }),
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) => {
                 Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language_name(&language))))
             }
@@ -88,6 +96,11 @@ impl EventSanitizer {
         self.open.push("</span>");
         Event::InlineHtml("<span class=\"link\">".into())
     }
+}
+
+/// Whether a character is of a script that is written from right to left: Hebrew, Arabic and their relatives.
+fn is_right_to_left(character: char) -> bool {
+    matches!(character, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}')
 }
 
 /// Headings in a message are below those of the page.
@@ -154,6 +167,13 @@ mod tests {
             text.contains(">cat</a>") && text.contains("<span class=\"link\">d</span>"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn lists_of_right_to_left_text_begin_on_the_right() {
+        assert!(rendered("- אור").contains("<ul dir=\"auto\">"));
+        assert!(rendered("7. ضوء").contains("<ol dir=\"auto\" start=\"7\">"));
+        assert!(rendered("- light").contains("<ul>"));
     }
 
     #[test]

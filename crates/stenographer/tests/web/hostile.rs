@@ -1,6 +1,6 @@
 //! Text of a transcript never runs, loads anything or imitates the page.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::driver::{Browser, SCRIPTS_RUN};
 use crate::guarded::{asked, site_headers};
@@ -163,4 +163,55 @@ fn nothing_in_a_transcript_reaches_the_palette_or_an_export_alive() {
         assert_eq!(ask(query).0, 400, "{query}");
     }
     assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn no_name_of_a_session_reaches_a_list_or_a_facet_alive() {
+    let Some(browser) = Browser::open(1440, 900) else { return };
+    let mut site = Site::new();
+    for (number, attack) in ATTACKS.iter().enumerate() {
+        let id = format!("named-{number}");
+        let record = |kind: &str, message: Value| {
+            let record = json!({
+                "type": kind, "uuid": format!("{id}-{kind}"), "sessionId": id, "version": "2.1.0",
+                "timestamp": "2026-01-05T09:00:00.000Z", "cwd": format!("/home/{attack}"),
+                "gitBranch": attack, "message": message,
+            });
+            format!("{record}\n")
+        };
+        let call =
+            json!({"type": "tool_use", "id": id, "name": attack, "input": {"command": attack}});
+        let answer = json!({
+            "id": id, "type": "message", "role": "assistant", "model": attack, "content": [call],
+            "usage": {"input_tokens": 40, "output_tokens": 2},
+        });
+        let result =
+            json!({"type": "tool_result", "tool_use_id": id, "content": attack, "is_error": true});
+        let lines = [
+            record("user", json!({"role": "user", "content": attack})),
+            record("assistant", answer),
+            record("user", json!({"role": "user", "content": [result]})),
+        ];
+        std::fs::write(site.path().join(format!("{id}.jsonl")), lines.concat()).unwrap();
+    }
+    site.try_steno(&["import", site.path().to_str().unwrap()]);
+    site.serve_at("2026-01-05T09:01:00Z");
+    browser.go(&site.first("/"));
+    for page in [
+        "/",
+        "/?filter=harm",
+        "/search?q=harm",
+        "/quality?since=2026-01-01",
+        "/cost?since=2026-01-01&by=project",
+        "/activity?since=2026-01-01",
+        "/compare?a=claude-code/named-1&b=claude-code/named-2",
+        "/session/claude-code/named-1#quality",
+    ] {
+        browser.go(&site.at(page));
+        browser.until(&format!("{SCRIPTS_RUN} && !document.querySelector('[data-unfinished]')"));
+        assert!(browser.run("return document.body.innerText").to_string().len() > 300, "{page}");
+        assert_eq!(browser.run(FOREIGN), json!([]), "{page}");
+        assert_eq!(browser.run("return window.harm ?? null"), json!(null), "{page}");
+        assert_eq!(browser.complaints(), Vec::<String>::new(), "{page}");
+    }
 }

@@ -236,9 +236,15 @@ fn reports_need_the_token() {
         "/session/claude-code/one/quality",
         "/session/claude-code/one/changes",
         "/session/claude-code/one/contents",
+        "/session/claude-code/one/export?format=html",
+        "/session/claude-code/one/export?format=json&keep_secrets=true",
+        "/cost",
+        "/search?q=hello",
     ] {
         let ask = |headers: &[String]| asked(&site, &format!("GET {page}"), headers).0;
         assert_eq!(ask(&[host.clone(), cookie.clone()]), 200, "{page}");
         assert_eq!(ask(std::slice::from_ref(&host)), 401, "{page}");
+        let evil = "Origin: http://evil.example".to_owned();
+        assert_eq!(ask(&[host.clone(), cookie.clone(), evil]), 403, "{page}");
     }
 }
