@@ -23,6 +23,10 @@ const MAX_UNFOLDED: usize = 20;
 /// How many characters of an entry are shown.
 const PREVIEW_CHARS: usize = 160;
 
+/// Words of the lines in which programs say what went wrong.
+const ERROR_WORDS: [&str; 8] =
+    ["error", "failed", "panicked", "fatal", "not found", "denied", "cannot", "no such"];
+
 /// The heading of the section.
 pub(crate) fn quality_heading(quality: &SessionQuality) -> Markup {
     html! { b { "Quality" } span { (problem_summary(quality)) } }
@@ -149,9 +153,15 @@ fn entry_preview(entry: &Entry) -> Markup {
     html! { @if let Some(tool) = &entry.tool_name { b { (clean_text(tool)) } " " } (clean_text(&text)) }
 }
 
-/// The first line of a result.
+/// The first line of a result that names an error, or the first line.
 fn error_line(entry: &Entry) -> String {
-    first_line(&ResultText::parse(&entry.content).output, PREVIEW_CHARS)
+    let result = ResultText::parse(&entry.content);
+    let names_error = |line: &&str| {
+        let line = line.to_lowercase();
+        ERROR_WORDS.iter().any(|word| line.contains(word))
+    };
+    let output = result.output.as_ref();
+    first_line(output.lines().find(names_error).unwrap_or(output), PREVIEW_CHARS)
 }
 
 #[cfg(test)]
@@ -180,7 +190,7 @@ mod tests {
     fn a_failure_names_its_call_its_error_and_its_repair() {
         let entries = [
             run("1", "cargo test login", Some("cannot find <value>")),
-            run("2", "gh pr create", Some("not logged in")),
+            run("2", "gh pr create", Some("Asking the server\naccess denied")),
             run("3", "cargo test", None),
         ]
         .concat();
@@ -193,6 +203,7 @@ mod tests {
             report.contains("cargo test login") && report.contains("cannot find &lt;value&gt;")
         );
         assert!(report.contains("with other arguments in <a href=\"#e4\">entry 4</a>"), "{report}");
+        assert!(report.contains("<p class=\"error-line\">access denied</p>"), "{report}");
         assert!(report.contains("Nothing like it succeeded later."));
     }
 
