@@ -36,6 +36,7 @@ mod session_facets;
 mod session_filter;
 mod session_indexer;
 mod session_list;
+pub mod session_rows;
 mod store_index;
 mod stored_name;
 mod text_blocks;
@@ -44,6 +45,8 @@ mod text_scan;
 pub mod trends;
 mod usage_tables;
 mod word_counts;
+pub mod word_query;
+pub mod word_tokens;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -23,5 +23,5 @@ pub use session_file::{MAX_DOCUMENT_SIZE, SessionFile, decompress_if_zstd, take_
 pub use vault::{
     AgentName, AgentNameError, SessionDir, Vault, commit, comparison, forget, gap, keep, notes,
     original_file, record, record_batch, record_cursor, recorded_file, recorder, restore,
-    resumable, retry, sealed, tombstone, verify,
+    resumable, retry, sealed, tombstone, transfer, verify,
 };

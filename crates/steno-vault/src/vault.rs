@@ -37,6 +37,7 @@ pub mod sealed;
 mod sealing;
 mod text_mask;
 pub mod tombstone;
+pub mod transfer;
 pub mod verify;
 
 use std::path::{Path, PathBuf};

@@ -88,7 +88,7 @@ impl AutomaticSyncFlag {
         ui: &mut Ui,
         env: &ProcessEnvironment,
     ) -> Option<BackgroundSync> {
-        if self.no_sync {
+        if self.no_sync || env.is_mirror {
             return None;
         }
         // A command that only reads does not fail because of a sync.

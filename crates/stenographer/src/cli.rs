@@ -16,6 +16,7 @@ use crate::command_synonyms::suggest_other_name;
 use crate::commands;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
+use crate::team_access::{RemoteFlag, mirror_environment};
 use crate::ui::Ui;
 use crate::value_completion::{COMPLETION_VARIABLE, add_completers};
 
@@ -78,6 +79,9 @@ enum CliCommand {
     Reindex(commands::reindex::Args),
     Forget(commands::forget::Args),
     Prune(commands::prune::Args),
+    Remote(commands::remote::Args),
+    Push(commands::push::Args),
+    Pull(commands::pull::Args),
     #[command(flatten)]
     Thread(commands::thread::ThreadCommand),
     Hooks(commands::hooks::Args),
@@ -135,7 +139,7 @@ pub(crate) fn run_command_line(
     if command.opens_many_files() {
         raise_open_file_limit();
     }
-    let exit = run_command(ui, env, command);
+    let exit = run_reading(ui, env, command);
     ui.end_pager();
     let exit = exit?;
     ui.flush()?;
@@ -198,6 +202,33 @@ fn exit_with_example(error: &clap::Error) -> ! {
     std::process::exit(error.exit_code())
 }
 
+/// Runs a command; with `--from`, on the mirror of a remote.
+fn run_reading(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    mut command: CliCommand,
+) -> Result<CommandExit, CommandError> {
+    let Some(name) = command.remote().and_then(|flag| flag.from.clone()) else {
+        return run_command(ui, env, command);
+    };
+    command.disable_sync();
+    match command {
+        CliCommand::Search(args) if commands::search::is_answered_by_database(env, &args)? => {
+            commands::search::run(ui, env, &args)
+        }
+        CliCommand::Verify(args) => {
+            let exit = commands::verify::verify_remote(ui, env, &name)?;
+            let mirror = mirror_environment(ui, env, &name)?;
+            let verified = commands::verify::run(ui, &mirror, &args)?;
+            Ok(if exit == CommandExit::Done { verified } else { exit })
+        }
+        command => {
+            let mirror = mirror_environment(ui, env, &name)?;
+            run_command(ui, &mirror, command)
+        }
+    }
+}
+
 /// Dispatches to the module of the command.
 fn run_command(
     ui: &mut Ui,
@@ -238,6 +269,9 @@ fn run_command(
         CliCommand::Reindex(args) => commands::reindex::run(ui, env, &args),
         CliCommand::Forget(args) => commands::forget::run(ui, env, &args),
         CliCommand::Prune(args) => commands::prune::run(ui, env, &args),
+        CliCommand::Remote(args) => commands::remote::run(ui, env, &args),
+        CliCommand::Push(args) => commands::push::run(ui, env, &args),
+        CliCommand::Pull(args) => commands::pull::run(ui, env, &args),
         CliCommand::Thread(command) => commands::thread::run(ui, env, &command),
         CliCommand::Hooks(args) => commands::hooks::run(ui, env, &args),
         CliCommand::Hook(args) => commands::hook::run(env, &args),
@@ -268,6 +302,22 @@ impl CliCommand {
             _ => return,
         };
         sync.no_sync = true;
+    }
+
+    /// Returns the flag of a command that can read a remote.
+    fn remote(&self) -> Option<&RemoteFlag> {
+        Some(match self {
+            CliCommand::List(args) => &args.remote,
+            CliCommand::Search(args) => &args.remote,
+            CliCommand::Show(args) => &args.remote,
+            CliCommand::Cost(args) => &args.remote,
+            CliCommand::Stats(args) => &args.remote,
+            CliCommand::Diff(args) => &args.remote,
+            CliCommand::Export(args) => &args.remote,
+            CliCommand::Restore(args) => &args.remote,
+            CliCommand::Verify(args) => &args.remote,
+            _ => return None,
+        })
     }
 
     /// Returns whether the command may open many connections, files or folders at once.

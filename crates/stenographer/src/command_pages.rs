@@ -86,6 +86,12 @@ const SHARING_PAGES: &[CommandPage] = &[
             "steno convert session.jsonl --to atif -o session.json",
         ],
     ),
+    page(
+        "remote",
+        ["steno remote add team postgres://ada@db.example.com/steno", "steno remote list --json"],
+    ),
+    page("push", ["steno push", "steno push team --json"]),
+    page("pull", ["steno pull", "steno pull team --json"]),
     page("secrets", ["steno secrets", "steno secrets --live-paths --json"]),
 ];
 

@@ -5,6 +5,7 @@
 mod agents;
 mod budget;
 mod redaction;
+mod remotes;
 mod retention;
 
 use std::fs;
@@ -18,6 +19,7 @@ use steno_store::private_sessions::PrivacyRules;
 use toml_edit::{Document, Item, Key, Table, TableLike};
 
 pub(crate) use self::agents::{AgentSetting, RunSettings, built_in_agents};
+pub(crate) use self::remotes::check_remote_name;
 use crate::byte_size::{ByteSize, ByteSizeError};
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
@@ -42,7 +44,7 @@ pub(crate) struct Config {
 impl Config {
     /// Reads `config.toml` in the store's folder.
     pub(crate) fn load(env: &ProcessEnvironment) -> Result<Self, CommandError> {
-        let path = env.store.join("config.toml");
+        let path = env.config.clone();
         let text = read_if_present(&path).map_err(|error| {
             CommandError::user(format!("could not read {}: {error}", path.display()))
         })?;
@@ -55,7 +57,7 @@ impl Config {
         ui: &mut Ui,
         env: &ProcessEnvironment,
     ) -> Result<Self, CommandError> {
-        let path = env.store.join("config.toml");
+        let path = env.config.clone();
         match read_if_present(&path) {
             Ok(text) => Ok(Self { path, text }),
             // The user can fix this error, so it is reported.
@@ -250,7 +252,7 @@ impl Config {
 }
 
 /// The tables of the file.
-const SECTION_NAMES: [&str; 12] = [
+const SECTION_NAMES: [&str; 13] = [
     "agents",
     "aliases",
     "budget",
@@ -260,6 +262,7 @@ const SECTION_NAMES: [&str; 12] = [
     "private",
     "proxy",
     "redact",
+    "remote",
     "run",
     "sync",
     "upstreams",

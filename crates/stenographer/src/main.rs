@@ -36,6 +36,7 @@ mod session_removal;
 mod session_scope;
 mod session_store;
 mod sync_state;
+mod team_access;
 mod terminal_text;
 mod text_table;
 mod thread_error;

@@ -15,6 +15,10 @@ use crate::error::CommandError;
 pub(crate) struct ProcessEnvironment {
     /// `$STENO_HOME`, or the platform's data folder.
     pub(crate) store: PathBuf,
+    /// The configuration file.
+    pub(crate) config: PathBuf,
+    /// Whether the store is the mirror of a remote.
+    pub(crate) is_mirror: bool,
     /// Whether the store is in the platform's data folder.
     pub(crate) is_default_store: bool,
     /// The user's home folder.
@@ -42,6 +46,8 @@ impl ProcessEnvironment {
             }
         };
         Ok(Self {
+            config: store.join("config.toml"),
+            is_mirror: false,
             store,
             is_default_store,
             home,

@@ -290,7 +290,7 @@ impl RemovalRow {
 }
 
 /// The name of the user, for tombstones.
-fn user_name() -> String {
+pub(crate) fn user_name() -> String {
     let name = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(ProcessEnvironment::variable);
     name.map_or_else(|| "unknown".to_owned(), |name| name.to_string_lossy().into_owned())
 }

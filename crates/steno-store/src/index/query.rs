@@ -11,6 +11,8 @@ pub struct SearchQuery {
     pub(super) match_expression: Option<String>,
     /// Groups of required words. One word of each group must match.
     pub(super) groups: Vec<Vec<String>>,
+    /// Excluded words.
+    pub(super) excluded: Vec<String>,
     /// Whether an excluded word is a prefix.
     pub(super) excludes_prefix: bool,
     /// The regular expression that the text must match.
@@ -105,6 +107,7 @@ impl SearchQuery {
         Ok(Self {
             match_expression: join_groups(&groups, &not),
             groups,
+            excluded: not,
             excludes_prefix: has_open_not,
             regex,
             mark_regex: marks,

@@ -213,7 +213,7 @@ impl SessionDir {
     }
 
     /// Removes all files of the session, and its folder.
-    fn remove_all_files(&self) -> Result<(), FileError> {
+    pub(super) fn remove_all_files(&self) -> Result<(), FileError> {
         let listed = self.listed_files()?.unwrap_or_default();
         if !self.exists() && listed.is_empty() {
             return Ok(());

@@ -20,6 +20,7 @@ use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_scope::SessionScope;
 use crate::session_store::{NO_SESSIONS_YET, SessionStore};
+use crate::team_access::RemoteFlag;
 use crate::ui::Ui;
 
 /// Add up tokens and costs; each API message counts once.
@@ -56,6 +57,8 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     pub(crate) sync: AutomaticSyncFlag,
+    #[command(flatten)]
+    pub(crate) remote: RemoteFlag,
 }
 
 /// Key of the groups.

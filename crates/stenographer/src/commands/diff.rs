@@ -13,6 +13,7 @@ use self::side_by_side::{LinePair, SideBySidePrinter};
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
+use crate::team_access::RemoteFlag;
 use crate::ui::{Ui, count_noun};
 
 /// Unchanged lines shown around a change.
@@ -40,6 +41,8 @@ pub(crate) struct Args {
     /// Print JSON Lines: facts, then each entry with its changed lines.
     #[arg(long, conflicts_with = "style")]
     json: bool,
+    #[command(flatten)]
+    pub(crate) remote: RemoteFlag,
 }
 
 /// Output style.

@@ -11,6 +11,7 @@ use crate::export_format::{EXPORT_FORMATS, ExportFormat, HTML, TranscriptExport}
 use crate::process_environment::ProcessEnvironment;
 use crate::redaction_choice::{ExportRedaction, RedactionFlags};
 use crate::session_store::{PicturedTranscript, SessionStore};
+use crate::team_access::RemoteFlag;
 use crate::ui::Ui;
 
 /// Write sessions in another format.
@@ -38,6 +39,8 @@ pub(crate) struct Args {
     /// --output or --site.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    pub(crate) remote: RemoteFlag,
 }
 
 /// Runs the command.

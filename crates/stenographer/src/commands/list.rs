@@ -21,6 +21,7 @@ use crate::process_environment::ProcessEnvironment;
 use crate::project_threads::{ProjectThreads, ThreadFlags, word_parser};
 use crate::session_scope::SessionScope;
 use crate::session_store::{NO_SESSIONS_YET, SessionStore};
+use crate::team_access::RemoteFlag;
 use crate::ui::{Ui, count_noun};
 use crate::value_parsers::parse_count;
 
@@ -62,6 +63,8 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     pub(crate) sync: AutomaticSyncFlag,
+    #[command(flatten)]
+    pub(crate) remote: RemoteFlag,
 }
 
 /// Runs the command.

@@ -19,6 +19,7 @@ use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::redaction_choice::warn_of_secrets;
 use crate::session_store::SessionStore;
+use crate::team_access::RemoteFlag;
 use crate::ui::Ui;
 use crate::write_permission::WritePermission;
 
@@ -60,6 +61,8 @@ pub(crate) struct Args {
     /// Print JSON Lines: path, whether it was written, and the backup of what it replaced.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    pub(crate) remote: RemoteFlag,
 }
 
 /// Runs the command.

@@ -9,6 +9,7 @@ use steno_store::index::{
     WordCount,
 };
 use steno_store::view::json_rows::HitRow;
+use steno_team::{RemoteUrl, TeamRemote};
 
 use super::list::MIN_ID_CHARS;
 use crate::automatic_sync::AutomaticSyncFlag;
@@ -17,6 +18,7 @@ use crate::known_values::check_known_values;
 use crate::process_environment::ProcessEnvironment;
 use crate::session_scope::SessionScope;
 use crate::session_store::{NO_SESSIONS_YET, SessionStore};
+use crate::team_access::{RemoteFlag, TeamAccess, explain_team_error};
 use crate::text_table::{fit_columns, wrap_columns};
 use crate::ui::{Ui, count_noun, escape_control};
 use crate::value_parsers::parse_count;
@@ -49,6 +51,8 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     pub(crate) sync: AutomaticSyncFlag,
+    #[command(flatten)]
+    pub(crate) remote: RemoteFlag,
 }
 
 /// Filter of a search.
@@ -87,26 +91,24 @@ pub(crate) fn run(
     let store = SessionStore::new(env);
     let search = SearchRequest {
         query: &query,
-        filter: args.filter.to_index_filter(env, &store)?,
+        filter: args.filter.to_index_filter(env, &store, args.remote.from.is_some())?,
         order: if args.sort == HitOrder::Time { SearchOrder::Time } else { SearchOrder::Relevance },
         limit: args.limit,
         now: env.clock.now(),
     };
-    let (index, hits) = store.query_all(ui, |index| index.search(&search))?;
-    let shown = LineLimits { max_lines: 3, context_lines: args.context };
-    for (at, hit) in hits.iter().enumerate() {
-        let lines = query.matching_lines(&hit.text, shown);
-        if args.json {
-            serde_json::to_writer(ui.out(), &HitRow::from_hit(hit, &lines))?;
-            writeln!(ui.out())?;
-        } else {
-            if at > 0 {
-                writeln!(ui.out())?;
-            }
-            print_hit_heading(ui, env, &index, hit)?;
-            lines.iter().try_for_each(|line| print_line(ui, line))?;
+    if let Some(name) = &args.remote.from
+        && !env.is_mirror
+    {
+        let hits = search_database(env, name, &search)?;
+        HitPrinter { env, args, query: &query, index: None }.print_all(ui, &hits)?;
+        if hits.is_empty() {
+            ui.status(format_args!("no hits for: {}", args.query.join(" ").trim()));
+            return Ok(CommandExit::Failed);
         }
+        return Ok(CommandExit::Done);
     }
+    let (index, hits) = store.query_all(ui, |index| index.search(&search))?;
+    HitPrinter { env, args, query: &query, index: Some(&index) }.print_all(ui, &hits)?;
     if !hits.is_empty() {
         return Ok(CommandExit::Done);
     }
@@ -119,6 +121,88 @@ pub(crate) fn run(
         explain_words(ui, &index.count_words(&text, &search.filter)?);
     }
     Ok(CommandExit::Failed)
+}
+
+/// Whether the database of a remote searches by itself. A shared folder is searched in its mirror, as is a query without
+/// words.
+pub(crate) fn is_answered_by_database(
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<bool, CommandError> {
+    let query = parse_query(args.query.join(" ").trim())?;
+    let access = TeamAccess::find(env, args.remote.from.as_deref())?;
+    let has_session = args.filter.scope.session.is_some();
+    let is_database = matches!(access.settings.url, RemoteUrl::Postgres(_));
+    Ok(is_database && !query.is_regex() && !has_session)
+}
+
+fn search_database(
+    env: &ProcessEnvironment,
+    name: &str,
+    search: &SearchRequest<'_>,
+) -> Result<Vec<SearchHit>, CommandError> {
+    let access = TeamAccess::find(env, Some(name))?;
+    let explain = |error| explain_team_error(error, name);
+    match access.connect(env)? {
+        TeamRemote::Postgres(mut database) => database.search(search).map_err(explain),
+        TeamRemote::Folder(_) => Ok(Vec::new()),
+    }
+}
+
+/// Prints hits.
+struct HitPrinter<'a> {
+    env: &'a ProcessEnvironment,
+    args: &'a Args,
+    query: &'a SearchQuery,
+    /// Tells how short the ids of sessions can be.
+    index: Option<&'a Index>,
+}
+
+impl HitPrinter<'_> {
+    fn print_all(&self, ui: &mut Ui, hits: &[SearchHit]) -> Result<(), CommandError> {
+        let shown = LineLimits { max_lines: 3, context_lines: self.args.context };
+        for (at, hit) in hits.iter().enumerate() {
+            let lines = self.query.matching_lines(&hit.text, shown);
+            if self.args.json {
+                serde_json::to_writer(ui.out(), &HitRow::from_hit(hit, &lines))?;
+                writeln!(ui.out())?;
+                continue;
+            }
+            if at > 0 {
+                writeln!(ui.out())?;
+            }
+            self.print_heading(ui, hit)?;
+            lines.iter().try_for_each(|line| print_line(ui, line))?;
+        }
+        Ok(())
+    }
+
+    /// Prints location and speaker of a hit.
+    fn print_heading(&self, ui: &mut Ui, hit: &SearchHit) -> Result<(), CommandError> {
+        let name = match self.index.filter(|_| ui.is_terminal()) {
+            Some(index) => short_session_id(index, hit)?,
+            None => hit.session.to_string(),
+        };
+        let mut words = vec![format!("{name}:{}", hit.number)];
+        words
+            .extend(hit.time.map(|at| {
+                at.in_zone(&self.env.zone).wall().strftime("%Y-%m-%d %H:%M").to_string()
+            }));
+        words.push(hit.agent.clone());
+        if hit.source != entry::PRIMARY_SOURCE {
+            words.push(format!("[{}]", hit.source));
+        }
+        words.push(hit.heading());
+        words.extend(hit.title.as_ref().map(|title| format!("· {title}")));
+        if hit.copies > 0 {
+            words.push(format!("(and {} more)", hit.copies));
+        }
+        let mut heading = words.join(" ");
+        if ui.is_terminal() {
+            heading = fit_columns(&heading, ui.width());
+        }
+        Ok(ui.listing_text(&format!("{heading}\n"))?)
+    }
 }
 
 /// Says how often each of several words occurs alone.
@@ -153,8 +237,11 @@ impl SearchFilter {
         &self,
         env: &ProcessEnvironment,
         store: &SessionStore,
+        is_remote: bool,
     ) -> Result<EntryFilter, CommandError> {
-        store.check_agent(self.scope.agent.as_deref())?;
+        if !is_remote {
+            store.check_agent(self.scope.agent.as_deref())?;
+        }
         let session = |name: &str| Ok(store.find_session(name)?.id().clone());
         Ok(EntryFilter {
             role: self.role.as_ref().map(|role| role.to_lowercase()),
@@ -163,35 +250,6 @@ impl SearchFilter {
             ..self.scope.to_filter(env, session)?
         })
     }
-}
-
-/// Prints location and speaker of a hit.
-fn print_hit_heading(
-    ui: &mut Ui,
-    env: &ProcessEnvironment,
-    index: &Index,
-    hit: &SearchHit,
-) -> Result<(), CommandError> {
-    let name =
-        if ui.is_terminal() { short_session_id(index, hit)? } else { hit.session.to_string() };
-    let mut words = vec![format!("{name}:{}", hit.number)];
-    words.extend(
-        hit.time.map(|at| at.in_zone(&env.zone).wall().strftime("%Y-%m-%d %H:%M").to_string()),
-    );
-    words.push(hit.agent.clone());
-    if hit.source != entry::PRIMARY_SOURCE {
-        words.push(format!("[{}]", hit.source));
-    }
-    words.push(hit.heading());
-    words.extend(hit.title.as_ref().map(|title| format!("· {title}")));
-    if hit.copies > 0 {
-        words.push(format!("(and {} more)", hit.copies));
-    }
-    let mut heading = words.join(" ");
-    if ui.is_terminal() {
-        heading = fit_columns(&heading, ui.width());
-    }
-    Ok(ui.listing_text(&format!("{heading}\n"))?)
 }
 
 /// Prints a line; on a terminal wrapped between words, with matches in bold.

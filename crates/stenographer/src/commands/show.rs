@@ -16,6 +16,7 @@ use crate::automatic_sync::AutomaticSyncFlag;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::{SessionPath, SessionStore};
+use crate::team_access::RemoteFlag;
 use crate::ui::{StyledText, TextStyle, Ui};
 use crate::value_parsers::parse_count;
 
@@ -68,6 +69,8 @@ pub(crate) struct Args {
     /// Print directly. By default a terminal gets the session through $STENO_PAGER, $PAGER or `less`.
     #[arg(long)]
     no_pager: bool,
+    #[command(flatten)]
+    pub(crate) remote: RemoteFlag,
 }
 
 /// Output style.

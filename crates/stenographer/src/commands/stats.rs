@@ -18,6 +18,7 @@ use crate::known_values::check_known_values;
 use crate::process_environment::ProcessEnvironment;
 use crate::session_scope::SessionScope;
 use crate::session_store::SessionStore;
+use crate::team_access::RemoteFlag;
 use crate::text_table::fit_columns;
 use crate::ui::{Ui, count_noun};
 use crate::value_parsers::parse_count;
@@ -37,6 +38,8 @@ pub(crate) struct Args {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    pub(crate) remote: RemoteFlag,
 }
 
 /// Everything on the page.

@@ -3,11 +3,13 @@
 use serde_json::json;
 use steno_store::StoreLocation;
 use steno_store::forget::SessionForgetter;
+use steno_team::{SessionKey, TeamError, TeamMirror};
 use steno_vault::verify::{JournalHead, VerifyReport};
 
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
+use crate::team_access::{RemoteFlag, TeamAccess, explain_team_error};
 use crate::ui::{Ui, count_noun};
 
 /// Check that everything in the vault is present and unchanged.
@@ -29,6 +31,8 @@ pub(crate) struct Args {
     /// Print damage as JSON Lines: path, offset, reason; and what was forgotten.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    pub(crate) remote: RemoteFlag,
 }
 
 /// Runs the command.
@@ -61,6 +65,32 @@ pub(crate) fn run(
     print_forgotten(ui, env, &report, args)?;
     print_summary(ui, &report);
     Ok(if report.damage.is_empty() { CommandExit::Done } else { CommandExit::Failed })
+}
+
+/// Reads every frame of a remote, and checks its hashes and chains.
+pub(crate) fn verify_remote(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    name: &str,
+) -> Result<CommandExit, CommandError> {
+    let access = TeamAccess::find(env, Some(name))?;
+    let mut remote = access.connect(env)?;
+    let (mut sessions, mut damaged) = (0, Vec::new());
+    let mut report = |_: &SessionKey, error: Option<&TeamError>| {
+        sessions += 1;
+        damaged.extend(error.map(ToString::to_string));
+    };
+    let bytes = TeamMirror::verify_remote(&mut remote, &mut report);
+    let bytes = bytes.map_err(|error| explain_team_error(error, name))?;
+    let checked = format!("{}, {}", count_noun(sessions, "session"), count_noun(bytes, "byte"));
+    for damage in &damaged {
+        ui.warning(damage);
+    }
+    match damaged.len() {
+        0 => ui.status(format_args!("{name}: {checked}: no damage")),
+        count => ui.status(format_args!("{name}: {checked}: {count} damaged")),
+    }
+    Ok(if damaged.is_empty() { CommandExit::Done } else { CommandExit::Failed })
 }
 
 fn print_damage(ui: &mut Ui, report: &VerifyReport, args: &Args) -> Result<(), CommandError> {

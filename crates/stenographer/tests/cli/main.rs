@@ -60,6 +60,8 @@ mod model;
 mod moved;
 mod older_store;
 mod places;
+#[cfg(unix)]
+mod postgres_server;
 #[cfg(target_os = "linux")]
 mod read_only;
 #[cfg(unix)]
@@ -85,6 +87,10 @@ mod sessions;
 #[cfg(target_os = "linux")]
 mod stream_killed;
 mod sync;
+#[cfg(unix)]
+mod team;
+#[cfg(unix)]
+mod team_rights;
 #[cfg(unix)]
 mod terminal;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,145 @@
+//! What the index derives from a session, as rows for the database of a team.
+//!
+//! The rows are the same as those of the local index: the same texts, numbers and keys of usage.
+
+use std::path::Path;
+
+use super::session_draft::{PreparedSession, SessionDraft};
+use super::text_blocks::hash_text;
+use super::{Index, IndexError};
+use crate::cost::bill;
+use crate::cost::bill::signed_counts;
+use crate::cost::file_charges::token_band;
+use steno_model::session::Session;
+use steno_vault::SessionDir;
+
+/// All rows of one session.
+#[derive(Debug)]
+pub struct SessionRows {
+    /// The session.
+    pub session: Session,
+    /// Its entries, in order.
+    pub entries: Vec<EntryRecord>,
+    /// What it states of each API message, and what is left of its own total.
+    pub usage: Vec<UsageRecord>,
+}
+
+/// One entry.
+#[derive(Debug)]
+pub struct EntryRecord {
+    /// When it was created, in milliseconds since 1970.
+    pub time: Option<i64>,
+    /// The role.
+    pub role: String,
+    /// The kind.
+    pub kind: &'static str,
+    /// The tool of a call or result.
+    pub tool: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// Who spoke.
+    pub source: String,
+    /// Whether it is an error, or a tool that failed.
+    pub is_failure: bool,
+    /// The searchable text.
+    pub text: Option<String>,
+    /// The hash of the text.
+    pub text_hash: Option<[u8; 16]>,
+    /// A hash over this entry and all before it.
+    pub digest: [u8; 16],
+}
+
+/// The usage of one API message, or the remainder of a session's total.
+#[derive(Debug)]
+pub struct UsageRecord {
+    /// The key that identifies the message in all sessions.
+    pub key: [u8; 16],
+    /// The number of the first entry that states it.
+    pub number: Option<i64>,
+    /// The time, in milliseconds since 1970.
+    pub time: Option<i64>,
+    /// The model.
+    pub model: Option<String>,
+    /// Tokens of each kind, in the order of `Usage`.
+    pub tokens: [i64; 7],
+    /// The band of the prompt's length, for its price.
+    pub band: i64,
+}
+
+/// Reads sessions as rows.
+#[derive(Debug)]
+pub struct SessionRowReader {
+    index: Index,
+}
+
+impl SessionRowReader {
+    /// A reader that writes nothing. `folder` only names it in errors.
+    pub fn new(folder: &Path) -> Result<Self, IndexError> {
+        let name = format!("steno-rows-{}", uuid::Uuid::new_v4().simple());
+        Ok(Self { index: Index::open_in_memory(&name, folder)?.with_batch_bytes(usize::MAX) })
+    }
+
+    /// Reads a session whole. One that cannot be read has no entries.
+    pub fn read(&self, dir: &SessionDir) -> Result<SessionRows, IndexError> {
+        let prepared = match self.index.read_session(dir)? {
+            Some(prepared) => prepared,
+            None => {
+                SessionDraft::default().finish(Session::new(dir.id().clone(), dir.agent()), None)
+            }
+        };
+        Ok(SessionRows::from_prepared(prepared))
+    }
+}
+
+impl SessionRows {
+    fn from_prepared(mut prepared: PreparedSession) -> Self {
+        let usage = usage_records(&prepared);
+        let texts = std::mem::take(&mut prepared.texts);
+        let entry = |row: super::session_draft::IndexedEntry| EntryRecord {
+            time: row.time,
+            role: row.role.as_str().to_owned(),
+            kind: row.kind.as_str(),
+            tool: row.tool,
+            model: row.model,
+            source: row.source,
+            is_failure: row.is_failure,
+            text: row.text.and_then(|hash| texts.get(&hash).cloned()),
+            text_hash: row.text,
+            digest: row.digest,
+        };
+        let entries = prepared.rows.into_iter().map(entry).collect();
+        Self { session: prepared.session, entries, usage }
+    }
+}
+
+fn usage_records(prepared: &PreparedSession) -> Vec<UsageRecord> {
+    let session = &prepared.session;
+    let mut records: Vec<UsageRecord> = Vec::new();
+    for bill in &prepared.bills {
+        let tokens = signed_counts(bill.usage.numbers());
+        records.push(UsageRecord {
+            key: hash_text(&bill.message_key(session)),
+            number: i64::try_from(bill.number).ok(),
+            time: bill.at.map(|at| at.instant().as_millisecond()),
+            model: bill.model.clone(),
+            tokens,
+            band: token_band(tokens) as i64,
+        });
+    }
+    let (agent, name) = match &prepared.total_origin {
+        Some(origin) => (&origin.agent, &origin.id),
+        None => (&session.agent, &session.id),
+    };
+    let rest = bill::bill_remainder(session, &prepared.billed_usage);
+    if rest.tokens != [0; 7] {
+        records.push(UsageRecord {
+            key: hash_text(&format!("rest\n{agent}\n{name}")),
+            number: None,
+            time: rest.at.map(|at| at.instant().as_millisecond()),
+            model: rest.model,
+            tokens: rest.tokens,
+            band: token_band(rest.tokens) as i64,
+        });
+    }
+    records
+}

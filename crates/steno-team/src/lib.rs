@@ -1,0 +1,34 @@
+//! The record of a team: pushes sessions to a shared folder or to PostgreSQL, and pulls what others pushed.
+//!
+//! - [`RemoteUrl`] and [`RemoteSettings`] state where a remote is and what goes there.
+//! - [`RedactedCopy`] makes the bytes that leave the machine; [`SessionPush`] sends them.
+//! - [`TeamMirror`] is the local copy of what the remote shows to this user; it is a store like any other.
+//!
+//! The crate is synchronous and prints nothing. Paths, the clock, the user's name and passwords come in as arguments.
+
+mod folder_remote;
+mod frame_chain;
+mod manifest;
+mod mirror;
+mod postgres_remote;
+mod push;
+mod redacted_copy;
+mod remote;
+mod remote_settings;
+mod remote_tombstone;
+mod remote_url;
+mod session_receiver;
+mod team_error;
+
+pub use folder_remote::FolderRemote;
+pub use frame_chain::{FrameHash, FrameLink};
+pub use manifest::{FileStream, SessionKey, SessionManifest, StreamRedaction};
+pub use mirror::{PullSummary, TeamMirror};
+pub use postgres_remote::{PostgresPassword, PostgresRemote};
+pub use push::{PushSummary, SessionPush};
+pub use redacted_copy::RedactedCopy;
+pub use remote::TeamRemote;
+pub use remote_settings::{RemoteSettings, SessionVisibility};
+pub use remote_tombstone::RemoteTombstone;
+pub use remote_url::{RemoteUrl, RemoteUrlError};
+pub use team_error::TeamError;

@@ -1,0 +1,256 @@
+//! The local copy of what a remote shows to this user. It is a store of its own, so every command can read it.
+//!
+//! A session is copied frame by frame; each frame is checked against its hash before it is kept. What the remote no
+//! longer shows is removed from the mirror by the next pull.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use steno_model::Clock;
+use steno_model::durable;
+use steno_store::StoreLocation;
+use steno_store::forget::SessionForgetter;
+use steno_store::index::Index;
+
+use crate::frame_chain::FrameHash;
+use crate::manifest::{FileStream, SessionKey, SessionManifest};
+use crate::remote::TeamRemote;
+use crate::session_receiver::{SessionReceiver, read_checked};
+use crate::team_error::TeamError;
+
+/// What a pull has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PullSummary {
+    /// Sessions with something new.
+    pub sessions: u64,
+    /// Sessions without anything new.
+    pub unchanged: u64,
+    /// Sessions of the same id that another member pushed first.
+    pub duplicates: u64,
+    /// Received bytes of content.
+    pub bytes: u64,
+    /// Sessions removed from the mirror, as the remote no longer shows them.
+    pub removed: u64,
+    /// Own sessions removed from this machine's store, as they were forgotten on another machine.
+    pub forgotten: u64,
+}
+
+/// What is in the mirror: a manifest for each session.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct MirroredSessions {
+    sessions: BTreeMap<String, SessionManifest>,
+}
+
+/// The local copy of a remote.
+#[derive(Debug)]
+pub struct TeamMirror {
+    folder: PathBuf,
+    clock: Clock,
+    mirrored: MirroredSessions,
+}
+
+impl TeamMirror {
+    /// Opens the mirror in a folder, which need not exist.
+    pub fn open(folder: impl Into<PathBuf>, clock: Clock) -> Self {
+        let folder = folder.into();
+        let text = fs::read(folder.join("pulled.json")).ok();
+        let mirrored = text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+        Self { folder, clock, mirrored }
+    }
+
+    /// The store with the copies.
+    pub fn location(&self) -> StoreLocation {
+        StoreLocation::new(self.folder.join("mirror"), self.clock.clone())
+    }
+
+    /// Applies what was forgotten: own sessions are removed from `store`.
+    pub fn pull_tombstones(
+        &self,
+        remote: &mut TeamRemote,
+        store: &StoreLocation,
+    ) -> Result<u64, TeamError> {
+        let vault = store.vault();
+        let mut new = Vec::new();
+        for forgotten in remote.list_tombstones()? {
+            let SessionKey { owner, agent, id } = &forgotten.key;
+            let stated = format!("{agent}/{id}");
+            let Ok(name) = agent.parse() else { continue };
+            let is_own = owner == remote.owner() && forgotten.tombstone.session == stated;
+            let is_new = is_own
+                && forgotten.tombstone.is_whole_session()
+                && vault.session_dir(&name, id).exists()
+                && !vault.is_forgotten(&name, id)?;
+            if is_new {
+                new.push(forgotten.tombstone);
+            }
+        }
+        if !new.is_empty() {
+            vault.add_tombstones(&new)?;
+            SessionForgetter::new(store).finish_interrupted()?;
+        }
+        Ok(new.len() as u64)
+    }
+
+    /// Copies what is new on the remote, and removes what it no longer shows. With `only`, copies only the sessions whose
+    /// id starts with it.
+    pub fn pull(
+        &mut self,
+        remote: &mut TeamRemote,
+        only: Option<&str>,
+    ) -> Result<PullSummary, TeamError> {
+        remote.check_version()?;
+        durable::create_private_dir(&self.folder)?;
+        let mut summary = PullSummary::default();
+        let mut revisions = remote.list_revisions()?;
+        // A session of this user takes precedence over one of the same id that another member has pushed.
+        let own = remote.owner().to_owned();
+        revisions.sort_by_key(|(key, _)| (key.owner != own, key.clone()));
+        self.remove_hidden(&revisions, &mut summary)?;
+        let mut seen = std::collections::HashSet::new();
+        for (key, revision) in &revisions {
+            if only.is_some_and(|prefix| !key.id.as_str().starts_with(prefix)) {
+                continue;
+            }
+            if !seen.insert(mirror_name(key)) {
+                summary.duplicates += 1;
+                continue;
+            }
+            let known = self.mirrored.sessions.get(&mirror_name(key));
+            if known.is_some_and(|known| known.key == *key && known.revision() == *revision) {
+                summary.unchanged += 1;
+                continue;
+            }
+            let Some(manifest) = remote.read_manifest(key)? else { continue };
+            summary.bytes += self.receive_session(remote, &manifest)?;
+            summary.sessions += 1;
+            self.mirrored.sessions.insert(mirror_name(key), manifest);
+            if summary.sessions % 64 == 0 {
+                self.save()?;
+            }
+        }
+        self.save()?;
+        Ok(summary)
+    }
+
+    fn save(&self) -> Result<(), TeamError> {
+        let text = serde_json::to_vec(&self.mirrored).expect("manifests have only texts and lists");
+        Ok(durable::write_atomic(&self.folder.join("pulled.json"), &text)?)
+    }
+
+    /// Removes the sessions that the remote no longer shows.
+    fn remove_hidden(
+        &mut self,
+        revisions: &[(SessionKey, FrameHash)],
+        summary: &mut PullSummary,
+    ) -> Result<(), TeamError> {
+        let shown: std::collections::HashSet<&SessionKey> =
+            revisions.iter().map(|(key, _)| key).collect();
+        let hidden: Vec<String> = self
+            .mirrored
+            .sessions
+            .iter()
+            .filter(|(_, manifest)| !shown.contains(&manifest.key))
+            .map(|(name, _)| name.clone())
+            .collect();
+        let vault = self.location().vault();
+        for name in &hidden {
+            if let Some(manifest) = self.mirrored.sessions.get(name) {
+                manifest.key.session_dir(&vault)?.discard_copy()?;
+                summary.removed += 1;
+            }
+            self.mirrored.sessions.remove(name);
+        }
+        if !hidden.is_empty() {
+            self.save()?;
+            self.remove_index()?;
+        }
+        Ok(())
+    }
+
+    /// Removes the index, which still has the texts of removed sessions.
+    fn remove_index(&self) -> Result<(), TeamError> {
+        let store = self.location().folder;
+        if store.join("index.db").exists() {
+            Index::rebuild(&store, None)?;
+        }
+        Ok(())
+    }
+
+    /// Copies the frames that the mirror lacks. Returns the number of received bytes.
+    fn receive_session(
+        &mut self,
+        remote: &mut TeamRemote,
+        manifest: &SessionManifest,
+    ) -> Result<u64, TeamError> {
+        let key = &manifest.key;
+        let dir = key.session_dir(&self.location().vault())?;
+        let known = self.mirrored.sessions.get(&mirror_name(key));
+        if known.is_some_and(|known| known.key != *key || !continues(known, manifest)) {
+            dir.discard_copy()?;
+            self.mirrored.sessions.remove(&mirror_name(key));
+            self.save()?;
+            self.remove_index()?;
+        }
+        let commit = self.location().vault().begin_commit();
+        let mut receiver = SessionReceiver { key, dir: &dir, commit };
+        let mut bytes = 0;
+        for stream in &manifest.files {
+            bytes += receiver.receive_stream(remote, stream)?;
+        }
+        receiver.commit.finish()?;
+        Ok(bytes)
+    }
+
+    /// Reads every frame of the remote and checks hashes and chains. Calls `report` with each session and what is wrong.
+    pub fn verify_remote(
+        remote: &mut TeamRemote,
+        report: &mut dyn FnMut(&SessionKey, Option<&TeamError>),
+    ) -> Result<u64, TeamError> {
+        remote.check_version()?;
+        let mut bytes = 0;
+        for (key, _) in remote.list_revisions()? {
+            match check_session(remote, &key) {
+                Ok(length) => {
+                    bytes += length;
+                    report(&key, None);
+                }
+                Err(error @ TeamError::Damaged { .. }) => report(&key, Some(&error)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// The folder of the mirror and its lists.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+fn check_session(remote: &mut TeamRemote, key: &SessionKey) -> Result<u64, TeamError> {
+    let Some(manifest) = remote.read_manifest(key)? else { return Ok(0) };
+    let mut bytes = 0;
+    for frame in manifest.frames() {
+        bytes += read_checked(remote, key, frame)?.len() as u64;
+    }
+    Ok(bytes)
+}
+
+fn mirror_name(key: &SessionKey) -> String {
+    format!("{}/{}", key.agent, key.id)
+}
+
+/// Whether a manifest has all that an earlier one had.
+fn continues(before: &SessionManifest, after: &SessionManifest) -> bool {
+    let is_continued = |old: &FileStream| {
+        after.files.iter().any(|new| {
+            let (same, other) = (&old.description, &new.description);
+            same.name == other.name
+                && same.generation == other.generation
+                && new.frames.starts_with(&old.frames)
+        })
+    };
+    before.forgotten == after.forgotten && before.files.iter().all(is_continued)
+}

@@ -1,0 +1,155 @@
+//! A remote: a shared folder or a database, with the same operations.
+
+use std::collections::HashSet;
+
+use steno_store::index::session_rows::SessionRows;
+
+use crate::folder_remote::FolderRemote;
+use crate::frame_chain::{FrameHash, FrameLink, SentFrame};
+use crate::manifest::{SessionKey, SessionManifest};
+use crate::postgres_remote::PostgresRemote;
+use crate::remote_tombstone::RemoteTombstone;
+use crate::team_error::TeamError;
+
+/// An open remote.
+#[derive(Debug)]
+pub enum TeamRemote {
+    /// A shared folder.
+    Folder(FolderRemote),
+    /// A database.
+    Postgres(Box<PostgresRemote>),
+}
+
+impl TeamRemote {
+    /// The name under which this user pushes.
+    pub fn owner(&self) -> &str {
+        match self {
+            Self::Folder(folder) => folder.owner(),
+            Self::Postgres(database) => database.owner(),
+        }
+    }
+
+    /// Creates what the remote needs, or migrates it. Returns whether anything changed.
+    pub fn initialise(&mut self) -> Result<bool, TeamError> {
+        match self {
+            Self::Folder(folder) => folder.initialise(),
+            Self::Postgres(database) => database.initialise(),
+        }
+    }
+
+    /// Checks that this version can use the remote.
+    pub fn check_version(&mut self) -> Result<(), TeamError> {
+        match self {
+            Self::Folder(folder) => folder.check_version(),
+            Self::Postgres(database) => database.check_version(),
+        }
+    }
+
+    /// All sessions that this user may see, with their revisions.
+    pub fn list_revisions(&mut self) -> Result<Vec<(SessionKey, FrameHash)>, TeamError> {
+        match self {
+            Self::Folder(folder) => folder.list_revisions(),
+            Self::Postgres(database) => database.list_revisions(),
+        }
+    }
+
+    /// The manifest of a session.
+    pub fn read_manifest(
+        &mut self,
+        key: &SessionKey,
+    ) -> Result<Option<SessionManifest>, TeamError> {
+        match self {
+            Self::Folder(folder) => folder.read_manifest(key),
+            Self::Postgres(database) => database.read_manifest(key),
+        }
+    }
+
+    /// Which of these frames of an own session the remote has.
+    pub(crate) fn known_frames(
+        &mut self,
+        key: &SessionKey,
+        hashes: &[FrameHash],
+    ) -> Result<HashSet<FrameHash>, TeamError> {
+        match self {
+            Self::Folder(folder) => Ok(folder.known_frames(key, hashes)),
+            Self::Postgres(database) => database.known_frames(key, hashes),
+        }
+    }
+
+    /// Sends frames of an own session.
+    pub(crate) fn put_frames(
+        &mut self,
+        manifest: &SessionManifest,
+        frames: &[SentFrame],
+    ) -> Result<(), TeamError> {
+        match self {
+            Self::Folder(folder) => folder.put_frames(&manifest.key, frames),
+            Self::Postgres(database) => database.put_frames(manifest, frames),
+        }
+    }
+
+    /// Replaces the manifest of an own session, if it still has the expected revision. Returns whether it had.
+    pub(crate) fn swap_manifest(
+        &mut self,
+        expected: Option<FrameHash>,
+        manifest: &SessionManifest,
+    ) -> Result<bool, TeamError> {
+        match self {
+            Self::Folder(folder) => folder.swap_manifest(expected, manifest),
+            Self::Postgres(database) => database.swap_manifest(expected, manifest),
+        }
+    }
+
+    /// Removes all content of an own session, so that it can be pushed again without removed parts.
+    pub(crate) fn clear_session(&mut self, key: &SessionKey) -> Result<(), TeamError> {
+        match self {
+            Self::Folder(folder) => folder.clear_session(key),
+            Self::Postgres(database) => database.clear_session(key),
+        }
+    }
+
+    /// The stored bytes of a frame; `None` if it is missing.
+    pub(crate) fn read_frame(
+        &mut self,
+        key: &SessionKey,
+        frame: &FrameLink,
+    ) -> Result<Option<Vec<u8>>, TeamError> {
+        match self {
+            Self::Folder(folder) => folder.read_frame(key, frame),
+            Self::Postgres(database) => database.read_frame(key, frame),
+        }
+    }
+
+    /// What was forgotten.
+    pub fn list_tombstones(&mut self) -> Result<Vec<RemoteTombstone>, TeamError> {
+        match self {
+            Self::Folder(folder) => folder.list_tombstones(),
+            Self::Postgres(database) => database.list_tombstones(),
+        }
+    }
+
+    /// Removes an own session for ever.
+    pub(crate) fn forget_session(&mut self, forgotten: &RemoteTombstone) -> Result<(), TeamError> {
+        match self {
+            Self::Folder(folder) => folder.forget_session(forgotten),
+            Self::Postgres(database) => database.forget_session(forgotten),
+        }
+    }
+
+    /// Whether the remote searches and counts by itself, so that it needs the entries of sessions.
+    pub(crate) fn has_entries(&self) -> bool {
+        matches!(self, Self::Postgres(_))
+    }
+
+    /// Sends what is searched and counted of an own session.
+    pub(crate) fn put_rows(
+        &mut self,
+        key: &SessionKey,
+        rows: &SessionRows,
+    ) -> Result<u64, TeamError> {
+        match self {
+            Self::Folder(_) => Ok(0),
+            Self::Postgres(database) => database.put_rows(key, rows),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What goes to a remote, and who may see it there.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::remote_url::RemoteUrl;
+
+/// A configured remote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteSettings {
+    /// Its name on this machine.
+    pub name: String,
+    /// Its address.
+    pub url: RemoteUrl,
+    /// Folders whose sessions are pushed, or whole parts of their paths. Empty for all.
+    pub projects: Vec<String>,
+    /// Agents whose sessions are pushed. Empty for all.
+    pub agents: Vec<String>,
+    /// Who may see the pushed sessions.
+    pub visibility: SessionVisibility,
+    /// Whether secrets are replaced before a session leaves this machine.
+    pub redact: bool,
+    /// A command that prints the password of the database.
+    pub password_command: Option<String>,
+}
+
+/// Who may see a session on a remote, besides its owner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionVisibility {
+    /// Nobody.
+    Private,
+    /// The owner's team.
+    #[default]
+    Team,
+    /// The members of all teams.
+    Everyone,
+}
+
+/// A word that names no visibility.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a visibility (private, team or everyone): {0}")]
+pub struct VisibilityError(String);
+
+impl SessionVisibility {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Private => "private",
+            Self::Team => "team",
+            Self::Everyone => "everyone",
+        }
+    }
+}
+
+impl fmt::Display for SessionVisibility {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for SessionVisibility {
+    type Err = VisibilityError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let all = [Self::Private, Self::Team, Self::Everyone];
+        let named = all.into_iter().find(|visibility| visibility.as_str() == text);
+        named.ok_or_else(|| VisibilityError(text.to_owned()))
+    }
+}
+
+impl RemoteSettings {
+    /// Whether sessions of an agent in a project are pushed.
+    pub fn selects(&self, agent: &str, project: Option<&str>) -> bool {
+        let is_agent = self.agents.is_empty() || self.agents.iter().any(|name| name == agent);
+        let is_below = |part: &String| {
+            let part = part.trim_matches('/');
+            let path = format!("/{}/", project.unwrap_or_default().trim_matches('/'));
+            !part.is_empty() && path.contains(&format!("/{part}/"))
+        };
+        is_agent && (self.projects.is_empty() || self.projects.iter().any(is_below))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selects_by_agent_and_whole_parts_of_paths() {
+        let settings = RemoteSettings {
+            name: "team".to_owned(),
+            url: RemoteUrl::Folder("/srv".into()),
+            projects: vec!["work/shop".to_owned()],
+            agents: vec!["codex".to_owned()],
+            visibility: SessionVisibility::Team,
+            redact: true,
+            password_command: None,
+        };
+        assert!(settings.selects("codex", Some("/home/ada/work/shop/api")));
+        assert!(!settings.selects("codex", Some("/home/ada/work/shop2")));
+        assert!(!settings.selects("codex", None));
+        assert!(!settings.selects("gemini", Some("/home/ada/work/shop")));
+        let all = RemoteSettings { projects: Vec::new(), agents: Vec::new(), ..settings };
+        assert!(all.selects("gemini", None));
+    }
+}

@@ -1,0 +1,312 @@
+//! Copies kept files from one vault to another, such as a copy for a team.
+//!
+//! The content of a file may change on the way: secrets are replaced. So the copy is sealed anew, with a chain of its
+//! own, and only its description travels. Recordings have a hash on each line, which [`RecordLineEditor`] renews.
+
+use std::io::{self, BufRead, Cursor, Read};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::commit::VaultCommit;
+use super::frame::{self, ContentForm, SealedFileHeader, VaultTag};
+use super::recorded_file::RecordLines;
+use super::recorder::RECORD_FILE;
+use super::sealed::{SealedFileRef, SealedWriter, SharedProblems};
+use super::{SessionDir, encode_file_name};
+use crate::attributes::FileAttributes;
+use crate::line_hash::{FIRST_LINE_HASH, LineHash};
+use steno_model::durable::{FileError, OnPath};
+
+/// What is known of a kept file besides its content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileDescription {
+    /// Its name inside the session.
+    pub name: String,
+    /// How often the agent had rewritten the file before.
+    pub generation: u32,
+    /// The path of the session file.
+    pub path: String,
+    /// The session's file or folder.
+    pub root: String,
+    /// Selects the session where the file holds several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Whether it is Steno's own recording.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_recording: bool,
+    /// When the session file was changed last, in nanoseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified: Option<i64>,
+    form: ContentForm,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+/// A kept file to copy.
+#[derive(Debug)]
+pub struct TransferFile {
+    /// What is known of it.
+    pub description: FileDescription,
+    source: TransferSource,
+}
+
+#[derive(Debug)]
+enum TransferSource {
+    Sealed(SealedFileRef),
+    Recording(SessionDir),
+}
+
+impl TransferFile {
+    /// Opens its content. Damage is an error.
+    pub fn open(&self) -> Result<Box<dyn BufRead>, FileError> {
+        match &self.source {
+            TransferSource::Sealed(file) => Ok(Box::new(file.open()?.reader_from(0))),
+            TransferSource::Recording(dir) => {
+                let lines = RecordLines::open(dir, 0, &SharedProblems::default())?;
+                Ok(Box::new(io::BufReader::new(RecordingReader { lines, line: Cursor::default() })))
+            }
+        }
+    }
+}
+
+/// The lines of a recording as bytes.
+struct RecordingReader {
+    lines: RecordLines,
+    line: Cursor<Vec<u8>>,
+}
+
+impl Read for RecordingReader {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.line.position() >= self.line.get_ref().len() as u64 {
+            let mut line = std::mem::take(self.line.get_mut());
+            if self.lines.read_line(&mut line).map_err(io::Error::other)?.is_none() {
+                return Ok(0);
+            }
+            line.push(b'\n');
+            self.line = Cursor::new(line);
+        }
+        self.line.read(out)
+    }
+}
+
+/// Renews the hashes of a recording whose lines were changed.
+#[derive(Debug)]
+pub struct RecordLineEditor {
+    last: LineHash,
+}
+
+impl Default for RecordLineEditor {
+    fn default() -> Self {
+        Self { last: FIRST_LINE_HASH }
+    }
+}
+
+impl RecordLineEditor {
+    /// Appends a line without its newline to `out`, after `edit` has changed its JSON object. A line without a hash is
+    /// appended as it is.
+    pub fn push_line(
+        &mut self,
+        line: &[u8],
+        edit: &mut dyn FnMut(&[u8]) -> Vec<u8>,
+        out: &mut Vec<u8>,
+    ) {
+        let Some((_, body)) = LineHash::split_line(line) else {
+            out.extend(edit(line));
+            out.push(b'\n');
+            return;
+        };
+        let mut object = Vec::with_capacity(body.len() + 1);
+        object.push(b'{');
+        object.extend_from_slice(body);
+        let edited = edit(&object);
+        self.last = self.last.append_line(edited.get(1..).unwrap_or_default(), out);
+    }
+}
+
+impl SessionDir {
+    /// The session's kept files: every generation, and the recording. `None` if it shares a file with other sessions.
+    pub fn transfer_files(&self) -> Result<Option<Vec<TransferFile>>, FileError> {
+        let mut files = Vec::new();
+        let mut sealed_files = self.sealed_files()?;
+        sealed_files.sort();
+        for (stem, generation) in sealed_files {
+            if stem == RECORD_FILE {
+                continue;
+            }
+            let file = self.sealed_file_ref(&stem, generation)?;
+            let sealed = file.open()?;
+            let header = sealed.header();
+            let is_shared = header.key.is_some() && header.form == ContentForm::Bytes;
+            if is_shared || header.form == ContentForm::Pointer {
+                return Ok(None);
+            }
+            if header.gone {
+                continue;
+            }
+            let modified = sealed.attributes().modified.and_then(|at| i64::try_from(at).ok());
+            let description = FileDescription {
+                name: header.name.clone(),
+                generation,
+                path: header.path.clone(),
+                root: header.root.clone(),
+                key: header.key.clone(),
+                is_recording: false,
+                modified,
+                form: header.form,
+            };
+            files.push(TransferFile { description, source: TransferSource::Sealed(file) });
+        }
+        if self.is_recorded()? {
+            let description = FileDescription {
+                name: RECORD_FILE.to_owned(),
+                generation: 0,
+                path: RECORD_FILE.to_owned(),
+                root: String::new(),
+                key: None,
+                is_recording: true,
+                modified: None,
+                form: ContentForm::Bytes,
+            };
+            let source = TransferSource::Recording(self.clone());
+            files.push(TransferFile { description, source });
+        }
+        Ok(Some(files))
+    }
+
+    /// How many bytes of a copied file are kept; `None` if there is no copy.
+    pub fn received_length(&self, file: &FileDescription) -> Result<Option<u64>, FileError> {
+        let name = file.sealed_name();
+        if !self.sealed_files()?.contains(&name) {
+            return Ok(None);
+        }
+        Ok(Some(self.open_sealed(&name.0, name.1)?.length()))
+    }
+
+    /// Appends `rest` to the copy of a file, or creates it. The bytes count after `commit` is finished.
+    pub fn receive_files(
+        &self,
+        files: &mut [ReceivedFile<'_>],
+        commit: &mut VaultCommit,
+    ) -> Result<(), FileError> {
+        self.check_not_forgotten()?;
+        commit.lock_session(self)?;
+        self.check_not_forgotten()?;
+        for file in files {
+            self.receive_file(file, commit)?;
+        }
+        Ok(())
+    }
+
+    fn receive_file(
+        &self,
+        file: &mut ReceivedFile<'_>,
+        commit: &mut VaultCommit,
+    ) -> Result<(), FileError> {
+        let description = file.description;
+        let (stem, generation) = description.sealed_name();
+        let path = self.sealed_path(&stem, generation);
+        let mut writer = match self.received_length(description)? {
+            Some(_) => SealedWriter::open(&self.sealed_file_ref(&stem, generation)?)?,
+            None => SealedWriter::create(&path, &self.received_header(description))?,
+        };
+        loop {
+            let bytes = file.rest.fill_buf().on("read", &path)?;
+            if bytes.is_empty() {
+                break;
+            }
+            let size = bytes.len();
+            writer.push_lines(bytes)?;
+            file.rest.consume(size);
+        }
+        let modified = description.modified.map(i128::from);
+        writer.set_attributes(FileAttributes { modified, mode: None });
+        if writer.has_changes() {
+            commit.add_file(self, writer.finish()?);
+        }
+        Ok(())
+    }
+
+    fn received_header(&self, file: &FileDescription) -> SealedFileHeader {
+        let (path, root) = (Path::new(&file.path), Path::new(&file.root));
+        SealedFileHeader {
+            steno: VaultTag::Vault,
+            version: frame::FORMAT_VERSION,
+            key: file.key.clone(),
+            form: file.form,
+            bytes: None,
+            ..self.new_file_header(&file.name, path, root, file.generation)
+        }
+    }
+
+    /// Removes a copy that its owner has replaced. Only for copies: nothing states what was removed.
+    pub fn discard_copy(&self) -> Result<(), FileError> {
+        self.remove_all_files()
+    }
+}
+
+/// New bytes of a copied file.
+pub struct ReceivedFile<'a> {
+    /// The file.
+    pub description: &'a FileDescription,
+    /// The bytes after those that are kept.
+    pub rest: &'a mut dyn BufRead,
+}
+
+impl FileDescription {
+    /// Stem and generation of the sealed file.
+    fn sealed_name(&self) -> (String, u32) {
+        match self.is_recording {
+            true => (RECORD_FILE.to_owned(), 0),
+            false => (encode_file_name(&self.name), self.generation),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::SessionFile;
+    use crate::vault::Vault;
+
+    fn copy_session(from: &SessionDir, vault: &Vault) -> SessionDir {
+        let to = vault.session_dir(&from.agent().parse().unwrap(), from.id());
+        let mut commit = vault.begin_commit();
+        for file in from.transfer_files().unwrap().unwrap() {
+            let mut content = file.open().unwrap();
+            let kept = to.received_length(&file.description).unwrap().unwrap_or(0);
+            io::copy(&mut content.by_ref().take(kept), &mut io::sink()).unwrap();
+            let received = ReceivedFile { description: &file.description, rest: &mut content };
+            to.receive_files(&mut [received], &mut commit).unwrap();
+        }
+        commit.finish().unwrap();
+        to
+    }
+
+    #[test]
+    fn a_copy_has_all_generations_and_grows() {
+        let temp = tempfile::tempdir().unwrap();
+        let vault = Vault::new(temp.path().join("vault"));
+        let copies = Vault::new(temp.path().join("copies"));
+        let dir = vault.session_dir(&"a".parse().unwrap(), &"s".parse().unwrap());
+        let path = temp.path().join("log.jsonl");
+        let mut copy = None;
+        for text in ["one\n", "one\ntwo\n", "2\n", "2\n3\n"] {
+            fs::write(&path, text).unwrap();
+            dir.keep_file(&SessionFile::on_disk("log.jsonl", &path), temp.path()).unwrap();
+            copy = Some(copy_session(&dir, &copies));
+        }
+        let copy = copy.unwrap();
+        let read = |file: &TransferFile| io::read_to_string(file.open().unwrap()).unwrap();
+        let contents: Vec<_> = copy.transfer_files().unwrap().unwrap().iter().map(read).collect();
+        assert_eq!(contents, ["one\ntwo\n", "2\n3\n"]);
+        assert!(copy.verify().unwrap().damaged.is_empty());
+        copy.discard_copy().unwrap();
+        assert!(!copy.exists() && copies.verify(&mut |_| {}).unwrap().damaged.is_empty());
+    }
+}

@@ -1,0 +1,126 @@
+//! `steno push`: sends sessions to a remote.
+
+use steno_model::Session;
+use steno_store::index::SessionFilter;
+use steno_team::{PushSummary, SessionPush};
+
+use crate::config::Config;
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::session_store::SessionStore;
+use crate::team_access::{TeamAccess, explain_team_error};
+use crate::ui::{Ui, count_noun};
+
+/// Send sessions to a remote, for the team.
+///
+/// Sends what the remote lacks, of the projects and agents in config.toml, and removes what `steno forget` has removed
+/// here. Keys, tokens and passwords are replaced before; the originals never leave this machine. Private sessions are not
+/// sent. A push that was interrupted continues with the next one.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The remote [default: the only one].
+    name: Option<String>,
+    /// Print JSON Lines.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    let access = TeamAccess::find(env, args.name.as_deref())?;
+    Config::load(env)?.configure_redaction()?;
+    let explain = |error| explain_team_error(error, &access.settings.name);
+    let store = SessionStore::new(env);
+    let selected = select_sessions(ui, env, &store, &access)?;
+    let mut remote = access.connect(env)?;
+    let begun = SessionPush::begin(&mut remote, &access.settings, &access.folder);
+    let mut push = begun.map_err(explain)?;
+    push.push_tombstones(&store.vault).map_err(explain)?;
+    let mut exit = CommandExit::Done;
+    let mut progress = ui.start_progress("pushing");
+    let mut failures = Vec::new();
+    for session in &selected {
+        progress.step_of(selected.len(), &session.id);
+        let dir = store.vault.session_dir(&session.agent.parse()?, &session.id);
+        if dir.is_being_recorded()? {
+            continue;
+        }
+        if let Err(error) = push.push_session(&dir, session) {
+            if matches!(error, steno_team::TeamError::Database { .. }) {
+                push.finish().map_err(explain)?;
+                return Err(explain(error));
+            }
+            failures.push(format!("{}: {error}", session.id));
+        }
+    }
+    drop(progress);
+    let summary = push.finish().map_err(explain)?;
+    for failure in failures {
+        ui.warning(failure);
+        exit = CommandExit::Failed;
+    }
+    report(ui, &access, &summary, args.json)?;
+    Ok(exit)
+}
+
+/// Returns the sessions that go to the remote: those of its projects and agents that are not private.
+fn select_sessions(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    store: &SessionStore,
+    access: &TeamAccess,
+) -> Result<Vec<Session>, CommandError> {
+    let rules = Config::load(env)?.privacy_rules(&env.home)?;
+    let rules = rules.with_tagged_sessions(&store.vault)?;
+    let (_, selected) = store.query(ui, |index| {
+        let private = index.find_private_sessions(&rules)?;
+        let mut selected = Vec::new();
+        index.each_session(&SessionFilter::default(), None, &mut |listed| {
+            let session = listed.session;
+            if access.settings.selects(&session.agent, session.project.as_deref())
+                && !private.contains(&session.agent, session.id.as_str())
+            {
+                selected.push(session);
+            }
+        })?;
+        Ok(selected)
+    })?;
+    Ok(selected)
+}
+
+fn report(
+    ui: &mut Ui,
+    access: &TeamAccess,
+    summary: &PushSummary,
+    is_json: bool,
+) -> Result<(), CommandError> {
+    if is_json {
+        serde_json::to_writer(ui.out(), summary)?;
+        writeln!(ui.out())?;
+        return Ok(());
+    }
+    let name = &access.settings.name;
+    let sessions = count_noun(summary.sessions, "session");
+    let mut words = vec![format!("pushed {sessions} to {name}")];
+    if summary.secrets > 0 {
+        words.push(format!("{} redacted", count_noun(summary.secrets, "secret")));
+    }
+    if summary.forgotten > 0 {
+        words.push(format!("{} removed", count_noun(summary.forgotten, "forgotten session")));
+    }
+    words.push(format!("{} unchanged", summary.unchanged));
+    ui.status(words.join(", "));
+    if summary.shared > 0 {
+        let shared = count_noun(summary.shared, "session");
+        ui.status(format_args!("{shared} not pushed: they share a file with other sessions"));
+    }
+    if summary.refused > 0 {
+        let refused = count_noun(summary.refused, "session");
+        ui.status(format_args!("{refused} refused: forgotten on the remote; run `steno pull`"));
+    }
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! `steno remote`: names the places where a team shares sessions.
+
+use serde_json::json;
+use steno_team::{RemoteSettings, RemoteUrl, RemoteUrlError, SessionVisibility};
+
+use crate::config::{Config, check_remote_name};
+use crate::error::{CommandError, CommandExit};
+use crate::process_environment::ProcessEnvironment;
+use crate::team_access::{TeamAccess, explain_team_error};
+use crate::ui::Ui;
+
+/// Name the places where a team shares sessions.
+///
+/// A remote is a folder that all can write (file:///srv/steno), or a PostgreSQL database
+/// (postgres://ada@db.example.com/steno). Passwords come from PGPASSWORD, ~/.pgpass or `password_command` in
+/// config.toml. `steno push` sends sessions there, without secrets; `--from NAME` reads them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: RemoteAction,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum RemoteAction {
+    Add(AddArgs),
+    List(ListArgs),
+    Remove(NameArgs),
+    Init(NameArgs),
+}
+
+/// Add a remote to config.toml.
+#[derive(Debug, clap::Args)]
+struct AddArgs {
+    /// Its name on this machine.
+    name: String,
+    /// Its URL, without a password.
+    url: String,
+    /// Push only sessions of these projects: folders, or parts of their paths.
+    #[arg(long = "project", value_name = "DIR")]
+    projects: Vec<String>,
+    /// Push only sessions of these agents.
+    #[arg(long = "agent", value_name = "NAME")]
+    agents: Vec<String>,
+    /// Who may see the sessions: private, team or everyone.
+    #[arg(long, value_name = "WHO", default_value_t)]
+    visibility: SessionVisibility,
+    /// Push the original bytes, with all keys, tokens and passwords in them.
+    #[arg(long)]
+    no_redact: bool,
+}
+
+/// List the remotes.
+#[derive(Debug, clap::Args)]
+struct ListArgs {
+    /// Print JSON Lines.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The name of a remote.
+#[derive(Debug, clap::Args)]
+struct NameArgs {
+    /// The remote.
+    name: String,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<CommandExit, CommandError> {
+    match &args.action {
+        RemoteAction::Add(args) => add(ui, env, args),
+        RemoteAction::List(args) => list(ui, env, args),
+        RemoteAction::Remove(args) => remove(ui, env, &args.name),
+        RemoteAction::Init(args) => initialise(ui, env, &args.name),
+    }
+}
+
+fn add(ui: &mut Ui, env: &ProcessEnvironment, args: &AddArgs) -> Result<CommandExit, CommandError> {
+    check_remote_name(&args.name).map_err(CommandError::usage)?;
+    let url: RemoteUrl = args.url.parse().map_err(|error: RemoteUrlError| {
+        let hint = match error {
+            RemoteUrlError::HasPassword => {
+                "set PGPASSWORD, a line in ~/.pgpass, or password_command in config.toml"
+            }
+            _ => "such as file:///srv/steno or postgres://ada@db.example.com/steno",
+        };
+        CommandError::usage(error).hint(hint)
+    })?;
+    let config = Config::load(env)?;
+    if config.remotes()?.iter().any(|known| known.settings.name == args.name) {
+        let error = CommandError::user(format!("a remote of this name exists: {}", args.name));
+        return Err(error.hint(format!("run `steno remote remove {}` first", args.name)));
+    }
+    config.add_remote(&RemoteSettings {
+        name: args.name.clone(),
+        url,
+        projects: args.projects.clone(),
+        agents: args.agents.clone(),
+        visibility: args.visibility,
+        redact: !args.no_redact,
+        password_command: None,
+    })?;
+    ui.status(format_args!("added {}", args.name));
+    Ok(CommandExit::Done)
+}
+
+fn list(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &ListArgs,
+) -> Result<CommandExit, CommandError> {
+    let remotes = Config::load(env)?.remotes()?;
+    for remote in &remotes {
+        let RemoteSettings { name, url, projects, agents, visibility, redact, .. } =
+            &remote.settings;
+        if args.json {
+            let every = remote.every.map(|every| every.as_secs());
+            let row = json!({
+                "name": name, "url": url.to_string(), "projects": projects, "agents": agents,
+                "visibility": visibility, "redact": redact, "every": every,
+            });
+            writeln!(ui.out(), "{row}")?;
+        } else {
+            let kept = if *redact { "" } else { ", not redacted" };
+            ui.listing_text(&format!("{name}  {url}  ({visibility}{kept})\n"))?;
+        }
+    }
+    if remotes.is_empty() {
+        ui.status("no remotes; run `steno remote add NAME URL`");
+    }
+    Ok(CommandExit::Done)
+}
+
+fn remove(ui: &mut Ui, env: &ProcessEnvironment, name: &str) -> Result<CommandExit, CommandError> {
+    let access = TeamAccess::find(env, Some(name))?;
+    Config::load(env)?.remove_remote(name)?;
+    // The mirror can be pulled again.
+    if access.folder.exists() {
+        std::fs::remove_dir_all(&access.folder)?;
+    }
+    ui.status(format_args!("removed {name} and its mirror; the remote itself is unchanged"));
+    Ok(CommandExit::Done)
+}
+
+fn initialise(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    name: &str,
+) -> Result<CommandExit, CommandError> {
+    let access = TeamAccess::find(env, Some(name))?;
+    let mut remote = access.connect(env)?;
+    let is_new = remote.initialise().map_err(|error| explain_team_error(error, name))?;
+    match is_new {
+        true => ui.status(format_args!("initialised {name}")),
+        false => ui.status(format_args!("{name} is up to date")),
+    }
+    Ok(CommandExit::Done)
+}

@@ -1,0 +1,182 @@
+//! The `[remote.NAME]` tables of `config.toml`: where sessions are pushed to.
+
+use std::time::Duration;
+
+use steno_model::durable;
+use steno_team::{RemoteSettings, RemoteUrl, SessionVisibility};
+use toml_edit::{DocumentMut, Item, Table, value};
+
+use super::Config;
+use crate::error::CommandError;
+
+const EXAMPLE: &str =
+    "[remote.team] url = \"postgres://ada@db.example.com/steno\" projects = [\"shop\"]";
+
+/// The settings of a remote.
+const SETTING_NAMES: [&str; 7] =
+    ["url", "projects", "agents", "visibility", "redact", "every", "password_command"];
+
+/// A remote with what only the command line needs to know of it.
+#[derive(Clone, Debug)]
+pub(crate) struct ConfiguredRemote {
+    pub(crate) settings: RemoteSettings,
+    /// How often `steno watch` pushes; `None` if it does not.
+    pub(crate) every: Option<Duration>,
+}
+
+impl Config {
+    /// Returns all remotes, by name.
+    pub(crate) fn remotes(&self) -> Result<Vec<ConfiguredRemote>, CommandError> {
+        self.parse_remotes().map_err(|error| error.hint(EXAMPLE))
+    }
+
+    /// Returns a remote by name, or the only one.
+    pub(crate) fn remote(&self, name: Option<&str>) -> Result<ConfiguredRemote, CommandError> {
+        let mut all = self.remotes()?;
+        let names: Vec<String> = all.iter().map(|one| one.settings.name.clone()).collect();
+        let at = match name {
+            Some(name) => names.iter().position(|known| known == name),
+            None if names.len() == 1 => Some(0),
+            None => None,
+        };
+        if let Some(at) = at {
+            return Ok(all.swap_remove(at));
+        }
+        let error = CommandError::user(match name {
+            Some(name) => format!("no such remote: {name}"),
+            None if names.is_empty() => "no remote is configured".to_owned(),
+            None => "several remotes are configured".to_owned(),
+        });
+        Err(match names.is_empty() {
+            true => error.hint("run `steno remote add NAME URL`"),
+            false => error.hint(format!("one of: {}", names.join(", "))),
+        })
+    }
+
+    fn parse_remotes(&self) -> Result<Vec<ConfiguredRemote>, CommandError> {
+        let settings = self.parse_toml()?;
+        let mut remotes = Vec::new();
+        for (name, item) in self.table_entries(&settings, "remote")? {
+            remotes.push(self.parse_remote(name, item)?);
+        }
+        remotes.sort_by(|a, b| a.settings.name.cmp(&b.settings.name));
+        Ok(remotes)
+    }
+
+    fn parse_remote(&self, name: &str, item: &Item) -> Result<ConfiguredRemote, CommandError> {
+        let wrong = |item: &Item, reason: &str| self.error_at(item.span(), reason);
+        check_remote_name(name).map_err(|reason| wrong(item, &reason))?;
+        let table = item.as_table_like().ok_or_else(|| wrong(item, "a remote is not a table"))?;
+        let known = |setting: &str| SETTING_NAMES.contains(&setting);
+        if let Some((setting, item)) = table.iter().find(|(setting, _)| !known(setting)) {
+            let names = SETTING_NAMES.join(", ");
+            return Err(wrong(item, &format!("unknown setting {setting}; one of: {names}")));
+        }
+        let text = |setting: &str| -> Result<Option<&str>, CommandError> {
+            let Some(item) = table.get(setting) else { return Ok(None) };
+            let text = item.as_str();
+            text.map(Some).ok_or_else(|| wrong(item, &format!("{setting} is not a text")))
+        };
+        let list = |setting: &str| -> Result<Vec<String>, CommandError> {
+            let Some(item) = table.get(setting) else { return Ok(Vec::new()) };
+            let usage = format!("{setting} is not a list of names: {setting} = [\"shop\"]");
+            let names = item.as_array().ok_or_else(|| wrong(item, &usage))?.iter();
+            let names = names.map(|name| name.as_str().map(str::to_owned));
+            names.collect::<Option<_>>().ok_or_else(|| wrong(item, &usage))
+        };
+        let url = text("url")?.ok_or_else(|| wrong(item, "a remote needs a url"))?;
+        let url: RemoteUrl = url.parse().map_err(|error| wrong(item, &format!("{error}")))?;
+        let visibility = match text("visibility")? {
+            Some(word) => word.parse().map_err(|error| wrong(item, &format!("{error}")))?,
+            None => SessionVisibility::default(),
+        };
+        let redact = match table.get("redact") {
+            Some(item) => {
+                item.as_bool().ok_or_else(|| wrong(item, "redact is not true or false"))?
+            }
+            None => true,
+        };
+        let every = text("every")?.map(|text| parse_interval(text).ok_or(text)).transpose();
+        let every = every.map_err(|text| {
+            wrong(item, &format!("every is not a time such as 30s, 10m or 1h: {text}"))
+        })?;
+        let settings = RemoteSettings {
+            name: name.to_owned(),
+            url,
+            projects: list("projects")?,
+            agents: list("agents")?,
+            visibility,
+            redact,
+            password_command: text("password_command")?.map(str::to_owned),
+        };
+        Ok(ConfiguredRemote { settings, every })
+    }
+
+    /// Adds a remote to the file.
+    pub(crate) fn add_remote(&self, remote: &RemoteSettings) -> Result<(), CommandError> {
+        let mut document = self.document()?;
+        let mut table = Table::new();
+        table["url"] = value(remote.url.to_string());
+        for (name, values) in [("projects", &remote.projects), ("agents", &remote.agents)] {
+            if !values.is_empty() {
+                table[name] = value(values.iter().collect::<toml_edit::Array>());
+            }
+        }
+        if remote.visibility != SessionVisibility::default() {
+            table["visibility"] = value(remote.visibility.as_str());
+        }
+        if !remote.redact {
+            table["redact"] = value(false);
+        }
+        let remotes = document.entry("remote").or_insert_with(|| {
+            let mut remotes = Table::new();
+            remotes.set_implicit(true);
+            Item::Table(remotes)
+        });
+        remotes[&remote.name] = Item::Table(table);
+        self.write(&document)
+    }
+
+    /// Removes a remote from the file.
+    pub(crate) fn remove_remote(&self, name: &str) -> Result<(), CommandError> {
+        let mut document = self.document()?;
+        if let Some(remotes) = document.get_mut("remote").and_then(Item::as_table_like_mut) {
+            remotes.remove(name);
+        }
+        self.write(&document)
+    }
+
+    fn document(&self) -> Result<DocumentMut, CommandError> {
+        self.text
+            .parse()
+            .map_err(|error: toml_edit::TomlError| self.error_at(error.span(), error.message()))
+    }
+
+    fn write(&self, document: &DocumentMut) -> Result<(), CommandError> {
+        if let Some(folder) = self.path.parent() {
+            durable::create_private_dir(folder)?;
+        }
+        Ok(durable::write_atomic(&self.path, document.to_string().as_bytes())?)
+    }
+}
+
+/// Checks that a name can be a folder's.
+pub(crate) fn check_remote_name(name: &str) -> Result<(), String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    match !name.is_empty() && name.len() <= 64 && name.bytes().all(is_plain) {
+        true => Ok(()),
+        false => Err(format!("a remote's name has letters, digits, _ and - only: {name:?}")),
+    }
+}
+
+fn parse_interval(text: &str) -> Option<Duration> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return None,
+    };
+    let number: u64 = number.parse().ok().filter(|number| *number > 0)?;
+    Some(Duration::from_secs(number.checked_mul(seconds)?))
+}

@@ -1,0 +1,201 @@
+//! Opens the remotes of `config.toml`, and the mirror that commands read with `--from`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use steno_team::{
+    FolderRemote, PostgresPassword, PostgresRemote, PullSummary, RemoteSettings, RemoteUrl,
+    TeamError, TeamMirror, TeamRemote,
+};
+
+use crate::config::Config;
+use crate::error::CommandError;
+use crate::process_environment::ProcessEnvironment;
+use crate::session_removal::user_name;
+use crate::ui::Ui;
+
+/// Flag of commands that can read a remote.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct RemoteFlag {
+    /// Read the team's record in this remote instead of this machine's.
+    #[arg(long, value_name = "REMOTE")]
+    pub(crate) from: Option<String>,
+}
+
+/// A configured remote.
+pub(crate) struct TeamAccess {
+    pub(crate) settings: RemoteSettings,
+    /// This machine's own folder for the remote.
+    pub(crate) folder: PathBuf,
+}
+
+impl TeamAccess {
+    /// Finds a remote by name, or the only one.
+    pub(crate) fn find(env: &ProcessEnvironment, name: Option<&str>) -> Result<Self, CommandError> {
+        let settings = Config::load(env)?.remote(name)?.settings;
+        let folder = env.store.join("remotes").join(&settings.name);
+        Ok(Self { settings, folder })
+    }
+
+    /// Connects.
+    pub(crate) fn connect(&self, env: &ProcessEnvironment) -> Result<TeamRemote, CommandError> {
+        Ok(match &self.settings.url {
+            RemoteUrl::Folder(folder) => {
+                TeamRemote::Folder(FolderRemote::new(folder, &user_name()))
+            }
+            RemoteUrl::Postgres(url) => {
+                TeamRemote::Postgres(Box::new(self.connect_database(env, url)?))
+            }
+        })
+    }
+
+    /// Connects to a database.
+    pub(crate) fn connect_database(
+        &self,
+        env: &ProcessEnvironment,
+        url: &str,
+    ) -> Result<PostgresRemote, CommandError> {
+        let password = self.find_password(env, url)?;
+        let connected = PostgresRemote::connect(url, password.as_ref(), env.clock.now());
+        connected.map_err(|error| explain_team_error(error, &self.settings.name))
+    }
+
+    /// The mirror of the remote.
+    pub(crate) fn mirror(&self, env: &ProcessEnvironment) -> TeamMirror {
+        TeamMirror::open(&self.folder, env.clock.clone())
+    }
+
+    /// Pulls: applies what was forgotten, and copies what is new.
+    pub(crate) fn pull(&self, env: &ProcessEnvironment) -> Result<PullSummary, CommandError> {
+        let mut remote = self.connect(env)?;
+        let mut mirror = self.mirror(env);
+        let explain = |error| explain_team_error(error, &self.settings.name);
+        remote.check_version().map_err(explain)?;
+        let forgotten = mirror.pull_tombstones(&mut remote, &env.store_location());
+        let forgotten = forgotten.map_err(explain)?;
+        let summary = mirror.pull(&mut remote, None).map_err(explain)?;
+        Ok(PullSummary { forgotten, ..summary })
+    }
+
+    /// The password: from the command in the settings, from PGPASSWORD, or from the password file of PostgreSQL.
+    fn find_password(
+        &self,
+        env: &ProcessEnvironment,
+        url: &str,
+    ) -> Result<Option<PostgresPassword>, CommandError> {
+        if let Some(command) = &self.settings.password_command {
+            return run_password_command(command).map(Some);
+        }
+        if let Some(password) = ProcessEnvironment::variable("PGPASSWORD") {
+            return Ok(Some(PostgresPassword(password.to_string_lossy().into_owned())));
+        }
+        let named = ProcessEnvironment::variable("PGPASSFILE").map(PathBuf::from);
+        let path = named.unwrap_or_else(|| env.home.join(".pgpass"));
+        Ok(find_in_password_file(&path, url).map(PostgresPassword))
+    }
+}
+
+/// Returns the environment in which a command reads a remote's mirror, after it was brought up to date.
+pub(crate) fn mirror_environment(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    name: &str,
+) -> Result<ProcessEnvironment, CommandError> {
+    let access = TeamAccess::find(env, Some(name))?;
+    match access.pull(env) {
+        Ok(_) => {}
+        // What was pulled before can still be read.
+        Err(error) if access.folder.join("pulled.json").exists() => {
+            ui.warning(format_args!("showing what was pulled before: {}", error.to_line()));
+        }
+        Err(error) => return Err(error),
+    }
+    let store = access.mirror(env).location().folder;
+    Ok(ProcessEnvironment { store, is_mirror: true, ..env.clone() })
+}
+
+/// Adds a hint to an error of a remote.
+pub(crate) fn explain_team_error(error: TeamError, name: &str) -> CommandError {
+    let hint = match &error {
+        TeamError::NotInitialised(_) => {
+            Some(format!("run `steno remote init {name}` as the owner of the database or folder"))
+        }
+        TeamError::OlderSchema { .. } => {
+            Some(format!("run `steno remote init {name}` as the owner to migrate it"))
+        }
+        TeamError::NewerSchema { .. } => Some("install a newer version of steno".to_owned()),
+        TeamError::Connection { .. } => Some(
+            "set PGPASSWORD, a line in ~/.pgpass, or password_command; see docs/team.md".to_owned(),
+        ),
+        TeamError::Contended(_) => Some("push again".to_owned()),
+        _ => None,
+    };
+    let error = CommandError::user(error);
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+fn run_password_command(command: &str) -> Result<PostgresPassword, CommandError> {
+    let failed = || CommandError::user("password_command failed").hint("run it by hand to see why");
+    let words = shlex::split(command).filter(|words| !words.is_empty()).ok_or_else(failed)?;
+    let mut child = Command::new(&words[0]);
+    child.args(&words[1..]).stdin(Stdio::inherit()).stderr(Stdio::inherit());
+    let output = child.output().map_err(|_| failed())?;
+    if !output.status.success() {
+        return Err(failed());
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(PostgresPassword(text.lines().next().unwrap_or_default().to_owned()))
+}
+
+/// Finds the password for a URL in a file with lines `host:port:database:user:password`.
+fn find_in_password_file(path: &Path, url: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let rest = url.split_once("://")?.1;
+    let rest = rest.split('?').next()?;
+    let (authority, database) = rest.split_once('/')?;
+    let (user, place) = authority.rsplit_once('@')?;
+    let (host, port) = place.rsplit_once(':').unwrap_or((place, "5432"));
+    let wanted = [host, port, database, user];
+    text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
+        let fields = split_password_line(line);
+        let (password, place) = fields.split_last()?;
+        let matches = |(field, wanted): (&String, &&str)| field == "*" || field == wanted;
+        let is_match = place.len() == wanted.len() && place.iter().zip(&wanted).all(matches);
+        is_match.then(|| password.clone())
+    })
+}
+
+/// Splits a line at colons without a backslash before.
+fn split_password_line(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => fields.last_mut().expect("never empty").extend(chars.next()),
+            ':' if fields.len() < 5 => fields.push(String::new()),
+            c => fields.last_mut().expect("never empty").push(c),
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_file_is_read_as_psql_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pgpass");
+        fs::write(&path, "# all\nh:5432:other:ada:one\nh:*:steno:ada:a\\:b:c\n*:*:*:*:last\n")
+            .unwrap();
+        let find = |url| find_in_password_file(&path, url);
+        assert_eq!(find("postgres://ada@h/steno?sslmode=require").as_deref(), Some("a:b:c"));
+        assert_eq!(find("postgres://bob@h:99/steno").as_deref(), Some("last"));
+        assert_eq!(find_in_password_file(Path::new("/none"), "postgres://a@h/s"), None);
+    }
+}

@@ -1,0 +1,359 @@
+//! Tests of `steno remote`, `push`, `pull` and `--from`, with a shared folder and with PostgreSQL.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Home, Output};
+use crate::postgres_server::PostgresServer;
+
+const ID: &str = "1b4e28ba-2fa1-41d2-883f-0016d3cca427";
+const OTHER: &str = "2b4e28ba-2fa1-41d2-883f-0016d3cca427";
+
+/// A secret, in two parts so that scanners of this file find nothing.
+fn secret() -> String {
+    ["ghp_", "x7Kq2LmN9pRtVwYzAbCdEfGh", "IjKlMnOp3456"].concat()
+}
+
+/// Lines of Claude Code: a prompt and an answer with usage.
+fn turn(id: &str, n: u32, text: &str) -> String {
+    let uuid = |k: u32| format!("00000000-0000-4000-8000-{:012}", n * 10 + k);
+    let at = |k: u32| format!("2026-01-05T09:{:02}:{:02}.000Z", n % 60, k);
+    let prompt = json!({"type": "user", "uuid": uuid(0), "parentUuid": null, "isSidechain": false,
+        "cwd": "/home/ada/shop", "sessionId": id, "version": "2.1.0", "timestamp": at(0),
+        "message": {"role": "user", "content": text}});
+    let answer = json!({"type": "assistant", "uuid": uuid(1), "parentUuid": uuid(0),
+        "isSidechain": false, "cwd": "/home/ada/shop", "sessionId": id, "version": "2.1.0",
+        "timestamp": at(1), "message": {"id": format!("msg_01AbCdEfGhIjKlMn{n:04}"),
+            "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
+            "content": [{"type": "text", "text": format!("Answer {n}: could not open parseLine {text}")}],
+            "usage": {"input_tokens": 100, "output_tokens": 10 + n,
+                "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}}});
+    format!("{prompt}\n{answer}\n")
+}
+
+fn place(id: &str) -> String {
+    format!(".claude/projects/-home-ada-shop/{id}.jsonl")
+}
+
+fn content(id: &str, words: &[&str]) -> String {
+    let turns = words.iter().enumerate();
+    turns.map(|(n, word)| turn(id, n as u32 + 1, &format!("the {word} prompt"))).collect()
+}
+
+/// A home that pushes as `user` to the remote `team`.
+fn member(user: &str, url: &str) -> Member {
+    let member = Member { home: Home::new(), user: user.to_owned() };
+    member.steno(&["remote", "add", "team", url]).ok();
+    member
+}
+
+struct Member {
+    home: Home,
+    user: String,
+}
+
+impl Member {
+    fn steno(&self, args: &[&str]) -> Output {
+        let mut command = self.home.command(args);
+        command.env("STENO_NOW", "2026-01-06T09:15:32.5Z").env("USER", &self.user);
+        self.home.finish(command, b"")
+    }
+
+    /// Writes a session and syncs it.
+    fn work(&self, id: &str, text: &str) {
+        self.home.file(&place(id), text);
+        self.steno(&["sync"]).ok();
+    }
+
+    fn push(&self) -> Value {
+        serde_json::from_str(&self.steno(&["push", "--json"]).ok()).unwrap()
+    }
+
+    fn pull(&self) -> Value {
+        serde_json::from_str(&self.steno(&["pull", "--json"]).ok()).unwrap()
+    }
+
+    fn ids(&self, args: &[&str]) -> Vec<String> {
+        let output = self.steno(args);
+        let rows = output.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let mut ids: Vec<String> =
+            rows.map(|row| row["id"].as_str().unwrap_or_default().to_owned()).collect();
+        ids.sort();
+        ids
+    }
+
+    /// Sessions and numbers of the hits of a query.
+    fn hits(&self, args: &[&str]) -> Vec<String> {
+        let output =
+            self.steno(&[&["search", "--json", "-n", "100", "--sort", "time"], args].concat());
+        let rows = output.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        rows.map(|row| format!("{} {} {}", row["session"], row["number"], row["lines"])).collect()
+    }
+}
+
+fn below(folder: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            bytes.extend(below(&path));
+        } else {
+            let content = fs::read(&path).unwrap();
+            bytes.extend(zstd::decode_all(&content[..]).unwrap_or_default());
+            bytes.extend(content);
+        }
+    }
+    bytes
+}
+
+fn has(bytes: &[u8], needle: &str) -> bool {
+    memchr::memmem::find(bytes, needle.as_bytes()).is_some()
+}
+
+/// What two members of a team do with any remote.
+fn check_a_team_of_two(ada: &Member, bob: &Member) {
+    ada.work(ID, &content(ID, &["apricot", "walnut"]));
+    let pushed = ada.push();
+    assert_eq!((&pushed["sessions"], &pushed["frames"]), (&json!(1), &json!(1)), "{pushed}");
+    let again = ada.push();
+    assert_eq!(
+        (&again["sessions"], &again["frames"], &again["rows"], &again["unchanged"]),
+        (&json!(0), &json!(0), &json!(0), &json!(1))
+    );
+    bob.work(OTHER, &content(OTHER, &["plum"]));
+    bob.push();
+    assert_eq!(bob.ids(&["list", "--json"]), [OTHER]);
+    assert_eq!(bob.ids(&["list", "--from", "team", "--json"]), [ID, OTHER]);
+    assert_eq!(ada.pull()["sessions"], 2);
+    assert_eq!(ada.pull()["unchanged"], 2);
+
+    // The session grows.
+    let longer = content(ID, &["apricot", "walnut", "quince"]);
+    ada.work(ID, &longer);
+    assert_eq!(ada.push()["frames"], 1);
+    let shown = bob.steno(&["show", ID, "--from", "team"]).ok();
+    assert!(shown.contains("quince"), "{shown}");
+    let restored = bob.home.path().join("restored");
+    bob.steno(&["restore", ID, "--from", "team", "--to", restored.to_str().unwrap()]).ok();
+    assert!(has(&below(&restored), &longer), "equal to the byte");
+    let verified = bob.steno(&["verify", "--from", "team"]);
+    assert_eq!(verified.code, 0, "{verified}");
+    assert!(verified.stderr.contains("team: 2 sessions"), "{verified}");
+    let exported = bob.steno(&["export", ID, "--from", "team", "--format", "md"]).ok();
+    assert!(exported.contains("quince"), "{exported}");
+    for query in ["apricot", "\"could not open\"", "parse", "parseLine", "wal*", "prompt -quince"] {
+        assert_eq!(
+            bob.hits(&[query, "--from", "team"]).iter().filter(|hit| hit.contains(ID)).count(),
+            ada.hits(&[query]).len(),
+            "{query}"
+        );
+    }
+    let cost = |member: &Member, args: &[&str]| -> Value {
+        let text = member.steno(&[&["cost", "--by", "agent", "--json"], args].concat()).ok();
+        serde_json::from_str::<Value>(text.lines().next().unwrap()).unwrap()["tokens"].clone()
+    };
+    let own = [cost(ada, &[])["output"].as_u64(), cost(bob, &[])["output"].as_u64()];
+    // Both have a message of the same id, which counts once, with the larger number.
+    assert_eq!(own, [Some(11 + 12 + 13), Some(11)]);
+    assert_eq!(cost(bob, &["--from", "team"])["output"], 11 + 12 + 13);
+}
+
+/// What is forgotten is nowhere.
+fn check_forgetting(ada: &Member, bob: &Member, remote: &dyn Fn() -> Vec<u8>) {
+    assert!(!ada.ids(&["list", "--json"]).is_empty());
+    bob.pull();
+    ada.steno(&["forget", ID, "--yes", "--reason", "wrong"]).ok();
+    assert_eq!(ada.push()["forgotten"], 1);
+    assert_eq!(ada.push()["forgotten"], 0);
+    assert!(!has(&remote(), "apricot"), "on the remote");
+    // Another machine of the same person has the session still.
+    let laptop = member(&ada.user, &remote_url(ada));
+    laptop.work(ID, &content(ID, &["apricot"]));
+    assert_eq!(laptop.push()["refused"], 1);
+    assert!(!has(&remote(), "apricot"), "pushed again");
+    let pulled = laptop.pull();
+    assert_eq!(pulled["forgotten"], 1, "{pulled}");
+    assert!(laptop.ids(&["list", "--json"]).is_empty());
+    assert_eq!(bob.pull()["removed"], 1);
+    bob.steno(&["list", "--from", "team"]).ok();
+    assert!(!has(&below(&bob.home.path().join("store/remotes")), "apricot"), "in the mirror");
+}
+
+fn remote_url(member: &Member) -> String {
+    let row = member.steno(&["remote", "list", "--json"]).ok();
+    let row: Value = serde_json::from_str(row.lines().next().unwrap()).unwrap();
+    row["url"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_shared_folder_is_a_remote() {
+    let shared = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", shared.path().join("steno").display());
+    let (ada, bob) = (member("ada", &url), member("bob", &url));
+    let refused = ada.steno(&["push"]);
+    assert!(refused.stderr.contains("steno remote init team"), "{refused}");
+    ada.steno(&["remote", "init", "team"]).ok();
+    check_a_team_of_two(&ada, &bob);
+    check_forgetting(&ada, &bob, &|| below(shared.path()));
+}
+
+#[test]
+fn a_database_is_a_remote() {
+    let Some(server) = PostgresServer::start() else { return };
+    let owner = member("postgres", &server.url("postgres"));
+    let (ada, bob) = (member("ada", &server.url("ada")), member("bob", &server.url("bob")));
+    let refused = owner.steno(&["push"]);
+    assert!(refused.stderr.contains("steno remote init team"), "{refused}");
+    owner.steno(&["remote", "init", "team"]).ok();
+    owner.steno(&["remote", "init", "team"]).ok();
+    server.add_member("ada", "shop");
+    server.add_member("bob", "shop");
+    check_a_team_of_two(&ada, &bob);
+    check_forgetting(&ada, &bob, &|| server.dump());
+}
+
+#[test]
+fn secrets_never_leave() {
+    let shared = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", shared.path().display());
+    let ada = member("ada", &url);
+    ada.steno(&["remote", "init", "team"]).ok();
+    ada.work(ID, &content(ID, &["apricot", &format!("token {}", secret())]));
+    assert!(ada.push()["secrets"].as_u64().unwrap() > 0);
+    let pushed = below(shared.path());
+    assert!(has(&pushed, "apricot") && !has(&pushed, &secret()));
+    assert!(ada.home.vault().sessions_with_id(ID).unwrap()[0].exists());
+}
+
+#[test]
+fn secrets_never_reach_a_database() {
+    let Some(server) = PostgresServer::start() else { return };
+    member("postgres", &server.url("postgres")).steno(&["remote", "init", "team"]).ok();
+    server.add_member("ada", "shop");
+    let ada = member("ada", &server.url("ada"));
+    let hostile = format!("token {} '; DROP TABLE steno.entry; -- \\N \\. \t\0 \u{7}", secret());
+    ada.work(ID, &content(ID, &["apricot", &hostile]));
+    assert!(ada.push()["secrets"].as_u64().unwrap() > 0);
+    let dump = server.dump();
+    assert!(has(&dump, "apricot") && !has(&dump, &secret()));
+    assert_eq!(server.sql("steno", "SELECT count(*) FROM steno.entry").trim(), "4");
+    for query in ["'; DROP", "drop' | 'x", "table') --", "%", "a:*", "\"drop table\""] {
+        let found = ada.steno(&["search", query, "--from", "team", "--json"]);
+        assert!(found.code <= 1 && !found.stderr.contains("syntax"), "{query}: {found}");
+    }
+    for flag in ["--agent", "--project", "--model", "--thread", "--role", "--tool"] {
+        let found = ada.steno(&["search", "apricot", flag, "x' OR '1'='1", "--from", "team"]);
+        assert_eq!((found.code, found.stdout.as_str()), (1, ""), "{flag}: {found}");
+    }
+    assert_eq!(server.sql("steno", "SELECT count(*) FROM steno.entry").trim(), "4");
+}
+
+#[test]
+fn two_machines_that_diverge_become_two_generations() {
+    let shared = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", shared.path().display());
+    let (desktop, laptop) = (member("ada", &url), member("ada", &url));
+    desktop.steno(&["remote", "init", "team"]).ok();
+    let start = content(ID, &["apricot"]);
+    desktop.work(ID, &(start.clone() + &turn(ID, 7, "on the desktop")));
+    laptop.work(ID, &(start.clone() + &turn(ID, 8, "on the laptop")));
+    desktop.push();
+    laptop.push();
+    for _ in 0..3 {
+        assert_eq!(
+            (desktop.push()["frames"].clone(), laptop.push()["frames"].clone()),
+            (json!(0), json!(0))
+        );
+    }
+    let longer = start.clone() + &turn(ID, 7, "on the desktop") + &turn(ID, 9, "and longer");
+    desktop.work(ID, &longer);
+    assert_eq!(desktop.push()["frames"], 1);
+    let manifest = shared.path().join("sessions/ada/claude-code").join(ID).join("manifest.json");
+    let manifest: Value = serde_json::from_slice(&fs::read(manifest).unwrap()).unwrap();
+    let lengths: Vec<usize> = manifest["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| file["frames"].as_array().unwrap().len())
+        .collect();
+    assert_eq!(lengths, [2, 1]);
+    laptop.pull();
+    assert_eq!(laptop.steno(&["verify", "--from", "team"]).code, 0);
+}
+
+#[test]
+fn damage_on_the_remote_is_found() {
+    let shared = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", shared.path().display());
+    let ada = member("ada", &url);
+    ada.steno(&["remote", "init", "team"]).ok();
+    ada.work(ID, &content(ID, &["apricot"]));
+    ada.push();
+    let folder = shared.path().join("sessions/ada/claude-code").join(ID);
+    let frames = fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.path());
+    let frame = frames.into_iter().find(|path| path.extension().is_some_and(|end| end == "zst"));
+    let frame = frame.unwrap();
+    let mut bytes = fs::read(&frame).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&frame, bytes).unwrap();
+    let verified = ada.steno(&["verify", "--from", "team"]);
+    assert_eq!(verified.code, 1, "{verified}");
+    assert!(verified.stderr.contains("differs from its hash"), "{verified}");
+    fs::remove_file(&frame).unwrap();
+    let verified = ada.steno(&["verify", "--from", "team"]);
+    assert!(verified.code == 1 && verified.stderr.contains("is missing"), "{verified}");
+    let manifest = folder.join("manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap().replacen("\"length\":", "\"length\":1", 1);
+    fs::write(&manifest, text).unwrap();
+    let verified = ada.steno(&["verify", "--from", "team"]);
+    assert!(verified.code == 1 && verified.stderr.contains("chain"), "{verified}");
+}
+
+#[test]
+fn filters_and_private_sessions_are_respected() {
+    let shared = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", shared.path().display());
+    let ada = Member { home: Home::new(), user: "ada".to_owned() };
+    ada.steno(&["remote", "add", "team", &url, "--project", "warehouse"]).ok();
+    ada.steno(&["remote", "init", "team"]).ok();
+    ada.work(ID, &content(ID, &["apricot"]));
+    assert_eq!(ada.push()["sessions"], 0);
+    ada.steno(&["remote", "remove", "team"]).ok();
+    ada.steno(&["remote", "add", "team", &url, "--project", "shop"]).ok();
+    ada.work(OTHER, &content(OTHER, &["plum"]));
+    ada.steno(&["annotate", OTHER, "mine #private"]).ok();
+    assert_eq!(ada.push()["sessions"], 1);
+    assert!(!has(&below(shared.path()), "plum"));
+}
+
+#[test]
+fn a_password_on_the_command_line_is_refused() {
+    let ada = Member { home: Home::new(), user: "ada".to_owned() };
+    let password = ["hunter", "2"].concat();
+    let refused = ada.steno(&["remote", "add", "team", &format!("postgres://a:{password}@h/s")]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains(".pgpass") && !refused.stderr.contains(&password), "{refused}");
+    assert!(!ada.home.path().join("store/config.toml").exists());
+}
+
+#[test]
+fn remotes_of_other_versions_are_refused() {
+    let shared = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", shared.path().display());
+    let ada = member("ada", &url);
+    ada.steno(&["remote", "init", "team"]).ok();
+    for (version, hint) in [(0, "remote init team"), (99, "newer version of steno")] {
+        fs::write(
+            shared.path().join("steno-remote.json"),
+            format!("{{\"steno_remote\":{version}}}"),
+        )
+        .unwrap();
+        for command in ["push", "pull"] {
+            let refused = ada.steno(&[command]);
+            assert!(refused.code == 1 && refused.stderr.contains(hint), "{refused}");
+        }
+    }
+}
