@@ -4,15 +4,16 @@
 //! longer shows is removed from the mirror by the next pull.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use steno_model::Clock;
-use steno_model::durable;
+use steno_model::durable::{self, OnPath};
 use steno_store::StoreLocation;
 use steno_store::forget::SessionForgetter;
 use steno_store::index::Index;
+use steno_store::index::pending_sessions::PendingSessions;
 
 use crate::frame_chain::FrameHash;
 use crate::manifest::{FileStream, SessionKey, SessionManifest};
@@ -55,8 +56,7 @@ impl TeamMirror {
     /// Opens the mirror in a folder, which need not exist.
     pub fn open(folder: impl Into<PathBuf>, clock: Clock) -> Self {
         let folder = folder.into();
-        let text = fs::read(folder.join("pulled.json")).ok();
-        let mirrored = text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+        let mirrored = read_list(&folder);
         Self { folder, clock, mirrored }
     }
 
@@ -102,6 +102,9 @@ impl TeamMirror {
     ) -> Result<PullSummary, TeamError> {
         remote.check_version()?;
         durable::create_private_dir(&self.folder)?;
+        // One process at a time: another may have pulled since this one has read the list.
+        let _lock = self.lock()?;
+        self.mirrored = read_list(&self.folder);
         let mut summary = PullSummary::default();
         let mut revisions = remote.list_revisions()?;
         // A session of this user takes precedence over one of the same id that another member has pushed.
@@ -132,6 +135,14 @@ impl TeamMirror {
         }
         self.save()?;
         Ok(summary)
+    }
+
+    fn lock(&self) -> Result<File, TeamError> {
+        let path = self.folder.join(".lock");
+        let lock =
+            durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
+        lock.lock().on("lock", &path)?;
+        Ok(lock)
     }
 
     fn save(&self) -> Result<(), TeamError> {
@@ -193,6 +204,8 @@ impl TeamMirror {
             self.save()?;
             self.remove_index()?;
         }
+        // The next command that reads the mirror indexes the session.
+        let _marker = PendingSessions::new(&self.location().folder).mark_session(&dir)?;
         let commit = self.location().vault().begin_commit();
         let mut receiver = SessionReceiver { key, dir: &dir, commit };
         let mut bytes = 0;
@@ -227,6 +240,12 @@ impl TeamMirror {
     pub fn folder(&self) -> &Path {
         &self.folder
     }
+}
+
+/// Reads the list of mirrored sessions. Without it, all are compared frame by frame.
+fn read_list(folder: &Path) -> MirroredSessions {
+    let text = fs::read(folder.join("pulled.json")).ok();
+    text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
 }
 
 fn check_session(remote: &mut TeamRemote, key: &SessionKey) -> Result<u64, TeamError> {

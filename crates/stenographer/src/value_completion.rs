@@ -1,4 +1,4 @@
-//! Completes values on the command line: sessions, agents, projects, models and threads.
+//! Completes values on the command line: sessions, agents, projects, models, threads and remotes.
 //!
 //! A shell runs the program for each completion. So the index is read as it is, nothing is written, and a failure
 //! offers nothing.
@@ -35,6 +35,7 @@ enum CompletedValue {
     Model,
     Branch,
     Thread,
+    Remote,
 }
 
 /// Adds completers to all arguments that take a known kind of value.
@@ -63,6 +64,10 @@ fn completed_value(command: &str, arg: &Arg) -> Option<CompletedValue> {
         "agent" if is_reader => Some(CompletedValue::KeptAgent),
         "agent" if matches!(command, "run" | "resume") => Some(CompletedValue::RunnableAgent),
         "project" if is_reader => Some(CompletedValue::Project),
+        "from" => Some(CompletedValue::Remote),
+        "name" if matches!(command, "push" | "pull" | "remove" | "init") => {
+            Some(CompletedValue::Remote)
+        }
         "model" => Some(CompletedValue::Model),
         "branch" => Some(CompletedValue::Branch),
         "thread" | "threads" | "target" | "parent" | "references" | "into"
@@ -89,6 +94,7 @@ fn find_candidates(value: CompletedValue, typed: &OsStr) -> Vec<CompletionCandid
         CompletedValue::Model => facet_candidates(&env, SessionFacet::Model),
         CompletedValue::Branch => facet_candidates(&env, SessionFacet::Branch),
         CompletedValue::Thread => thread_candidates(&env),
+        CompletedValue::Remote => remote_candidates(&env),
     };
     let is_fit = |candidate: &CompletionCandidate| {
         candidate.get_value().to_str().is_some_and(|value| value.starts_with(typed))
@@ -127,6 +133,11 @@ fn runnable_agents(env: &ProcessEnvironment) -> Vec<CompletionCandidate> {
     let agents = Config::load(env).and_then(|config| config.agents()).unwrap_or_default();
     let names = agents.into_iter().map(|agent| agent.name);
     plain_candidates(names.chain([REHEARSAL.to_owned()]).collect())
+}
+
+fn remote_candidates(env: &ProcessEnvironment) -> Vec<CompletionCandidate> {
+    let remotes = Config::load(env).and_then(|config| config.remotes()).unwrap_or_default();
+    plain_candidates(remotes.into_iter().map(|remote| remote.settings.name).collect())
 }
 
 fn thread_candidates(env: &ProcessEnvironment) -> Vec<CompletionCandidate> {

@@ -61,6 +61,22 @@ impl PostgresServer {
         format!("postgres://{role}@127.0.0.1:{}/steno", self.port)
     }
 
+    /// The folder of the programs.
+    pub(crate) fn programs(&self) -> std::path::Display<'_> {
+        self.programs.display()
+    }
+
+    /// A command line of a page, with this server instead of the example.
+    pub(crate) fn localised(&self, line: &str) -> String {
+        line.replace("db.example.com", &format!("127.0.0.1:{}", self.port))
+    }
+
+    /// Variables with which PostgreSQL's own programs find the server.
+    pub(crate) fn client_variables(&self) -> [(&'static str, String); 3] {
+        let (host, user) = ("127.0.0.1".to_owned(), "postgres".to_owned());
+        [("PGHOST", host), ("PGPORT", self.port.to_string()), ("PGUSER", user)]
+    }
+
     /// Runs SQL as the owner of the server. Returns the rows, with `|` between columns.
     pub(crate) fn sql(&self, database: &str, sql: &str) -> String {
         let output = self.psql("postgres", database, sql);

@@ -164,6 +164,12 @@ fn check_a_team_of_two(ada: &Member, bob: &Member) {
 fn check_forgetting(ada: &Member, bob: &Member, remote: &dyn Fn() -> Vec<u8>) {
     assert!(!ada.ids(&["list", "--json"]).is_empty());
     bob.pull();
+    ada.steno(&["forget", "--match", "walnut", "--yes"]).ok();
+    ada.push();
+    assert!(!has(&remote(), "walnut") && has(&remote(), "quince"), "a part on the remote");
+    bob.steno(&["list", "--from", "team"]).ok();
+    let mirror = below(&bob.home.path().join("store/remotes"));
+    assert!(!has(&mirror, "walnut") && has(&mirror, "quince"), "a part in the mirror");
     ada.steno(&["forget", ID, "--yes", "--reason", "wrong"]).ok();
     assert_eq!(ada.push()["forgotten"], 1);
     assert_eq!(ada.push()["forgotten"], 0);
@@ -356,4 +362,108 @@ fn remotes_of_other_versions_are_refused() {
             assert!(refused.code == 1 && refused.stderr.contains(hint), "{refused}");
         }
     }
+}
+
+/// The lines of the page's blocks of shell commands.
+fn page_commands() -> Vec<Vec<String>> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/team.md");
+    let text = fs::read_to_string(page).unwrap();
+    let blocks = text.split("```sh\n").skip(1).map(|block| block.split("```").next().unwrap());
+    blocks.map(|block| block.lines().map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn the_page_makes_a_team_of_three_in_ten_commands() {
+    let Some(server) = PostgresServer::start() else { return };
+    server.sql("postgres", "DROP DATABASE steno");
+    let [owner, member]: [Vec<String>; 2] = page_commands().try_into().unwrap();
+    assert_eq!(owner.len() + member.len(), 10);
+    let run = |home: &Home, line: &str| {
+        let mut command = home.program("sh", &["-c", &server.localised(line)]);
+        let steno = Path::new(env!("CARGO_BIN_EXE_steno")).parent().unwrap();
+        command.env("PATH", format!("{}:{}:/usr/bin:/bin", steno.display(), server.programs()));
+        command.envs(server.client_variables());
+        home.finish(command, b"")
+    };
+    let home = Home::new();
+    owner.iter().for_each(|line| drop(run(&home, line).ok()));
+    for name in ["ada", "bob", "eve"] {
+        let home = Home::new();
+        let id = format!("{name}-0000-4000-8000-000000000001");
+        home.file(&place(&id), content(&id, &["login timeout"]));
+        home.steno(&["sync"]).ok();
+        for line in &member {
+            let output = run(&home, &line.replace("ada@", &format!("{name}@")));
+            assert_eq!(output.code, 0, "{name}: {line}: {output}");
+        }
+    }
+}
+
+#[test]
+fn killed_pushes_are_completed() {
+    let shared = tempfile::tempdir().unwrap();
+    let server = PostgresServer::start();
+    let mut urls = vec![format!("file://{}", shared.path().display())];
+    if let Some(server) = &server {
+        member("postgres", &server.url("postgres")).steno(&["remote", "init", "team"]).ok();
+        server.add_member("ada", "shop");
+        urls.push(server.url("ada"));
+    }
+    for url in urls {
+        let (desktop, laptop) = (member("ada", &url), member("ada", &url));
+        if url.starts_with("file") {
+            desktop.steno(&["remote", "init", "team"]).ok();
+        }
+        let mut text = String::new();
+        for round in 1..=6 {
+            text += &turn(ID, round, &format!("word{round} {}", "filler ".repeat(2_000)));
+            desktop.work(ID, &text);
+            laptop.work(ID, &text);
+            let start = |member: &Member| {
+                let mut command = member.home.command(&["push"]);
+                command.env("USER", "ada").spawn().unwrap()
+            };
+            let mut pushes = [start(&desktop), start(&laptop)];
+            std::thread::sleep(std::time::Duration::from_millis(u64::from(round) * 17));
+            for push in &mut pushes {
+                let _ = push.kill();
+                push.wait().unwrap();
+            }
+        }
+        desktop.push();
+        laptop.push();
+        let again = desktop.push();
+        assert_eq!((&again["frames"], &again["rows"]), (&json!(0), &json!(0)), "{url}: {again}");
+        let verified = laptop.steno(&["verify", "--from", "team"]);
+        assert_eq!(verified.code, 0, "{verified}");
+        let restored = laptop.home.path().join("restored");
+        laptop.steno(&["restore", ID, "--from", "team", "--to", restored.to_str().unwrap()]).ok();
+        assert!(has(&below(&restored), &text), "{url}");
+        for round in 1..=6 {
+            let word = format!("word{round}");
+            assert_eq!(laptop.hits(&[&word, "--from", "team"]).len(), 2, "{url} {word}");
+        }
+    }
+}
+
+#[test]
+fn a_recording_is_pushed_without_secrets() {
+    let shared = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", shared.path().display());
+    let (ada, bob) = (member("ada", &url), member("bob", &url));
+    ada.steno(&["remote", "init", "team"]).ok();
+    let lines = [
+        json!({"role": "user", "content": format!("deploy with {}", secret())}),
+        json!({"role": "assistant", "content": "deployed the apricot"}),
+    ];
+    let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let recorded =
+        ada.home.steno_with(&["record", "--agent", "mybot", "--session", "r1"], input.as_bytes());
+    recorded.ok();
+    assert_eq!(ada.push()["sessions"], 1);
+    assert!(!has(&below(shared.path()), &secret()));
+    let shown = bob.steno(&["show", "r1", "--from", "team"]).ok();
+    assert!(shown.contains("apricot") && shown.contains("[redacted"), "{shown}");
+    let verified = bob.steno(&["verify", "--from", "team"]);
+    assert_eq!(verified.code, 0, "{verified}");
 }
