@@ -305,8 +305,8 @@ mod tests {
         let read = |file: &TransferFile| io::read_to_string(file.open().unwrap()).unwrap();
         let contents: Vec<_> = copy.transfer_files().unwrap().unwrap().iter().map(read).collect();
         assert_eq!(contents, ["one\ntwo\n", "2\n3\n"]);
-        assert!(copy.verify().unwrap().damaged.is_empty());
+        assert!(copy.verify().unwrap().damage.is_empty());
         copy.discard_copy().unwrap();
-        assert!(!copy.exists() && copies.verify(&mut |_| {}).unwrap().damaged.is_empty());
+        assert!(!copy.exists() && copies.verify(&mut |_| {}).unwrap().damage.is_empty());
     }
 }
