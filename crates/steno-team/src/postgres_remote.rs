@@ -21,9 +21,9 @@ use crate::team_error::TeamError;
 
 const SCHEMA: &str = include_str!("postgres_remote/schema.sql");
 
-/// The first and last year with a partition per month.
-const FIRST_YEAR: i16 = 2023;
-const YEARS_AHEAD: i16 = 3;
+/// Years before and after the present one with a partition per month. Each partition makes every search slower by a tenth of
+/// a millisecond, so there are only a few; entries of other times are in one of their own.
+const YEARS_AROUND: i16 = 1;
 
 /// A password. It is never shown.
 #[derive(Clone)]
@@ -118,7 +118,7 @@ impl PostgresRemote {
             Err(TeamError::NotInitialised(_)) => true,
             other => other.map(|()| false)?,
         };
-        let months = month_starts(self.now.wall().year() + YEARS_AHEAD);
+        let months = month_starts(self.now.wall().year());
         self.run("create the schema", |client| {
             let mut transaction = client.transaction()?;
             if is_new {
@@ -128,10 +128,13 @@ impl PostgresRemote {
             }
             for pair in months.windows(2) {
                 let [(name, from), (_, to)] = pair else { continue };
+                // Entries of this month may be among the others already. There they stay.
                 transaction.batch_execute(&format!(
-                    "CREATE TABLE IF NOT EXISTS steno.{name} PARTITION OF steno.entry
-                     FOR VALUES FROM ({from}) TO ({to});
-                     ALTER TABLE steno.{name} ENABLE ROW LEVEL SECURITY;"
+                    "DO $$ BEGIN
+                        CREATE TABLE IF NOT EXISTS steno.{name} PARTITION OF steno.entry
+                            FOR VALUES FROM ({from}) TO ({to});
+                        ALTER TABLE steno.{name} ENABLE ROW LEVEL SECURITY;
+                    EXCEPTION WHEN check_violation THEN NULL; END $$"
                 ))?;
             }
             transaction.batch_execute("ALTER TABLE steno.entry_other ENABLE ROW LEVEL SECURITY")?;
@@ -294,16 +297,17 @@ impl From<std::io::Error> for DatabaseFailure {
     }
 }
 
-/// Name and start of each month up to the end of a year, in milliseconds since 1970.
-fn month_starts(last_year: i16) -> Vec<(String, i64)> {
+/// Name and start of each month around a year, and of the one after the last, in milliseconds since 1970.
+fn month_starts(year: i16) -> Vec<(String, i64)> {
     let mut months = Vec::new();
-    for year in FIRST_YEAR..=last_year {
+    for year in year - YEARS_AROUND..=year + YEARS_AROUND + 1 {
         for month in 1..=12 {
             let start = jiff::civil::date(year, month, 1).to_zoned(jiff::tz::TimeZone::UTC);
             let start = start.map_or(0, |start| start.timestamp().as_millisecond());
             months.push((format!("entry_{year}_{month:02}"), start));
         }
     }
+    months.truncate(12 * (2 * YEARS_AROUND as usize + 1) + 1);
     months
 }
 
@@ -333,5 +337,18 @@ pub(crate) fn describe(error: &postgres::Error) -> String {
             }
             text
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn months_are_those_of_three_years() {
+        let months = month_starts(2026);
+        assert_eq!(months.len(), 37, "the last one ends the one before");
+        assert_eq!(months[0], ("entry_2025_01".to_owned(), 1_735_689_600_000));
+        assert_eq!(months[36].0, "entry_2028_01");
     }
 }

@@ -15,6 +15,7 @@ use crate::error::{CommandError, CommandExit};
 use crate::file_position::FilePosition;
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
+use crate::team_access::RemoteFlag;
 use crate::ui::{Ui, count_noun};
 
 /// Show which session and prompt wrote a line.
@@ -38,6 +39,8 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     pub(crate) sync: AutomaticSyncFlag,
+    #[command(flatten)]
+    pub(crate) remote: RemoteFlag,
 }
 
 /// Output format.

@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
+use crate::team_access::RemoteFlag;
 use crate::ui::Ui;
 
 /// Print a hand-off note of a session.
@@ -31,6 +32,8 @@ pub(crate) struct Args {
     /// Print the note as JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    pub(crate) remote: RemoteFlag,
 }
 
 /// Runs the command.

@@ -9,6 +9,7 @@ use crate::error::{CommandError, CommandExit};
 use crate::file_position::FilePosition;
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
+use crate::team_access::RemoteFlag;
 use crate::text_table::TextTable;
 use crate::ui::Ui;
 
@@ -25,6 +26,8 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     pub(crate) sync: AutomaticSyncFlag,
+    #[command(flatten)]
+    pub(crate) remote: RemoteFlag,
 }
 
 /// Runs the command.

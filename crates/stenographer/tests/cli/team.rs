@@ -143,6 +143,8 @@ fn check_a_team_of_two(ada: &Member, bob: &Member) {
     assert!(verified.stderr.contains("team: 2 sessions"), "{verified}");
     let exported = bob.steno(&["export", ID, "--from", "team", "--format", "md"]).ok();
     assert!(exported.contains("quince"), "{exported}");
+    let note = bob.steno(&["handoff", ID, "--from", "team"]).ok();
+    assert!(note.contains("apricot"), "{note}");
     for query in ["apricot", "\"could not open\"", "parse", "parseLine", "wal*", "prompt -quince"] {
         assert_eq!(
             bob.hits(&[query, "--from", "team"]).iter().filter(|hit| hit.contains(ID)).count(),
