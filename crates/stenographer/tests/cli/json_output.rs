@@ -72,8 +72,20 @@ const COMMAND_LINES: &[(&str, &str)] = &[
 ];
 
 /// Commands with `--json` that other tests run, as they need another process, two threads or a Git repository.
-const TESTED_ELSEWHERE: &[&str] =
-    &["serve", "watch", "resume", "reference", "merge", "blame", "log", "prune", "secrets"];
+const TESTED_ELSEWHERE: &[&str] = &[
+    "serve",
+    "watch",
+    "resume",
+    "reference",
+    "merge",
+    "blame",
+    "log",
+    "prune",
+    "secrets",
+    "remote-list",
+    "push",
+    "pull",
+];
 
 #[test]
 fn every_json_option_prints_json_only() {
