@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::names::split_words;
+use crate::word_lists::VENDOR_WORDS;
 
 /// What a name says about its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,13 +20,41 @@ pub(crate) enum FieldNameClass {
 }
 
 /// Lower-case words that occur in every name that is classified. A text without them has no such name.
-pub(crate) const NAME_HINTS: [&str; 22] = [
-    "appid", "pass", "pwd", "pw", "secret", "token", "key", "auth", "cred", "cookie", "bearer",
-    "jwt", "sess", "sid", "psk", "salt", "senha", "contrase", "kennwort", "passwort", "pepper",
+pub(crate) const NAME_HINTS: [&str; 27] = [
+    "honeycomb-team",
+    "appid",
+    "pass",
+    "pwd",
+    "pw",
+    "secret",
+    "token",
+    "key",
+    "auth",
+    "cred",
+    "cookie",
+    "bearer",
+    "jwt",
+    "sess",
+    "sid",
+    "psk",
+    "salt",
+    "senha",
+    "contrase",
+    "kennwort",
+    "passwort",
+    "pepper",
     "_pat",
+    "wachtwoord",
+    "adgangskode",
+    "salasana",
+    "heslo",
 ];
 
-const PASSWORD_WORDS: [&str; 12] = [
+const PASSWORD_WORDS: [&str; 16] = [
+    "wachtwoord",
+    "adgangskode",
+    "salasana",
+    "heslo",
     "password",
     "passwd",
     "passphrase",
@@ -248,7 +277,8 @@ const HARMLESS_ENDINGS: [&str; 67] = [
 ];
 
 /// Names that are secret although their words do not say so.
-const KNOWN_RANDOM_NAMES: [&str; 10] = [
+const KNOWN_RANDOM_NAMES: [&str; 11] = [
+    "x-honeycomb-team",
     "client-key-data",
     "tls.key",
     "x-api",
@@ -313,8 +343,44 @@ fn classify_words(name: &str) -> Option<FieldNameClass> {
     if has(&CHOSEN_WORDS) || ends(&CHOSEN_ENDINGS) || has_key(&BEFORE_CHOSEN_KEY) {
         return Some(FieldNameClass::Chosen);
     }
-    let is_random = has(&RANDOM_WORDS) || ends(&RANDOM_ENDINGS) || has_key(&BEFORE_KEY);
+    let follows_service =
+        words.windows(2).any(|pair| pair[1] == "key" && VENDOR_WORDS.contains(&pair[0].as_str()));
+    let is_random = has(&RANDOM_WORDS)
+        || ends(&RANDOM_ENDINGS)
+        || has_key(&BEFORE_KEY)
+        || follows_service
+        || is_key_variable(name);
     is_random.then_some(FieldNameClass::Random)
+}
+
+/// Whether a name is a variable of the environment for a key, such as `MAPS_KEY`.
+fn is_key_variable(name: &str) -> bool {
+    name.ends_with("_KEY")
+        && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+}
+
+/// Whether a word makes a following `key` of a sentence the key of a lock, as in `API key` or `Stripe key`.
+pub(crate) fn is_before_key(word: &str) -> bool {
+    const IN_SENTENCES: [&str; 12] = [
+        "wifi",
+        "wi-fi",
+        "wpa",
+        "wpa2",
+        "wlan",
+        "network",
+        "product",
+        "activation",
+        "recovery",
+        "security",
+        "bearer",
+        "bot",
+    ];
+    // In a sentence, these are keys of tables and machines.
+    let is_other = matches!(word, "host" | "session" | "client" | "server" | "root");
+    !is_other
+        && (BEFORE_KEY.contains(&word)
+            || VENDOR_WORDS.contains(&word)
+            || IN_SENTENCES.contains(&word))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 
 mod encoded_text;
 mod field_names;
+mod kubernetes_secret;
 mod letter_pairs;
 #[cfg(any(test, feature = "test-support"))]
 pub mod made_up;

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use memchr::memmem;
 use regex::bytes::Regex;
 
-use crate::field_names::{FieldNameClass, classify_field_name};
+use crate::field_names::{FieldNameClass, classify_field_name, is_before_key};
 use crate::quoted_value::QuotedValue;
 use crate::value_plausibility::{FieldCandidate, ValueStyle, is_filler, looks_random};
 
@@ -124,15 +124,11 @@ fn may_have_value(after: &[u8], is_option: bool) -> bool {
 
 /// Whether a text ends with a word that makes a following `key` a secret, as in `API key`.
 fn follows_key_word(before: &[u8]) -> bool {
-    const KEY_WORDS: [&str; 6] =
-        ["api ", "access ", "secret ", "private ", "license ", "encryption "];
-    let ends_with = |word: &str| {
-        before
-            .len()
-            .checked_sub(word.len())
-            .is_some_and(|at| before[at..].eq_ignore_ascii_case(word.as_bytes()))
-    };
-    KEY_WORDS.iter().any(|word| ends_with(word))
+    let Some(before) = before.strip_suffix(b" ") else { return false };
+    let is_inner = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'-';
+    let length = before.iter().rev().take(24).take_while(is_inner).count();
+    let word = before[before.len() - length..].to_ascii_lowercase();
+    std::str::from_utf8(&word).is_ok_and(is_before_key)
 }
 
 fn is_name_byte(byte: u8) -> bool {
@@ -355,9 +351,13 @@ impl<'t> FoundName<'t> {
         let is_capitals = name.bytes().all(|byte| !byte.is_ascii_lowercase()) && name.len() >= 2;
         let is_adjacent = separator == NameSeparator::Equals && at == self.end + 1;
         let is_assigned = is_capitals && is_adjacent || separator == NameSeparator::Option;
+        let is_setting =
+            matches!(separator, NameSeparator::Colon | NameSeparator::Equals) && self.starts_line();
         let ends = |byte: u8| match separator {
             NameSeparator::Tag => byte == b'<' || byte == b'\n',
-            _ if is_assigned => byte.is_ascii_whitespace() || b"\"'`;\\".contains(&byte),
+            _ if is_assigned || is_setting => {
+                byte.is_ascii_whitespace() || b"\"'`;\\".contains(&byte)
+            }
             _ => byte.is_ascii_whitespace() || b"\"'`;,&<>|\\".contains(&byte),
         };
         let mut end =
@@ -386,15 +386,19 @@ impl<'t> FoundName<'t> {
 
     /// Whether only an indentation or a list's mark is before the name, and nothing after the value.
     fn is_whole_line(&self, end: usize) -> bool {
-        let before =
-            self.text[..self.start].iter().rev().take(40).take_while(|byte| **byte != b'\n');
-        let is_start = before.into_iter().all(|byte| b" \t-\"'*#>$".contains(byte));
         let after = &self.text[end..];
-        is_start
+        self.starts_line()
             && (after.is_empty()
                 || after.starts_with(b"\n")
                 || after.starts_with(b"\r")
                 || after.starts_with(b"\\n"))
+    }
+
+    /// Whether only an indentation or a list's mark is before the name.
+    fn starts_line(&self) -> bool {
+        let mut before =
+            self.text[..self.start].iter().rev().take(40).take_while(|byte| **byte != b'\n');
+        before.all(|byte| b" \t-\"'*#>$".contains(byte))
     }
 
     fn is_secret(&self, value: &str, style: ValueStyle) -> bool {

@@ -6,12 +6,13 @@ mod cloud;
 mod code;
 mod keys;
 mod messaging;
+mod sentences;
 mod services;
 
 use crate::secret_rule::SecretRule;
 
 /// The tables, in order of precedence: if two rules match, the earlier one names the secret.
-const RULE_TABLES: [&[SecretRule]; 13] = [
+const RULE_TABLES: [&[SecretRule]; 14] = [
     keys::KEY_TOKENS,
     keys::KEY_PATTERNS,
     ai::AI_TOKENS,
@@ -25,6 +26,7 @@ const RULE_TABLES: [&[SecretRule]; 13] = [
     messaging::MESSAGING_PATTERNS,
     services::SERVICE_PATTERNS,
     access::ACCESS_PATTERNS,
+    sentences::SENTENCE_PATTERNS,
 ];
 
 /// All rules of the table.

@@ -30,7 +30,8 @@ pub(crate) enum SecretForm {
     /// A pattern that is searched near each hint. Its first group that matched, or the whole match, is the secret.
     Pattern {
         pattern: &'static str,
-        /// How many bytes before and after a hint are searched.
+        /// How many bytes before and after a hint are searched. With 1 before, the match starts with the hint and the
+        /// hint with a word; with 0, the hint may be within a word.
         window: (usize, usize),
     },
 }

@@ -8,6 +8,7 @@ use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use crate::encoded_text::{find_base64_parts, find_escaped_parts};
 use crate::field_names::NAME_HINTS;
+use crate::kubernetes_secret::{MANIFEST_HINTS, find_manifest_values};
 use crate::named_value::{find_named_secrets, is_secret_field};
 use crate::rule_table::{ENCODED_SECRET, NAMED_SECRET, all_rules, rule_names};
 use crate::secret_rule::{SecretForm, SecretRule};
@@ -15,7 +16,9 @@ use crate::secret_settings::{
     SecretSettings, SecretSettingsError, compile_patterns, normalize_rule_name,
 };
 use crate::token_match::{is_token_start, match_token};
-use crate::value_plausibility::{is_filler, is_wordy, looks_random};
+use crate::value_plausibility::{
+    is_credential, is_filler, is_random_mix, is_spoken_password, is_wordy, looks_random,
+};
 
 /// The greatest size of a compiled pattern: every recording process holds some in memory.
 const MAX_PATTERN_BYTES: usize = 256 << 10;
@@ -64,8 +67,13 @@ struct CompiledRule {
 
 #[derive(Clone, Copy, Debug)]
 enum HintTarget {
-    Rule { rule: usize, hint: &'static str },
+    Rule {
+        rule: usize,
+        hint: &'static str,
+    },
     Name,
+    /// A Kubernetes `Secret`.
+    Manifest,
 }
 
 /// A match, and the place of its rule in the table.
@@ -124,6 +132,10 @@ impl SecretScanner {
         for hint in NAME_HINTS {
             hints.push(hint);
             hint_targets.push(HintTarget::Name);
+        }
+        for hint in MANIFEST_HINTS {
+            hints.push(hint);
+            hint_targets.push(HintTarget::Manifest);
         }
         let hints = AhoCorasick::builder()
             .ascii_case_insensitive(true)
@@ -185,7 +197,15 @@ impl SecretScanner {
                         matches.push(RankedMatch { found, rank: self.rules.len() });
                     }
                 }
-                HintTarget::Name => {}
+                HintTarget::Manifest if rules == SecretRuleSet::All && self.finds_named => {
+                    let rank = self.rules.len();
+                    for range in find_manifest_values(text, hit.range()) {
+                        let context_start = range.start;
+                        let found = SecretMatch { range, context_start, rule: NAMED_SECRET };
+                        matches.push(RankedMatch { found, rank });
+                    }
+                }
+                HintTarget::Name | HintTarget::Manifest => {}
             }
         }
     }
@@ -248,9 +268,9 @@ impl CompiledRule {
                     found(range, start);
                 }
             }
-            SecretForm::Pattern { window: (1, after), pattern } => {
+            SecretForm::Pattern { window: (before @ 0..=1, after), pattern } => {
                 let is_exact = pattern.starts_with("(?i)") || text[hit.clone()] == *hint.as_bytes();
-                if !is_exact || !is_token_start(text, hit.start) {
+                if !is_exact || before == 1 && !is_token_start(text, hit.start) {
                     return;
                 }
                 let end = text.len().min(hit.end + after);
@@ -300,11 +320,17 @@ impl CompiledRule {
     fn is_plausible(&self, secret: &[u8]) -> bool {
         let Ok(secret) = std::str::from_utf8(secret) else { return true };
         match self.rule.name {
-            "bearer token" => looks_random(secret),
+            "bearer token" => looks_random(secret) && !is_filler(secret),
+            "authorization" => is_credential(secret),
+            "password in a sentence" | "password in another language" => {
+                !is_reference_or_filler(secret) && is_spoken_password(secret)
+            }
+            "token" => is_random_mix(secret),
+            "PIN" => true,
             "Vault token" | "Modal token" | "OpenAI key" => {
                 looks_random(secret) && !is_filler(secret)
             }
-            "private key" => secret.len() > 60,
+            "private key" => secret.len() >= 44,
             "password in URL" => !is_reference_or_filler(secret) && !is_dummy(secret),
             "recovery phrase" => true,
             "Docker login" => secret.len() >= 16 && !is_wordy(secret) || secret.ends_with('='),

@@ -4,12 +4,16 @@ use std::ops::Range;
 
 use crate::letter_pairs::word_likeness;
 use crate::secret_rule::TokenAlphabet;
+use crate::value_plausibility::changes_kind_often;
 
 /// A run of base64 this long before a token means that the token is part of encoded data.
 const MIN_ENCODED_RUN: usize = 40;
 
 /// The greatest number of bytes between the two halves of a token that a line break divides.
 const MAX_BREAK_BYTES: usize = 40;
+
+/// Fewer characters on the next line are not the rest of a token.
+const MIN_CONTINUATION: usize = 8;
 
 /// The token that starts at `prefix`, if it has the right length.
 pub(crate) fn match_token(
@@ -26,16 +30,15 @@ pub(crate) fn match_token(
         return None;
     }
     let end = if body >= length.0 {
-        // A dot or dash at the end belongs to the sentence.
+        // A dot or dash at the end belongs to the sentence, unless the token would be too short without it.
         let trimmed = text[prefix.end..prefix.end + body]
             .iter()
             .rev()
+            .take(body - length.0)
             .take_while(|byte| b".-".contains(byte))
             .count();
-        if body - trimmed < length.0 {
-            return None;
-        }
-        prefix.end + body - trimmed
+        let end = prefix.end + body - trimmed;
+        find_continuation(text, end, alphabet, length.1 - (body - trimmed)).unwrap_or(end)
     } else {
         match_broken_token(text, prefix.end, alphabet, length)?
     };
@@ -51,19 +54,10 @@ fn match_broken_token(
 ) -> Option<usize> {
     // Without an exact length, nothing says where the second half ends.
     let first = count_run(text, start, alphabet, length.1);
-    let rest = &text[start + first..];
-    let gap = rest
-        .iter()
-        .take(MAX_BREAK_BYTES)
-        .take_while(|byte| b" \t\r\n\\\"'+".contains(byte))
-        .count();
-    let has_break = rest[..gap].contains(&b'\n')
-        || rest[..gap].windows(2).any(|pair| pair == b"\\n")
-        || rest[..gap].contains(&b'+');
-    if first < 6 || !has_break {
+    if first < 6 {
         return None;
     }
-    let second_start = start + first + gap;
+    let second_start = skip_line_break(text, start + first)?;
     let second = count_run(text, second_start, alphabet, length.1 + 1);
     let total = first + second;
     let halves = [&text[start..start + first], &text[second_start..second_start + second]].concat();
@@ -71,6 +65,34 @@ fn match_broken_token(
         && word_likeness(&halves).is_none_or(|likeness| likeness < 0.7);
     (second >= 4 && (length.0..=length.1).contains(&total) && is_random)
         .then_some(second_start + second)
+}
+
+/// The end of the rest of a long token on the next line. It has capitals, small letters and digits, as no word has.
+fn find_continuation(
+    text: &[u8],
+    end: usize,
+    alphabet: TokenAlphabet,
+    most: usize,
+) -> Option<usize> {
+    if most < MIN_CONTINUATION || alphabet == TokenAlphabet::LowerHex {
+        return None;
+    }
+    let start = skip_line_break(text, end)?;
+    let length = count_run(text, start, alphabet, most + 1);
+    let part = &text[start..start + length];
+    let is_rest = (MIN_CONTINUATION..=most).contains(&length) && changes_kind_often(part);
+    is_rest.then_some(start + length)
+}
+
+/// The offset after a line break with what quotes and joins the two lines. `None` if there is no break.
+fn skip_line_break(text: &[u8], at: usize) -> Option<usize> {
+    let rest = &text[at..];
+    let is_joint = |byte: &&u8| b" \t\r\n\\\"'+".contains(byte);
+    let gap = &rest[..rest.iter().take(MAX_BREAK_BYTES).take_while(is_joint).count()];
+    // The letter of an escaped line break is not part of the next line.
+    let is_escaped = gap.ends_with(b"\\") && rest.get(gap.len()) == Some(&b'n');
+    let has_break = is_escaped || gap.contains(&b'\n') || gap.contains(&b'+');
+    has_break.then_some(at + gap.len() + usize::from(is_escaped))
 }
 
 fn count_run(text: &[u8], from: usize, alphabet: TokenAlphabet, most: usize) -> usize {

@@ -117,7 +117,14 @@ pub(crate) fn is_filler(value: &str) -> bool {
     let is_color =
         lower.strip_prefix('#').is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
     let is_monotonous = distinct.len() <= 2 || distinct.len() <= 3 && value.len() >= 12;
-    is_color || is_monotonous || PLACEHOLDER_PARTS.iter().any(|part| lower.contains(part))
+    // In a long random text, three or four letters form a word by chance.
+    let says_so = |part: &&str| {
+        let is_short_word = part.len() <= 4 && part.bytes().all(|byte| byte.is_ascii_alphabetic());
+        let may_be_chance =
+            is_short_word && **part != *"xxxx" && changes_kind_often(value.as_bytes());
+        !may_be_chance && lower.contains(*part)
+    };
+    is_color || is_monotonous || PLACEHOLDER_PARTS.iter().any(|part| says_so(&part))
 }
 
 /// Whether a value refers to where the secret is: a variable, a function, a file, another service.
@@ -125,6 +132,10 @@ fn is_reference(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let is_variable = |name: &str| {
         name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:".contains(&byte))
+    };
+    let is_annotation = |name: &str| {
+        name.starts_with(|first: char| first.is_ascii_uppercase())
+            && name.bytes().all(|byte| byte.is_ascii_alphabetic())
     };
     // `!` and `&` start YAML tags and pointers only before a letter and with words after them.
     let is_marked = |start: &str| match start {
@@ -138,6 +149,7 @@ fn is_reference(value: &str) -> bool {
     };
     REFERENCE_STARTS.iter().any(|start| is_marked(start))
         || value.strip_prefix('$').is_some_and(is_variable)
+        || value.strip_prefix('@').is_some_and(is_annotation)
         || value.len() > 2 && value.starts_with('%') && value.ends_with('%')
         || value.starts_with('{') && value.ends_with('}')
         || value.contains("${")
@@ -266,6 +278,76 @@ fn is_listed_term(value: &str) -> bool {
         "fips", "tls", "ssl",
     ];
     terms.contains(&letters.as_str()) || lower.starts_with("rfc") || is_date(&lower)
+}
+
+/// Whether a value that a sentence calls a password is one: letters with digits or symbols, and no term, path or code.
+pub(crate) fn is_spoken_password(value: &str) -> bool {
+    let value = value.trim_end_matches(['.', ')', ':', '!', '?', '*', ']', '}']);
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let has_letter = value.bytes().any(|byte| byte.is_ascii_alphabetic());
+    let has_symbol = value.bytes().any(|byte| b"!@#$%^&*+?~=".contains(&byte));
+    let is_mixed = has_letter && (digits > 0 || has_symbol) || digits >= 6 && digits == value.len();
+    is_mixed
+        && (6..=80).contains(&value.len())
+        && !is_listed_term(value)
+        && !is_path(value)
+        && !is_url(value)
+        && !is_code(value)
+        && !is_reference(value)
+        && !is_dotted_words(value)
+        && !is_file_name(value)
+        && !is_measure(value)
+}
+
+/// Whether a value is a word, a dot and a short ending, as in `pg_hba.conf` or `step2.md`.
+fn is_file_name(value: &str) -> bool {
+    value.rsplit_once('.').is_some_and(|(stem, ending)| {
+        (1..=4).contains(&ending.len())
+            && ending.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase())
+            && ending.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+            && is_wordy(stem)
+    })
+}
+
+/// Whether a value is a number with a unit or an ordinal: `12-character`, `30days`, `3.2.1-rc1`.
+fn is_measure(value: &str) -> bool {
+    let number = value.bytes().take_while(|b| b.is_ascii_digit() || b".-+".contains(b)).count();
+    let word = &value[number..];
+    number > 0
+        && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+        && word_likeness(word.as_bytes()).is_none_or(|likeness| likeness >= 0.6)
+}
+
+/// Whether what follows `Authorization` and a scheme is a credential, and not a name such as `secrets.NPM_TOKEN`.
+pub(crate) fn is_credential(value: &str) -> bool {
+    let is_turn = |pair: &&[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
+    let case_changes = value.as_bytes().windows(2).filter(is_turn).count();
+    let is_mixed = case_changes >= 3 && !value.contains(['-', '_', '.']);
+    !is_filler(value) && (value.contains(' ') || is_mixed || looks_random(value))
+}
+
+/// Whether a value mixes capitals, small letters and digits as no name does, or is a long hexadecimal number.
+pub(crate) fn is_random_mix(value: &str) -> bool {
+    let last = value.rsplit('_').next().unwrap_or(value);
+    let digits = last.bytes().filter(u8::is_ascii_digit).count();
+    // A hash is often the key of a cache.
+    let is_hex = last.len() >= 32
+        && !value.contains("key")
+        && last.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    digits >= 2 && (is_hex || changes_kind_often(last.as_bytes())) && !is_filler(value)
+}
+
+/// Whether capitals, small letters and digits take turns as in no name: at least once in four characters.
+pub(crate) fn changes_kind_often(text: &[u8]) -> bool {
+    let kind = |byte: u8| match byte {
+        b'0'..=b'9' => 0,
+        b'a'..=b'z' => 1,
+        b'A'..=b'Z' => 2,
+        _ => 3,
+    };
+    let changes = text.windows(2).filter(|pair| kind(pair[0]) != kind(pair[1])).count();
+    let has_all = (0..3).all(|wanted| text.iter().any(|byte| kind(*byte) == wanted));
+    has_all && changes * 4 >= text.len()
 }
 
 fn is_date(value: &str) -> bool {

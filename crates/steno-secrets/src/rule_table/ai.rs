@@ -34,6 +34,15 @@ pub(crate) const AI_TOKENS: &[SecretRule] = token_rules! {
     "Mem0 key" ["m0-"] Alnum 40..=40 finds "m0-{A40}" leaves "m0-{A12}";
     "Composio key" ["ak_"] Alnum 20..=24 finds "ak_{A20}" leaves "ak_short_name";
     "Sourcegraph token" ["sgp_", "slk_", "sgd_", "sgamp_user_"] Word 32..=120 finds "sgp_{h16}_{h40}" leaves "sgp_access_token";
+    "RunPod key" ["rpa_"] Alnum 36..=60 finds "rpa_{U40}" leaves "rpa_name";
+    "Brave key" ["BSA"] Kebab 28..=28 finds "BSA{A28}" leaves "BSA short";
+    "Roboflow key" ["rf_"] Alnum 20..=32 finds "rf_{A20}" leaves "rf_classifier";
+    "OpenPipe key" ["opk_"] LowerHex 36..=60 finds "opk_{h40}" leaves "opk_x";
+    "Coze token" ["pat_"] Alnum 60..=80 finds "pat_{A64}" leaves "pat_name";
+    "Context7 key" ["ctx7sk-"] Kebab 30..=60 finds "ctx7sk-{u}" leaves "ctx7sk-x";
+    "Factory key" ["fk-"] Kebab 40..=80 finds "fk-{w44}" leaves "fk-users-and-orders";
+    "Val Town token" ["vtwn_"] Alnum 24..=60 finds "vtwn_{A32}" leaves "vtwn_x";
+    "Hyperbrowser key" ["hb_"] LowerHex 28..=40 finds "hb_{h28}" leaves "hb_ttl";
 };
 
 pub(crate) const AI_PATTERNS: &[SecretRule] = pattern_rules! {

@@ -51,6 +51,14 @@ pub(crate) const CLOUD_TOKENS: &[SecretRule] = token_rules! {
     "Akamai token" ["akab-"] Kebab 30..=50 finds "akab-{l16}-{l16}" leaves "akab-x";
     "StackHawk key" ["hawk."] Dotted 30..=50 finds "hawk.{A20}.{A20}" leaves "hawk.yml";
     "Nightfall key" ["NF-"] Alnum 32..=32 finds "NF-{A32}" leaves "NF-12";
+    "Google HMAC key" ["GOOG1E"] UpperAlnum 50..=60 finds "GOOG1E{U55}" leaves "GOOG1E";
+    "UpCloud token" ["ucat_"] UpperAlnum 24..=32 finds "ucat_{U26}" leaves "ucat_x";
+    "Exoscale key" ["EXO"] LowerHex 24..=26 finds "EXO{h24}" leaves "EXO{h6}";
+    "Octopus key" ["API-"] UpperAlnum 25..=32 finds "API-{U28}" leaves "API-FIRST";
+    "TeamCity token" ["eyJ0eXAiOiAiVENWMiJ9."] Dotted 40..=160 finds "eyJ0eXAiOiAiVENWMiJ9.{A36}.{A48}" leaves "eyJ0eXAiOiAiVENWMiJ9.x";
+    "JumpCloud key" ["jca_"] Alnum 30..=50 finds "jca_{A36}" leaves "jca_x";
+    "Appwrite key" ["standard_"] LowerHex 200..=260 finds "standard_{h224}" leaves "standard_library";
+    "Unkey key" ["unkey_"] Alnum 20..=60 finds "unkey_{A24}" leaves "unkey_root";
 };
 
 pub(crate) const CLOUD_PATTERNS: &[SecretRule] = pattern_rules! {
@@ -60,6 +68,10 @@ pub(crate) const CLOUD_PATTERNS: &[SecretRule] = pattern_rules! {
     "Azure signature" ["sig="] within 2, 200 certain r"[?&;]sig=([A-Za-z0-9%+/_-]{40,}(?:%3[Dd]|=)?)" finds "https://x.blob.core.windows.net/c?sv=2022-11-02&sig={A43}%3D" leaves "?sig=none";
     "Azure client secret" ["8Q~", "7Q~"] within 4, 44 certain r"\b[A-Za-z0-9_.~-]{3}[78]Q~[A-Za-z0-9_.~-]{31,34}" finds "{A3}8Q~{A34}" leaves "see 8Q~ for more";
     "Azure DevOps token" ["AZDO"] within 80, 8 certain r"\b[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}\b" finds "{A76}AZDO{A4}" leaves "AZDO pipelines";
+    "Azure key" ["AzSe", "AzCa", "AzFu", "ACDb", "AIoT", "ASbE", "AEhS", "+ACR", "+ABa", "+AMC"] within 90, 14 certain r"(?:^|[^A-Za-z0-9+/=_-])([A-Za-z0-9+/]{33,76}(?:AzSe|AzCa|AzFu|ACDb|AIoT|ASbE|AEhS|\+ACR|\+ABa|\+AMC)[A-Za-z0-9+/]{5,9}={0,2})(?:[^A-Za-z0-9+/=_-]|$)" finds "{A42}AzSeB{A5}" leaves "AzSe is a search service";
+    "Backblaze key" ["K00"] within 1, 40 certain r"\bK00[0-9][A-Za-z0-9+/]{27}\b" finds "K004{A27}" leaves "K00 short";
+    "Harness token" ["pat.", "sat."] within 1, 90 certain r"\b[ps]at\.[A-Za-z0-9_-]{22}\.[a-f0-9]{24}\.[A-Za-z0-9]{20}\b" finds "pat.{A22}.{h24}.{A20}" leaves "pat.name";
+    "GitHub token" ["v1."] within 1, 60 certain r"\bv1\.[0-9a-f]{40}\b" finds "v1.{h40}" leaves "v1.{d1}.{d1}";
     "Terraform token" [".atlasv1."] within 18, 90 certain r"\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{50,80}" finds "{A14}.atlasv1.{w64}" leaves "docs.atlasv1.x";
     "1Password secret key" ["A3-"] within 1, 50 certain r"\bA3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}\b" finds "A3-{U6}-{U11}-{U5}-{U5}-{U5}" leaves "A3-PAPER";
     "Infisical token" ["st."] within 1, 120 certain r"\bst\.[a-f0-9]{24}\.[a-f0-9]{32}\.[a-f0-9]{32}\b" finds "st.{h24}.{h32}.{h32}" leaves "st.executed";

@@ -17,6 +17,7 @@ pub(crate) const MESSAGING_TOKENS: &[SecretRule] = token_rules! {
     "LinkedIn secret" ["WPL_AP1."] Loose 16..=60 finds "WPL_AP1.{A16}" leaves "WPL_AP1.x";
     "VK token" ["vk1.a."] Kebab 60..=300 finds "vk1.a.{w180}" leaves "vk1.a.x";
     "Dropbox token" ["sl.B", "sl.C", "sl.u.", "sl.A"] Kebab 60..=1500 finds "sl.B{w135}" leaves "sl.Browse";
+    "Dropbox token" ["sl."] Kebab 120..=1500 finds "sl.{w136}" leaves "sl.browse-the-files";
     "Discord token" ["mfa."] Kebab 60..=100 finds "mfa.{w84}" leaves "mfa.enabled";
     "MailerSend token" ["mlsn."] LowerHex 50..=70 finds "mlsn.{h64}" leaves "mlsn.com";
     "Courier key" ["pk_prod_", "dk_prod_"] Alnum 26..=32 finds "pk_prod_{U28}" leaves "pk_prod_name";
@@ -24,10 +25,13 @@ pub(crate) const MESSAGING_TOKENS: &[SecretRule] = token_rules! {
 
 pub(crate) const MESSAGING_PATTERNS: &[SecretRule] = pattern_rules! {
     "Slack webhook" ["hooks.slack.com"] within 10, 160 certain r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([A-Za-z0-9/]{20,})" finds "https://hooks.slack.com/services/T{U8}/B{U8}/{A24}" leaves "https://hooks.slack.com/services/";
-    "Discord webhook" ["discord.com/api/webhooks", "discordapp.com/api/webhooks"] within 10, 140 certain r"discord(?:app)?\.com/api/webhooks/[0-9]{15,22}/([A-Za-z0-9_-]{40,})" finds "https://discord.com/api/webhooks/{d18}/{w68}" leaves "https://discord.com/api/webhooks/{d18}";
-    "Teams webhook" ["webhook.office.com"] within 20, 240 certain r"webhook\.office\.com/webhookb?2?/([A-Za-z0-9@/-]{60,})" finds "https://acme.webhook.office.com/webhookb2/{u}@{u}/IncomingWebhook/{h32}/{u}" leaves "https://acme.webhook.office.com/";
+    "Discord webhook" ["discord.com/api/", "discordapp.com/api/"] within 10, 140 certain r"discord(?:app)?\.com/api/(?:v[0-9]{1,2}/)?webhooks/[0-9]{15,22}/([A-Za-z0-9_-]{40,})" finds "https://discord.com/api/webhooks/{d18}/{w68}" leaves "https://discord.com/api/webhooks/{d18}";
+    "Teams webhook" ["webhook.office.com", "outlook.office.com/webhook", "outlook.office365.com/webhook"] within 20, 240 certain r"(?:webhook|outlook)\.office(?:365)?\.com/webhookb?2?/([A-Za-z0-9@/-]{60,})" finds "https://acme.webhook.office.com/webhookb2/{u}@{u}/IncomingWebhook/{h32}/{u}" leaves "https://acme.webhook.office.com/";
     "Google Chat webhook" ["chat.googleapis.com"] within 10, 260 certain r"chat\.googleapis\.com/v1/spaces/[A-Za-z0-9_-]{5,40}/messages\?([A-Za-z0-9_=&%-]{40,})" finds "https://chat.googleapis.com/v1/spaces/{A11}/messages?key={w39}&token={w43}" leaves "https://chat.googleapis.com/v1/spaces";
     "webhook" ["hooks.zapier.com", "maker.ifttt.com", "hook.eu1.make.com", "hook.us1.make.com"] within 10, 120 certain r"(?:hooks\.zapier\.com/hooks/catch|maker\.ifttt\.com/trigger/[A-Za-z0-9_-]{1,40}/with/key|hook\.[eu][us][12]\.make\.com)/([A-Za-z0-9/_-]{12,80})" finds "https://hooks.zapier.com/hooks/catch/{d7}/{l7}" leaves "https://hooks.zapier.com/";
+    "webhook" ["open-apis/bot/v2/hook/", "hc-ping.com/", "/IncomingWebhook/", "events.pagerduty.com/integration/"] within 1, 90 certain r"(?:open-apis/bot/v2/hook/|hc-ping\.com/|/IncomingWebhook/|events\.pagerduty\.com/integration/)([A-Za-z0-9-]{20,60})" finds "https://open.feishu.cn/open-apis/bot/v2/hook/{u}" leaves "https://hc-ping.com/docs";
+    "webhook" ["/hooks/"] within 60, 90 certain r"https?://[A-Za-z0-9.-]{3,60}(?::[0-9]{2,5})?(?:/[a-z]{2,12})?/hooks/([a-z0-9]{26}|[A-Za-z0-9]{17,24}/[A-Za-z0-9]{20,60})\b" finds "https://chat.acme.org/hooks/{l26}" leaves "https://acme.org/hooks/usehooks-documentation";
+    "Firebase key" [":APA91b"] within 14, 180 certain r"\bAAAA[A-Za-z0-9_-]{7}:APA91b[A-Za-z0-9_-]{100,160}" finds "AAAA{w7}:APA91b{w134}" leaves "AAAA:APA91b";
     "Discord token" ["MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"] within 1, 90 certain r"\b[MNO][TjzD][A-Za-z0-9_-]{22,26}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,42}" finds "MTA{A23}.{A6}.{A38}" leaves "More.than.that";
     "Telegram token" [":AA"] within 14, 40 certain r"(?:\bbot|\b)([0-9]{8,10}:AA[A-Za-z0-9_-]{32,34})" finds "{d9}:AA{w33}" leaves "12345678:AAA";
     "Twitch token" ["oauth:"] within 1, 40 certain r"\boauth:([a-z0-9]{30})\b" finds "PASS oauth:{l30}" leaves "oauth:token";

@@ -51,6 +51,15 @@ pub(crate) const SERVICE_TOKENS: &[SecretRule] = token_rules! {
     "Settlemint token" ["sm_pat_", "sm_aat_", "sm_sat_"] Alnum 16..=20 finds "sm_aat_{A16}" leaves "sm_aat_x";
     "Infracost key" ["ico-"] Alnum 32..=32 finds "ico-{A32}" leaves "ico-home";
     "Nylas key" ["nyk_v0_", "nyl_"] Alnum 40..=80 finds "nyk_v0_{A64}" leaves "nyk_v0_x";
+    "Square token" ["EAAA"] Kebab 60..=60 finds "EAAA{w60}" leaves "EAAA{A12}";
+    "Adyen key" ["AQE"] Loose 100..=400 finds "AQE{A120}" leaves "AQE short";
+    "OneSignal key" ["os_v2_app_", "os_v2_org_"] Alnum 60..=120 finds "os_v2_app_{l100}" leaves "os_v2_app_x";
+    "Xendit key" ["xnd_production_", "xnd_development_"] Alnum 30..=80 finds "xnd_production_{A48}" leaves "xnd_production_x";
+    "Mercado Pago token" ["APP_USR-", "TEST-"] Kebab 60..=90 finds "APP_USR-{d16}-{d6}-{h32}-{d9}" leaves "TEST-12";
+    "Persona key" ["persona_production_", "persona_sandbox_"] Kebab 30..=60 finds "persona_production_{u}" leaves "persona_sandbox_x";
+    "WakaTime key" ["waka_"] Kebab 36..=36 finds "waka_{u}" leaves "waka_x";
+    "Samsara token" ["samsara_api_"] Alnum 28..=40 finds "samsara_api_{A30}" leaves "samsara_api_x";
+    "Rootly key" ["rootly_"] LowerHex 60..=70 finds "rootly_{h64}" leaves "rootly_x";
 };
 
 pub(crate) const SERVICE_PATTERNS: &[SecretRule] = pattern_rules! {
@@ -63,5 +72,10 @@ pub(crate) const SERVICE_PATTERNS: &[SecretRule] = pattern_rules! {
     "Asana token" ["1/", "2/"] within 1, 70 certain r"\b[12]/[0-9]{13,20}(?:/[0-9]{13,20})?:[0-9a-f]{32}\b" finds "1/{d16}:{h32}" leaves "1/2:3";
     "ClickUp token" ["pk_"] within 1, 50 certain r"\bpk_[0-9]{6,10}_[A-Z0-9]{32}\b" finds "pk_{d8}_{U32}" leaves "pk_live_{A24}";
     "Typesense key" ["X-TYPESENSE-API-KEY"] within 1, 80 certain r"(?i)X-TYPESENSE-API-KEY\W{1,6}([a-z0-9]{20,64})" finds "X-TYPESENSE-API-KEY: {A32}" leaves "X-TYPESENSE-API-KEY: ${KEY}";
+    "Zoho token" ["1000."] within 1, 80 certain r"\b1000\.[a-f0-9]{32}\.[a-f0-9]{32}\b" finds "1000.{h32}.{h32}" leaves "1000.5";
+    "MaxMind key" ["_mmk"] within 40, 1 certain r"\b[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk\b" finds "{A6}_{A29}_mmk" leaves "x_mmk";
+    "blockchain node key" ["infura.io/", "alchemy.com/", "alchemyapi.io/", "quiknode.pro/", "rpc.ankr.com/", "blockpi.network/", "chainstack.com/", "getblock.io/", "helius-rpc.com/"] within 1, 90 certain r"[a-z-]{4,12}\.[a-z.]{2,14}/(?:[a-z][a-z_]{0,20}/)?(?:v[0-9]/)?(?:ws/)?([A-Za-z0-9_-]{26,64})" finds "https://mainnet.infura.io/v3/{h32}" leaves "https://docs.infura.io/networks";
+    "token" ["_pat_", "_sk_", "_api_", "_key_", "_secret_", "_token_", "_tok_", "_apikey_", "_priv_"] within 0, 140 guessed r"_[a-z]{2,6}_[A-Za-z0-9]{24,128}\b" finds "acme_pat_{A32}" leaves "acme_api_documentation";
+    "token" ["tok_", "api_", "key_", "token_", "apikey_", "sk_", "priv_", "secret_"] within 1, 140 guessed r"[a-z]{2,6}_(?:live_|prod_|test_)?[A-Za-z0-9]{24,128}\b" finds "tok_{A40}" leaves "token_classification";
     "Segment key" ["segment"] within 1, 90 certain r#"(?i)segment[a-z_.-]{0,20}key["'\\]{0,3}\s{0,4}[:=]\s{0,4}["'\\]{0,3}([a-z0-9]{32})\b"# finds "SEGMENT_WRITE_KEY={A32}" leaves "segment_key=none";
 };
