@@ -7,6 +7,7 @@
 //!
 //! This crate must not know sessions, entries or formats. It reads no files.
 
+mod compiled_rule;
 mod encoded_text;
 mod field_names;
 mod kubernetes_secret;

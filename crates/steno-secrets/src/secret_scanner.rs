@@ -4,24 +4,18 @@ use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
-use regex::bytes::{Captures, Regex, RegexBuilder};
+use regex::bytes::Regex;
 
+use crate::compiled_rule::{CompiledRule, secret_range};
 use crate::encoded_text::{find_base64_parts, find_escaped_parts};
 use crate::field_names::NAME_HINTS;
 use crate::kubernetes_secret::{MANIFEST_HINTS, find_manifest_values};
 use crate::named_value::{find_named_secrets, is_secret_field};
 use crate::rule_table::{ENCODED_SECRET, NAMED_SECRET, all_rules, rule_names};
-use crate::secret_rule::{SecretForm, SecretRule};
+use crate::secret_rule::SecretRule;
 use crate::secret_settings::{
     SecretSettings, SecretSettingsError, compile_patterns, normalize_rule_name,
 };
-use crate::token_match::{is_token_start, match_token};
-use crate::value_plausibility::{
-    is_credential, is_filler, is_random_mix, is_spoken_password, is_wordy, looks_random,
-};
-
-/// The greatest size of a compiled pattern: every recording process holds some in memory.
-const MAX_PATTERN_BYTES: usize = 256 << 10;
 
 /// A secret found in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,14 +49,6 @@ pub struct SecretScanner {
     patterns: Vec<(Regex, &'static str)>,
     finds_named: bool,
     finds_encoded: bool,
-}
-
-#[derive(Debug)]
-struct CompiledRule {
-    rule: &'static SecretRule,
-    /// Compiled when its hint is first found, because all together are large.
-    pattern: OnceLock<Regex>,
-    is_enabled: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -115,11 +101,7 @@ impl SecretScanner {
         let patterns = compile_patterns(settings)?;
         let disabled = settings.normalized_disabled_rules()?;
         let is_enabled = |name: &str| !disabled.contains(&normalize_rule_name(name));
-        let compile = |rule: &'static SecretRule| CompiledRule {
-            rule,
-            pattern: OnceLock::new(),
-            is_enabled: is_enabled(rule.name),
-        };
+        let compile = |rule: &'static SecretRule| CompiledRule::new(rule, is_enabled(rule.name));
         let rules: Vec<_> = all_rules().map(compile).collect();
         let mut hints = Vec::new();
         let mut hint_targets = Vec::new();
@@ -248,169 +230,6 @@ impl SecretScanner {
             }
         }
     }
-}
-
-impl CompiledRule {
-    /// Calls `found` with the range and the context's start of each secret near a hint.
-    fn find_near(
-        &self,
-        text: &[u8],
-        hit: Range<usize>,
-        hint: &str,
-        mut found: impl FnMut(Range<usize>, usize),
-    ) {
-        match self.rule.form {
-            SecretForm::Token { alphabet, length } => {
-                if text[hit.clone()] == *hint.as_bytes()
-                    && let Some(range) = match_token(text, hit, alphabet, length)
-                {
-                    let start = range.start;
-                    found(range, start);
-                }
-            }
-            SecretForm::Pattern { window: (before @ 0..=1, after), pattern } => {
-                let is_exact = pattern.starts_with("(?i)") || text[hit.clone()] == *hint.as_bytes();
-                if !is_exact || before == 1 && !is_token_start(text, hit.start) {
-                    return;
-                }
-                let end = text.len().min(hit.end + after);
-                if let Some(captures) = self.pattern(pattern, true).captures(&text[hit.start..end])
-                    && let Some(range) = secret_range(&captures)
-                    && self.is_plausible(&text[hit.start..end][range.clone()])
-                {
-                    found(hit.start + range.start..hit.start + range.end, hit.start);
-                }
-            }
-            SecretForm::Pattern { window: (before, after), pattern } => {
-                let start = hit.start.saturating_sub(before);
-                let mut end = text.len().min(hit.end + after);
-                // URLs are frequent, and few have a password.
-                if hint == "://" {
-                    let url = text[hit.end..end].iter();
-                    end = hit.end + url.take_while(|byte| !byte.is_ascii_whitespace()).count();
-                    if memchr::memchr(b'@', &text[hit.end..end]).is_none() {
-                        return;
-                    }
-                }
-                for captures in captures_from(self.pattern(pattern, false), &text[..end], start) {
-                    let Some(range) = secret_range(&captures) else { continue };
-                    let context_start = captures.get(0).map_or(range.start, |whole| whole.start());
-                    if context_start > hit.start {
-                        break;
-                    }
-                    if self.is_plausible(&text[range.clone()]) {
-                        found(range, context_start);
-                    }
-                }
-            }
-        }
-    }
-
-    fn pattern(&self, pattern: &str, is_anchored: bool) -> &Regex {
-        self.pattern.get_or_init(|| {
-            let start = if is_anchored { "^" } else { "" };
-            let pattern = if is_anchored { pattern.trim_start_matches(r"\b") } else { pattern };
-            let pattern = format!("(?-u){start}(?:{pattern})");
-            let compiled = RegexBuilder::new(&pattern).size_limit(MAX_PATTERN_BYTES).build();
-            compiled.expect("a valid rule")
-        })
-    }
-
-    /// Whether what a pattern matched is a secret and not a placeholder.
-    fn is_plausible(&self, secret: &[u8]) -> bool {
-        let Ok(secret) = std::str::from_utf8(secret) else { return true };
-        match self.rule.name {
-            "bearer token" => looks_random(secret) && !is_filler(secret),
-            "authorization" => is_credential(secret),
-            "password in a sentence" | "password in another language" => {
-                !is_reference_or_filler(secret) && is_spoken_password(secret)
-            }
-            "token" => is_random_mix(secret),
-            "PIN" => true,
-            "Vault token" | "Modal token" | "OpenAI key" => {
-                looks_random(secret) && !is_filler(secret)
-            }
-            "private key" => secret.len() >= 44,
-            "password in URL" => !is_reference_or_filler(secret) && !is_dummy(secret),
-            "recovery phrase" => true,
-            "Docker login" => secret.len() >= 16 && !is_wordy(secret) || secret.ends_with('='),
-            "login" => {
-                let is_mixed = secret.bytes().any(|b| b.is_ascii_digit())
-                    && secret.bytes().any(|b| b.is_ascii_alphabetic());
-                is_mixed
-                    && !is_reference_or_filler(secret)
-                    && !secret.contains('.')
-                    && !secret.contains('/')
-            }
-            _ if self.rule.is_certain => {
-                !is_reference_or_filler(secret) || secret.len() >= 40 && !secret.contains("xxxx")
-            }
-            _ => !is_reference_or_filler(secret) && !is_dummy(secret),
-        }
-    }
-}
-
-/// Whether a match is a reference to a secret or a filler.
-fn is_reference_or_filler(secret: &str) -> bool {
-    let is_hash =
-        secret.matches('$').count() > 1 || secret.starts_with("{S") || secret.starts_with("{C");
-    let is_filled = is_filler(secret) && !secret.contains("EXAMPLE");
-    let is_variable = secret.starts_with(['$', '<', '{', '%', '[']) && !is_hash;
-    let is_code =
-        ["${", "{{", "process.env", "os.environ"].iter().any(|part| secret.contains(part));
-    is_filled || is_variable || is_code
-}
-
-/// Whether a guessed password is a word that stands for passwords.
-fn is_dummy(secret: &str) -> bool {
-    const DUMMIES: [&str; 23] = [
-        "password",
-        "passwd",
-        "pass",
-        "secret",
-        "token",
-        "test",
-        "user",
-        "root",
-        "admin",
-        "example",
-        "foobared",
-        "none",
-        "null",
-        "true",
-        "false",
-        "string",
-        "postgres",
-        "guest",
-        "localhost",
-        "prompt",
-        "required",
-        "changeit",
-        "pwd",
-    ];
-    DUMMIES.iter().any(|dummy| secret.eq_ignore_ascii_case(dummy))
-}
-
-/// The first group that matched, or the whole match.
-fn secret_range(captures: &Captures<'_>) -> Option<Range<usize>> {
-    let mut groups = captures.iter();
-    let whole = groups.next().flatten()?;
-    Some(groups.flatten().next().unwrap_or(whole).range())
-}
-
-/// All matches from an offset on, with the text before it as context.
-fn captures_from<'r, 't>(
-    pattern: &'r Regex,
-    text: &'t [u8],
-    start: usize,
-) -> impl Iterator<Item = Captures<'t>> + use<'r, 't> {
-    let mut at = start;
-    std::iter::from_fn(move || {
-        let captures = pattern.captures_at(text, at.min(text.len()))?;
-        let whole = captures.get(0)?;
-        at = whole.end().max(whole.start() + 1);
-        Some(captures)
-    })
 }
 
 /// Joins matches that overlap. The rule that comes first in the table names the joined match.
