@@ -103,6 +103,18 @@ impl CompiledRule {
                 !is_reference_or_filler(secret) && is_spoken_password(secret)
             }
             "token" => is_random_mix(secret),
+            "Redis password" | "random credential" | "printed secret" => {
+                looks_random(secret) && !is_filler(secret)
+            }
+            "password on the next line" => {
+                is_spoken_password(secret) && !is_wordy(secret.trim_end_matches(['!', '.']))
+            }
+            "password in a call" => {
+                !is_reference_or_filler(secret) && is_spoken_password(secret) && !is_dummy(secret)
+            }
+            "command-line password" if self.rule.hints.contains(&" -p ") => {
+                is_spoken_password(secret) && secret.bytes().filter(u8::is_ascii_digit).count() > 1
+            }
             "PIN" => true,
             "Vault token" | "Modal token" | "OpenAI key" => {
                 looks_random(secret) && !is_filler(secret)

@@ -23,6 +23,7 @@ mod rule_table;
 mod secret_rule;
 mod secret_scanner;
 mod secret_settings;
+mod streamed_text;
 mod token_match;
 mod value_plausibility;
 mod values;

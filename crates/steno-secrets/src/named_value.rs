@@ -207,7 +207,7 @@ impl<'t> FoundName<'t> {
         }
         let found = self.read_separator();
         // Alone, `pass` is mostly the result of a test.
-        let is_result = self.name().eq_ignore_ascii_case("pass");
+        let is_result = self.name().eq_ignore_ascii_case("pass") && !self.follows_account();
         let is_loose = |separator| {
             matches!(
                 separator,
@@ -258,7 +258,7 @@ impl<'t> FoundName<'t> {
             b'>' if is_quoted || self.start > 0 && text[self.start - 1] == b'<' => {
                 Some((NameSeparator::Tag, at + 1))
             }
-            b'|' if spaces > 0 => Some((NameSeparator::Cell, at + 1)),
+            b'|' if spaces > 0 && !name.contains('.') => Some((NameSeparator::Cell, at + 1)),
             _ if (self.is_option || self.follows_env()) && closing == 0 && spaces > 0 => {
                 Some((NameSeparator::Option, at))
             }
@@ -267,10 +267,19 @@ impl<'t> FoundName<'t> {
                     [b"is ", b"was ", b"to ", b"= ", b"of ", b"lautet ", b"ist "];
                 let verb =
                     verbs.iter().find(|verb| rest.starts_with(verb)).map_or(0, |verb| verb.len());
+                let verb = if rest.starts_with(b"is: ") { 4 } else { verb };
                 Some((NameSeparator::Words, at + verb))
             }
             _ => None,
         }
+    }
+
+    /// Whether the words before the name speak of an account: `user admin pass ...`.
+    fn follows_account(&self) -> bool {
+        let before = self.text[self.start.saturating_sub(40)..self.start].to_ascii_lowercase();
+        ["user", "login", "wifi", "wi-fi", "admin", "root "]
+            .iter()
+            .any(|word| memmem::find(&before, word.as_bytes()).is_some())
     }
 
     /// Whether the name follows an instruction that sets a variable: `ENV NAME value`.
@@ -381,7 +390,10 @@ impl<'t> FoundName<'t> {
             && self.class != FieldNameClass::Password
             && at == self.end + 1
             && !(value.len() >= 20 && value.bytes().any(|byte| byte.is_ascii_digit()));
-        (!is_sentence && self.is_secret(value, style)).then_some(at..end)
+        // `PASS: TestLogin2` is a test that passed.
+        let is_test = name.eq_ignore_ascii_case("pass")
+            && value.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("test"));
+        (!is_sentence && !is_test && self.is_secret(value, style)).then_some(at..end)
     }
 
     /// Whether only an indentation or a list's mark is before the name, and nothing after the value.

@@ -70,6 +70,13 @@ fn find_joined(text: &[u8], end: usize) -> Option<usize> {
         from + spaces.count()
     };
     let operator = skip_spaces(end);
+    // Python and C join literals of successive lines.
+    if matches!(text.get(operator), Some(b'"' | b'\'')) && text[end..operator].contains(&b'\n') {
+        let next = QuotedValue::read(text, operator)?;
+        let is_part = text[next.range.clone()].iter().all(u8::is_ascii_graphic)
+            && !matches!(text.get(next.end), Some(b':' | b','));
+        return is_part.then_some(operator);
+    }
     if !matches!(text.get(operator), Some(b'+' | b'.' | b'\\' | b'&')) {
         return None;
     }

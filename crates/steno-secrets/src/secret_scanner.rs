@@ -16,6 +16,7 @@ use crate::secret_rule::SecretRule;
 use crate::secret_settings::{
     SecretSettings, SecretSettingsError, compile_patterns, normalize_rule_name,
 };
+use crate::streamed_text::find_streams;
 
 /// A secret found in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,6 +143,7 @@ impl SecretScanner {
             if self.finds_encoded {
                 self.find_encoded(text, &mut matches);
             }
+            self.find_streamed(text, &mut matches);
         }
         merge_overlaps(matches)
     }
@@ -201,6 +203,24 @@ impl SecretScanner {
                 let context_start = range.start;
                 let found = SecretMatch { range, context_start, rule };
                 matches.push(RankedMatch { found, rank: self.rules.len() + 1 });
+            }
+        }
+    }
+
+    /// Finds secrets that are divided between the pieces of a stream.
+    fn find_streamed(&self, text: &[u8], matches: &mut Vec<RankedMatch>) {
+        for stream in find_streams(text) {
+            let mut inner = Vec::new();
+            self.find_hinted(&stream.joined, SecretRuleSet::All, &mut inner);
+            for RankedMatch { found, rank } in inner {
+                let ranges = stream.original_ranges(&found.range);
+                // What is in one piece was found there.
+                if ranges.len() > 1 {
+                    matches.extend(ranges.into_iter().map(|range| RankedMatch {
+                        found: SecretMatch { context_start: range.start, range, rule: found.rule },
+                        rank,
+                    }));
+                }
             }
         }
     }

@@ -42,7 +42,11 @@ impl FieldCandidate<'_> {
         if self.style != ValueStyle::Quoted && is_code(value) {
             return false;
         }
-        if !(4..=4096).contains(&value.len()) || is_filler(value) || is_reference(value) {
+        if !(4..=4096).contains(&value.len())
+            || is_filler(value)
+            || is_reference(value)
+            || is_public_key(value)
+        {
             return false;
         }
         let is_literal = LITERAL_WORDS.iter().any(|word| value.eq_ignore_ascii_case(word));
@@ -53,6 +57,9 @@ impl FieldCandidate<'_> {
             FieldNameClass::Password => self.is_password(value),
             FieldNameClass::Chosen => {
                 looks_random(value)
+                    || self.style == ValueStyle::Prose
+                        && has_two_digits(value)
+                        && is_spoken_password(value)
                     || value.len() >= 6 && !is_wordy(value) && self.is_password(value)
                     || self.is_chosen_phrase(value)
             }
@@ -91,8 +98,10 @@ impl FieldCandidate<'_> {
                 is_mixed && value.len() >= 5
                     || value.len() >= 6 && is_chosen_word(value) && !value.contains(['-', '_', ':'])
             }
-            ValueStyle::Bare => is_mixed && value.len() >= 5,
-            ValueStyle::Prose => is_mixed && value.len() >= 6 && !is_listed_term(value),
+            ValueStyle::Bare => is_mixed && value.len() >= 5 || is_letter_soup(value),
+            ValueStyle::Prose => {
+                is_mixed && value.len() >= 6 && !is_listed_term(value) || is_letter_soup(value)
+            }
         }
     }
 
@@ -156,6 +165,13 @@ fn is_reference(value: &str) -> bool {
         || value.contains("{{")
         || value.contains("$(")
         || is_constant_name(value)
+}
+
+/// Whether a value is a key that its service makes public, such as a publishable key of Stripe.
+fn is_public_key(value: &str) -> bool {
+    ["pk_live_", "pk_test_", "pk.eyJ", "phc_", "sb_publishable_", "ssh-rsa ", "ssh-ed25519 "]
+        .iter()
+        .any(|start| value.starts_with(start))
 }
 
 /// Whether a value is the name of an environment variable, such as `DB_PASSWORD`.
@@ -263,6 +279,7 @@ fn is_passphrase(value: &str) -> bool {
     let words: Vec<_> = value.split_whitespace().collect();
     let is_plain = |word: &&str| {
         word.len() >= 3 && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+            || word.bytes().all(|b| b.is_ascii_digit())
     };
     (3..=24).contains(&words.len())
         && words.iter().all(is_plain)
@@ -278,6 +295,19 @@ fn is_listed_term(value: &str) -> bool {
         "fips", "tls", "ssl",
     ];
     terms.contains(&letters.as_str()) || lower.starts_with("rfc") || is_date(&lower)
+}
+
+/// Whether a value consists of letters whose case changes as in no name.
+fn is_letter_soup(value: &str) -> bool {
+    let is_turn = |pair: &&[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
+    value.len() >= 10
+        && value.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && value.as_bytes().windows(2).filter(is_turn).count() >= 2
+        && word_likeness(value.as_bytes()).is_none_or(|likeness| likeness < 0.6)
+}
+
+fn has_two_digits(value: &str) -> bool {
+    value.bytes().filter(u8::is_ascii_digit).count() >= 2
 }
 
 /// Whether a value that a sentence calls a password is one: letters with digits or symbols, and no term, path or code.
@@ -334,7 +364,7 @@ pub(crate) fn is_random_mix(value: &str) -> bool {
     let is_hex = last.len() >= 32
         && !value.contains("key")
         && last.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    digits >= 2 && (is_hex || changes_kind_often(last.as_bytes())) && !is_filler(value)
+    digits > 0 && (is_hex || changes_kind_often(last.as_bytes())) && !is_filler(value)
 }
 
 /// Whether capitals, small letters and digits take turns as in no name: at least once in four characters.

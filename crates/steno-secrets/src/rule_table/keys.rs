@@ -4,6 +4,7 @@ use crate::secret_rule::{SecretRule, pattern_rules, token_rules};
 
 pub(crate) const KEY_TOKENS: &[SecretRule] = token_rules! {
     "age key" ["AGE-SECRET-KEY-1"] UpperAlnum 50..=60 finds "AGE-SECRET-KEY-1{U58}" leaves "AGE-SECRET-KEY-1";
+    "PASETO token" ["v1.local.", "v2.local.", "v3.local.", "v4.local.", "v1.public.", "v2.public.", "v3.public.", "v4.public."] Dotted 40..=2000 finds "v4.local.{w120}" leaves "v4.local.name";
     "age key" ["AGE-PLUGIN-"] Kebab 30..=400 finds "AGE-PLUGIN-YUBIKEY-1{U60}" leaves "AGE-PLUGIN-NAME";
     "Nostr key" ["nsec1"] LowerAlnum 58..=58 finds "nsec1{l58}" leaves "nsec1 is a prefix";
     "Bitcoin key" ["xprv", "yprv", "zprv", "tprv"] Alnum 100..=110 finds "xprv{A107}" leaves "xprv short";
@@ -15,6 +16,8 @@ pub(crate) const KEY_PATTERNS: &[SecretRule] = pattern_rules! {
     "private key" ["PuTTY-User-Key-File"] within 1, 20000 certain r"PuTTY-User-Key-File(?s:.)+?Private-Lines: [0-9]{1,4}\s+((?:[A-Za-z0-9+/=]{4,80}\s+)+)" finds "PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 1\n{b64}\n" leaves "PuTTY-User-Key-File-3";
     "private key" ["MII", "MC4CAQ", "MHcCAQ", "b3BlbnNzaC1rZXktdjE"] within 1, 6000 certain r"(?:MII[CEJ][A-Za-z0-9+/]{2,4}IBA[A-Za-z0-9+/]{100,}|MC4CAQAwBQYDK2Vw[A-Za-z0-9+/]{40,60}|MHcCAQEEI[A-Za-z0-9+/]{60,}|b3BlbnNzaC1rZXktdjE[A-Za-z0-9+/]{60,})={0,2}" finds "MC4CAQAwBQYDK2Vw{b48}" leaves "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A{b200}";
     "private key" ["BEGIN OpenVPN Static key"] within 6, 2000 certain r"BEGIN OpenVPN Static key V1-----((?:[\s0-9a-f]|\\[nr])+)" finds "-----BEGIN OpenVPN Static key V1-----\n{h32}\n{h32}\n{h32}\n" leaves "BEGIN OpenVPN Static key V1";
+    "private key" ["-----END "] within 4000, 40 certain r"((?:[A-Za-z0-9+/=]{16,}(?:[\s>|+#*]|\\[nr])+)+)-----END [A-Z0-9 ]{0,30}PRIVATE KEY" finds "{b64}\n{b64}\n-----END RSA PRIVATE KEY-----" leaves "{b64}\n-----END CERTIFICATE-----";
+    "Vault unseal key" ["unseal key"] within 1, 100 certain r"(?i)unseal key(?: [0-9]{1,2}| \([a-z ]{1,20}\))?\s{0,2}[:=]\s{0,3}([A-Za-z0-9+/]{40,66}={0,2})" finds "Unseal Key 1: {b43}=" leaves "Unseal Key 1: hidden";
     "minisign key" ["secret key"] within 60, 400 certain r"untrusted comment: [^\n\\]{0,60}secret key[^\n\\]{0,60}(?:\n|\\n)([A-Za-z0-9+/=]{60,})" finds "untrusted comment: minisign encrypted secret key\nRWRTY0Iy{b200}" leaves "untrusted comment: minisign public key";
     "JSON web key" ["\"d\""] within 300, 1200 guessed r#""kty\\{0,3}"(?s:.)+?"d\\{0,3}"\s{0,3}:\s{0,3}\\{0,3}"([A-Za-z0-9_-]{40,})\\{0,3}"|"d\\{0,3}"\s{0,3}:\s{0,3}\\{0,3}"([A-Za-z0-9_-]{40,})\\{0,3}"[^{}]+"kty""# finds "{\"kty\":\"EC\",\"crv\":\"P-256\",\"d\":\"{w43}\"}" leaves "{\"a\":1,\"d\":\"{w43}\"}";
     "JSON web token" ["eyJ"] within 1, 8000 certain r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}" finds "eyJhbGciOiJIUzI1NiJ9.eyJ{w30}.{w43}" leaves "eyJhbGciOiJIUzI1NiJ9 is a header";
