@@ -8,7 +8,8 @@ use regex::bytes::{Captures, Regex, RegexBuilder};
 use crate::secret_rule::{SecretForm, SecretRule};
 use crate::token_match::{is_token_start, match_token};
 use crate::value_plausibility::{
-    is_credential, is_filler, is_random_mix, is_spoken_password, is_wordy, looks_random,
+    changes_kind_often, is_credential, is_filler, is_random_mix, is_spoken_password, is_wordy,
+    looks_random,
 };
 
 /// The greatest size of a compiled pattern: every recording process holds some in memory.
@@ -106,8 +107,12 @@ impl CompiledRule {
             "Redis password" | "random credential" | "printed secret" => {
                 looks_random(secret) && !is_filler(secret)
             }
-            "password on the next line" => {
-                is_spoken_password(secret) && !is_wordy(secret.trim_end_matches(['!', '.']))
+            "token in URL" => changes_kind_often(secret.as_bytes()) && !is_filler(secret),
+            "password in a table" => !is_reference_or_filler(secret) && is_spoken_password(secret),
+            "password on the next line" | "mail or file password" => {
+                !is_reference_or_filler(secret)
+                    && is_spoken_password(secret)
+                    && !is_wordy(secret.trim_end_matches(['!', '.']))
             }
             "password in a call" => {
                 !is_reference_or_filler(secret) && is_spoken_password(secret) && !is_dummy(secret)

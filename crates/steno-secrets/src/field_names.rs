@@ -356,7 +356,9 @@ fn classify_words(name: &str) -> Option<FieldNameClass> {
 
 /// Whether a name is a variable of the environment for a key, such as `MAPS_KEY`.
 fn is_key_variable(name: &str) -> bool {
+    let is_other = ["HOT_KEY", "SHORTCUT_KEY", "STORAGE_KEY", "LOCALE_KEY", "OBJECT_KEY"];
     name.ends_with("_KEY")
+        && !is_other.iter().any(|other| name.ends_with(other))
         && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
 }
 

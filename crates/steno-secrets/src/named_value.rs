@@ -245,6 +245,14 @@ impl<'t> FoundName<'t> {
         {
             return Some((NameSeparator::Equals, at + operator.len()));
         }
+        // The default of a variable: `getenv("DB_PASS") ?: "..."`.
+        if let Some(operator) = ["|| ", "?? ", "?: ", "or "]
+            .iter()
+            .find(|it| rest.starts_with(it.as_bytes()) && rest.len() > it.len())
+            .filter(|it| b"\"'`".contains(&rest[it.len()]))
+        {
+            return Some((NameSeparator::Equals, at + operator.len()));
+        }
         let name = self.name();
         let is_constant = name.contains('_') && name.bytes().all(|byte| !byte.is_ascii_lowercase());
         match rest.first()? {
@@ -393,7 +401,9 @@ impl<'t> FoundName<'t> {
         // `PASS: TestLogin2` is a test that passed.
         let is_test = name.eq_ignore_ascii_case("pass")
             && value.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("test"));
-        (!is_sentence && !is_test && self.is_secret(value, style)).then_some(at..end)
+        // What is cut off is masked.
+        let is_masked = value.len() < 20 && text[end..].starts_with(b"...");
+        (!is_sentence && !is_test && !is_masked && self.is_secret(value, style)).then_some(at..end)
     }
 
     /// Whether only an indentation or a list's mark is before the name, and nothing after the value.

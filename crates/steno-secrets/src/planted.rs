@@ -1,13 +1,19 @@
 //! Made-up texts to measure with: secrets as people and programs leave them in sessions, and texts that only look so.
 //!
-//! Three lists of secrets were written from different points of view: what vendors issue (`vendor_forms`), what people
+//! Six lists of secrets were written from different points of view: what vendors issue (`vendor_forms`), what people
 //! type and programs print (`found_in_the_wild`), and what code and commands contain (`code_and_commands`). The second
-//! was kept aside while the rules were written, the third was written after them.
+//! was kept aside while the rules were written, the third was written after them. `from_scratch` is by an author who had
+//! not seen the rules, `in_transcripts` and `typed_passwords` were written after the rules were corrected with it.
 
 mod code_and_commands;
 mod found_in_the_wild;
+mod from_scratch;
+mod in_transcripts;
 mod look_alikes;
+mod look_alikes_from_scratch;
 mod look_alikes_in_code;
+mod look_alikes_in_transcripts;
+mod typed_passwords;
 mod vendor_forms;
 
 use crate::made_up::MadeUpTexts;
@@ -23,7 +29,15 @@ pub struct PlantedSecret {
 
 /// All planted secrets.
 pub fn planted_secrets(seed: u64) -> Vec<PlantedSecret> {
-    [planted_vendor_forms(seed), planted_in_the_wild(seed), planted_in_code(seed)].concat()
+    [
+        planted_vendor_forms(seed),
+        planted_in_the_wild(seed),
+        planted_in_code(seed),
+        planted_from_scratch(seed),
+        planted_in_transcripts(seed),
+        planted_typed_passwords(seed),
+    ]
+    .concat()
 }
 
 /// Keys as vendors issue them, in the places where they are used.
@@ -39,14 +53,27 @@ pub fn planted_vendor_forms(seed: u64) -> Vec<PlantedSecret> {
 
 /// Secrets as people type them and programs print them.
 pub fn planted_in_the_wild(seed: u64) -> Vec<PlantedSecret> {
-    let mut texts = MadeUpTexts::new(seed ^ 0x77);
-    found_in_the_wild::TEXTS.iter().map(|template| plant(&mut texts, template)).collect()
+    plant_all(MadeUpTexts::new(seed ^ 0x77), found_in_the_wild::TEXTS)
 }
 
 /// Secrets in code, settings and commands.
 pub fn planted_in_code(seed: u64) -> Vec<PlantedSecret> {
-    let mut texts = MadeUpTexts::new(seed ^ 0x55);
-    code_and_commands::TEXTS.iter().map(|template| plant(&mut texts, template)).collect()
+    plant_all(MadeUpTexts::new(seed ^ 0x55), code_and_commands::TEXTS)
+}
+
+/// Secrets of a list by an author who did not know the rules.
+pub fn planted_from_scratch(seed: u64) -> Vec<PlantedSecret> {
+    plant_all(MadeUpTexts::new(seed ^ 0x33), from_scratch::TEXTS)
+}
+
+/// Secrets in what agents read and print.
+pub fn planted_in_transcripts(seed: u64) -> Vec<PlantedSecret> {
+    plant_all(MadeUpTexts::new(seed ^ 0x44), in_transcripts::TEXTS)
+}
+
+/// Passwords that people choose.
+pub fn planted_typed_passwords(seed: u64) -> Vec<PlantedSecret> {
+    plant_all(MadeUpTexts::new(seed ^ 0x66), typed_passwords::TEXTS)
 }
 
 /// Texts without a secret.
@@ -56,9 +83,18 @@ pub fn harmless_texts(seed: u64) -> Vec<String> {
     let varied =
         rounds.flat_map(|_| look_alikes::VARIED.iter()).map(|template| texts.fill(template));
     let mut all: Vec<String> = varied.collect();
-    all.extend(look_alikes_in_code::TEXTS.iter().map(|template| texts.fill(template)));
+    let lists = [
+        look_alikes_in_code::TEXTS,
+        look_alikes_from_scratch::TEXTS,
+        look_alikes_in_transcripts::TEXTS,
+    ];
+    all.extend(lists.into_iter().flatten().map(|template| texts.fill(template)));
     all.extend(look_alikes::FIXED.iter().map(|text| (*text).to_owned()));
     all
+}
+
+fn plant_all(mut texts: MadeUpTexts, templates: &[&str]) -> Vec<PlantedSecret> {
+    templates.iter().map(|template| plant(&mut texts, template)).collect()
 }
 
 /// Fills a template whose secret is between `«` and `»`.

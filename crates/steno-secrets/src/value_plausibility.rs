@@ -87,7 +87,7 @@ impl FieldCandidate<'_> {
         if value.contains(char::is_whitespace) {
             return self.style == ValueStyle::Quoted && is_passphrase(value);
         }
-        if is_dotted_words(value) || is_path(value) || is_url(value) {
+        if is_dotted_words(value) || is_path(value) || is_url(value) || is_duration(value) {
             return false;
         }
         match self.style {
@@ -346,6 +346,12 @@ fn is_measure(value: &str) -> bool {
     number > 0
         && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
         && word_likeness(word.as_bytes()).is_none_or(|likeness| likeness >= 0.6)
+}
+
+/// Whether a value is a number with a short unit, such as `0.82s`.
+fn is_duration(value: &str) -> bool {
+    let number = value.trim_end_matches(|last: char| last.is_ascii_lowercase());
+    number.parse::<f64>().is_ok() && (1..=2).contains(&(value.len() - number.len()))
 }
 
 /// Whether what follows `Authorization` and a scheme is a credential, and not a name such as `secrets.NPM_TOKEN`.

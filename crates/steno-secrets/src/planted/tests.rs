@@ -73,3 +73,21 @@ fn secrets_in_code_are_found() {
     let planted: Vec<_> = SEEDS.into_iter().flat_map(planted_in_code).collect();
     check_recall("in code", &planted);
 }
+
+#[test]
+fn secrets_from_scratch_are_found() {
+    let planted: Vec<_> = SEEDS.into_iter().flat_map(planted_from_scratch).collect();
+    check_recall("from scratch", &planted);
+}
+
+#[test]
+fn secrets_in_transcripts_are_found() {
+    let planted: Vec<_> = SEEDS.into_iter().flat_map(planted_in_transcripts).collect();
+    check_recall("in transcripts", &planted);
+}
+
+#[test]
+fn typed_passwords_are_found() {
+    let planted: Vec<_> = SEEDS.into_iter().flat_map(planted_typed_passwords).collect();
+    check_recall("typed passwords", &planted);
+}
