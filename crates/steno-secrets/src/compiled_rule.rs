@@ -5,12 +5,11 @@ use std::sync::OnceLock;
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
+use crate::randomness::{changes_kind_often, is_random_mix, is_wordy, looks_random};
 use crate::secret_rule::{SecretForm, SecretRule};
 use crate::token_match::{is_token_start, match_token};
-use crate::value_plausibility::{
-    changes_kind_often, is_credential, is_filler, is_random_mix, is_spoken_password, is_wordy,
-    looks_random,
-};
+use crate::value_plausibility::{is_credential, is_spoken_password};
+use crate::value_shapes::is_filler;
 
 /// The greatest size of a compiled pattern: every recording process holds some in memory.
 const MAX_PATTERN_BYTES: usize = 256 << 10;
@@ -103,7 +102,7 @@ impl CompiledRule {
             "password in a sentence" | "password in another language" => {
                 !is_reference_or_filler(secret) && is_spoken_password(secret)
             }
-            "token" => is_random_mix(secret),
+            "token" => is_random_mix(secret) && !is_filler(secret),
             "Redis password" | "random credential" | "printed secret" => {
                 looks_random(secret) && !is_filler(secret)
             }

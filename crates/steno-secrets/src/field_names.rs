@@ -3,8 +3,11 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use crate::name_words::{
+    BEFORE_CHOSEN_KEY, BEFORE_KEY, HARMLESS_ENDINGS, HARMLESS_WORDS, KNOWN_RANDOM_NAMES,
+    VENDOR_WORDS,
+};
 use crate::names::split_words;
-use crate::word_lists::VENDOR_WORDS;
 
 /// What a name says about its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,173 +126,6 @@ const RANDOM_WORDS: [&str; 12] = [
 ];
 
 const RANDOM_ENDINGS: [&str; 5] = ["token", "apikey", "accesskey", "authkey", "jwt"];
-
-/// Words that make a following `key` the key of a lock, not of a table.
-const BEFORE_KEY: [&str; 33] = [
-    "api",
-    "access",
-    "secret",
-    "private",
-    "auth",
-    "subscription",
-    "account",
-    "service",
-    "app",
-    "application",
-    "encryption",
-    "signing",
-    "master",
-    "license",
-    "deploy",
-    "webhook",
-    "integration",
-    "admin",
-    "write",
-    "ingest",
-    "ingestion",
-    "root",
-    "storage",
-    "shared",
-    "hmac",
-    "crypt",
-    "server",
-    "functions",
-    "host",
-    "session",
-    "client",
-    "management",
-    "consumer",
-];
-
-/// Words before `key` whose value people may choose.
-const BEFORE_CHOSEN_KEY: [&str; 7] =
-    ["secret", "private", "encryption", "signing", "master", "hmac", "crypt"];
-
-/// Words that make a name harmless wherever they are, as in `next_page_token`.
-const HARMLESS_WORDS: [&str; 36] = [
-    "next",
-    "page",
-    "continuation",
-    "max",
-    "min",
-    "limit",
-    "ratelimit",
-    "count",
-    "idempotency",
-    "websocket",
-    "cache",
-    "public",
-    "publishable",
-    "primary",
-    "foreign",
-    "sort",
-    "partition",
-    "tokens",
-    "bos",
-    "eos",
-    "pad",
-    "unk",
-    "cls",
-    "sep",
-    "mask",
-    "special",
-    "vocab",
-    "example",
-    "forgot",
-    "forgotten",
-    "per",
-    "total",
-    "budget",
-    "cost",
-    "price",
-    "usage",
-];
-
-/// Words that make a name harmless if it ends with them, as in `password_hint`.
-const HARMLESS_ENDINGS: [&str; 67] = [
-    "hint",
-    "label",
-    "placeholder",
-    "prompt",
-    "field",
-    "length",
-    "len",
-    "policy",
-    "strength",
-    "expired",
-    "expires",
-    "expiry",
-    "expiration",
-    "required",
-    "invalid",
-    "type",
-    "types",
-    "help",
-    "title",
-    "url",
-    "uri",
-    "path",
-    "file",
-    "filename",
-    "dir",
-    "folder",
-    "regex",
-    "pattern",
-    "validator",
-    "button",
-    "used",
-    "name",
-    "names",
-    "version",
-    "ref",
-    "arn",
-    "provider",
-    "manager",
-    "store",
-    "scheme",
-    "method",
-    "mode",
-    "enabled",
-    "status",
-    "state",
-    "error",
-    "message",
-    "index",
-    "class",
-    "endpoint",
-    "format",
-    "algorithm",
-    "alg",
-    "kind",
-    "bucket",
-    "prefix",
-    "suffix",
-    "header",
-    "changed",
-    "ttl",
-    "timeout",
-    "size",
-    "position",
-    "start",
-    "end",
-    "rounds",
-    "issuer",
-];
-
-/// Names that are secret although their words do not say so.
-const KNOWN_RANDOM_NAMES: [&str; 11] = [
-    "x-honeycomb-team",
-    "client-key-data",
-    "tls.key",
-    "x-api",
-    "x-key",
-    "ssh_key",
-    "phpsessid",
-    "jsessionid",
-    "connect.sid",
-    "laravel_session",
-    "asp.net_sessionid",
-];
 
 /// How many names a thread remembers.
 const MAX_REMEMBERED_NAMES: usize = 4096;

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use memchr::memmem;
 use regex::bytes::Regex;
 
-use crate::value_plausibility::is_filler;
+use crate::value_shapes::is_filler;
 
 /// What says that a manifest is one of a secret.
 pub(crate) const MANIFEST_HINTS: [&str; 4] =

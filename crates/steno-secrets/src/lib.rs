@@ -8,17 +8,20 @@
 //! This crate must not know sessions, entries or formats. It reads no files.
 
 mod compiled_rule;
+mod cookie_values;
 mod encoded_text;
 mod field_names;
 mod kubernetes_secret;
 mod letter_pairs;
 #[cfg(any(test, feature = "test-support"))]
 pub mod made_up;
+mod name_words;
 mod named_value;
 mod names;
 #[cfg(any(test, feature = "test-support"))]
 pub mod planted;
 mod quoted_value;
+mod randomness;
 mod rule_table;
 mod secret_rule;
 mod secret_scanner;
@@ -26,6 +29,7 @@ mod secret_settings;
 mod streamed_text;
 mod token_match;
 mod value_plausibility;
+mod value_shapes;
 mod values;
 mod word_lists;
 

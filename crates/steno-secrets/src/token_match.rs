@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use crate::letter_pairs::word_likeness;
+use crate::randomness::changes_kind_often;
 use crate::secret_rule::TokenAlphabet;
-use crate::value_plausibility::changes_kind_often;
 
 /// A run of base64 this long before a token means that the token is part of encoded data.
 const MIN_ENCODED_RUN: usize = 40;

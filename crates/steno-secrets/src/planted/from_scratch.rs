@@ -178,7 +178,7 @@ pub(super) const TEXTS: &[&str] = &[
     "flutterwave «FLWSECK-{h32}-X»",
     "razorpay key_secret: «{A24}»",
     "razorpay «rzp_live_{A14}»",
-    "adyen «AQE{b120}»",
+    "adyen «AQEmhmfuXNWT{b110}»",
     "plaid PLAID_SECRET=«{h30}»",
     "plaid token «access-production-{u}»",
     "coinbase COINBASE_API_SECRET=«{A32}»",
