@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use memchr::memmem;
 use serde_json::{Value, json};
 use steno_secrets::made_up::MadeUpTexts;
 use steno_secrets::planted::{PlantedSecret, harmless_texts, planted_secrets};
@@ -52,7 +53,11 @@ fn holds(text: &str, secret: &str) -> bool {
         .replace('<', "&lt;")
         .replace('>', "&gt;")
         .replace('"', "&quot;");
-    [secret, json.trim_matches('"'), html.as_str()].iter().any(|spelling| text.contains(spelling))
+    let mut spellings = vec![secret, json.trim_matches('"'), html.as_str()];
+    spellings.sort_unstable();
+    spellings.dedup();
+    let is_in_text = |spelling: &&str| memmem::find(text.as_bytes(), spelling.as_bytes()).is_some();
+    spellings.iter().any(is_in_text)
 }
 
 fn check_recall(what: &str, text: &str, planted: &[PlantedSecret]) {
