@@ -135,6 +135,20 @@ pub fn create_atomic_with(
     persist_new(write_temporary(path, fill)?, path)
 }
 
+/// Like [`create_atomic_with`], without a sync: the caller syncs file and folder.
+pub fn create_unsynced_with(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<bool, FileError> {
+    let mut temp = create_temporary(path)?;
+    fill(temp.as_file_mut()).on("write", path)?;
+    match temp.persist_noclobber(path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error.error).on("create", path),
+    }
+}
+
 /// Renames a temporary file to its final name, unless the name is taken.
 fn persist_new(temp: tempfile::NamedTempFile, path: &Path) -> Result<bool, FileError> {
     match temp.persist_noclobber(path) {

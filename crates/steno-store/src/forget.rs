@@ -22,6 +22,7 @@ use crate::StoreLocation;
 use crate::index::Index;
 use crate::store_error::StoreError;
 use crate::transcript::{ReadTranscript, traffic_owner};
+use steno_cipher::store_fs;
 use steno_model::SessionId;
 use steno_model::durable;
 use steno_vault::forget::{ForgetRequest, MaskPlan};
@@ -269,10 +270,10 @@ impl SessionForgetter {
             Index::rebuild(store, None)?;
         }
         for name in CACHE_FILES {
-            durable::remove_file(&store.join(name))?;
+            store_fs::remove_file(&store.join(name))?;
         }
         if tombstones.iter().any(has_database_rows) {
-            durable::remove_file(&store.join(SEEN_FILE))?;
+            store_fs::remove_file(&store.join(SEEN_FILE))?;
         }
         Ok(())
     }

@@ -48,7 +48,7 @@ mod word_counts;
 pub mod word_query;
 pub mod word_tokens;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -71,6 +71,7 @@ pub use self::session_list::{ListedSession, SessionHeading};
 pub use self::store_index::{IndexCondition, IndexQueryResult, StoreIndex};
 pub use self::word_counts::{MAX_EXAMINED_ENTRIES, WordCount};
 pub use crate::entry_filter::EntryFilter;
+use steno_cipher::store_fs;
 use steno_model::durable::{self, FileError, OnPath};
 use steno_vault::FormatError;
 
@@ -164,7 +165,8 @@ impl Index {
         if rusqlite::version_number() < MIN_SQLITE_VERSION {
             return Err(IndexError::SqliteTooOld(rusqlite::version()));
         }
-        durable::create_private_dir(store)?;
+        store_fs::check_is_current(store)?;
+        store_fs::create_private_dir(store)?;
         match Self::connect(store) {
             Err(error) if error.is_corruption() => {
                 Self::rebuild(store, Some(RebuildReason::Damaged))
@@ -189,14 +191,14 @@ impl Index {
             return Ok(index);
         }
         for name in INDEX_FILES {
-            durable::remove_file(&store.join(name))?;
+            store_fs::remove_file(&store.join(name))?;
         }
         Self::connect_locked(store, healed)
     }
 
     /// Whether any file of an index exists. A process that was killed while it deleted one may have left its log.
     pub(crate) fn has_files(store: &Path) -> bool {
-        INDEX_FILES.iter().any(|name| store.join(name).exists())
+        INDEX_FILES.iter().any(|name| store_fs::exists(&store.join(name)))
     }
 
     /// Why the index was emptied when it was opened, if it was.
@@ -249,14 +251,19 @@ impl Index {
 
     fn open_file(store: &Path, healed: Option<RebuildReason>) -> Result<Self, IndexError> {
         let path = store.join("index.db");
-        if !path.exists() {
+        let disk_path = store_fs::physical_path(&path);
+        if !disk_path.exists() {
             // SQLite gives its other files the mode of this one. An existing file is not opened here: closing it would
             // drop the locks of this process's other connections.
-            durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
+            durable::private_options()
+                .create(true)
+                .append(true)
+                .open(&disk_path)
+                .on("open", &path)?;
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let at = |source| IndexError::Database { path: path.clone(), source };
-        let connection = Connection::open_with_flags(&path, flags).map_err(at)?;
+        let connection = store_fs::open_database(&path, flags).map_err(at)?;
         connection.busy_timeout(LOCK_TIMEOUT).map_err(at)?;
         connection.set_prepared_statement_cache_capacity(64);
         schema::configure_connection(&connection).map_err(at)?;
@@ -279,7 +286,7 @@ impl Index {
     pub fn checkpoint_log(&self) {
         const MUCH: u64 = 1 << 20;
         let log = self.path.with_extension("db-wal");
-        if fs::metadata(log).is_ok_and(|log| log.len() > MUCH) {
+        if store_fs::metadata(&log).is_ok_and(|log| log.len() > MUCH) {
             // If it fails, a later call succeeds.
             let _ = self.connection.busy_timeout(Duration::ZERO);
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
@@ -325,13 +332,13 @@ impl Index {
 #[cfg(unix)]
 fn identity(path: &Path) -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
-    fs::metadata(path).ok().map(|metadata| metadata.ino())
+    store_fs::metadata(path).ok().map(|metadata| metadata.ino())
 }
 
 /// Identifies a file. Outside Unix an open file cannot be removed, so existence is enough.
 #[cfg(not(unix))]
 fn identity(path: &Path) -> Option<u64> {
-    path.exists().then_some(0)
+    store_fs::exists(path).then_some(0)
 }
 
 /// Opens the lock file. It is locked exclusively while the index is created or deleted, and shared while it is opened.

@@ -50,6 +50,7 @@ use self::frame::{ContentForm, SealedFileHeader};
 use self::journal::{FileState, Journal, JournalLine, ListedFiles};
 use self::recorder::RECORD_FILE;
 use self::sealed::{REPLACEMENT_SUFFIX, SealedFile, SealedFileRef};
+use steno_cipher::store_fs;
 use steno_model::durable::{FileError, OnPath};
 use steno_model::session::SessionId;
 
@@ -121,8 +122,8 @@ impl Vault {
     pub fn has_sessions(&self) -> Result<bool, FileError> {
         for agent in self.list_agents()? {
             let dir = self.root.join(agent);
-            let mut entries = fs::read_dir(&dir).on("read folder", &dir)?.flatten();
-            if entries.any(|entry| is_folder(&entry)) {
+            let mut entries = store_fs::read_dir(&dir).on("read folder", &dir)?.flatten();
+            if entries.any(|entry| is_folder(&entry.entry)) {
                 return Ok(true);
             }
         }
@@ -156,7 +157,7 @@ impl Vault {
         self.journal.for_each_session(&mut |key, files| {
             // With a damaged journal, a forgotten session may still be listed.
             let is_forgotten = tombstones.of_session(key).is_some();
-            if !files.is_empty() && !is_forgotten && !self.root.join(key).is_dir() {
+            if !files.is_empty() && !is_forgotten && !store_fs::is_dir(&self.root.join(key)) {
                 missing.extend(self.session_for_key(key));
             }
         })?;
@@ -166,7 +167,7 @@ impl Vault {
 
     /// The sessions that have notes, or had some, sorted by agent and id.
     pub fn sessions_with_notes(&self) -> Result<Vec<SessionDir>, FileError> {
-        if !self.journal.path().exists() {
+        if !store_fs::exists(&self.journal.path()) {
             let mut all = self.list_sessions()?;
             all.retain(|session| session.notes_size() > 0);
             return Ok(all);
@@ -265,7 +266,7 @@ impl SessionDir {
 
     /// Whether the folder exists.
     pub fn exists(&self) -> bool {
-        self.path.is_dir()
+        store_fs::is_dir(&self.path)
     }
 
     /// Whether the session has neither sealed files nor live logs.
@@ -323,7 +324,7 @@ impl SessionDir {
             // While a file is being replaced, only the new one counts.
             if is_log || (is_sealed && names.binary_search(&new).is_err()) {
                 // A file sealed or renamed in the meantime counts under its new name.
-                let found = fs::metadata(self.path.join(name)).map_or(0, |metadata| metadata.len());
+                let found = store_fs::file_length(&self.path.join(name)).unwrap_or(0);
                 let listed = listed.get(kept_name).and_then(|file| file.size);
                 size += listed.map_or(found, |listed| listed.min(found));
             }
@@ -339,7 +340,7 @@ impl SessionDir {
             hasher.update(fault.to_string().as_bytes());
         }
         for name in list_names(&self.path)? {
-            let Ok(metadata) = fs::metadata(self.path.join(&name)) else { continue };
+            let Ok(metadata) = store_fs::metadata(&self.path.join(&name)) else { continue };
             hasher.update(name.as_bytes());
             hasher.update(&metadata.len().to_le_bytes());
             let modified =
@@ -507,13 +508,13 @@ fn parse_sealed_name(name: &str) -> Option<(String, u32)> {
 
 /// The sorted names of all entries in a folder; empty if the folder does not exist.
 fn list_names(dir: &Path) -> Result<Vec<String>, FileError> {
-    let reader = match fs::read_dir(dir) {
+    let reader = match store_fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.on("read folder", dir)?,
     };
     let mut names = Vec::new();
     for entry in reader {
-        names.extend(entry.on("read folder", dir)?.file_name().into_string());
+        names.extend(entry.on("read folder", dir)?.name.into_string());
     }
     names.sort();
     Ok(names)
@@ -537,14 +538,14 @@ fn list_folders_with_prefix(dir: &Path, prefix: &str) -> Result<Vec<String>, Fil
 
 /// Calls `take` with the name of each subfolder, in no particular order. A missing folder has none.
 fn for_each_folder(dir: &Path, take: &mut dyn FnMut(&str)) -> Result<(), FileError> {
-    let reader = match fs::read_dir(dir) {
+    let reader = match store_fs::read_dir(dir) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         other => other.on("read folder", dir)?,
     };
     for entry in reader {
         let entry = entry.on("read folder", dir)?;
-        match entry.file_name().to_str() {
-            Some(name) if is_folder(&entry) => take(name),
+        match entry.name.to_str() {
+            Some(name) if is_folder(&entry.entry) => take(name),
             _ => {}
         }
     }

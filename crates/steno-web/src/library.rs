@@ -1,7 +1,6 @@
 //! Reads sessions for the pages from index and vault, and caches them until they change.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use jiff::tz::TimeZone;
 use maud::Markup;
+use steno_cipher::store_fs;
 use steno_model::{Clock, Entry, Session, Transcript};
 use steno_store::cost::PriceTable;
 use steno_store::cost::budget::BudgetLimits;
@@ -423,7 +423,7 @@ impl SessionLibrary {
 }
 
 fn file_stamp(path: &Path) -> Option<(u64, SystemTime)> {
-    let metadata = fs::metadata(path).ok()?;
+    let metadata = store_fs::metadata(path).ok()?;
     Some((metadata.len(), metadata.modified().ok()?))
 }
 

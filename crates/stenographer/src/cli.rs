@@ -16,6 +16,7 @@ use crate::command_synonyms::suggest_other_name;
 use crate::commands;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
+use crate::store_key;
 use crate::team_access::{RemoteFlag, mirror_environment};
 use crate::ui::Ui;
 use crate::value_completion::{COMPLETION_VARIABLE, add_completers};
@@ -82,6 +83,9 @@ enum CliCommand {
     Remote(commands::remote::Args),
     Push(commands::push::Args),
     Pull(commands::pull::Args),
+    Encrypt(commands::encrypt::Args),
+    Decrypt(commands::decrypt::Args),
+    Cat(commands::cat::Args),
     #[command(flatten)]
     Thread(commands::thread::ThreadCommand),
     Hooks(commands::hooks::Args),
@@ -139,6 +143,7 @@ pub(crate) fn run_command_line(
     if command.opens_many_files() {
         raise_open_file_limit();
     }
+    command.unlock_store(ui, env)?;
     let exit = run_reading(ui, env, command);
     ui.end_pager();
     let exit = exit?;
@@ -272,6 +277,9 @@ fn run_command(
         CliCommand::Remote(args) => commands::remote::run(ui, env, &args),
         CliCommand::Push(args) => commands::push::run(ui, env, &args),
         CliCommand::Pull(args) => commands::pull::run(ui, env, &args),
+        CliCommand::Encrypt(args) => commands::encrypt::run(ui, env, &args),
+        CliCommand::Decrypt(args) => commands::decrypt::run(ui, env, &args),
+        CliCommand::Cat(args) => commands::cat::run(ui, env, &args),
         CliCommand::Thread(command) => commands::thread::run(ui, env, &command),
         CliCommand::Hooks(args) => commands::hooks::run(ui, env, &args),
         CliCommand::Hook(args) => commands::hook::run(env, &args),
@@ -287,6 +295,24 @@ impl CliCommand {
     fn reads_much_data(&self) -> bool {
         use CliCommand::{Cost, Import, Inspect, Reindex, Sync, Watch};
         matches!(self, Sync(_) | Watch(_) | Import(_) | Inspect(_) | Reindex(_) | Cost(_))
+    }
+
+    /// Unlocks an encrypted store, for commands that use one. What is shown or recorded beside an agent must not stop it.
+    fn unlock_store(&self, ui: &mut Ui, env: &ProcessEnvironment) -> Result<(), CommandError> {
+        use CliCommand::{
+            Acp, Child, Completions, Convert, Decrypt, Encrypt, Hooks, Inspect, Man, Statusline,
+        };
+        match self {
+            Encrypt(_) | Decrypt(_) | Completions(_) | Man(_) | Child(_) => Ok(()),
+            Convert(_) | Inspect(_) | Hooks(_) => Ok(()),
+            Acp(_) | Statusline(_) => {
+                if let Err(error) = store_key::unlock_store(&mut Ui::silent(), env) {
+                    ui.warning(error.to_line());
+                }
+                Ok(())
+            }
+            _ => store_key::unlock_store(ui, env),
+        }
     }
 
     /// Disables the automatic sync, as `steno --no-sync COMMAND` asks for.
@@ -356,6 +382,7 @@ fn open_browser(
     sync: &AutomaticSyncFlag,
 ) -> Result<CommandExit, CommandError> {
     if ui.is_interactive() {
+        store_key::unlock_store(ui, env)?;
         return browser::run_browser(ui, env, sync);
     }
     ui.print_note(program_command().render_help().to_string().trim_end());

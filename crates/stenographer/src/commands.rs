@@ -3,12 +3,15 @@
 pub(crate) mod acp;
 pub(crate) mod annotate;
 pub(crate) mod blame;
+pub(crate) mod cat;
 pub(crate) mod child;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod cost;
+pub(crate) mod decrypt;
 pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod encrypt;
 pub(crate) mod exec;
 pub(crate) mod export;
 pub(crate) mod forget;

@@ -4,6 +4,7 @@
 
 mod agents;
 mod budget;
+mod encryption;
 mod redaction;
 mod remotes;
 mod retention;
@@ -256,6 +257,7 @@ const SECTION_NAMES: [&str; 13] = [
     "agents",
     "aliases",
     "budget",
+    "encryption",
     "gateway",
     "keep",
     "prices",

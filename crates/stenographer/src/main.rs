@@ -35,6 +35,7 @@ mod session_paths;
 mod session_removal;
 mod session_scope;
 mod session_store;
+mod store_key;
 mod sync_state;
 mod team_access;
 mod terminal_text;

@@ -1,10 +1,11 @@
 //! When the last sync ended, and the lock that keeps two syncs from doing the same work.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
+use steno_cipher::store_fs;
 use steno_model::Timestamp;
 use steno_model::durable::{self, FileError};
 
@@ -37,19 +38,19 @@ impl LastSync {
 
     /// Reads the last sync of a store; `None` if there was none, or if its file is unreadable.
     pub(crate) fn load(store: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(state_path(store)).ok()?).ok()
+        serde_json::from_slice(&store_fs::read(&state_path(store)).ok()?).ok()
     }
 
     /// Writes the last sync.
     pub(crate) fn save(&self, store: &Path) -> Result<(), FileError> {
-        durable::create_private_dir(store)?;
+        store_fs::create_private_dir(store)?;
         let text = serde_json::to_vec(self).expect("a text and a time are always valid JSON");
-        durable::replace_unsynced(&state_path(store), &text)
+        store_fs::replace_unsynced(&state_path(store), &text)
     }
 
     /// Returns whether a version that did not write this file has synced to the store.
     pub(crate) fn is_of_older_version(store: &Path) -> bool {
-        store.join("seen.json").exists() && !state_path(store).exists()
+        store_fs::exists(&store.join("seen.json")) && !store_fs::exists(&state_path(store))
     }
 }
 
@@ -115,6 +116,8 @@ fn open_lock_file(store: &Path) -> std::io::Result<File> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

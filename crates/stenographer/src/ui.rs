@@ -199,6 +199,15 @@ impl Ui {
         matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
     }
 
+    /// Asks a question on stderr, and returns the line that the user types.
+    pub(crate) fn ask_line(&mut self, question: &str) -> io::Result<String> {
+        self.flush()?;
+        write!(io::stderr(), "{question}")?;
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer)?;
+        Ok(answer)
+    }
+
     /// Creates a progress line; it is shown only on a terminal.
     pub(crate) fn start_progress(&self, verb: &'static str) -> ProgressLine {
         let is_shown = !self.hides_status && io::stderr().is_terminal();

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use steno_model::durable;
 
+use steno_cipher::store_fs;
 use steno_model::durable::{FileError, OnPath};
 use steno_vault::{SessionDir, Vault};
 
@@ -33,10 +34,14 @@ impl PendingSessions {
     /// Marks a session. Call it before anything of the session is written.
     pub fn mark_session(&self, dir: &SessionDir) -> Result<PendingMarker, FileError> {
         let path = self.root.join(dir.agent()).join(dir.id().as_str());
-        durable::create_private_dir(durable::parent_folder(&path))?;
+        store_fs::create_private_dir(durable::parent_folder(&path))?;
         loop {
             let mut options = durable::private_options();
-            let file = options.create(true).append(true).open(&path).on("mark", &path)?;
+            let file = options
+                .create(true)
+                .append(true)
+                .open(store_fs::physical_path(&path))
+                .on("mark", &path)?;
             file.lock_shared().on("lock", &path)?;
             let marker = PendingMarker { file, path: path.clone() };
             // The previous holder may have removed the file while we waited for the lock.
@@ -63,7 +68,7 @@ impl PendingSessions {
     /// Takes over the marker of a session that no process holds.
     pub(super) fn claim_marker(&self, dir: &SessionDir) -> Option<PendingMarker> {
         let path = self.root.join(dir.agent()).join(dir.id().as_str());
-        let file = File::options().append(true).open(&path).ok()?;
+        let file = File::options().append(true).open(store_fs::physical_path(&path)).ok()?;
         file.try_lock().ok()?;
         Some(PendingMarker { file, path }).filter(PendingMarker::is_in_place)
     }
@@ -74,27 +79,27 @@ impl PendingMarker {
     pub fn remove(self) {
         if self.file.try_lock().is_ok() && self.is_in_place() {
             // If this fails, the session is only checked again.
-            let _ = fs::remove_file(&self.path);
+            let _ = fs::remove_file(store_fs::physical_path(&self.path));
         }
     }
 
     #[cfg(unix)]
     fn is_in_place(&self) -> bool {
         use std::os::unix::fs::MetadataExt;
-        let (mine, there) = (self.file.metadata(), fs::metadata(&self.path));
+        let (mine, there) = (self.file.metadata(), store_fs::metadata(&self.path));
         matches!((mine, there), (Ok(mine), Ok(there)) if mine.ino() == there.ino())
     }
 
     #[cfg(not(unix))]
     fn is_in_place(&self) -> bool {
-        self.path.exists()
+        store_fs::exists(&self.path)
     }
 }
 
 fn list_file_names(dir: &Path) -> Result<Vec<String>, FileError> {
-    let entries = match fs::read_dir(dir) {
+    let entries = match store_fs::read_dir(dir) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.on("read folder", dir)?,
     };
-    Ok(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect())
+    Ok(entries.flatten().filter_map(|entry| entry.name.into_string().ok()).collect())
 }

@@ -5,12 +5,13 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::{fmt, fs, io};
+use std::{fmt, io};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
 use super::pending_sessions::PendingSessions;
 use super::{Index, IndexError, identity, schema, session_draft};
+use steno_cipher::store_fs;
 use steno_model::durable::{FileError, OnPath};
 use steno_vault::{SessionDir, Vault};
 
@@ -65,8 +66,8 @@ impl IndexAccess {
     ///
     /// It does not open the files: closing them would drop the locks of this process's other connections.
     fn for_reading(path: &Path) -> Self {
-        let log = path.with_extension("db-wal").metadata();
-        let has_shared_memory = path.with_extension("db-shm").exists();
+        let log = store_fs::metadata(&path.with_extension("db-wal"));
+        let has_shared_memory = store_fs::exists(&path.with_extension("db-shm"));
         match log {
             Ok(_) if has_shared_memory => Self::SharedLog,
             Ok(log) if log.len() > 0 => Self::PrivateLog,
@@ -79,7 +80,7 @@ impl IndexAccess {
         let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let with_uri = read_only | OpenFlags::SQLITE_OPEN_URI;
         let options = match self {
-            Self::Writable => return Connection::open_with_flags(path, read_only),
+            Self::Writable => return store_fs::open_database(path, read_only),
             Self::Memory => {
                 let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
                     | OpenFlags::SQLITE_OPEN_CREATE
@@ -88,10 +89,14 @@ impl IndexAccess {
                 return Connection::open_with_flags(path, flags);
             }
             Self::SharedLog => "mode=ro&readonly_shm=1".to_owned(),
+            // An encrypted index is opened through a file system of its own.
+            Self::PrivateLog if store_fs::physical_path(path) != path => "mode=ro".to_owned(),
             Self::PrivateLog => format!("mode=ro&vfs={LOCKLESS_VFS}"),
             Self::Immutable => "mode=ro&immutable=1".to_owned(),
         };
-        let connection = Connection::open_with_flags(file_uri(path, &options), with_uri)?;
+        let uri = file_uri(&store_fs::physical_path(path), &options);
+        let has_locks = self != Self::PrivateLog;
+        let connection = store_fs::open_database_uri(path, uri.as_ref(), with_uri, has_locks)?;
         if self == Self::PrivateLog {
             // Before the first read, because SQLite then sets up shared memory.
             connection.query_row("PRAGMA locking_mode = EXCLUSIVE", [], |_| Ok(()))?;
@@ -106,7 +111,7 @@ impl Index {
     /// Fails with [`IndexError::Absent`] if there is none that this version can read.
     pub fn open_read_only(store: &Path) -> Result<Self, IndexError> {
         let path = store.join("index.db");
-        match fs::metadata(&path) {
+        match store_fs::metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(IndexError::Absent(path));
             }

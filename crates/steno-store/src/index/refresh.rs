@@ -22,7 +22,6 @@
 //! A change that leaves no sign, such as an edit of a kept file by hand, is not noticed here. `Vault::verify` finds it.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::time::UNIX_EPOCH;
 
 use rusqlite::{OptionalExtension, params};
@@ -321,7 +320,8 @@ impl Index {
 
 /// A folder's modification time in nanoseconds; 0 if it does not exist.
 fn folder_mtime_nanos(path: &std::path::Path) -> i64 {
-    let modified = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    let modified =
+        steno_cipher::store_fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     let distance = modified.and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
     distance.map_or(0, |distance| i64::try_from(distance.as_nanos()).unwrap_or(0))
 }

@@ -6,9 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use steno_model::durable;
-
 use crate::repository::{CheckoutMatch, GitCheckout};
+use steno_cipher::store_fs;
 use steno_model::durable::FileError;
 
 /// Limit of folders checked in one search.
@@ -67,7 +66,7 @@ impl KnownProjects {
         self.folders = read_projects(&self.path);
         self.folders.insert(folder.to_owned(), repository);
         let text = serde_json::to_vec(&self.folders).expect("paths from text");
-        durable::replace_unsynced(&self.path, &text)
+        store_fs::replace_unsynced(&self.path, &text)
     }
 
     /// Searches for `lost`: among the known folders, beside them, and up to two levels below its former parent.
@@ -109,7 +108,7 @@ impl KnownProjects {
 }
 
 fn read_projects(path: &Path) -> BTreeMap<PathBuf, GitCheckout> {
-    let bytes = fs::read(path).ok();
+    let bytes = store_fs::read(path).ok();
     bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use steno_model::durable;
+use steno_cipher::store_fs;
 use uuid::Uuid;
 
 /// The file with the key, in the store's folder.
@@ -60,7 +60,7 @@ impl SecretIdKey {
             return key;
         }
         let key = Self::new_random();
-        let _ = durable::create_atomic(&path, blake3::Hash::from(key.0).to_hex().as_bytes());
+        let _ = store_fs::create_atomic(&path, blake3::Hash::from(key.0).to_hex().as_bytes());
         // Another process may have been first.
         read_key(&path).unwrap_or(key)
     }
@@ -86,7 +86,7 @@ impl fmt::Debug for SecretIdKey {
 }
 
 fn read_key(path: &Path) -> Option<SecretIdKey> {
-    let text = std::fs::read(path).ok()?;
+    let text = store_fs::read(path).ok()?;
     Some(SecretIdKey(*blake3::Hash::from_hex(text.trim_ascii()).ok()?.as_bytes()))
 }
 

@@ -4,13 +4,13 @@
 //! while the vault has its sessions and the readers' version is the same.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use crate::format;
 use crate::keep::file_stamp::FileStamp;
 use serde::{Deserialize, Serialize};
+use steno_cipher::store_fs;
 use steno_model::SessionId;
 use steno_model::durable::{self, FileError};
 
@@ -89,8 +89,8 @@ impl SeenFiles {
         self.files.values_mut().for_each(|known| known.3 = false);
         self.has_fresh = false;
         let written = SeenListForWriting { readers: format::reader_version(), files: &self.files };
-        durable::create_private_dir(durable::parent_folder(&self.path))?;
-        durable::replace_unsynced_with(&self.path, |file| {
+        store_fs::create_private_dir(durable::parent_folder(&self.path))?;
+        store_fs::replace_unsynced_with(&self.path, |file| {
             let mut out = BufWriter::new(file);
             serde_json::to_writer(&mut out, &written)?;
             out.flush()
@@ -99,7 +99,7 @@ impl SeenFiles {
 }
 
 fn read_seen_files(path: &Path) -> SeenFileMap {
-    let read = fs::read(path)
+    let read = store_fs::read(path)
         .ok()
         .and_then(|bytes| serde_json::from_slice::<SeenListFromDisk>(&bytes).ok());
     let read = read.filter(|read| read.readers == format::reader_version());
@@ -121,6 +121,8 @@ fn remove_lost(files: &mut SeenFileMap, lost: &HashSet<SessionId>) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn id(name: &str) -> SessionId {

@@ -9,14 +9,15 @@
 //! finds a session locked first commits its own changes, so two writers never deadlock.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::SessionDir;
 use super::journal::{FileState, Journal, JournalLine};
 use super::live_log::open_lock_file;
 use super::sealed::{WrittenFile, replacement_path};
+use steno_cipher::store_fs;
 use steno_model::durable::{self, FileError, OnPath};
 
 /// From this number of files on, the whole file system is synced at once.
@@ -31,6 +32,8 @@ pub struct VaultCommit {
     written: Vec<WrittenFile>,
     /// Folders with new names, which need a sync.
     folders: BTreeSet<PathBuf>,
+    /// New keys of sessions in an encrypted store, which need a sync.
+    keys: Vec<PathBuf>,
     /// Locks of the sessions in this commit.
     session_locks: Vec<(String, File)>,
     /// The vault's folder, opened before the first change so that `syncfs` reports write errors.
@@ -46,6 +49,7 @@ impl VaultCommit {
             lines,
             written,
             folders,
+            keys: Vec::new(),
             session_locks: Vec::new(),
             vault_folder: None,
         }
@@ -69,10 +73,13 @@ impl VaultCommit {
         }
         self.journal.create_if_absent()?;
         if self.vault_folder.is_none() {
-            durable::create_private_dir(&self.root)?;
-            self.vault_folder = Some(File::open(&self.root).on("open", &self.root)?);
+            store_fs::create_private_dir(&self.root)?;
+            let folder = store_fs::physical_path(&self.root);
+            self.vault_folder = Some(File::open(folder).on("open", &self.root)?);
         }
-        self.folders.extend(durable::make_private_dir(dir.path())?);
+        self.folders.extend(store_fs::make_private_dir(dir.path())?);
+        let key = store_fs::prepare_session_key(dir.path()).on("lock", dir.path())?;
+        self.keys.extend(key);
         let path = dir.write_lock_path();
         let lock = open_lock_file(&path)?;
         if lock.try_lock().is_err() {
@@ -96,7 +103,7 @@ impl VaultCommit {
         self.add_line(dir, line);
         if written.is_new {
             // An interrupted process may have created the folder without syncing it.
-            self.folders.extend(dir.path().ancestors().take(3).map(Path::to_owned));
+            self.folders.extend(dir.path().ancestors().take(3).map(store_fs::physical_path));
         }
         self.written.push(written);
     }
@@ -122,6 +129,7 @@ impl VaultCommit {
         self.lines.clear();
         self.written.clear();
         self.folders.clear();
+        self.keys.clear();
         result
     }
 
@@ -133,13 +141,19 @@ impl VaultCommit {
         if !is_synced {
             for written in &self.written {
                 let path = written.current_path();
-                File::open(&path).and_then(|file| file.sync_data()).on("sync", &path)?;
+                store_fs::sync_file(&path)?;
+            }
+            for key in &self.keys {
+                File::open(key).and_then(|file| file.sync_data()).on("sync", key)?;
+                // The key's folder may be new in that of all keys.
+                let folders = key.ancestors().skip(1).take(3);
+                folders.into_iter().try_for_each(durable::sync_dir)?;
             }
             self.folders.iter().try_for_each(|folder| durable::sync_dir(folder))?;
         }
         self.journal.append_lines(&self.lines)?;
         for written in self.written.iter().filter(|written| written.is_new) {
-            fs::rename(replacement_path(&written.path), &written.path)
+            store_fs::rename(&replacement_path(&written.path), &written.path)
                 .on("replace", &written.path)?;
         }
         Ok(())

@@ -2,7 +2,6 @@
 //!
 //! Readers report these faults, because they then see less than was kept. `verify` checks every byte.
 
-use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -12,6 +11,7 @@ use super::notes::NOTES_FILE;
 use super::recorder::RECORD_FILE;
 use super::verify::check_file_identity;
 use super::{SessionDir, list_names, parse_sealed_name};
+use steno_cipher::store_fs;
 use steno_model::durable::{FileError, OnPath};
 use steno_model::problem::Problem;
 
@@ -22,7 +22,7 @@ impl SessionDir {
         let Some(listed) = self.listed_files()? else {
             let names = self.listed_by_manifest().unwrap_or_default();
             let paths = names.iter().map(|name| self.path.join(name));
-            let missing = paths.filter(|path| !path.exists());
+            let missing = paths.filter(|path| !store_fs::exists(path));
             return Ok(missing.map(|path| Problem::damage_in_file(&path, MISSING_FILE)).collect());
         };
         faults.extend(self.find_journal_faults()?);
@@ -93,7 +93,7 @@ impl SessionDir {
         let acknowledged = match LogHeadFile::read(&super::log_head_path(&path)) {
             Ok(head) => head.last.map_or(0, |head| head.length),
             Err(error) if error.source.raw_os_error().is_some() => return Err(error),
-            Err(_) => fs::metadata(&path).on("read", &path)?.len(),
+            Err(_) => store_fs::file_length(&path).on("read", &path)?,
         };
         if acknowledged == 0 {
             return Ok(false);
@@ -155,7 +155,7 @@ pub(super) const MISSING_FILE: &str = "the file is missing";
 
 /// Checks a log against its length and its head file.
 fn find_log_fault(path: &Path, listed: &ListedFile) -> Result<Option<String>, FileError> {
-    if let Err(error) = fs::metadata(path) {
+    if let Err(error) = store_fs::metadata(path) {
         let is_missing = error.kind() == io::ErrorKind::NotFound;
         return if is_missing {
             Ok(Some(MISSING_FILE.to_owned()))
@@ -164,7 +164,7 @@ fn find_log_fault(path: &Path, listed: &ListedFile) -> Result<Option<String>, Fi
         };
     }
     let head_path = super::log_head_path(path);
-    if !head_path.exists() {
+    if !store_fs::exists(&head_path) {
         return Ok(Some("its head file is missing".to_owned()));
     }
     let head = match LogHeadFile::read(&head_path) {
@@ -180,7 +180,7 @@ fn find_end_fault(path: &Path, known: u64) -> Result<Option<String>, FileError> 
     if known == 0 {
         return Ok(None);
     }
-    let missing = match fs::metadata(path) {
+    let missing = match store_fs::metadata(path) {
         Ok(metadata) => known.saturating_sub(metadata.len()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => known,
         Err(error) => return Err(error).on("read", path),
@@ -194,7 +194,7 @@ fn find_end_fault(path: &Path, known: u64) -> Result<Option<String>, FileError> 
 
 /// Whether byte `length` of a log ends a line.
 fn ends_with_newline(path: &Path, length: u64) -> io::Result<bool> {
-    let mut log = File::open(path)?;
+    let mut log = store_fs::open(path)?;
     log.seek(SeekFrom::Start(length - 1))?;
     let mut last = [0];
     log.read_exact(&mut last)?;

@@ -14,7 +14,6 @@ mod record_edits;
 #[cfg(test)]
 mod tests;
 
-use std::fs;
 use std::io;
 use std::sync::Arc;
 
@@ -32,6 +31,7 @@ use super::tombstone::{
     FORGOTTEN_FILE, FileSeal, ForgottenFile, ForgottenParts, ForgottenScope, MaskedFile, Tombstone,
 };
 use super::{AgentName, SessionDir, Vault, parse_sealed_name};
+use steno_cipher::store_fs;
 use steno_model::durable::{self, FileError, OnPath};
 use steno_model::session::SessionId;
 use steno_model::timestamp::Timestamp;
@@ -178,7 +178,7 @@ impl SessionDir {
     pub fn tombstone_for_all(&self, request: &ForgetRequest) -> Result<Tombstone, FileError> {
         let listed = self.listed_files()?.unwrap_or_default();
         let file = |(name, listed): (&str, &super::journal::ListedFile)| {
-            let size = fs::metadata(self.path.join(name)).map_or(0, |file| file.len());
+            let size = store_fs::file_length(&self.path.join(name)).unwrap_or(0);
             // A log is listed before its first record.
             let length = if listed.state == FileState::Open { size } else { listed.length };
             ForgottenFile { file: name.to_owned(), length }
@@ -226,11 +226,12 @@ impl SessionDir {
             commit.add_line(self, JournalLine { file: name.to_owned(), ..removed });
         }
         commit.finish_locked()?;
-        fs::remove_dir_all(self.path()).on("remove", self.path())?;
+        store_fs::remove_dir_all(self.path()).on("remove", self.path())?;
+        store_fs::remove_session_key(self.path())?;
         let agent = durable::parent_folder(self.path());
         // Other sessions of the agent keep the folder.
-        let _ = fs::remove_dir(agent);
-        durable::sync_dir(if agent.exists() { agent } else { self.vault_root() })
+        let _ = store_fs::remove_dir(agent);
+        store_fs::sync_dir(if store_fs::exists(agent) { agent } else { self.vault_root() })
     }
 
     /// Masks the parts of a tombstone in the session's files and notes.
@@ -245,7 +246,7 @@ impl SessionDir {
             self.mask_file_ranges(masked, &tombstone.short_id(), &mut commit)?;
         }
         commit.finish_locked()?;
-        durable::sync_dir(self.path())?;
+        store_fs::sync_dir(self.path())?;
         drop(commit);
         match parts.notes {
             0 => Ok(()),

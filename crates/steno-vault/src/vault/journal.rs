@@ -15,7 +15,6 @@
 mod adoption;
 mod state;
 
-use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -31,7 +30,8 @@ use super::log_head::LogHead;
 use super::log_scan::{LogScan, scan_log};
 use super::tombstone::TombstoneLog;
 use crate::line_hash::{FIRST_LINE_HASH, LineHash};
-use steno_model::durable::{self, FileError, OnPath};
+use steno_cipher::store_fs;
+use steno_model::durable::{FileError, OnPath};
 
 /// The journal's file name in the vault.
 pub(crate) const JOURNAL_FILE: &str = "journal.jsonl";
@@ -195,6 +195,8 @@ impl Journal {
             None => self.open_log()?,
         };
         let mut tail = log.lock_tail(&mut |_| ())?;
+        // The store may have been encrypted or decrypted while this waited for the lock.
+        store_fs::check_is_current(&self.root)?;
         for line in lines {
             tail.append(&encode_line_body(line));
         }
@@ -210,7 +212,7 @@ impl Journal {
         if self.exists() {
             return Ok(());
         }
-        durable::create_private_dir(&self.root)?;
+        store_fs::create_private_dir(&self.root)?;
         let lock_path = self.root.join(JOURNAL_LOCK_FILE);
         let lock = open_lock_file(&lock_path)?;
         lock.lock().on("lock", &lock_path)?;
@@ -227,8 +229,8 @@ impl Journal {
         let head_path = self.root.join(JOURNAL_HEAD_FILE);
         let head = LogHead::open_file(&head_path)?;
         LogHead::clear_file(&head).on("write", &head_path)?;
-        durable::sync_dir(&self.root)?;
-        durable::write_atomic(&self.path(), &bytes)?;
+        store_fs::sync_dir(&self.root)?;
+        store_fs::write_atomic(&self.path(), &bytes)?;
         let end = LogHead { length: bytes.len() as u64, line_hash: hash };
         end.append_to(&head).on("write", &head_path)
     }
@@ -269,7 +271,7 @@ fn scan_journal(
     take: &mut dyn FnMut(&[u8], bool, LogHead),
 ) -> Result<LogScan, FileError> {
     use std::io::{Seek, SeekFrom};
-    let mut file = File::open(path).on("open", path)?;
+    let mut file = store_fs::open(path).on("open", path)?;
     file.seek(SeekFrom::Start(start.length)).on("read", path)?;
     let mut input = BufReader::with_capacity(256 << 10, file);
     let scan = scan_log(&mut input, start, start.length, &mut |line| {
@@ -291,12 +293,13 @@ struct JournalStamp {
 
 /// The stamp of the journal; `None` if it does not exist yet.
 fn read_stamp(path: &Path) -> Option<JournalStamp> {
-    let metadata = fs::metadata(path).ok().filter(|metadata| metadata.len() > 0)?;
+    let metadata = store_fs::metadata(path).ok()?;
+    let size = store_fs::file_length(path).ok().filter(|size| *size > 0)?;
     #[cfg(unix)]
     let file = std::os::unix::fs::MetadataExt::ino(&metadata);
     #[cfg(not(unix))]
     let file = 0;
-    Some(JournalStamp { file, size: metadata.len(), modified: metadata.modified().ok() })
+    Some(JournalStamp { file, size, modified: metadata.modified().ok() })
 }
 
 fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

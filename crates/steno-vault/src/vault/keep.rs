@@ -26,7 +26,8 @@ use super::journal::{FileState, JournalLine};
 use super::recorder::RECORD_FILE;
 use super::sealed::{SealedFile, SealedFileRef, SealedWriter};
 use crate::{FormatError, SessionBundle, SessionFile};
-use steno_model::durable::{self, FileError, OnPath};
+use steno_cipher::store_fs;
+use steno_model::durable::{FileError, OnPath};
 
 /// The result of keeping a session file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +130,7 @@ impl SessionDir {
         commit.lock_session(self)?;
         // It may have been forgotten while this waited for the lock.
         self.check_not_forgotten()?;
-        durable::remove_leftovers(self.path());
+        store_fs::remove_leftovers(self.path());
         if self.is_recorded()? && !self.is_wire_recording()? {
             let error = io::Error::other("the session was recorded live");
             return Err(error).on("keep files in", self.path());

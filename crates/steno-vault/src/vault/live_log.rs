@@ -12,7 +12,7 @@
 //! Lines are written under an exclusive lock on the session's lock file. After locking, a writer first reads what
 //! other processes wrote, and cuts off a torn line of a killed process: nothing acknowledged it.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,13 +21,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::log_head::{LogHead, LogHeadFile};
 use super::log_scan::scan_log;
 use crate::line_hash::LineHash;
+use steno_cipher::{StoreFile, StoreOptions, store_fs};
 use steno_model::durable::{self, FileError, OnPath};
 
 /// A live log, shared by threads and processes.
 #[derive(Debug)]
 pub(crate) struct LiveLog {
     path: PathBuf,
-    file: File,
+    file: StoreFile,
     lock_file: File,
     state: Mutex<LiveLogState>,
     /// The offset up to which the file is on disk.
@@ -41,7 +42,7 @@ struct LiveLogState {
     /// End of the file at the last check, always after a complete line.
     end: LogHead,
     /// The head file, used only under the lock.
-    head: File,
+    head: StoreFile,
     /// Whether the log was read since it was opened.
     was_read: bool,
 }
@@ -57,20 +58,15 @@ impl LiveLog {
     /// Opens or creates a log. Its first line follows the hash `before`.
     pub(crate) fn open(paths: &LiveLogPaths<'_>, before: LineHash) -> Result<Self, FileError> {
         let path = paths.log;
-        let new = !path.exists();
+        let new = !store_fs::exists(path);
         // The head file is created first and synced, so that no log exists without one.
         let head = LogHead::open_file(paths.head)?;
         if new {
-            durable::sync_dir(durable::parent_folder(path))?;
+            store_fs::sync_dir(durable::parent_folder(path))?;
         }
-        let file = durable::private_options()
-            .create(true)
-            .read(true)
-            .append(true)
-            .open(path)
-            .on("open", path)?;
+        let file = StoreOptions::appending().open(path).on("open", path)?;
         if new {
-            durable::sync_dir(durable::parent_folder(path))?;
+            store_fs::sync_dir(durable::parent_folder(path))?;
         }
         let lock = open_lock_file(paths.lock)?;
         let state =
@@ -147,11 +143,12 @@ impl LiveLog {
         #[cfg(unix)]
         {
             use std::os::unix::fs::MetadataExt;
-            let (own, current) = (self.file.metadata(), fs::metadata(&self.path));
+            let (own, current) =
+                (self.file.file_on_disk().metadata(), store_fs::metadata(&self.path));
             matches!((own, current), (Ok(own), Ok(current)) if own.ino() == current.ino())
         }
         #[cfg(not(unix))]
-        self.path.exists()
+        store_fs::exists(&self.path)
     }
 
     /// Returns an error if an earlier write or sync failed.
@@ -169,8 +166,7 @@ impl LiveLog {
         let mut state = self.state();
         self.lock_file.lock().on("lock", &self.path)?;
         // Only another process can have written a greater length.
-        let is_alone =
-            self.file.metadata().is_ok_and(|metadata| metadata.len() == state.end.length);
+        let is_alone = self.file.length().is_ok_and(|length| length == state.end.length);
         let known = if is_alone { None } else { LogHeadFile::read_from(&mut state.head).ok() };
         let is_new =
             known.and_then(|known| known.last).is_none_or(|known| known.length < end.length);
@@ -191,7 +187,7 @@ pub(crate) fn open_lock_file(path: &Path) -> Result<File, FileError> {
         .truncate(false)
         .read(true)
         .write(true)
-        .open(path)
+        .open(store_fs::physical_path(path))
         .on("open", path)
 }
 
@@ -241,7 +237,7 @@ impl LiveLogTail<'_> {
     /// Reads new lines, and cuts off the remains of an interrupted write.
     fn catch_up(&mut self, take: &mut dyn FnMut(&[u8])) -> Result<(), FileError> {
         let path = &self.log.path;
-        let size = self.log.file.metadata().on("read", path)?.len();
+        let size = self.log.file.length().on("read", path)?;
         if size < self.state.end.length {
             return Err(io::Error::other("the log was cut while it was open")).on("read", path);
         }
@@ -303,16 +299,7 @@ impl LiveLogTail<'_> {
         if end.length <= durable {
             return Ok(());
         }
-        let rewrite = || -> io::Result<()> {
-            let (mut from, mut to) = (File::open(path)?, File::options().write(true).open(path)?);
-            from.seek(SeekFrom::Start(durable))?;
-            to.seek(SeekFrom::Start(durable))?;
-            // Plain reads and writes: a file system may copy within a file by sharing blocks, which writes nothing.
-            let from: &mut dyn Read = &mut from.take(end.length - durable);
-            io::copy(from, &mut to)?;
-            to.sync_data()
-        };
-        rewrite().on("write", path)?;
+        store_fs::rewrite_from(&self.log.file, path, durable).on("write", path)?;
         self.log.durable.fetch_max(end.length, Ordering::AcqRel);
         end.append_to(&self.state.head).on("write the head of", path)
     }
@@ -327,6 +314,8 @@ impl Drop for LiveLogTail<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::line_hash::FIRST_LINE_HASH;
 

@@ -4,7 +4,6 @@
 //! but never runs ahead. It is cleared at [`MAX_HEAD_FILE_SIZE`]. Because it is append-only, a write interrupted by a
 //! power failure leaves a torn last line or zeros, which a flipped bit cannot imitate.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
@@ -13,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::frame::damage_error;
 use super::log_scan::has_zero_bytes;
 use crate::line_hash::LineHash;
-use steno_model::durable::{self, FileError, OnPath};
+use steno_cipher::{StoreFile, StoreOptions, store_fs};
+use steno_model::durable::{FileError, OnPath};
 
 /// The size at which the file is cleared. Clearing costs one sync per about five hundred lines.
 const MAX_HEAD_FILE_SIZE: u64 = 64 << 10;
@@ -48,21 +48,20 @@ struct HeadLine {
 
 impl LogHead {
     /// Opens or creates a head file.
-    pub(crate) fn open_file(path: &Path) -> Result<File, FileError> {
-        let mut options = durable::private_options();
-        options.create(true).read(true).append(true).open(path).on("open", path)
+    pub(crate) fn open_file(path: &Path) -> Result<StoreFile, FileError> {
+        StoreOptions::appending().open(path).on("open", path)
     }
 
     /// Appends a line.
-    pub(crate) fn append_to(&self, mut file: &File) -> io::Result<()> {
-        if file.metadata()?.len() >= MAX_HEAD_FILE_SIZE {
+    pub(crate) fn append_to(&self, mut file: &StoreFile) -> io::Result<()> {
+        if file.length()? >= MAX_HEAD_FILE_SIZE {
             Self::clear_file(file)?;
         }
         file.write_all(self.format_line().as_bytes())
     }
 
     /// Clears and syncs the file. Without the sync, a later line could mix with an old one.
-    pub(crate) fn clear_file(file: &File) -> io::Result<()> {
+    pub(crate) fn clear_file(file: &StoreFile) -> io::Result<()> {
         file.set_len(0)?;
         file.sync_data()
     }
@@ -83,7 +82,7 @@ impl LogHead {
 impl LogHeadFile {
     /// Reads a head file. A missing file is empty.
     pub(crate) fn read(path: &Path) -> Result<Self, FileError> {
-        match File::open(path) {
+        match store_fs::open(path) {
             Ok(mut file) => Self::read_from(&mut file).on("read", path),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(error).on("read", path),
@@ -91,7 +90,7 @@ impl LogHeadFile {
     }
 
     /// Reads an open head file. Fails if it was changed; an interrupted write is not an error.
-    pub(crate) fn read_from(file: &mut File) -> io::Result<Self> {
+    pub(crate) fn read_from(file: &mut StoreFile) -> io::Result<Self> {
         let mut bytes = Vec::new();
         file.rewind()?;
         file.take(2 * MAX_HEAD_FILE_SIZE).read_to_end(&mut bytes)?;

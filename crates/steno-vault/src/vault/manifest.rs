@@ -1,13 +1,12 @@
 //! The manifest of sealed files that version 0.1 wrote. The journal replaces it. It is only read, for vaults without
 //! a journal.
 
-use std::fs;
-
 use serde::{Deserialize, Serialize};
 
 use super::SessionDir;
 use super::frame::damage_error;
 use crate::line_hash::FIRST_LINE_HASH;
+use steno_cipher::store_fs;
 use steno_model::durable::{FileError, OnPath};
 
 /// The manifest's file name.
@@ -31,7 +30,7 @@ impl SessionDir {
     /// The sealed files in the manifest; empty if there is no manifest.
     pub(super) fn listed_by_manifest(&self) -> Result<Vec<String>, FileError> {
         let path = self.path.join(MANIFEST_FILE);
-        let bytes = match fs::read(&path) {
+        let bytes = match store_fs::read(&path) {
             Ok(bytes) if !bytes.is_empty() => bytes,
             _ => return Ok(Vec::new()),
         };

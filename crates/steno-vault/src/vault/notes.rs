@@ -4,8 +4,8 @@
 //! a note appends a line.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::PathBuf;
-use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -17,7 +17,8 @@ use super::log_head::LogHead;
 use super::log_scan::has_zero_bytes;
 use super::text_mask::ForgottenTexts;
 use crate::line_hash::{FIRST_LINE_HASH, LineHash, LineHashChain};
-use steno_model::durable::{self, FileError, OnPath};
+use steno_cipher::store_fs;
+use steno_model::durable::{FileError, OnPath};
 pub use steno_model::note::Note;
 use steno_model::problem::{Problem, json_error_reason};
 use steno_model::timestamp::{Clock, Timestamp};
@@ -54,7 +55,7 @@ impl SessionDir {
         let path = self.notes_paths().0;
         let mut notes = SessionNotes::default();
         notes.problems.extend(self.find_notes_fault()?);
-        let text = match fs::read(&path) {
+        let text = match store_fs::read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(notes),
             other => other.on("read", &path)?,
         };
@@ -81,7 +82,7 @@ impl SessionDir {
 
     /// Size of the log of notes in bytes. It grows with each note.
     pub fn notes_size(&self) -> u64 {
-        fs::metadata(self.notes_paths().0).map_or(0, |metadata| metadata.len())
+        store_fs::file_length(&self.notes_paths().0).unwrap_or(0)
     }
 
     /// Adds a note about the session or one of its entries. It is on disk when this returns.
@@ -124,7 +125,7 @@ impl SessionDir {
     /// Calls `take` with each complete line of the log, without its newline.
     pub(super) fn for_each_note_line(&self, take: &mut dyn FnMut(&[u8])) -> Result<(), FileError> {
         let path = self.notes_paths().0;
-        let text = match fs::read(&path) {
+        let text = match store_fs::read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             other => other.on("read", &path)?,
         };
@@ -154,7 +155,7 @@ impl SessionDir {
         lock.lock().on("lock", &lock_path)?;
         // An interrupted process may have written the log, but not its head.
         if is_masked {
-            durable::write_atomic(&path, &bytes)?;
+            store_fs::write_atomic(&path, &bytes)?;
         }
         let head = LogHead::open_file(&head_path)?;
         LogHead::clear_file(&head).on("write", &head_path)?;
@@ -209,6 +210,8 @@ fn parse_note_line(line: &[u8]) -> Result<NoteLine, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::vault::Vault;
     use steno_model::entry::{Entry, EntryKind, Role};

@@ -12,6 +12,7 @@ use super::recorder::RECORD_FILE;
 use super::sealed::{SealedFile, SharedProblems};
 use super::{SessionDir, record, rows};
 use crate::{SessionBundle, SessionFile};
+use steno_cipher::store_fs;
 use steno_model::durable::{FileError, OnPath};
 use steno_model::problem::Problem;
 use steno_model::session::{Session, SessionStatus};
@@ -20,10 +21,13 @@ impl SessionDir {
     /// Whether a recorder has the session open.
     pub fn is_being_recorded(&self) -> Result<bool, FileError> {
         let users_path = self.recording_lock_path();
-        if !users_path.exists() {
+        if !store_fs::exists(&users_path) {
             return Ok(false);
         }
-        Ok(File::open(&users_path).on("open", &users_path)?.try_lock().is_err())
+        Ok(File::open(store_fs::physical_path(&users_path))
+            .on("open", &users_path)?
+            .try_lock()
+            .is_err())
     }
 
     /// The last known content of every session file, including deleted ones.
@@ -141,7 +145,7 @@ impl SessionDir {
                 .read_until(b'\n', &mut line)
                 .on("read", &path)?;
         } else if let Some((_, path)) = self.live_logs()?.first() {
-            let file = File::open(path).on("open", path)?;
+            let file = store_fs::open(path).on("open", path)?;
             BufReader::new(file).read_until(b'\n', &mut line).on("read", path)?;
         }
         Ok(Some(line).filter(|line| line.ends_with(b"\n")))
@@ -163,8 +167,8 @@ impl SessionDir {
 
     /// Whether the session was never closed but no recorder has it open any more: it has failed.
     pub fn is_abandoned(&self, session: &Session) -> Result<bool, FileError> {
-        let is_running =
-            session.status == SessionStatus::Running && self.recording_lock_path().exists();
+        let is_running = session.status == SessionStatus::Running
+            && store_fs::exists(&self.recording_lock_path());
         Ok(is_running && !self.is_being_recorded()?)
     }
 }

@@ -1,7 +1,6 @@
 //! Presents records of a session as the file that they were lines of, for the readers of agents' files.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -14,6 +13,7 @@ use super::recorder::RECORD_FILE;
 use super::sealed::{SealedFile, SharedProblems};
 use crate::line_hash::LineHashChain;
 use crate::{SessionBundle, SessionFile};
+use steno_cipher::store_fs;
 use steno_model::durable::{FileError, OnPath};
 
 /// Minimum distance between checkpoints, in bytes of records.
@@ -76,7 +76,7 @@ impl RecordLines {
         // twice and skipped once, instead of being missed.
         let mut logs = Vec::new();
         for (base, path) in dir.live_logs()? {
-            match File::open(&path) {
+            match store_fs::open(&path) {
                 Ok(file) => logs.push((base, path, file)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error).on("open", &path),

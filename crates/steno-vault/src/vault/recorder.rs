@@ -18,7 +18,8 @@ use super::record_batch::RecordBatch;
 use super::record_cursor::RecordCursor;
 use super::sealed::SharedProblems;
 use super::sealing::{remove_sealed_logs, seal_all_logs, seal_interrupted_logs};
-use steno_model::durable::{self, FileError, OnPath};
+use steno_cipher::store_fs;
+use steno_model::durable::{FileError, OnPath};
 use steno_model::entry::Entry;
 use steno_model::timestamp::Clock;
 use steno_model::unique_id::new_unique_id;
@@ -78,11 +79,11 @@ impl Recorder {
         decoder: RecordDecoder,
     ) -> Result<Self, FileError> {
         dir.check_not_forgotten()?;
-        durable::create_private_dir(dir.path())?;
+        store_fs::create_private_dir(dir.path())?;
         let users_path = dir.recording_lock_path();
         let users = open_lock_file(&users_path)?;
         users.lock_shared().on("lock", &users_path)?;
-        durable::remove_leftovers(dir.path());
+        store_fs::remove_leftovers(dir.path());
         // A wire may be recorded beside the agent's own files.
         if opening.protocol.is_none() && dir.is_imported()? {
             let error = io::Error::other("the session was imported from files");

@@ -20,7 +20,6 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,7 +30,8 @@ use super::frame::{
 };
 use super::journal::ListedFile;
 use crate::attributes::FileAttributes;
-use steno_model::durable::{self, FileError, OnPath};
+use steno_cipher::{StoreFile, store_fs};
+use steno_model::durable::{FileError, OnPath};
 use steno_model::problem::Problem;
 
 pub(crate) use self::masking::{ByteEdit, MaskCollector, MaskSummary};
@@ -78,12 +78,12 @@ impl SealedFileRef {
     /// Completes an interrupted rename of a listed file.
     pub(crate) fn finish_rename(&self) -> Result<(), FileError> {
         let new = replacement_path(&self.path);
-        if self.listed.is_none() || !new.exists() {
+        if self.listed.is_none() || !store_fs::exists(&new) {
             return Ok(());
         }
         match (self.open_at(&self.path), self.open_at(&new)) {
-            (Err(_), Ok(_)) => std::fs::rename(&new, &self.path).on("replace", &self.path),
-            (Ok(_), _) => durable::remove_file(&new),
+            (Err(_), Ok(_)) => store_fs::rename(&new, &self.path).on("replace", &self.path),
+            (Ok(_), _) => store_fs::remove_file(&new),
             (Err(_), Err(_)) => Ok(()),
         }
     }
@@ -94,7 +94,7 @@ impl SealedFileRef {
 pub struct SealedFile {
     path: PathBuf,
     listed: Option<ListedFile>,
-    file: File,
+    file: StoreFile,
     header: SealedFileHeader,
     frames: Vec<(u64, u64)>,
     length: u64,
@@ -119,8 +119,8 @@ struct HeaderEnd {
 impl SealedFile {
     /// Opens a file. Without a complete trailer, scans it up to its last intact frame.
     pub fn open(path: &Path) -> Result<Self, FileError> {
-        let mut file = File::open(path).on("open", path)?;
-        let size = file.metadata().on("read", path)?.len();
+        let mut file = store_fs::open(path).on("open", path)?;
+        let size = file.length().on("read", path)?;
         let (header, offset): (SealedFileHeader, u64) =
             frame::read_header(&mut file).on("read", path)?;
         check_version(&header).on("read", path)?;
@@ -143,7 +143,7 @@ impl SealedFile {
     }
 
     /// A file with nothing but its header.
-    fn from_header(path: &Path, file: File, header: SealedFileHeader, end: HeaderEnd) -> Self {
+    fn from_header(path: &Path, file: StoreFile, header: SealedFileHeader, end: HeaderEnd) -> Self {
         Self {
             path: path.to_owned(),
             listed: None,

@@ -18,7 +18,6 @@
 //!
 //! A sealed file that turns out to be damaged is not changed: the log stays beside it, and readers read both.
 
-use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -30,7 +29,8 @@ use super::recorder::RECORD_FILE;
 use super::sealed::SealedWriter;
 use super::{SessionDir, frame};
 use crate::line_hash::FIRST_LINE_HASH;
-use steno_model::durable::{self, FileError, OnPath};
+use steno_cipher::{StoreFile, store_fs};
+use steno_model::durable::{FileError, OnPath};
 
 /// Size of the read buffer for live logs.
 const READ_BUFFER_SIZE: usize = 256 << 10;
@@ -95,22 +95,22 @@ fn seal_log(
     let removed = dir.new_journal_line(FileState::Removed);
     commit.add_line(dir, JournalLine { file, ..removed });
     commit.finish_locked()?;
-    durable::remove_file(live)?;
-    durable::remove_file(&super::log_head_path(live))
+    store_fs::remove_file(live)?;
+    store_fs::remove_file(&super::log_head_path(live))
 }
 
 /// A live log without a writer.
 struct LogToSeal<'a> {
     path: &'a Path,
-    file: File,
+    file: StoreFile,
     /// Length of its complete lines. The remains of an interrupted write are not sealed.
     length: u64,
 }
 
 impl<'a> LogToSeal<'a> {
     fn open(path: &'a Path) -> Result<Self, FileError> {
-        let mut file = File::open(path).on("open", path)?;
-        let size = file.metadata().on("read", path)?.len();
+        let mut file = store_fs::open(path).on("open", path)?;
+        let size = file.length().on("read", path)?;
         let head = match LogHeadFile::read(&super::log_head_path(path)) {
             Err(error) if error.source.raw_os_error().is_some() => return Err(error),
             other => other.ok().and_then(|head| head.last).filter(|head| head.length <= size),
@@ -190,8 +190,8 @@ pub(super) fn remove_sealed_logs(dir: &SessionDir) -> Result<(), FileError> {
         // An empty log is reused by the next recorder.
         if base + log.length <= sealed.length() && log.length > 0 {
             log.check_sealed_copy(base, sealed)?;
-            fs::remove_file(&path).on("remove", &path)?;
-            durable::remove_file(&super::log_head_path(&path))?;
+            store_fs::remove_file(&path)?;
+            store_fs::remove_file(&super::log_head_path(&path))?;
         }
     }
     Ok(())

@@ -22,6 +22,7 @@ use uuid::Uuid;
 use super::frame::HexHash;
 use super::tombstone::{TextPrint, Tombstone, TombstoneState};
 use crate::SessionFile;
+use steno_cipher::store_fs;
 use steno_model::durable::{self, FileError, OnPath};
 
 /// The key file's name beside the vault.
@@ -45,11 +46,11 @@ impl ForgetKey {
     /// Reads the key beside the vault at `root`; `None` if there is none.
     pub(crate) fn read(root: &Path) -> Result<Option<Self>, FileError> {
         let path = root.with_file_name(FORGET_KEY_FILE);
-        match std::fs::read_to_string(&path) {
+        match store_fs::read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error).on("read", &path),
             Ok(text) => {
-                let key = blake3::Hash::from_hex(text.trim_end()).map_err(|_| {
+                let key = blake3::Hash::from_hex(text.trim_ascii_end()).map_err(|_| {
                     io::Error::new(io::ErrorKind::InvalidData, "not a key of 64 digits")
                 });
                 Ok(Some(Self(*key.on("read", &path)?.as_bytes())))
@@ -65,9 +66,9 @@ impl ForgetKey {
             half.copy_from_slice(Uuid::new_v4().as_bytes());
         }
         let text = format!("{}\n", blake3::Hash::from_bytes(*blake3::hash(&key).as_bytes()));
-        durable::create_private_dir(durable::parent_folder(&path))?;
+        store_fs::create_private_dir(durable::parent_folder(&path))?;
         // An existing key stays.
-        durable::create_atomic(&path, text.as_bytes())?;
+        store_fs::create_atomic(&path, text.as_bytes())?;
         Self::read(root)?.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound)).on("read", &path)
     }
 

@@ -9,7 +9,6 @@ mod since_head;
 mod tombstone_check;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use self::log_check::LogCheck;
@@ -28,6 +27,7 @@ use super::sealed::{MaskSummary, REPLACEMENT_SUFFIX, SealedFile, SealedFileRef};
 use super::tombstone::{FORGOTTEN_FILE, FORGOTTEN_HEAD_FILE, FORGOTTEN_LOCK_FILE, Tombstone};
 use super::{SessionDir, Vault, frame, list_names, parse_sealed_name};
 use crate::line_hash::{FIRST_LINE_HASH, LineHash};
+use steno_cipher::store_fs;
 use steno_model::durable::{self, FileError, OnPath};
 use steno_model::session::SessionId;
 
@@ -184,7 +184,7 @@ impl VerifyReport {
 
     fn check_session(&mut self, dir: &SessionDir) -> Result<(), FileError> {
         // The lock keeps writers out. If it cannot be opened, nobody can write either.
-        let lock = if dir.write_lock_path().exists() {
+        let lock = if store_fs::exists(&dir.write_lock_path()) {
             open_lock_file(&dir.write_lock_path()).ok()
         } else {
             None
@@ -220,7 +220,7 @@ impl VerifyReport {
             return self
                 .check_sealed_file(dir, &SealedFileRef { path, listed: Some(listed.clone()) });
         }
-        if !path.exists() {
+        if !store_fs::exists(&path) {
             self.add_damage(&path, 0, MISSING_FILE);
             return Ok(());
         }
@@ -240,7 +240,7 @@ impl VerifyReport {
         self.files += 1;
         let new = super::sealed::replacement_path(&kept.path);
         let mut checked = check_sealed_bytes(dir, kept, &kept.path)?;
-        if checked.is_err() && new.exists() {
+        if checked.is_err() && store_fs::exists(&new) {
             // Listed, but not renamed yet.
             let renamed = check_sealed_bytes(dir, kept, &new)?;
             if renamed.is_ok() {
@@ -285,7 +285,7 @@ impl VerifyReport {
         let is_head = name
             .strip_suffix(".head")
             .is_some_and(|log| SessionDir::parse_live_log_base(log).is_some() || log == NOTES_FILE);
-        if is_lock && fs::metadata(&path).on("read", &path)?.len() > 0 {
+        if is_lock && store_fs::metadata(&path).on("read", &path)?.len() > 0 {
             self.add_damage(&path, 0, "a lock file that is not empty");
         } else if is_lock || is_listed_head || name == MANIFEST_FILE {
             // Checked with its log, or obsolete.
@@ -312,7 +312,7 @@ impl VerifyReport {
         match dir.listed_by_manifest() {
             Ok(names) => {
                 let missing = names.iter().map(|name| dir.path().join(name));
-                for path in missing.filter(|path| !path.exists()) {
+                for path in missing.filter(|path| !store_fs::exists(path)) {
                     self.add_damage(&path, 0, MISSING_FILE);
                 }
             }

@@ -67,7 +67,7 @@ pub(crate) fn run(
 impl IndexedCosts {
     /// Reads the index. It is neither created nor updated, since the line must be printed at once.
     fn from_index(env: &ProcessEnvironment, payload: &StatuslinePayload) -> Option<Self> {
-        if !env.store.join("index.db").exists() {
+        if !steno_cipher::store_fs::exists(&env.store.join("index.db")) {
             return None;
         }
         // An index under rebuild has no data yet.

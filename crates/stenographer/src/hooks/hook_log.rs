@@ -1,9 +1,9 @@
 //! `hook.log`: errors of hooks, which must not print anything. Limited in size.
 
 use std::error::Error;
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use steno_cipher::store_fs;
 use steno_model::{Timestamp, durable};
 
 /// A longer log is cut to half of this.
@@ -34,14 +34,14 @@ impl HookLog {
             .map(|c| if c.is_control() { ' ' } else { c })
             .take(MAX_LINE_CHARS)
             .collect();
-        let _ = durable::create_private_dir(durable::parent_folder(&self.0));
+        let _ = store_fs::create_private_dir(durable::parent_folder(&self.0));
         self.shorten();
-        let _ = durable::append_lines(&self.0, format!("{line}\n").as_bytes());
+        let _ = store_fs::append_lines(&self.0, format!("{line}\n").as_bytes());
     }
 
     /// Returns the last error of an agent's hook.
     pub(crate) fn last_error(&self, agent: &str) -> Option<String> {
-        let text = String::from_utf8_lossy(&fs::read(&self.0).ok()?).into_owned();
+        let text = String::from_utf8_lossy(&store_fs::read(&self.0).ok()?).into_owned();
         let of_agent = |line: &&str| {
             let name = line.split_once(' ').and_then(|(_, rest)| rest.split_once(": "));
             name.is_some_and(|(name, _)| name == agent)
@@ -50,17 +50,19 @@ impl HookLog {
     }
 
     fn shorten(&self) {
-        let Ok(bytes) = fs::read(&self.0) else { return };
+        let Ok(bytes) = store_fs::read(&self.0) else { return };
         if bytes.len() > MAX_LOG_BYTES {
             let tail = &bytes[bytes.len() - MAX_LOG_BYTES / 2..];
             let start = tail.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-            let _ = durable::write_atomic(&self.0, &tail[start..]);
+            let _ = store_fs::write_atomic(&self.0, &tail[start..]);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

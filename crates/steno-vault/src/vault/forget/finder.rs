@@ -1,7 +1,6 @@
 //! Finds texts in the files of a session, as they are kept.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::ops::Range;
 use std::path::Path;
@@ -10,6 +9,7 @@ use super::super::sealed::SharedProblems;
 use super::super::text_mask::{UnitKind, for_each_unit, make_mask};
 use super::super::{SessionDir, list_names, parse_sealed_name};
 use super::has_units;
+use steno_cipher::store_fs;
 use steno_model::durable::{FileError, OnPath};
 
 /// A unit of text in a kept file: a JSON string without its quotes and as it is escaped, or a line that is not JSON.
@@ -72,7 +72,7 @@ impl SessionDir {
             }
         }
         for (_, path) in self.live_logs()? {
-            let file = File::open(&path).on("open", &path)?;
+            let file = store_fs::open(&path).on("open", &path)?;
             plan.find_in_file(&path, &mut BufReader::new(file), find)?;
         }
         self.for_each_note_line(&mut |line| {

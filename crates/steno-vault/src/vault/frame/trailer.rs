@@ -1,9 +1,9 @@
 //! The end of a sealed file: an index of its frames, which is found from the file's last bytes.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use serde::{Deserialize, Serialize};
+use steno_cipher::StoreFile;
 
 use super::file_header::FileMove;
 use super::hex_hash::HexHash;
@@ -65,7 +65,10 @@ pub(crate) fn encode_trailer(trailer: &SealedTrailer) -> Vec<u8> {
 }
 
 /// Reads the trailer of a file of `size` bytes, and returns its offset too; `None` if there is no complete trailer.
-pub(crate) fn read_trailer(file: &mut File, size: u64) -> io::Result<Option<(u64, SealedTrailer)>> {
+pub(crate) fn read_trailer(
+    file: &mut StoreFile,
+    size: u64,
+) -> io::Result<Option<(u64, SealedTrailer)>> {
     let mut footer = [0; FOOTER_SIZE];
     if size < FOOTER_SIZE as u64 {
         return Ok(None);

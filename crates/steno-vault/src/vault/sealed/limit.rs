@@ -33,7 +33,7 @@ impl SealedFile {
 
     /// Uses the trailer that ends at `size`, if it matches the listing.
     fn read_trailer_at(&mut self, size: u64, listed: (u64, HexHash)) -> io::Result<bool> {
-        if size > self.file.metadata()?.len() {
+        if size > self.file.length()? {
             return Ok(false);
         }
         match frame::read_trailer(&mut self.file, size)? {

@@ -1,7 +1,6 @@
 //! Appends to a sealed file: new frames after its trailer, then a new trailer.
 
 use std::cell::Cell;
-use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,7 +9,8 @@ use crate::attributes::FileAttributes;
 use crate::vault::frame::{
     self, FRAME_SIZE, FileMove, FrameContent, FramePiece, HexHash, SealedFileHeader, SealedTrailer,
 };
-use steno_model::durable::{self, FileError, OnPath};
+use steno_cipher::{StoreFile, StoreOptions};
+use steno_model::durable::{FileError, OnPath};
 use steno_model::lines::MAX_LINE_LENGTH;
 
 /// Number of small frames at the end of a file that triggers merging.
@@ -106,7 +106,7 @@ impl SealedWriter {
         if Self::needs_upgrade(&sealed) {
             return Self::upgrade_file(sealed);
         }
-        sealed.file = File::options().read(true).write(true).open(path).on("open", path)?;
+        sealed.file = StoreOptions::writing().open(path).on("open", path)?;
         let pending = SPARE_BUFFER.take();
         Ok(Self { sealed, pending, moved: None, needs_trailer: false, is_new: false })
     }
@@ -268,10 +268,9 @@ impl SealedWriter {
     }
 }
 
-pub(super) fn create_replacement(path: &Path) -> Result<File, FileError> {
+pub(super) fn create_replacement(path: &Path) -> Result<StoreFile, FileError> {
     let path = replacement_path(path);
-    let mut options = durable::private_options();
-    options.read(true).write(true).create(true).truncate(true).open(&path).on("write", &path)
+    StoreOptions::replacing().open(&path).on("write", &path)
 }
 
 impl SealedFile {
@@ -295,7 +294,7 @@ impl SealedFile {
     }
 }
 
-fn write_at(file: &mut File, at: u64, bytes: &[u8]) -> io::Result<()> {
+fn write_at(file: &mut StoreFile, at: u64, bytes: &[u8]) -> io::Result<()> {
     file.seek(SeekFrom::Start(at))?;
     file.write_all(bytes)
 }

@@ -1,7 +1,6 @@
 //! The log of tombstones.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,6 +15,7 @@ use crate::vault::frame::HexHash;
 use crate::vault::live_log::{LiveLog, LiveLogPaths};
 use crate::vault::log_head::{LogHead, LogHeadFile};
 use crate::vault::text_mask::ForgottenTexts;
+use steno_cipher::store_fs;
 use steno_model::durable::{FileError, OnPath};
 use steno_model::timestamp::Timestamp;
 
@@ -63,7 +63,7 @@ pub(crate) struct TombstoneState {
 
 impl TombstoneState {
     fn read(path: &Path) -> Result<Self, FileError> {
-        let text = match fs::read(path) {
+        let text = match store_fs::read(path) {
             Err(error)
                 if matches!(
                     error.kind(),
@@ -132,7 +132,7 @@ impl TombstoneState {
 
 /// Fails if lines are missing at the end of the log: a new line would hide that.
 fn check_whole(log: &Path, head: &Path) -> Result<(), FileError> {
-    let size = fs::metadata(log).map_or(0, |file| file.len());
+    let size = store_fs::file_length(log).unwrap_or(0);
     let known = LogHeadFile::read(head)?.last.map_or(0, |head| head.length);
     if known > size {
         let error = io::Error::new(io::ErrorKind::InvalidData, "tombstones are missing at its end");
@@ -187,7 +187,7 @@ impl TombstoneLog {
 
     fn read_cached<T>(&self, take: impl Fn(&CachedTombstones) -> T) -> Result<T, FileError> {
         let path = self.path();
-        let stamp = fs::metadata(&path).ok().map(|file| (file.len(), file.modified().ok()));
+        let stamp = store_fs::metadata(&path).ok().map(|file| (file.len(), file.modified().ok()));
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         match &*cache {
             Some(cached) if cached.stamp == stamp => Ok(take(cached)),

@@ -1,6 +1,5 @@
 //! Verifies a live log against its head file and its hash chain.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use crate::line_hash::{FIRST_LINE_HASH, LineHash};
 use crate::vault::journal::ListedFile;
 use crate::vault::log_head::{LogHead, LogHeadFile};
 use crate::vault::log_scan::scan_log;
+use steno_cipher::store_fs;
 use steno_model::durable::{FileError, OnPath};
 
 /// A log to verify.
@@ -32,7 +32,7 @@ impl LogCheck<'_> {
         let listed_hash = self.listed.log_hash();
         ends.push(listed_hash.map(|hash| LogHead { length: self.listed.length, line_hash: hash }));
         let durable = ends.iter().flatten().map(|end| end.length).max().unwrap_or(0);
-        let file = File::open(path).on("open", path)?;
+        let file = store_fs::open(path).on("open", path)?;
         let start = LogHead { length: 0, line_hash: first.unwrap_or(FIRST_LINE_HASH) };
         let mut damage = Vec::new();
         let mut input = BufReader::with_capacity(256 << 10, file);
@@ -70,7 +70,7 @@ impl LogCheck<'_> {
     }
 
     fn check_head(&self, report: &mut VerifyReport) -> Result<Option<LogHead>, FileError> {
-        if !self.head.exists() {
+        if !store_fs::exists(self.head) {
             report.add_damage(self.head, 0, super::MISSING_FILE);
         }
         match LogHeadFile::read(self.head) {

@@ -1,6 +1,5 @@
 //! Verifies every byte of a sealed file.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
@@ -12,6 +11,7 @@ use crate::vault::frame::{
 use crate::vault::recorder::RECORD_FILE;
 use crate::vault::sealed::{MaskCollector, MaskSummary, SealedFileRef};
 use crate::vault::{SessionDir, encode_file_name, parse_sealed_name};
+use steno_cipher::store_fs;
 use steno_model::durable::{FileError, OnPath};
 
 /// An intact sealed file.
@@ -32,13 +32,13 @@ pub(super) fn check_sealed_bytes(
     path: &Path,
 ) -> Result<Result<CheckedSealedFile, DamagedFile>, FileError> {
     let damage = |offset, reason: String| DamagedFile { path: kept.path.clone(), offset, reason };
-    let file = match File::open(path) {
+    let file = match store_fs::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Ok(Err(damage(0, super::MISSING_FILE.to_owned())));
         }
         other => other.on("open", path)?,
     };
-    let actual = file.metadata().on("read", path)?.len();
+    let actual = file.length().on("read", path)?;
     let listed_size = kept.listed.as_ref().and_then(|listed| listed.size);
     let size = listed_size.unwrap_or(actual);
     if actual < size {

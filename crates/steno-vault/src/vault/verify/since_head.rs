@@ -1,7 +1,6 @@
 //! The journal's head: a short value that, stored elsewhere, proves later what the vault contained.
 
 use std::fmt;
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::str::FromStr;
 
@@ -11,6 +10,7 @@ use crate::vault::frame::{self, HexHash, NextFrame, SealedFileHeader};
 use crate::vault::journal::{FileState, JournalState, ListedFile};
 use crate::vault::log_head::LogHead;
 use crate::vault::{SessionDir, Vault};
+use steno_cipher::store_fs;
 use steno_model::durable::{FileError, OnPath};
 
 /// The length of the journal and the hash of its last line at some time.
@@ -121,7 +121,7 @@ fn chain_has_link(dir: &SessionDir, name: &str, wanted: (u64, HexHash)) -> Resul
     let Some((stem, generation)) = crate::vault::parse_sealed_name(name) else { return Ok(false) };
     let Ok(sealed) = dir.open_sealed(&stem, generation) else { return Ok(true) };
     let path = sealed.path().to_owned();
-    let mut input = BufReader::new(File::open(&path).on("open", &path)?);
+    let mut input = BufReader::new(store_fs::open(&path).on("open", &path)?);
     let Ok((header, _)) = frame::read_header::<SealedFileHeader>(&mut input) else {
         return Ok(true);
     };

@@ -8,6 +8,7 @@ use crate::line_hash::FIRST_LINE_HASH;
 use crate::vault::Vault;
 use crate::vault::journal::{FileState, ListedFile};
 use crate::vault::tombstone::{FORGOTTEN_FILE, FORGOTTEN_HEAD_FILE, TombstoneState};
+use steno_cipher::store_fs;
 use steno_model::durable::FileError;
 
 impl VerifyReport {
@@ -16,7 +17,7 @@ impl VerifyReport {
         let path = vault.journal.tombstones.path();
         let listed = vault.journal.files_of_session("")?.unwrap_or_default();
         let listed = listed.get(FORGOTTEN_FILE).cloned();
-        if !path.exists() {
+        if !store_fs::exists(&path) {
             if listed.is_some() {
                 self.add_damage(&path, 0, MISSING_FILE);
             }

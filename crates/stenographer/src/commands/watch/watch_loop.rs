@@ -264,8 +264,10 @@ impl<'a> WatchLoop<'a> {
     /// Checks for new roots and syncs them.
     fn check_roots(&mut self) -> Result<(), CommandError> {
         self.due.next_check = Instant::now() + CHECK_INTERVAL;
-        let had_vault =
-            std::mem::replace(&mut self.has_vault, self.env.store.join("vault").is_dir());
+        let had_vault = std::mem::replace(
+            &mut self.has_vault,
+            steno_cipher::store_fs::is_dir(&self.env.store.join("vault")),
+        );
         if had_vault && !self.has_vault {
             self.syncer.reset()?;
             self.sync_roots(&self.roots.existing_roots())?;
