@@ -44,13 +44,15 @@ def done(result):
     return result
 
 
-def build(box, older):
+def build(box, older, prepare_with=None):
     """Makes the store, with a copy of an earlier state in `older`. Gives the head that was then, if there is one."""
     box.home.mkdir(parents=True)
+    current, box.steno = box.steno, str(prepare_with or box.steno)
     record(box, "r0", 0, 3)
     record(box, "r1", 0, 3)
     keep(box, {"c0": ("first", 6), "c1": ("first", 6)})
     done(box.run("annotate", "r1", "note one"))
+    box.steno = current
     shutil.copytree(box.store, older)
     keep(box, {"c0": ("second", 4), "c1": ("first", 10)})
     keep(box, {"c0": ("third", 6)})

@@ -27,8 +27,15 @@ use crate::store_file::StoreFile;
 use crate::unlocked_stores::encrypted_folder;
 
 /// Files and folders of a store that are converted.
-const CONVERTED: [&str; 6] =
-    ["vault", "seen.json", "projects.json", "last-sync.json", "hook.log", "secret-ids.key"];
+const CONVERTED: [&str; 7] = [
+    "vault",
+    "forget.key",
+    "secret-ids.key",
+    "seen.json",
+    "projects.json",
+    "last-sync.json",
+    "hook.log",
+];
 
 /// What is derived from them: it is removed, and made again when it is needed.
 const DERIVED: [&str; 4] = ["pending", "index.db", "index.db-wal", "index.db-shm"];

@@ -26,7 +26,7 @@ impl SessionDir {
             return Ok(missing.map(|path| Problem::damage_in_file(&path, MISSING_FILE)).collect());
         };
         faults.extend(self.find_journal_faults()?);
-        if !listed.is_empty() && !self.path.is_dir() {
+        if !listed.is_empty() && !store_fs::is_dir(&self.path) {
             faults.push(Problem::damage_in_file(&self.path, "the session's folder is missing"));
             return Ok(faults);
         }

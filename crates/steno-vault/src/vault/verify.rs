@@ -154,7 +154,7 @@ impl VerifyReport {
     /// Reports unknown files outside the session folders.
     fn check_folder_names(&mut self, root: &Path) -> Result<(), FileError> {
         let is_folder =
-            |path: &Path, name: &str| path.is_dir() && name.parse::<SessionId>().is_ok();
+            |path: &Path, name: &str| store_fs::is_dir(path) && name.parse::<SessionId>().is_ok();
         for agent in list_names(root)? {
             let dir = root.join(&agent);
             if VAULT_FILES.contains(&agent.as_str()) {

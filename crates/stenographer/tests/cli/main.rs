@@ -21,6 +21,7 @@ mod databases;
 mod devflow;
 mod diff;
 mod doctor;
+mod encryption;
 #[cfg(unix)]
 mod exec;
 #[cfg(unix)]
