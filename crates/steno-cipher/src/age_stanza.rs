@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac;
 
-use crate::key_wrapping::KeyWrapError;
+use crate::key_error::KeyWrapError;
 use crate::master_key::{derive_key, random_bytes};
 
 const VERSION_LINE: &str = "age-encryption.org/v1";

@@ -22,9 +22,8 @@ use steno_model::durable::{self, FileError, OnPath};
 use crate::chunk_map::MAX_CHUNK_BYTES;
 use crate::key_file::{KEY_FILE, KeyFile};
 use crate::master_key::MasterKey;
-use crate::store_cipher::StoreCipher;
+use crate::store_cipher::{StoreCipher, encrypted_folder};
 use crate::store_file::StoreFile;
-use crate::unlocked_stores::encrypted_folder;
 
 /// Files and folders of a store that are converted.
 const CONVERTED: [&str; 7] = [
@@ -222,6 +221,7 @@ fn lock_writers(
                 if file.try_lock().is_err() {
                     return Err(ConversionError::Recording(session));
                 }
+                locks.push(file);
             }
         }
     }

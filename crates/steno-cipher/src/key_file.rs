@@ -11,7 +11,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use steno_model::durable::{self, FileError, OnPath};
 
-use crate::key_wrapping::{KeyWrapError, UnlockSecret};
+use crate::key_error::KeyWrapError;
+use crate::key_wrapping::UnlockSecret;
 use crate::master_key::MasterKey;
 use crate::recipient::AgeRecipient;
 

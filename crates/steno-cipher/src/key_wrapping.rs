@@ -5,6 +5,7 @@ use std::fmt;
 use scrypt::Params;
 
 use crate::age_stanza::{self, AgeFile, AgeStanza, FILE_KEY_BYTES, encode_argument};
+use crate::key_error::KeyWrapError;
 use crate::master_key::{KEY_BYTES, MasterKey, derive_key, random_bytes};
 use crate::recipient::{AgeIdentity, AgeRecipient};
 
@@ -16,17 +17,6 @@ const SCRYPT_WORK: u8 = 15;
 
 /// The highest cost that is accepted when reading.
 const MAX_SCRYPT_WORK: u8 = 22;
-
-/// A key that could not be unwrapped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum KeyWrapError {
-    /// The secret does not fit.
-    #[error("the key or passphrase does not open this store")]
-    WrongKey,
-    /// The wrapped key was changed.
-    #[error("the wrapped key is damaged")]
-    Damaged,
-}
 
 /// What unwraps the master key.
 #[derive(Clone)]

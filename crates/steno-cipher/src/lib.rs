@@ -13,6 +13,7 @@
 mod age_stanza;
 mod chunk_map;
 pub mod conversion;
+mod key_error;
 mod key_file;
 mod key_wrapping;
 mod master_key;
@@ -21,14 +22,17 @@ mod recipient;
 mod store_cipher;
 mod store_file;
 pub mod store_fs;
+mod store_options;
 mod unlocked_stores;
 
 #[cfg(test)]
 mod tests;
 
+pub use self::key_error::KeyWrapError;
 pub use self::key_file::{KEY_FILE, KeyFile, KeyFileError, KeySlot};
-pub use self::key_wrapping::{KeyWrapError, UnlockSecret};
+pub use self::key_wrapping::UnlockSecret;
 pub use self::master_key::MasterKey;
 pub use self::recipient::{AgeIdentity, AgeRecipient, RecipientError};
-pub use self::store_file::{StoreFile, StoreOptions};
+pub use self::store_file::StoreFile;
+pub use self::store_options::StoreOptions;
 pub use self::unlocked_stores::{LockedStoreError, is_encrypted, lock_store, unlock_store};

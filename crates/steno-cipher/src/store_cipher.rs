@@ -12,7 +12,6 @@ use steno_page_cipher::PageKey;
 use crate::master_key::{KEY_BYTES, MasterKey, random_bytes};
 use crate::name_cipher::{HASHED_NAME_MARK, NameCipher};
 use crate::store_file::{self, StoreFile};
-use crate::unlocked_stores::encrypted_folder;
 
 /// The folder of the keys of sessions.
 pub(crate) const KEYS_FOLDER: &str = "keys";
@@ -131,6 +130,12 @@ impl StoreCipher {
         }
     }
 
+    /// Where the key of the session in `folder` is on disk.
+    pub(crate) fn session_key_on_disk(&self, folder: &Path) -> Option<PathBuf> {
+        let key_path = self.session_key_path(&folder.join("file"))?;
+        Some(self.physical_path(&key_path))
+    }
+
     /// Removes the key of the session in `folder`: nothing can decrypt its files any more.
     pub(crate) fn remove_session_key(&self, folder: &Path) -> io::Result<()> {
         let Some(key_path) = self.session_key_path(&folder.join("file")) else { return Ok(()) };
@@ -188,6 +193,11 @@ impl StoreCipher {
     fn lock_keys(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, [u8; KEY_BYTES]>> {
         self.session_keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The folder of an encrypted store that has its files.
+pub(crate) fn encrypted_folder(store: &Path) -> PathBuf {
+    store.join("encrypted")
 }
 
 fn append_name(path: &mut String, name: &str) {

@@ -99,6 +99,13 @@ impl StoreFile {
         Self { file, encrypted: Some(Mutex::new(state)) }
     }
 
+    /// A file without content, for one whose creation was interrupted.
+    pub(crate) fn without_content(file: File) -> io::Result<Self> {
+        let (_, key) = FileHeader::encode(&random_bytes(), "")?;
+        let size = file.metadata()?.len();
+        Ok(Self::with_state(file, key, size))
+    }
+
     /// Makes every write go to the end of the file.
     pub(crate) fn appending(self) -> Self {
         if let Some(state) = &self.encrypted {
@@ -463,68 +470,8 @@ fn derive_file_key(key: &[u8; KEY_BYTES], salt: &[u8]) -> LessSafeKey {
     LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &key).expect("the key has the cipher's length"))
 }
 
-/// Options for opening a file of a store.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StoreOptions {
-    read: bool,
-    write: bool,
-    append: bool,
-    create: bool,
-    truncate: bool,
-}
-
-impl StoreOptions {
-    /// Opens an existing file for reading.
-    pub fn reading() -> Self {
-        Self { read: true, ..Self::default() }
-    }
-
-    /// Opens an existing file for reading and writing.
-    pub fn writing() -> Self {
-        Self { read: true, write: true, ..Self::default() }
-    }
-
-    /// Opens or creates a file for reading and appending.
-    pub fn appending() -> Self {
-        Self { read: true, append: true, create: true, ..Self::default() }
-    }
-
-    /// Creates a file for reading and writing, or empties the one that exists.
-    pub fn replacing() -> Self {
-        Self { read: true, write: true, create: true, truncate: true, ..Self::default() }
-    }
-
-    /// Opens the file at a path of a plain store.
-    pub fn open(self, path: &Path) -> io::Result<StoreFile> {
-        let mut options = steno_model::durable::private_options();
-        let Some(cipher) = crate::unlocked_stores::cipher_for(path) else {
-            options.read(self.read).write(self.write).append(self.append);
-            options.create(self.create).truncate(self.truncate);
-            return options.open(path).map(StoreFile::plain);
-        };
-        let is_writing = self.write || self.append;
-        options.read(true).write(is_writing).create(self.create).truncate(self.truncate);
-        let file = options.open(cipher.physical_path(path))?;
-        let relative = cipher.relative_path(path);
-        let opened = match has_no_bytes(&file)? {
-            // A new file, or one whose creation was interrupted.
-            true if is_writing => {
-                file.set_len(0)?;
-                StoreFile::create_encrypted(file, &cipher.key_for_new_file(path)?, &relative)?
-            }
-            true => {
-                let (_, key) = FileHeader::encode(&random_bytes(), "")?;
-                let size = file.metadata()?.len();
-                StoreFile::with_state(file, key, size)
-            }
-            false => StoreFile::open_encrypted(file, &cipher.file_key(path)?, &relative)?,
-        };
-        Ok(if self.append { opened.appending() } else { opened })
-    }
-}
-
 /// Whether a file is empty, or has only zeros of a write that a power failure interrupted.
-fn has_no_bytes(file: &File) -> io::Result<bool> {
+pub(crate) fn has_no_bytes(file: &File) -> io::Result<bool> {
     let mut first = [0; FIXED_HEADER_BYTES];
     let read = read_at(file, &mut first, 0)?;
     Ok(first[..read].iter().all(|byte| *byte == 0))

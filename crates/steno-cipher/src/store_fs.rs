@@ -12,7 +12,8 @@ use steno_model::durable::{self, FileError, OnPath};
 use steno_page_cipher::BaseFileSystem;
 
 use crate::chunk_map::MAX_CHUNK_BYTES;
-use crate::store_file::{self, StoreFile, StoreOptions};
+use crate::store_file::{self, StoreFile};
+use crate::store_options::StoreOptions;
 use crate::unlocked_stores::{check_unlocked, cipher_for, is_encrypted};
 
 /// The path on disk.
@@ -211,6 +212,11 @@ pub fn prepare_session_key(folder: &Path) -> io::Result<Option<PathBuf>> {
         None => check_unlocked(folder).map(|()| None),
         Some(cipher) => cipher.prepare_session_key(folder),
     }
+}
+
+/// Times and inode of the key of a session in `folder`, in an encrypted store.
+pub fn session_key_metadata(folder: &Path) -> Option<Metadata> {
+    fs::metadata(cipher_for(folder)?.session_key_on_disk(folder)?).ok()
 }
 
 /// Removes the key of a session in `folder`, in an encrypted store: nothing can decrypt its files any more.

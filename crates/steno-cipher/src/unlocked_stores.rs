@@ -3,7 +3,7 @@
 //! A store is unlocked once for the whole process, so that no code that reads or writes files of a store can miss it.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -70,9 +70,4 @@ pub(crate) fn check_unlocked(path: &Path) -> io::Result<()> {
         true => Err(io::Error::other(LockedStoreError)),
         false => Ok(()),
     }
-}
-
-/// The folder of an encrypted store that has its files.
-pub(crate) fn encrypted_folder(store: &Path) -> PathBuf {
-    store.join("encrypted")
 }

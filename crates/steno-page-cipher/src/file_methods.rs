@@ -6,7 +6,6 @@ use std::ptr;
 use rusqlite::ffi;
 
 use crate::page_key::{PAGE_BYTES, PageFile, PageKey};
-use crate::vfs::CipherVfs;
 
 /// The size of the header of a write-ahead log.
 const LOG_HEADER_BYTES: i64 = 32;
@@ -21,10 +20,10 @@ const FRAME_BYTES: i64 = (FRAME_HEADER_BYTES + PAGE_BYTES) as i64;
 pub(crate) struct CipherFile {
     /// First, so that a pointer to the whole is one to this.
     sqlite: ffi::sqlite3_file,
-    state: *mut FileState,
+    state: *mut OpenFileState,
 }
 
-struct FileState {
+struct OpenFileState {
     key: PageKey,
     kind: PageFile,
     /// For what cannot be encrypted or decrypted in the memory of SQLite.
@@ -59,9 +58,9 @@ static METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
 /// Opens the file of the base with `open`, and prepares this one.
 ///
 /// # Safety
-/// `file` points to memory for this file and the file of the base of `vfs`.
+/// `file` points to memory for this file and the file of the base.
 pub(crate) unsafe fn open_base(
-    vfs: &CipherVfs,
+    key: &PageKey,
     file: *mut CipherFile,
     kind: PageFile,
     open: impl FnOnce(*mut ffi::sqlite3_file) -> c_int,
@@ -78,7 +77,7 @@ pub(crate) unsafe fn open_base(
             }
             return code;
         }
-        let state = FileState { key: vfs.key.clone(), kind, buffer: Vec::new(), last_frame: None };
+        let state = OpenFileState { key: key.clone(), kind, buffer: Vec::new(), last_frame: None };
         (*file).state = Box::into_raw(Box::new(state));
         (*file).sqlite.pMethods = &raw const METHODS;
     }
@@ -99,7 +98,7 @@ unsafe fn base_file(file: *mut ffi::sqlite3_file) -> *mut ffi::sqlite3_file {
 ///
 /// # Safety
 /// `file` was opened by [`open_base`], and is not closed.
-unsafe fn file_state<'a>(file: *mut ffi::sqlite3_file) -> &'a mut FileState {
+unsafe fn file_state<'a>(file: *mut ffi::sqlite3_file) -> &'a mut OpenFileState {
     // SAFETY: `open_base` set the state, and only `close` frees it.
     unsafe { &mut *(*file.cast::<CipherFile>()).state }
 }
@@ -314,7 +313,7 @@ unsafe fn write_page(file: *mut ffi::sqlite3_file, page: &[u8], offset: i64, num
     }
 }
 
-impl FileState {
+impl OpenFileState {
     fn decrypt(&self, page: &mut [u8], number: u32) -> c_int {
         match self.key.decrypt_page(page, number, self.kind) {
             Ok(()) => ffi::SQLITE_OK,

@@ -135,7 +135,7 @@ unsafe extern "C" fn open_file(
     // SAFETY: SQLite passes the arguments that its interface states, and `register` set the size of the memory.
     unsafe {
         let data = vfs_data(vfs);
-        file_methods::open_base(data, file.cast(), kind, |base_file| {
+        file_methods::open_base(&data.key, file.cast(), kind, |base_file| {
             (*data.base).xOpen.map_or(ffi::SQLITE_CANTOPEN, |open| {
                 open(data.base, name, base_file, flags, out_flags)
             })

@@ -342,18 +342,11 @@ impl SessionDir {
         for name in list_names(&self.path)? {
             let Ok(metadata) = store_fs::metadata(&self.path.join(&name)) else { continue };
             hasher.update(name.as_bytes());
-            hasher.update(&metadata.len().to_le_bytes());
-            let modified =
-                metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-            hasher.update(&modified.map_or(0, |at| at.as_nanos()).to_le_bytes());
-            #[cfg(unix)]
-            {
-                use std::os::unix::fs::MetadataExt;
-                let (inode, changed) = (metadata.ino(), (metadata.ctime(), metadata.ctime_nsec()));
-                hasher.update(&inode.to_le_bytes());
-                hasher.update(&changed.0.to_le_bytes());
-                hasher.update(&changed.1.to_le_bytes());
-            }
+            hash_metadata(&mut hasher, &metadata);
+        }
+        // Without its key, a session cannot be read either.
+        if let Some(key) = store_fs::session_key_metadata(&self.path) {
+            hash_metadata(&mut hasher, &key);
         }
         let first = hasher.finalize().as_bytes()[..8].try_into().expect("a hash is longer");
         Ok(i64::from_le_bytes(first))
@@ -464,6 +457,20 @@ impl SessionDir {
             bytes: exact_path::encode_path_bytes(path),
             upgraded: None,
         }
+    }
+}
+
+fn hash_metadata(hasher: &mut blake3::Hasher, metadata: &fs::Metadata) {
+    hasher.update(&metadata.len().to_le_bytes());
+    let modified = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    hasher.update(&modified.map_or(0, |at| at.as_nanos()).to_le_bytes());
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let (inode, changed) = (metadata.ino(), (metadata.ctime(), metadata.ctime_nsec()));
+        hasher.update(&inode.to_le_bytes());
+        hasher.update(&changed.0.to_le_bytes());
+        hasher.update(&changed.1.to_le_bytes());
     }
 }
 

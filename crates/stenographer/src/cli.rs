@@ -351,8 +351,9 @@ impl CliCommand {
 
     /// Returns whether the command may open many connections, files or folders at once.
     fn opens_many_files(&self) -> bool {
-        use CliCommand::{Exec, Gateway, Serve, Sync, Watch};
-        matches!(self, Exec(_) | Gateway(_) | Serve(_) | Sync(_) | Watch(_))
+        use CliCommand::{Decrypt, Encrypt, Exec, Gateway, Serve, Sync, Watch};
+        let converts = matches!(self, Encrypt(_) | Decrypt(_));
+        converts || matches!(self, Exec(_) | Gateway(_) | Serve(_) | Sync(_) | Watch(_))
     }
 }
 

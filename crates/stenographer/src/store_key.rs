@@ -25,18 +25,20 @@ pub(crate) fn unlock_store(ui: &mut Ui, env: &ProcessEnvironment) -> Result<(), 
 }
 
 /// Where this user's key is.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct StoreKeySource {
     /// An identity file of age.
-    pub(crate) identity: Option<PathBuf>,
+    identity: Option<PathBuf>,
     /// A command that prints the passphrase.
-    pub(crate) passphrase_command: Option<String>,
+    passphrase_command: Option<String>,
 }
 
 impl StoreKeySource {
     /// Reads the environment, then `[encryption]` in config.toml.
     pub(crate) fn load(env: &ProcessEnvironment) -> Result<Self, CommandError> {
-        let mut source = Config::load(env)?.key_source(&env.home)?;
+        let settings = Config::load(env)?.encryption(&env.home)?;
+        let (identity, passphrase_command) = (settings.identity, settings.passphrase_command);
+        let mut source = Self { identity, passphrase_command };
         if let Some(path) = ProcessEnvironment::variable("STENO_IDENTITY") {
             source.identity = Some(env.cwd.join(path));
         }

@@ -1,16 +1,24 @@
 //! Reads `[encryption]`: where the key of an encrypted store is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Config;
 use crate::error::CommandError;
-use crate::store_key::StoreKeySource;
+
+/// The settings of `[encryption]`.
+#[derive(Debug, Default)]
+pub(crate) struct EncryptionSettings {
+    /// An identity file of age.
+    pub(crate) identity: Option<PathBuf>,
+    /// A command that prints the passphrase.
+    pub(crate) passphrase_command: Option<String>,
+}
 
 impl Config {
     /// Returns where the key of the store is.
-    pub(crate) fn key_source(&self, home: &Path) -> Result<StoreKeySource, CommandError> {
+    pub(crate) fn encryption(&self, home: &Path) -> Result<EncryptionSettings, CommandError> {
         let settings = self.parse_toml()?;
-        let mut source = StoreKeySource::default();
+        let mut source = EncryptionSettings::default();
         for (name, item) in self.table_entries(&settings, "encryption")? {
             let wrong = |reason: &str| self.error_at(item.span(), reason);
             let text = item.as_str().ok_or_else(|| wrong(&format!("{name} is not a text")))?;
