@@ -4,10 +4,11 @@
 //! longer shows is removed from the mirror by the next pull.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use steno_cipher::store_fs;
 use steno_model::Clock;
 use steno_model::durable::{self, OnPath};
 use steno_store::StoreLocation;
@@ -101,7 +102,7 @@ impl TeamMirror {
         only: Option<&str>,
     ) -> Result<PullSummary, TeamError> {
         remote.check_version()?;
-        durable::create_private_dir(&self.folder)?;
+        store_fs::create_private_dir(&self.folder)?;
         // One process at a time: another may have pulled since this one has read the list.
         let _lock = self.lock()?;
         self.mirrored = read_list(&self.folder);
@@ -138,7 +139,7 @@ impl TeamMirror {
     }
 
     fn lock(&self) -> Result<File, TeamError> {
-        let path = self.folder.join(".lock");
+        let path = store_fs::physical_path(&self.folder.join(".lock"));
         let lock =
             durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
         lock.lock().on("lock", &path)?;
@@ -147,7 +148,7 @@ impl TeamMirror {
 
     fn save(&self) -> Result<(), TeamError> {
         let text = serde_json::to_vec(&self.mirrored).expect("manifests have only texts and lists");
-        Ok(durable::write_atomic(&self.folder.join("pulled.json"), &text)?)
+        Ok(store_fs::write_atomic(&self.folder.join("pulled.json"), &text)?)
     }
 
     /// Removes the sessions that the remote no longer shows.
@@ -244,7 +245,7 @@ impl TeamMirror {
 
 /// Reads the list of mirrored sessions. Without it, all are compared frame by frame.
 fn read_list(folder: &Path) -> MirroredSessions {
-    let text = fs::read(folder.join("pulled.json")).ok();
+    let text = store_fs::read(&folder.join("pulled.json")).ok();
     text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
 }
 

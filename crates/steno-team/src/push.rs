@@ -9,12 +9,12 @@
 //! it appends to that; if it differs, it adds a stream of the next generation.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use steno_cipher::store_fs;
 use steno_model::Session;
-use steno_model::durable::{self, OnPath};
+use steno_model::durable::OnPath;
 use steno_store::index::session_rows::SessionRowReader;
 use steno_store::view::redaction::SecretRedactor;
 use steno_vault::{SessionDir, Vault};
@@ -95,8 +95,8 @@ impl<'a> SessionPush<'a> {
         folder: &Path,
     ) -> Result<Self, TeamError> {
         remote.check_version()?;
-        durable::create_private_dir(folder)?;
-        let pushed = fs::read(folder.join("pushed.json")).ok();
+        store_fs::create_private_dir(folder)?;
+        let pushed = store_fs::read(&folder.join("pushed.json")).ok();
         let pushed = pushed.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
         let revisions = remote.list_revisions()?.into_iter().collect();
         let (folder, summary) = (folder.to_owned(), PushSummary::default());
@@ -160,7 +160,7 @@ impl<'a> SessionPush<'a> {
     /// Writes the list of pushed sessions.
     pub fn finish(self) -> Result<PushSummary, TeamError> {
         let text = serde_json::to_vec(&self.pushed).expect("a list of texts and numbers");
-        durable::write_atomic(&self.folder.join("pushed.json"), &text)?;
+        store_fs::write_atomic(&self.folder.join("pushed.json"), &text)?;
         Ok(self.summary)
     }
 

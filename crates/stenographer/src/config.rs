@@ -253,7 +253,7 @@ impl Config {
 }
 
 /// The tables of the file.
-const SECTION_NAMES: [&str; 13] = [
+const SECTION_NAMES: [&str; 14] = [
     "agents",
     "aliases",
     "budget",

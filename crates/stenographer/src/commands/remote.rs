@@ -1,6 +1,7 @@
 //! `steno remote`: names the places where a team shares sessions.
 
 use serde_json::json;
+use steno_cipher::store_fs;
 use steno_team::{RemoteSettings, RemoteUrl, RemoteUrlError, SessionVisibility};
 
 use crate::config::{Config, check_remote_name};
@@ -138,8 +139,8 @@ fn remove(ui: &mut Ui, env: &ProcessEnvironment, name: &str) -> Result<CommandEx
     let access = TeamAccess::find(env, Some(name))?;
     Config::load(env)?.remove_remote(name)?;
     // The mirror can be pulled again.
-    if access.folder.exists() {
-        std::fs::remove_dir_all(&access.folder)?;
+    if store_fs::exists(&access.folder) {
+        store_fs::remove_dir_all(&access.folder)?;
     }
     ui.status(format_args!("removed {name} and its mirror; the remote itself is unchanged"));
     Ok(CommandExit::Done)
