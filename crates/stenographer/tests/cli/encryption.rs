@@ -142,6 +142,8 @@ fn without_the_key_nothing_is_read_or_changed() {
 #[test]
 fn keys_are_added_changed_and_removed() {
     let home = encrypted();
+    let listed = with_key(&home, &["encrypt", "--list", "--json"]).ok();
+    assert!(listed.starts_with("{\"kind\":\"recipient\",\"key\":\"age1"), "{listed}");
     let passphrase = |args: &[&str], text: &str| {
         let mut command = home.command(args);
         command.env("STENO_PASSPHRASE_COMMAND", format!("echo {text}"));
@@ -183,7 +185,7 @@ fn a_store_is_decrypted_byte_for_byte() {
     assert!(!vault.exists());
     with_key(&home, &["list"]).ok();
     assert_eq!(home.steno(&["decrypt"]).code, 1);
-    with_key(&home, &["decrypt"]).ok();
+    assert_eq!(with_key(&home, &["decrypt", "--json"]).ok(), "{\"encrypted\":false}\n");
     assert_eq!(state(), before);
     assert!(!store(&home).join("encrypted").exists());
     assert!(home.steno(&["search", "apricot"]).ok().contains(ID));

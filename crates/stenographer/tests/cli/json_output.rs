@@ -67,6 +67,7 @@ const COMMAND_LINES: &[(&str, &str)] = &[
     ("transfer", "transfer latest handoff --to human --json"),
     ("run", "run --agent rehearsal --json hello"),
     ("lifecycle", "lifecycle latest archive --json"),
+    ("cat", "cat 2bcd --json"),
     ("forget", "forget 2bcd --dry-run --json"),
     ("forget", "forget 2bcd --yes --json"),
 ];
@@ -85,6 +86,8 @@ const TESTED_ELSEWHERE: &[&str] = &[
     "remote-list",
     "push",
     "pull",
+    "encrypt",
+    "decrypt",
 ];
 
 #[test]
