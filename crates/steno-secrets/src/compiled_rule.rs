@@ -103,7 +103,7 @@ impl CompiledRule {
                 !is_reference_or_filler(secret) && is_spoken_password(secret)
             }
             "token" => is_random_mix(secret) && !is_filler(secret),
-            "Redis password" | "random credential" | "printed secret" => {
+            "Redis password" | "random credential" | "printed secret" | "recovery code" => {
                 looks_random(secret) && !is_filler(secret)
             }
             "token in URL" => changes_kind_often(secret.as_bytes()) && !is_filler(secret),

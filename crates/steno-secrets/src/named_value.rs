@@ -132,6 +132,19 @@ fn follows_key_word(before: &[u8]) -> bool {
     std::str::from_utf8(&word).is_ok_and(is_before_key)
 }
 
+/// Whether the object around a quoted name is about secrets: `"Jwt": { "Key": "..." }`.
+fn is_inside_secret_object(text: &[u8], start: usize) -> bool {
+    let before = &text[start.saturating_sub(60)..start];
+    let Some(object) = before.strip_suffix(b"\"").and_then(|it| memmem::rfind(it, b"{")) else {
+        return false;
+    };
+    let name = before[..object].to_ascii_lowercase();
+    let name = &name[name.len().saturating_sub(24)..];
+    ["jwt", "auth", "secret", "sign", "crypt", "token"]
+        .iter()
+        .any(|word| memmem::find(name, word.as_bytes()).is_some())
+}
+
 fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-.".contains(&byte)
 }
@@ -174,6 +187,7 @@ impl<'t> FoundName<'t> {
         let is_parameter = start > 0 && b"?&;".contains(&text[start - 1]);
         let class = match name {
             "key" | "Key" | "KEY" if follows_key_word(&text[..start]) => FieldNameClass::Random,
+            "key" | "Key" if is_inside_secret_object(text, start) => FieldNameClass::Random,
             "key" | "sig" | "signature" | "code" | "appid" if is_parameter => {
                 FieldNameClass::Random
             }
@@ -208,7 +222,9 @@ impl<'t> FoundName<'t> {
         }
         let found = self.read_separator();
         // Alone, `pass` is mostly the result of a test.
-        let is_result = self.name().eq_ignore_ascii_case("pass") && !self.follows_account();
+        let is_result = self.name().eq_ignore_ascii_case("pass")
+            && !self.follows_account()
+            && !after.starts_with(b" is ");
         let is_loose = |separator| {
             matches!(
                 separator,
@@ -263,6 +279,7 @@ impl<'t> FoundName<'t> {
             }
             b',' if is_quoted => Some((NameSeparator::Argument, at + 1)),
             b',' if is_constant && adjacent => Some((NameSeparator::Cell, at + 1)),
+            b'"' | b'\'' if is_quoted && spaces > 0 => Some((NameSeparator::Argument, at)),
             b'(' if adjacent => Some((NameSeparator::Argument, at + 1)),
             b'>' if is_quoted || self.start > 0 && text[self.start - 1] == b'<' => {
                 Some((NameSeparator::Tag, at + 1))

@@ -1,13 +1,15 @@
 //! Made-up texts to measure with: secrets as people and programs leave them in sessions, and texts that only look so.
 //!
-//! Six lists of secrets were written from different points of view: what vendors issue (`vendor_forms`), what people
+//! Seven lists of secrets were written from different points of view: what vendors issue (`vendor_forms`), what people
 //! type and programs print (`found_in_the_wild`), and what code and commands contain (`code_and_commands`). The second
 //! was kept aside while the rules were written, the third was written after them. `from_scratch` is by an author who had
-//! not seen the rules, `in_transcripts` and `typed_passwords` were written after the rules were corrected with it.
+//! not seen the rules, `in_transcripts`, `typed_passwords` and `in_projects` were each written after the
+//! rules were corrected with the one before.
 
 mod code_and_commands;
 mod found_in_the_wild;
 mod from_scratch;
+mod in_projects;
 mod in_transcripts;
 mod look_alikes;
 mod look_alikes_from_scratch;
@@ -36,6 +38,7 @@ pub fn planted_secrets(seed: u64) -> Vec<PlantedSecret> {
         planted_from_scratch(seed),
         planted_in_transcripts(seed),
         planted_typed_passwords(seed),
+        planted_in_projects(seed),
     ]
     .concat()
 }
@@ -91,6 +94,11 @@ pub fn harmless_texts(seed: u64) -> Vec<String> {
     all.extend(lists.into_iter().flatten().map(|template| texts.fill(template)));
     all.extend(look_alikes::FIXED.iter().map(|text| (*text).to_owned()));
     all
+}
+
+/// Secrets in the files, tests and logs of projects.
+pub fn planted_in_projects(seed: u64) -> Vec<PlantedSecret> {
+    plant_all(MadeUpTexts::new(seed ^ 0x88), in_projects::TEXTS)
 }
 
 fn plant_all(mut texts: MadeUpTexts, templates: &[&str]) -> Vec<PlantedSecret> {

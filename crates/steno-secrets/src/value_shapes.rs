@@ -21,7 +21,7 @@ pub(crate) fn is_filler(value: &str) -> bool {
             is_short_word && **part != *"xxxx" && changes_kind_often(value.as_bytes());
         !may_be_chance && lower.contains(*part)
     };
-    is_color || is_monotonous || PLACEHOLDER_PARTS.iter().any(|part| says_so(&part))
+    is_color || is_monotonous || PLACEHOLDER_PARTS.iter().any(says_so)
 }
 
 /// Whether a value refers to where the secret is: a variable, a function, a file, another service.

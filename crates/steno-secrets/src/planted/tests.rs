@@ -91,3 +91,9 @@ fn typed_passwords_are_found() {
     let planted: Vec<_> = SEEDS.into_iter().flat_map(planted_typed_passwords).collect();
     check_recall("typed passwords", &planted);
 }
+
+#[test]
+fn secrets_in_projects_are_found() {
+    let planted: Vec<_> = SEEDS.into_iter().flat_map(planted_in_projects).collect();
+    check_recall("in projects", &planted);
+}
