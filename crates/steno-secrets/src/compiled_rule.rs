@@ -103,9 +103,11 @@ impl CompiledRule {
                 !is_reference_or_filler(secret) && is_spoken_password(secret)
             }
             "token" => is_random_mix(secret) && !is_filler(secret),
-            "Redis password" | "random credential" | "printed secret" | "recovery code" => {
-                looks_random(secret) && !is_filler(secret)
-            }
+            "Redis password"
+            | "random credential"
+            | "printed secret"
+            | "recovery code"
+            | "key on the next line" => looks_random(secret) && !is_filler(secret),
             "token in URL" => changes_kind_often(secret.as_bytes()) && !is_filler(secret),
             "password in a table" => !is_reference_or_filler(secret) && is_spoken_password(secret),
             "password on the next line" | "mail or file password" => {

@@ -155,6 +155,8 @@ fn has_two_digits(value: &str) -> bool {
 
 /// Whether a value that a sentence calls a password is one: letters with digits or symbols, and no term, path or code.
 pub(crate) fn is_spoken_password(value: &str) -> bool {
+    // No code ends with these.
+    let is_marked = value.ends_with(['!', '?', '#', '$']);
     let value = value.trim_end_matches(['.', ')', ':', '!', '?', '*', ']', '}']);
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     let has_letter = value.bytes().any(|byte| byte.is_ascii_alphabetic());
@@ -165,7 +167,7 @@ pub(crate) fn is_spoken_password(value: &str) -> bool {
         && !is_listed_term(value)
         && !is_path(value)
         && !is_url(value)
-        && !is_code(value)
+        && (is_marked || !is_code(value))
         && !is_reference(value)
         && !is_dotted_words(value)
         && !is_file_name(value)
