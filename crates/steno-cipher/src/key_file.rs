@@ -125,7 +125,14 @@ impl KeyFile {
 
     pub(crate) fn read_at(path: &Path) -> Result<Option<Self>, FileError> {
         let bytes = match fs::read(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(None);
+            }
             other => other.on("read", path)?,
         };
         let file: Self =

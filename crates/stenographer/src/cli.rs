@@ -300,12 +300,14 @@ impl CliCommand {
     /// Unlocks an encrypted store, for commands that use one. What is shown or recorded beside an agent must not stop it.
     fn unlock_store(&self, ui: &mut Ui, env: &ProcessEnvironment) -> Result<(), CommandError> {
         use CliCommand::{
-            Acp, Child, Completions, Convert, Decrypt, Encrypt, Hooks, Inspect, Man, Statusline,
+            Acp, Child, Completions, Convert, Decrypt, Encrypt, Exec, Gateway, Hooks, Inspect, Man,
+            Run, Statusline,
         };
         match self {
             Encrypt(_) | Decrypt(_) | Completions(_) | Man(_) | Child(_) => Ok(()),
             Convert(_) | Inspect(_) | Hooks(_) => Ok(()),
-            Acp(_) | Statusline(_) => {
+            // What they start or serve must not wait for a key.
+            Acp(_) | Exec(_) | Gateway(_) | Run(_) | Statusline(_) => {
                 if let Err(error) = store_key::unlock_store(&mut Ui::silent(), env) {
                     ui.warning(error.to_line());
                 }
