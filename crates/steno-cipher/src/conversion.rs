@@ -37,7 +37,7 @@ const CONVERTED: [&str; 7] = [
 ];
 
 /// What is derived from them: it is removed, and made again when it is needed.
-const DERIVED: [&str; 4] = ["pending", "index.db", "index.db-wal", "index.db-shm"];
+const DERIVED: [&str; 5] = ["pending", "remotes", "index.db", "index.db-wal", "index.db-shm"];
 
 /// The key file of an encrypted copy that is not complete.
 const UNFINISHED_KEY_FILE: &str = "encryption.json.new";

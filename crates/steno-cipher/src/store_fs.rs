@@ -21,6 +21,15 @@ pub fn physical_path(path: &Path) -> PathBuf {
     cipher_for(path).map_or_else(|| path.to_owned(), |cipher| cipher.physical_path(path))
 }
 
+/// The path on disk of an empty lock file. Those in the folder of the store itself are plain, so that a process
+/// without the key waits for them too.
+pub fn lock_path(path: &Path) -> PathBuf {
+    match cipher_for(path) {
+        Some(cipher) if path.parent() != Some(cipher.store()) => cipher.physical_path(path),
+        _ => path.to_owned(),
+    }
+}
+
 /// Opens a file for reading.
 pub fn open(path: &Path) -> io::Result<StoreFile> {
     StoreOptions::reading().open(path)

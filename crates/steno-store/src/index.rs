@@ -343,7 +343,7 @@ fn identity(path: &Path) -> Option<u64> {
 
 /// Opens the lock file. It is locked exclusively while the index is created or deleted, and shared while it is opened.
 fn open_lock_file(store: &Path) -> Result<File, FileError> {
-    let path = store.join("index.lock");
+    let path = store_fs::lock_path(&store.join("index.lock"));
     durable::private_options().create(true).append(true).open(&path).on("open", &path)
 }
 

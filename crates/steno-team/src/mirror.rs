@@ -139,7 +139,7 @@ impl TeamMirror {
     }
 
     fn lock(&self) -> Result<File, TeamError> {
-        let path = store_fs::physical_path(&self.folder.join(".lock"));
+        let path = store_fs::lock_path(&self.folder.join(".lock"));
         let lock =
             durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
         lock.lock().on("lock", &path)?;

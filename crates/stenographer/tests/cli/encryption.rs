@@ -140,6 +140,34 @@ fn without_the_key_nothing_is_read_or_changed() {
 }
 
 #[test]
+fn a_program_runs_although_the_store_is_locked() {
+    let home = encrypted();
+    let output = home.steno(&["exec", "--", "sh", "-c", "echo plantedrecord; exit 7"]);
+    assert_eq!((output.code, output.stdout.as_str()), (7, "plantedrecord\n"), "{output}");
+    assert!(output.stderr.contains("warning: the store is encrypted"), "{output}");
+    assert_nothing_planted(&home);
+    assert!(!store(&home).join("vault").exists());
+}
+
+#[test]
+fn the_mirror_of_a_remote_is_encrypted_too() {
+    let home = encrypted();
+    let url = format!("file://{}", home.path().join("shared").display());
+    with_key(&home, &["remote", "add", "team", &url]).ok();
+    with_key(&home, &["remote", "init", "team"]).ok();
+    with_key(&home, &["push", "team"]).ok();
+    assert!(with_key(&home, &["list", "--from", "team"]).ok().contains("apricot number"));
+    assert!(with_key(&home, &["show", ID, "--from", "team"]).ok().contains("apricot number 4"));
+    with_key(&home, &["verify", "--from", "team"]).ok();
+    assert_nothing_planted(&home);
+    with_key(&home, &["decrypt"]).ok();
+    assert!(home.steno(&["list", "--from", "team"]).ok().contains("apricot number"));
+    home.steno(&["encrypt", "--new-identity", home.path().join("second.txt").to_str().unwrap()])
+        .ok();
+    assert_nothing_planted(&home);
+}
+
+#[test]
 fn keys_are_added_changed_and_removed() {
     let home = encrypted();
     let listed = with_key(&home, &["encrypt", "--list", "--json"]).ok();
