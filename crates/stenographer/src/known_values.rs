@@ -33,6 +33,9 @@ pub(crate) fn check_known_values(
     ];
     for (facet, noun, wanted, matches) in checks {
         let Some(wanted) = wanted else { continue };
+        if index.has_facet_value(facet, wanted)? {
+            continue;
+        }
         let known = index.facet_values(facet)?;
         if !known.iter().any(|known| matches(known, wanted)) {
             return Err(unknown_value_error(noun, wanted, &known));

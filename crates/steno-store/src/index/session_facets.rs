@@ -1,6 +1,6 @@
 //! Lists the values that sessions and entries have: projects, models, tools and others.
 
-use super::stored_name::StoredName;
+use super::stored_name::{StoredName, stored_value};
 use super::{Index, IndexError};
 
 /// A property of sessions or entries.
@@ -35,6 +35,17 @@ impl SessionFacet {
 }
 
 impl Index {
+    /// Whether a session or entry has exactly this value. Unlike [`Index::facet_values`], it stops at the first.
+    pub fn has_facet_value(&self, facet: SessionFacet, value: &str) -> Result<bool, IndexError> {
+        let sql = format!("SELECT EXISTS (SELECT 1 FROM ({}) WHERE value = ?1)", facet.sql());
+        let wanted = match facet {
+            SessionFacet::Role => stored_value(value),
+            _ => value.to_owned().into(),
+        };
+        let exists = || self.connection.prepare_cached(&sql)?.query_row([wanted], |row| row.get(0));
+        self.wrap_error(exists())
+    }
+
     /// All values of a property, the most frequent first.
     pub fn facet_values(&self, facet: SessionFacet) -> Result<Vec<String>, IndexError> {
         let sql = format!(
