@@ -6,7 +6,7 @@
 use jiff::{SignedDuration, Timestamp as Instant};
 
 use crate::transcript::ReadTranscript;
-use steno_model::{Session, SessionStatus};
+use steno_model::{Session, SessionStatus, Timestamp};
 use steno_vault::{SessionDir, Vault};
 
 /// How long an agent may write nothing, as while it waits for a build, before its session counts as ended.
@@ -40,6 +40,16 @@ impl StatusCheck<'_> {
                 .is_some_and(|dir| dir.is_imported().is_ok_and(|imported| !imported))
     }
 
+    /// Whether a status of the index may differ from the present one.
+    pub fn may_differ(&self, status: SessionStatus, ended: Option<Timestamp>) -> bool {
+        status == SessionStatus::Running
+            || status == SessionStatus::Completed && ended.is_some_and(|ended| self.is_now(ended))
+    }
+
+    fn is_now(&self, time: Timestamp) -> bool {
+        self.now.duration_since(time.instant()).abs() < ACTIVITY_PERIOD
+    }
+
     /// The status now of a session that was just read.
     pub fn status_of(&self, session: &Session) -> SessionStatus {
         let dir = self.is_recent(session).then(|| self.find_dir(session)).flatten();
@@ -62,8 +72,7 @@ impl StatusCheck<'_> {
     fn is_recent(&self, session: &Session) -> bool {
         let is_unstated =
             session.status == SessionStatus::Completed && session.stop_reason.is_none();
-        let quiet = session.ended.map(|ended| self.now.duration_since(ended.instant()));
-        is_unstated && quiet.is_some_and(|quiet| quiet.abs() < ACTIVITY_PERIOD)
+        is_unstated && session.ended.is_some_and(|ended| self.is_now(ended))
     }
 
     fn find_dir(&self, session: &Session) -> Option<SessionDir> {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use steno_model::{Session, SessionId, Timestamp};
 use steno_seeds::thread;
+use steno_store::current_status::StatusCheck;
 use steno_store::index::{
     Index, IndexError, ListedSession, SessionFilter, SessionHeading, SessionText,
 };
@@ -214,7 +215,11 @@ impl JsonListing {
                 return;
             }
         }
-        let session = store.status_check().refresh_session(session);
+        let check = store.status_check();
+        let session = match check.may_differ(session.status, session.ended) {
+            true => check.refresh_session(session),
+            false => session,
+        };
         let Session { agent, id, totals, .. } = &session;
         if !self.with_empty && store.vault.is_empty_recording(agent, id, totals.entries) {
             self.hidden += 1;
@@ -248,14 +253,17 @@ fn report_unreadable(ui: &mut Ui, id: &SessionId, reason: &str) -> CommandExit {
     CommandExit::Failed
 }
 
-fn refresh_heading(store: &SessionStore, heading: &mut SessionHeading) {
+fn refresh_heading(check: &StatusCheck<'_>, heading: &mut SessionHeading) {
+    if !check.may_differ(heading.status, heading.ended) {
+        return;
+    }
     let mut session = Session::new(heading.id.clone(), heading.agent.clone());
     session.status = heading.status;
     (session.ended, session.stop_reason) = (heading.ended, heading.stop_reason.take());
     session.totals.entries = heading.entries;
     session.title = heading.title.take();
     session.started = heading.started;
-    let now = store.status_check().refresh_session(session);
+    let now = check.refresh_session(session);
     (heading.status, heading.entries) = (now.status, now.totals.entries);
     (heading.title, heading.started) = (now.title, now.started);
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use jiff::tz::TimeZone;
 use steno_model::{SessionId, SessionStatus};
+use steno_store::current_status::StatusCheck;
 use steno_store::index::{Index, IndexError, SessionHeading};
 
 use super::{MIN_ID_CHARS, format_start, refresh_heading};
@@ -18,6 +19,7 @@ const MAX_SINGLE_LOOKUPS: usize = 500;
 /// The sessions to print.
 pub(super) struct SessionTable<'a> {
     store: &'a SessionStore,
+    status_check: StatusCheck<'a>,
     zone: &'a TimeZone,
     this_year: i16,
     rows: Vec<SessionHeading>,
@@ -32,7 +34,8 @@ impl<'a> SessionTable<'a> {
         let this_year = env.clock.now().in_zone(&env.zone).wall().year();
         let (rows, unreadable) = (Vec::new(), Vec::new());
         let (zone, with_empty, hidden) = (&env.zone, false, 0);
-        Self { store, zone, this_year, rows, with_empty, hidden, unreadable }
+        let status_check = store.status_check();
+        Self { store, status_check, zone, this_year, rows, with_empty, hidden, unreadable }
     }
 
     /// Adds a session, unless it cannot be read or is an empty recording.
@@ -43,7 +46,7 @@ impl<'a> SessionTable<'a> {
                 return;
             }
         }
-        refresh_heading(self.store, &mut heading);
+        refresh_heading(&self.status_check, &mut heading);
         let SessionHeading { agent, id, entries, .. } = &heading;
         if !self.with_empty && self.store.vault.is_empty_recording(agent, id, *entries) {
             self.hidden += 1;
