@@ -93,16 +93,16 @@ mod tests {
         let settings = RemoteSettings {
             name: "team".to_owned(),
             url: RemoteUrl::Folder("/srv".into()),
-            projects: vec!["work/shop".to_owned()],
+            projects: vec!["code/shop".to_owned()],
             agents: vec!["codex".to_owned()],
             visibility: SessionVisibility::Team,
             redact: true,
             password_command: None,
         };
-        assert!(settings.selects("codex", Some("/home/ada/work/shop/api")));
-        assert!(!settings.selects("codex", Some("/home/ada/work/shop2")));
+        assert!(settings.selects("codex", Some("/home/ada/code/shop/api")));
+        assert!(!settings.selects("codex", Some("/home/ada/code/shop2")));
         assert!(!settings.selects("codex", None));
-        assert!(!settings.selects("gemini", Some("/home/ada/work/shop")));
+        assert!(!settings.selects("gemini", Some("/home/ada/code/shop")));
         let all = RemoteSettings { projects: Vec::new(), agents: Vec::new(), ..settings };
         assert!(all.selects("gemini", None));
     }
