@@ -7,9 +7,12 @@ const QUOTE_PREFIX: &str = "| ";
 
 /// Redacts secrets, and escapes characters that are invisible or that change how others are shown.
 pub(crate) fn make_quotable(text: &str) -> String {
-    let redacted = SecretRedactor::default().redact_text(text).into_owned();
-    let mut clean = String::with_capacity(redacted.len());
-    for c in redacted.chars() {
+    show_invisible(&SecretRedactor::default().redact_text(text))
+}
+
+fn show_invisible(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for c in text.chars() {
         match c {
             '\n' | '\t' => clean.push(c),
             c if is_invisible(c) => clean.extend(c.escape_unicode()),
@@ -21,7 +24,16 @@ pub(crate) fn make_quotable(text: &str) -> String {
 
 /// As [`make_quotable`], in one line of at most `max_chars` characters.
 pub(crate) fn make_quotable_line(text: &str, max_chars: usize) -> String {
-    let clean = make_quotable(text);
+    shorten_line(&make_quotable(text), max_chars)
+}
+
+/// As [`make_quotable_line`], for the title of a session.
+pub(crate) fn make_quotable_title(title: &str, max_chars: usize) -> String {
+    let redacted = SecretRedactor::default().redact_title(title);
+    shorten_line(&show_invisible(&redacted), max_chars)
+}
+
+fn shorten_line(clean: &str, max_chars: usize) -> String {
     let mut line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
     if let Some((end, _)) = line.char_indices().nth(max_chars) {
         line.truncate(end);
@@ -87,6 +99,15 @@ mod tests {
         let shown = r"a\u{e0049}\u{202e}b\u{d}\u{2028}c\u{1b}[0m\u{200b}";
         assert_eq!(make_quotable(hidden), format!("{shown}\n\td"));
         assert_eq!(make_quotable_line("one\n two  three", 7), "one two…");
+    }
+
+    #[test]
+    fn a_title_has_no_part_of_a_secret() {
+        let title = "deploy to the staging server; the password is Tr0ub4do…";
+        assert_eq!(
+            make_quotable_title(title, 99),
+            "deploy to the staging server; the password is …"
+        );
     }
 
     #[test]

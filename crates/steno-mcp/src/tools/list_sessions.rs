@@ -14,7 +14,7 @@ use super::{
 use crate::agent_history::{AgentHistory, TimeSpan};
 use crate::history_tool::HistoryTool;
 use crate::quoted_answer::QuotedAnswer;
-use crate::quoted_text::make_quotable_line;
+use crate::quoted_text::{make_quotable_line, make_quotable_title};
 use crate::tool_arguments::{ToolArgument, ToolArguments};
 use crate::tool_error::ToolError;
 
@@ -161,7 +161,7 @@ fn push_session(
     if let Some(calls) = calls.get(&key(listed)) {
         heading.push_str(&format!("  {} call(s) on the file, last :{}", calls.count, calls.newest));
     }
-    let mut quote = make_quotable_line(session.title.as_deref().unwrap_or("(no title)"), 120);
+    let mut quote = make_quotable_title(session.title.as_deref().unwrap_or("(no title)"), 120);
     if history.serves_all()
         && let Some(project) = &session.project
     {

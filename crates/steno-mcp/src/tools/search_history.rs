@@ -14,7 +14,7 @@ use super::{
 use crate::agent_history::{AgentHistory, TimeSpan};
 use crate::history_tool::HistoryTool;
 use crate::quoted_answer::QuotedAnswer;
-use crate::quoted_text::{make_quotable, make_quotable_line};
+use crate::quoted_text::{make_quotable, make_quotable_line, make_quotable_title};
 use crate::tool_arguments::{ToolArgument, ToolArguments};
 use crate::tool_error::ToolError;
 
@@ -183,7 +183,7 @@ fn push_hit(
     let text = make_quotable(&hit.text);
     let mut quote = String::new();
     if let Some(title) = &hit.title {
-        quote.push_str(&format!("({})\n", make_quotable_line(title, 80)));
+        quote.push_str(&format!("({})\n", make_quotable_title(title, 80)));
     }
     let lines = query.matching_lines(&text, shown);
     let lines: Vec<&str> = lines.iter().map(|line| line.text.trim()).collect();

@@ -3,6 +3,7 @@
 //! `steno_secrets` decides what a secret is. Every field is searched: texts, names and arguments of tools, keys of
 //! JSON, paths, models, notes and titles. What was found anywhere in a session is then redacted everywhere in it.
 
+mod cut_title;
 mod known_secrets;
 mod redacted_lines;
 #[cfg(test)]
@@ -19,6 +20,7 @@ use steno_model::json::{Object, Value};
 use steno_model::session::{Session, Transcript};
 use steno_secrets::{SecretMatch, SecretRuleSet, SecretScanner};
 
+use self::cut_title::{remove_cut_secrets, remove_cut_word};
 use self::known_secrets::KnownSecrets;
 pub use self::redacted_lines::{redact_file, search_file};
 
@@ -80,6 +82,9 @@ impl SecretRedactor {
             again.redact_parts(transcript);
             self.found.append(&mut again.found);
         }
+        if let Some(title) = &mut transcript.session.title {
+            remove_cut_secrets(title, &self.found[before..]);
+        }
     }
 
     /// Counts the secrets of a transcript without changing it.
@@ -110,11 +115,22 @@ impl SecretRedactor {
     /// Redacts what is known of a session besides its entries. Its ids stay.
     pub fn redact_session(&mut self, session: &mut Session) {
         let Session { project, branch, title, stop_reason, models, thread, extra, .. } = session;
-        for text in [project, branch, title, stop_reason, thread].into_iter().flatten() {
+        for text in [project, branch, stop_reason, thread].into_iter().flatten() {
             self.redact_string(None, text);
+        }
+        if let Some(title) = title {
+            *title = self.redact_title(title);
         }
         models.iter_mut().for_each(|model| self.redact_string(None, model));
         self.redact_object(extra);
+    }
+
+    /// Redacts the title of a session. If it was cut within a word, this word is removed: it can be a part of a secret.
+    pub fn redact_title(&mut self, title: &str) -> String {
+        let mut title = title.to_owned();
+        self.redact_string(None, &mut title);
+        remove_cut_word(&mut title);
+        title
     }
 
     /// Redacts the texts of an entry.

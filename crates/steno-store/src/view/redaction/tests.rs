@@ -39,6 +39,22 @@ fn keeps_the_text_around_a_secret() {
 }
 
 #[test]
+fn a_title_never_has_a_part_of_a_secret() {
+    let prompt =
+        "Please deploy the whole webshop to the staging server; the password is Tr0ub4dor&3xYz now";
+    for cut in 60..prompt.len() {
+        for end in ["…", ""] {
+            let mut transcript = transcript();
+            transcript.push(Entry::new(Role::User, EntryKind::Text, prompt));
+            transcript.session.title = Some(format!("{}{end}", &prompt[..cut]));
+            SecretRedactor::default().redact_transcript(&mut transcript);
+            let title = transcript.session.title.unwrap();
+            assert!(!title.contains("Tr0u"), "{title}");
+        }
+    }
+}
+
+#[test]
 fn every_field_is_searched() {
     let mut transcript = transcript();
     let mut secrets = Vec::new();
