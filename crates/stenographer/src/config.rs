@@ -20,7 +20,9 @@ use steno_store::private_sessions::PrivacyRules;
 use toml_edit::{Document, Item, Key, Table, TableLike};
 
 pub(crate) use self::agents::{AgentSetting, RunSettings, built_in_agents};
+pub(crate) use self::budget::BUDGET_EXAMPLE;
 pub(crate) use self::remotes::check_remote_name;
+pub(crate) use self::retention::RETENTION_EXAMPLE;
 use crate::byte_size::{ByteSize, ByteSizeError};
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
@@ -73,11 +75,28 @@ impl Config {
         }
     }
 
+    /// Reads every setting. Returns the first error.
+    pub(crate) fn check_all(&self, home: &Path) -> Result<(), CommandError> {
+        self.prices()?;
+        self.upstreams()?;
+        self.body_limit()?;
+        self.automatic_sync()?;
+        self.proxy_hosts()?;
+        self.privacy_rules(home)?;
+        self.agents()?;
+        self.run_settings()?;
+        self.budgets()?;
+        self.redaction_settings()?;
+        self.retention()?;
+        self.encryption(home)?;
+        self.remotes().map(drop)
+    }
+
     /// Returns the bundled prices, overridden by the user's own.
     pub(crate) fn prices(&self) -> Result<PriceTable, CommandError> {
         self.parse_prices().map_err(|error| {
             error.hint(
-                "prices are dollars per million tokens: [prices.\"model\"] input = 3 output = 15",
+                "prices are dollars per million tokens:\n  [prices.\"model\"]\n  input = 3\n  output = 15",
             )
         })
     }

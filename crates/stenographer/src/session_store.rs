@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use jiff::tz::TimeZone;
 use steno_model::durable::FileError;
 use steno_model::{Clock, SessionId, SessionStatus, Transcript};
 use steno_store::current_status::StatusCheck;
@@ -34,6 +35,7 @@ pub(crate) struct SessionStore {
     pub(crate) vault: Vault,
     index: StoreIndex,
     cwd: PathBuf,
+    zone: TimeZone,
     /// The source of the current time.
     pub(crate) clock: Clock,
 }
@@ -42,7 +44,8 @@ impl SessionStore {
     pub(crate) fn new(env: &ProcessEnvironment) -> Self {
         let vault = Vault::new(env.store.join("vault"));
         let index = StoreIndex::new(&env.store, &vault, ProcessEnvironment::boot_id());
-        Self { vault, index, cwd: env.cwd.clone(), clock: env.clock.clone() }
+        let (cwd, zone) = (env.cwd.clone(), env.zone.clone());
+        Self { vault, index, cwd, zone, clock: env.clock.clone() }
     }
 
     /// Opens the index without updating it.
@@ -119,7 +122,7 @@ impl SessionStore {
         }
         match SessionPath::from_name(&self.cwd, name) {
             Some(place) => place.read(),
-            None => Err(unknown_session_error("no such session or file", name)),
+            None => Err(self.unknown_session_error("no such session or file", name)),
         }
     }
 
@@ -134,7 +137,7 @@ impl SessionStore {
         }
         match SessionPath::from_name(&self.cwd, name) {
             Some(place) => place.read_pictured(),
-            None => Err(unknown_session_error("no such session or file", name)),
+            None => Err(self.unknown_session_error("no such session or file", name)),
         }
     }
 
@@ -152,7 +155,36 @@ impl SessionStore {
 
     /// Finds a session by id, unique prefix, or `latest`.
     pub(crate) fn find_session(&self, name: &str) -> Result<SessionDir, CommandError> {
-        self.try_find_session(name)?.ok_or_else(|| unknown_session_error("no such session", name))
+        let session = self.try_find_session(name)?;
+        session.ok_or_else(|| self.unknown_session_error("no such session", name))
+    }
+
+    /// Returns whether a name needs a sync first: `latest`, or the beginning of an id that no session has.
+    pub(crate) fn may_be_new(&self, name: &str) -> bool {
+        let is_known =
+            || self.vault.sessions_with_prefix(name).is_ok_and(|known| !known.is_empty());
+        name == "latest" || (SessionPath::from_name(&self.cwd, name).is_none() && !is_known())
+    }
+
+    fn unknown_session_error(&self, message: &str, name: &str) -> CommandError {
+        if let Some(error) = self.forgotten_session_error(name) {
+            return error;
+        }
+        let error = CommandError::user(format!("{message}: {name}"));
+        error.hint("run `steno list` to list sessions, `steno sync` to copy new ones")
+    }
+
+    /// Says when a session was forgotten; `None` if none was that has this id.
+    fn forgotten_session_error(&self, name: &str) -> Option<CommandError> {
+        let tombstones = self.vault.tombstones().ok()?;
+        let forgotten = tombstones
+            .iter()
+            .filter(|one| one.is_whole_session())
+            .find(|one| one.session.split_once('/').is_some_and(|(_, id)| id.starts_with(name)))?;
+        let (id, at) = (&forgotten.session, forgotten.at.in_zone(&self.zone).wall().date());
+        let reason = forgotten.reason.as_ref().map(|reason| format!(" ({reason})"));
+        let reason = reason.unwrap_or_default();
+        Some(CommandError::user(format!("this session was forgotten on {at}{reason}: {id}")))
     }
 
     fn try_find_session(&self, name: &str) -> Result<Option<SessionDir>, CommandError> {
@@ -187,7 +219,11 @@ impl SessionStore {
             return Ok(());
         }
         let error = CommandError::user(format!("no sessions of agent {agent}"));
+        let like = agents.iter().find(|kept| kept.starts_with(agent) || agent.starts_with(*kept));
         Err(match agents.as_slice() {
+            _ if like.is_some() => {
+                error.hint(format!("did you mean {}?", like.map_or("", |like| like)))
+            }
             [] => error.hint("no sessions yet; run `steno sync`"),
             agents => error.hint(format!("agents with sessions: {}", agents.join(", "))),
         })
@@ -299,11 +335,6 @@ fn list_candidates(sessions: &[SessionDir]) -> String {
     let more = sessions.len().saturating_sub(MAX_LISTED);
     let more = (more > 0).then(|| format!("\n  and {more} more"));
     format!("one of:{}", lines.chain(more).collect::<String>())
-}
-
-fn unknown_session_error(message: &str, name: &str) -> CommandError {
-    let error = CommandError::user(format!("{message}: {name}"));
-    error.hint("run `steno list` to list sessions, `steno sync` to copy new ones")
 }
 
 /// A session outside of the store: a path, and `#KEY` for one of several in a file.

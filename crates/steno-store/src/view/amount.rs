@@ -21,8 +21,13 @@ pub fn format_count(number: u64) -> String {
     number.to_string()
 }
 
-/// Dollars and cents.
+/// Dollars and cents. What is less than half a cent is `<$0.01`: only nothing is `$0.00`.
 pub fn format_dollars(cost: f64) -> String {
+    if cost > 0.0 && cost < 0.005 {
+        return "<$0.01".to_owned();
+    }
+    // A sum of nothing can be -0.0.
+    let cost = cost + 0.0;
     let cents = format!("{cost:.2}");
     let (whole, cents) = cents.split_once('.').unwrap_or((&cents, "00"));
     let grouped: String = whole
@@ -95,6 +100,7 @@ mod tests {
     #[test]
     fn dollars_are_grouped() {
         let shown = ["$0.00", "$0.01", "$999.99", "$1,000.00", "$1,234,567.80"];
+        assert_eq!([-0.0, 0.001, 0.005].map(format_dollars), ["$0.00", "<$0.01", "$0.01"]);
         assert_eq!([0.0, 0.009, 999.99, 1000.0, 1_234_567.8].map(format_dollars), shown);
     }
 

@@ -183,7 +183,8 @@ fn secret_pattern(env: &ProcessEnvironment, id: &SecretId) -> Result<Regex, Comm
 
 fn parse_pattern(text: &str) -> Result<Regex, CommandError> {
     let pattern = Regex::new(text).map_err(|error| {
-        let reason = error.to_string().trim().replace('\n', " ");
+        let text = error.to_string();
+        let reason = text.lines().last().unwrap_or(&text).trim_start_matches("error: ");
         CommandError::usage(format!("not a regular expression: {reason}"))
     })?;
     if pattern.is_match("") {

@@ -3,7 +3,7 @@
 use steno_store::forget::PlannedRemoval;
 use steno_store::index::SessionFilter;
 
-use crate::config::Config;
+use crate::config::{Config, RETENTION_EXAMPLE};
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_removal::{RemovalOptions, SessionRemoval};
@@ -30,7 +30,7 @@ pub(crate) fn run(
     let rules = Config::load(env)?.retention()?;
     if rules.is_empty() {
         let error = CommandError::user("config.toml does not limit how long sessions are kept");
-        return Err(error.hint("set a number of days, such as: [keep] days = 365"));
+        return Err(error.hint(RETENTION_EXAMPLE));
     }
     let store = SessionStore::new(env);
     let now = env.clock.now();

@@ -25,7 +25,9 @@ pub(crate) struct Args {
 enum RemoteAction {
     Add(AddArgs),
     List(ListArgs),
+    /// Remove a remote from config.toml. What was pushed stays there.
     Remove(NameArgs),
+    /// Create what a remote needs, or migrate it: once, as the owner of the folder or database.
     Init(NameArgs),
 }
 
@@ -58,7 +60,6 @@ struct ListArgs {
     json: bool,
 }
 
-/// The name of a remote.
 #[derive(Debug, clap::Args)]
 struct NameArgs {
     /// The remote.

@@ -107,7 +107,7 @@ pub(crate) fn run(
         Some((name, number)) if !env.cwd.join(session).exists() => (name, Some(number)),
         _ => (session, None),
     };
-    if name == "latest" {
+    if store.may_be_new(name) {
         AutomaticSyncFlag::default().sync_if_due(ui, env);
     }
     if args.requests {

@@ -6,13 +6,14 @@ use toml_edit::Item;
 use super::Config;
 use crate::error::CommandError;
 
-const EXAMPLE: &str =
-    "budgets are dollars: [budget] day = 20 month = 300 projects = { harbor = 50 }";
+/// Shown with errors of budgets.
+pub(crate) const BUDGET_EXAMPLE: &str =
+    "budgets are dollars:\n  [budget]\n  day = 20\n  month = 300\n  projects = { harbor = 50 }";
 
 impl Config {
     /// Returns the budgets; empty if none is set.
     pub(crate) fn budgets(&self) -> Result<BudgetLimits, CommandError> {
-        self.parse_budgets().map_err(|error| error.hint(EXAMPLE))
+        self.parse_budgets().map_err(|error| error.hint(BUDGET_EXAMPLE))
     }
 
     fn parse_budgets(&self) -> Result<BudgetLimits, CommandError> {

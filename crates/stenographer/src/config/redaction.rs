@@ -15,7 +15,7 @@ impl Config {
         SecretScanner::configure(&settings).map_err(CommandError::user)
     }
 
-    fn redaction_settings(&self) -> Result<SecretSettings, CommandError> {
+    pub(super) fn redaction_settings(&self) -> Result<SecretSettings, CommandError> {
         let settings = self.parse_toml()?;
         let mut redaction = SecretSettings::default();
         for (name, item) in self.table_entries(&settings, "redact")? {

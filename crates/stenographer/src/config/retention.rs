@@ -6,13 +6,14 @@ use toml_edit::Item;
 use super::Config;
 use crate::error::CommandError;
 
-const EXAMPLE: &str =
-    "[keep] days = 365 agents = { codex = 90 } projects = { acme = 30 }; 0 keeps sessions forever";
+/// Shown with errors of retention.
+pub(crate) const RETENTION_EXAMPLE: &str = "0 days keep sessions forever:\n  [keep]\n  days = 365\n  \
+     agents = { codex = 90 }\n  projects = { acme = 30 }";
 
 impl Config {
     /// Returns how long sessions are kept; forever if nothing is set.
     pub(crate) fn retention(&self) -> Result<RetentionRules, CommandError> {
-        self.parse_retention().map_err(|error| error.hint(EXAMPLE))
+        self.parse_retention().map_err(|error| error.hint(RETENTION_EXAMPLE))
     }
 
     fn parse_retention(&self) -> Result<RetentionRules, CommandError> {

@@ -29,6 +29,16 @@ fn steno(home: &Home, args: &[&str]) -> Output {
     home.finish(automatic(home, args), b"")
 }
 
+#[test]
+fn a_session_that_has_just_begun_is_shown() {
+    let home = home_with_session();
+    steno(&home, &["sync"]).ok();
+    age_last_sync(&home);
+    write_session(&home, "bbbb2222", "rotate the logs");
+    let shown = steno(&home, &["show", "bbbb2222"]);
+    assert!(shown.code == 0 && shown.stdout.contains("rotate the logs"), "{shown}");
+}
+
 /// Makes the last sync an old one.
 fn age_last_sync(home: &Home) {
     let path = home.path().join("store/last-sync.json");

@@ -322,6 +322,10 @@ fn budgets_are_checked_and_crossed_ones_reported() {
     assert!(status(&home, "").contains("over budget one this month: $60.00"));
     let output = check("", &["cost", "--check"]);
     assert!(output.code == 1 && output.stderr.contains("config.toml has no budgets"), "{output}");
+    // The example in the hint can be pasted.
+    let (_, hint) = output.stderr.split_once("budgets are dollars:\n").unwrap();
+    let output = check(hint, &["cost", "--check"]);
+    assert!(output.stdout.starts_with("today: "), "{output}");
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn sessions_that_are_not_kept_are_counted_with_the_days_left() {
     claude-code  0     -             1          not installed  ~/.claude/projects
 
     Claude Code deletes session files after 30 days (cleanupPeriodDays):
-    the oldest in 2 days, 1 file within a week, 1 of them not kept yet
+    the next one in 2 days, 1 file within a week, 1 of them not kept yet
 
     next: run `steno sync` to copy 1 new or changed file into the store
     next: run `steno hooks install` to record claude-code as they work
@@ -119,6 +119,25 @@ fn wrong_settings_and_a_damaged_index_are_problems() {
         "{output}"
     );
     assert_eq!(json(&home)["store"]["index"], "unreadable");
+}
+
+#[test]
+fn a_mistake_in_any_table_of_the_settings_is_a_problem() {
+    let home = Home::new();
+    let mistakes = [
+        ("[budget]\nmonht = 5", "unknown budget monht; one of: day, month, projects"),
+        ("[budget]\nmonth = -5", "month is not an amount in dollars"),
+        ("[gateway]\nlimit = 5", "unknown setting limit; one of: body_limit"),
+        ("[upstreams]\nx = 3", "an upstream is not a URL"),
+        ("[proxy]\nhosts = 3", "[proxy] has a list of hosts"),
+        ("[redact]\nwords = 3", "words is not a list of strings"),
+        ("[remote.x]\nurl = 3", "config.toml:2"),
+    ];
+    for (text, message) in mistakes {
+        home.file("store/config.toml", text);
+        let output = home.steno(&["doctor"]);
+        assert!(output.code == 1 && output.stdout.contains(message), "{text}: {output}");
+    }
 }
 
 #[test]

@@ -100,7 +100,9 @@ fn a_session_is_gone_for_good_and_leaves_a_tombstone() {
     home.steno(&["forget", ID, "--yes", "--reason", "asked for"]).ok();
     assert_eq!(holders(&home, "apricot"), NOWHERE);
     let shown = home.steno(&["show", ID]);
-    assert!(shown.code == 1 && shown.stderr.contains("no such session"), "{shown}");
+    let message =
+        "error: this session was forgotten on 2026-01-05 (asked for): claude-code/1b4e28ba";
+    assert!(shown.code == 1 && shown.stderr.starts_with(message), "{shown}");
     assert_eq!(home.steno(&["list", "--json"]).ok().lines().count(), 1);
     let verified = home.steno(&["verify"]).ok();
     assert!(verified.contains(ID) && verified.contains("asked for"), "{verified}");

@@ -181,7 +181,7 @@ fn doctor_fits_a_small_terminal() {
     codex        0     -             1          not installed  ~/.codex/sessions
 
     Claude Code deletes session files after 30 days (cleanupPeriodDays):
-    the oldest in 29 days
+    the next one in 29 days
 
     next: run `steno sync` to copy 2 new or changed files into the store
     next: run `steno hooks install` to record claude-code, codex as they work

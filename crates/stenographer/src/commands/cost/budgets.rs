@@ -6,6 +6,7 @@ use steno_store::cost::budget::BudgetUse;
 use steno_store::view::amount::{format_dollars, round_for_json};
 
 use super::CostReport;
+use crate::config::BUDGET_EXAMPLE;
 use crate::error::{CommandError, CommandExit};
 use crate::ui::Ui;
 
@@ -17,7 +18,7 @@ pub(super) fn check_budgets(
     let all = budget_uses(report);
     if all.is_empty() {
         let error = CommandError::user("config.toml has no budgets");
-        return Err(error.hint("add one: [budget] day = 20 month = 300 projects = { harbor = 50 }"));
+        return Err(error.hint(BUDGET_EXAMPLE));
     }
     for one in &all {
         if report.args.json {

@@ -95,13 +95,13 @@ impl PurgeReport {
         );
         let oldest = days(self.oldest_goes_in_days);
         match (self.files_within_a_week, self.not_kept_within_a_week) {
-            (0, _) => format!("{start}:\nthe oldest {oldest}"),
+            (0, _) => format!("{start}:\nthe next one {oldest}"),
             (files, 0) => {
                 let files = count_noun(files, "file");
-                format!("{start}:\nthe oldest {oldest}, {files} within a week; all are kept")
+                format!("{start}:\nthe next one {oldest}, {files} within a week; all are kept")
             }
             (files, not_kept) => format!(
-                "{start}:\nthe oldest {oldest}, {} within a week, {not_kept} of them not kept yet",
+                "{start}:\nthe next one {oldest}, {} within a week, {not_kept} of them not kept yet",
                 count_noun(files, "file")
             ),
         }

@@ -69,14 +69,8 @@ impl StoreReport {
             damaged_sessions: 0,
             errors: Vec::new(),
         };
-        let prices = Config::load(env).and_then(|config| {
-            config.prices()?;
-            config.agents()?;
-            config.privacy_rules(&env.home)?;
-            config.retention()?;
-            config.automatic_sync()
-        });
-        report.errors.extend(prices.err().map(|error| error.to_line()));
+        let settings = Config::load(env).and_then(|config| config.check_all(&env.home));
+        report.errors.extend(settings.err().map(|error| error.to_line()));
         let summaries = match Index::open_read_only(store) {
             Ok(index) => report.read_index(env, &index),
             Err(IndexError::Absent(_)) => Ok(Vec::new()),
