@@ -12,7 +12,7 @@ use steno_store::index::{
 };
 use steno_store::view::json_rows::SessionRow;
 
-use self::session_table::{SessionTable, distinct_lengths};
+use self::session_table::SessionTable;
 use super::search::parse_query;
 use super::thread::list::ThreadFilter;
 use crate::automatic_sync::AutomaticSyncFlag;
@@ -138,7 +138,7 @@ impl ListRequest<'_> {
         let is_terminal = ui.is_terminal();
         let ask = |index: &Index| {
             list_enough(self.args.limit, |limit| {
-                let mut table = SessionTable::new(self.env, self.store);
+                let mut table = SessionTable::new(self.env, self.store, is_terminal);
                 table.with_empty = self.args.empty;
                 index.each_heading(self.filter, limit, &mut |heading| table.add(heading))?;
                 let hidden = table.hidden;
@@ -158,11 +158,7 @@ impl ListRequest<'_> {
             return self.explain_nothing(ui, &index, table.hidden);
         }
         if !table.is_empty() {
-            let text = match is_terminal {
-                true => table.render_short(&distinct_lengths(&index, table.ids())?, ui.width()),
-                false => table.render_whole(ui.width()),
-            };
-            ui.transcript_text(&text)?;
+            ui.transcript_text(&table.render(&index, ui.width())?)?;
         }
         Ok(exit)
     }

@@ -16,13 +16,23 @@ use crate::ui::group_digits;
 /// With more sessions, all ids are read at once instead of the neighbours of each.
 const MAX_SINGLE_LOOKUPS: usize = 500;
 
+/// The rows of a table.
+enum TableRows {
+    /// For a pipe. Rows are rendered as they come: to hold all headings costs more time than to read them.
+    Whole(TextTable<6>),
+    /// For a terminal, where the length of an id depends on all others.
+    Short(Vec<SessionHeading>),
+}
+
 /// The sessions to print.
 pub(super) struct SessionTable<'a> {
     store: &'a SessionStore,
     status_check: StatusCheck<'a>,
     zone: &'a TimeZone,
     this_year: i16,
-    rows: Vec<SessionHeading>,
+    rows: TableRows,
+    /// How many sessions the table has.
+    count: usize,
     /// Whether recordings without entries are listed, and how many were hidden.
     pub(super) with_empty: bool,
     pub(super) hidden: usize,
@@ -30,12 +40,28 @@ pub(super) struct SessionTable<'a> {
 }
 
 impl<'a> SessionTable<'a> {
-    pub(super) fn new(env: &'a ProcessEnvironment, store: &'a SessionStore) -> Self {
-        let this_year = env.clock.now().in_zone(&env.zone).wall().year();
-        let (rows, unreadable) = (Vec::new(), Vec::new());
-        let (zone, with_empty, hidden) = (&env.zone, false, 0);
-        let status_check = store.status_check();
-        Self { store, status_check, zone, this_year, rows, with_empty, hidden, unreadable }
+    /// A table without rows, for a terminal or for a pipe.
+    pub(super) fn new(
+        env: &'a ProcessEnvironment,
+        store: &'a SessionStore,
+        is_terminal: bool,
+    ) -> Self {
+        let heading = ["STARTED", "AGENT", "STATUS", "ENTRIES", "ID", "TITLE"];
+        let rows = match is_terminal {
+            true => TableRows::Short(Vec::new()),
+            false => TableRows::Whole(TextTable::new(heading)),
+        };
+        Self {
+            store,
+            status_check: store.status_check(),
+            zone: &env.zone,
+            this_year: env.clock.now().in_zone(&env.zone).wall().year(),
+            rows,
+            count: 0,
+            with_empty: false,
+            hidden: 0,
+            unreadable: Vec::new(),
+        }
     }
 
     /// Adds a session, unless it cannot be read or is an empty recording.
@@ -52,37 +78,45 @@ impl<'a> SessionTable<'a> {
             self.hidden += 1;
             return;
         }
-        self.rows.push(heading);
+        self.count += 1;
+        let started = self.started_text(&heading);
+        match &mut self.rows {
+            TableRows::Whole(table) => table.add_row([
+                &started,
+                &heading.agent,
+                heading.status.as_str(),
+                &heading.entries.to_string(),
+                heading.id.as_str(),
+                heading.title.as_deref().unwrap_or_default(),
+            ]),
+            TableRows::Short(rows) => rows.push(heading),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.count == 0
     }
 
-    pub(super) fn ids(&self) -> impl ExactSizeIterator<Item = &SessionId> {
-        self.rows.iter().map(|row| &row.id)
-    }
-
-    /// Renders the table with whole ids.
-    pub(super) fn render_whole(&self, width: usize) -> String {
-        let mut table = TextTable::new(["STARTED", "AGENT", "STATUS", "ENTRIES", "ID", "TITLE"]);
-        for row in &self.rows {
-            table.add_row([
-                &self.started_text(row),
-                &row.agent,
-                row.status.as_str(),
-                &row.entries.to_string(),
-                row.id.as_str(),
-                row.title.as_deref().unwrap_or_default(),
-            ]);
+    /// Renders the table: with whole ids, or with short ones that are unique in the index.
+    pub(super) fn render(&self, index: &Index, width: usize) -> Result<String, IndexError> {
+        match &self.rows {
+            TableRows::Whole(table) => Ok(table.render(width)),
+            TableRows::Short(rows) => {
+                let lengths = distinct_lengths(index, rows.iter().map(|row| &row.id))?;
+                Ok(self.render_short(rows, &lengths, width))
+            }
         }
-        table.render(width)
     }
 
     /// Renders the table with short ids; a status is shown only if it is not the usual one.
-    pub(super) fn render_short(&self, lengths: &HashMap<SessionId, usize>, width: usize) -> String {
+    fn render_short(
+        &self,
+        rows: &[SessionHeading],
+        lengths: &HashMap<SessionId, usize>,
+        width: usize,
+    ) -> String {
         let mut table = TextTable::new(["STARTED", "AGENT", "ENTRIES", "ID", "TITLE"]);
-        for row in &self.rows {
+        for row in rows {
             let id = row.id.as_str();
             let length = lengths.get(&row.id).copied().unwrap_or(id.len()).min(id.len());
             let title = row.title.as_deref().unwrap_or_default();
@@ -108,7 +142,7 @@ impl<'a> SessionTable<'a> {
 }
 
 /// Returns how many characters of each id are unique among all sessions, at least [`MIN_ID_CHARS`].
-pub(super) fn distinct_lengths<'a>(
+fn distinct_lengths<'a>(
     index: &Index,
     ids: impl ExactSizeIterator<Item = &'a SessionId>,
 ) -> Result<HashMap<SessionId, usize>, IndexError> {
