@@ -53,7 +53,8 @@ pub(crate) const NAME_HINTS: [&str; 27] = [
     "heslo",
 ];
 
-const PASSWORD_WORDS: [&str; 16] = [
+const PASSWORD_WORDS: [&str; 17] = [
+    "psk",
     "wachtwoord",
     "adgangskode",
     "salasana",
@@ -93,12 +94,11 @@ const PASSWORD_ENDINGS: [&str; 15] = [
     "sshpass",
 ];
 
-const CHOSEN_WORDS: [&str; 12] = [
+const CHOSEN_WORDS: [&str; 11] = [
     "secret",
     "credential",
     "credentials",
     "creds",
-    "psk",
     "salt",
     "pepper",
     "secretkey",

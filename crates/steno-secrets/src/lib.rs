@@ -27,6 +27,7 @@ mod secret_rule;
 mod secret_scanner;
 mod secret_settings;
 mod streamed_text;
+mod table_values;
 mod token_match;
 mod value_plausibility;
 mod value_shapes;

@@ -1,7 +1,12 @@
 //! Words of names that make their values secret or harmless.
 
 /// Words that make a following `key` the key of a lock, not of a table.
-pub(crate) const BEFORE_KEY: [&str; 33] = [
+pub(crate) const BEFORE_KEY: [&str; 38] = [
+    "preshared",
+    "global",
+    "gossip",
+    "cluster",
+    "replicaset",
     "api",
     "access",
     "secret",
@@ -153,7 +158,9 @@ pub(crate) const HARMLESS_ENDINGS: [&str; 67] = [
 ];
 
 /// Names that are secret although their words do not say so.
-pub(crate) const KNOWN_RANDOM_NAMES: [&str; 11] = [
+pub(crate) const KNOWN_RANDOM_NAMES: [&str; 13] = [
+    "replicasetkey",
+    "replica_set_key",
     "x-honeycomb-team",
     "client-key-data",
     "tls.key",

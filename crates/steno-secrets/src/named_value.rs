@@ -11,7 +11,8 @@ use regex::bytes::Regex;
 use crate::cookie_values::find_cookie_values;
 use crate::field_names::{FieldNameClass, classify_field_name, is_before_key};
 use crate::quoted_value::QuotedValue;
-use crate::value_plausibility::{FieldCandidate, ValueStyle};
+use crate::table_values::find_column_cells;
+use crate::value_plausibility::{FieldCandidate, ValueStyle, is_passphrase};
 
 /// Longer names are not names.
 const MAX_NAME_BYTES: usize = 80;
@@ -30,7 +31,7 @@ const PAIR_WORDS: [&str; 4] = ["alue", "ALUE", "efault", "val"];
 
 /// What is between a name and its value in lists of pairs: `"name": "TOKEN", "value": "..."`.
 static PAIRED_VALUE: LazyLock<Regex> = LazyLock::new(|| {
-    let between = r#"^["'\\]{0,4}\s{0,4},?\s{0,40}(?:\{\s{0,40}(?:type\s{0,3}=\s{0,3}\w{1,10}\s{0,40}|description\s{0,3}=\s{0,3}"[^"\n]{0,80}"\s{0,40}){0,2})?["'\\]{0,4}(?i:value|default|stringvalue|defaultvalue|val)["'\\]{0,4}\s{0,4}[:=]\s{0,4}"#;
+    let between = r#"^["'\\]{0,4}\s{0,4},?\s{0,40}(?:\{\s{0,40}(?:type\s{0,12}=\s{0,3}\w{1,10}\s{0,40}|(?:sensitive|nullable)\s{0,12}=\s{0,3}\w{4,5}\s{0,40}|description\s{0,12}=\s{0,3}"[^"\n]{0,80}"\s{0,40}){0,3})?["'\\]{0,4}(?i:value|default|stringvalue|defaultvalue|val)["'\\]{0,4}\s{0,4}[:=]\s{0,4}"#;
     Regex::new(&format!("(?-u){between}")).expect("a valid pattern")
 });
 
@@ -100,10 +101,70 @@ pub(crate) fn find_named_secrets(text: &[u8], hint: Range<usize>) -> NamedSecret
     };
     let mut secrets =
         NamedSecrets { start: bounds.start, name_end: bounds.end, values: Vec::new() };
-    if let Some(name) = FoundName::new(text, bounds) {
+    let cells = find_column_cells(text, &bounds);
+    if let Some(name) = FoundName::new(text, bounds.clone()) {
         secrets.values = name.find_values();
     }
+    if !cells.is_empty() {
+        let cells = cells.into_iter().filter(|cell| is_secret_cell(text, &bounds, cell));
+        secrets.values.extend(cells);
+    }
     secrets
+}
+
+/// Whether a cell under the head `name` is a secret.
+fn is_secret_cell(text: &[u8], name: &Range<usize>, cell: &Range<usize>) -> bool {
+    let (Ok(name), Ok(value)) =
+        (std::str::from_utf8(&text[name.clone()]), std::str::from_utf8(&text[cell.clone()]))
+    else {
+        return false;
+    };
+    classify_field_name(name).is_some_and(|class| {
+        FieldCandidate { name, class, value, style: ValueStyle::Bare }.is_plausible()
+    })
+}
+
+/// The offset of a literal in a call that only wraps it: `Some("...")`, `String::from("...")`, `string(8) "..."`.
+fn wrapped_literal_offset(rest: &[u8]) -> Option<usize> {
+    const WRAPPERS: [&str; 20] = [
+        "some",
+        "just",
+        "ok",
+        "from",
+        "of",
+        "new",
+        "string",
+        "str",
+        "bytes",
+        "text",
+        "literal",
+        "value",
+        "encode",
+        "decode",
+        "b64decode",
+        "atob",
+        "btoa",
+        "quote",
+        "securestring",
+        "plaintext",
+    ];
+    let is_callee = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_.:&".contains(byte);
+    let callee = rest.iter().take(48).take_while(is_callee).count();
+    let name = rest[..callee].rsplit(|byte| b".:".contains(byte)).next()?.to_ascii_lowercase();
+    let is_wrapper = WRAPPERS.iter().any(|wrapper| name == wrapper.as_bytes())
+        || memmem::find(&name, b"secret").is_some()
+        || memmem::find(&name, b"password").is_some();
+    if !is_wrapper || rest.get(callee) != Some(&b'(') {
+        return None;
+    }
+    let mut at = callee + 1;
+    // `string(8) "..."` is how PHP prints a text.
+    let digits = rest[at..].iter().take(6).take_while(|byte| byte.is_ascii_digit()).count();
+    if digits > 0 && rest[at + digits..].starts_with(b") ") {
+        at += digits + 2;
+    }
+    let prefix = usize::from(matches!(rest.get(at), Some(b'b' | b'r' | b'u' | b'&')));
+    matches!(rest.get(at + prefix), Some(b'"' | b'\'')).then_some(at + prefix)
 }
 
 /// Whether what follows a name may separate it from a value. Most names in prose and code have none.
@@ -336,6 +397,13 @@ impl<'t> FoundName<'t> {
             rest,
             [b'r' | b'b' | b'u' | b'f' | b'$' | b'@' | b'N' | b'L', b'"' | b'\'', ..]
         ));
+        if let Some(offset) = wrapped_literal_offset(rest)
+            && let Some(literal) = QuotedValue::read(text, at + offset)
+        {
+            let value = std::str::from_utf8(&text[literal.range.clone()]).unwrap_or_default();
+            let is_secret = self.is_secret(value, ValueStyle::Bare);
+            return is_secret.then_some(literal.range).into_iter().collect();
+        }
         if let Some(values) = self.read_quoted(at + prefix) {
             // What a colon follows is the next key of an object, not an argument.
             let is_key = |value: &Range<usize>| {
@@ -358,6 +426,11 @@ impl<'t> FoundName<'t> {
             at += 1;
         }
         at += self.count_spaces(at);
+        if matches!(separator, NameSeparator::Colon | NameSeparator::Equals)
+            && let Some(next) = self.literal_on_next_line(at)
+        {
+            return next;
+        }
         let is_block = matches!(text.get(at), Some(b'|' | b'>' | b'(' | b'\\'));
         if is_block && matches!(separator, NameSeparator::Colon | NameSeparator::Equals) {
             let mark =
@@ -370,11 +443,24 @@ impl<'t> FoundName<'t> {
         at
     }
 
+    /// The offset of a literal that a line break separates from its name.
+    fn literal_on_next_line(&self, at: usize) -> Option<usize> {
+        let line = match &self.text[at..] {
+            [b'\r', b'\n', ..] => at + 2,
+            [b'\n', ..] => at + 1,
+            _ => return None,
+        };
+        let value = line + self.count_spaces(line);
+        let rest = &self.text[value..];
+        (rest.starts_with(b"\"") || rest.starts_with(b"'") || rest.starts_with(b"string("))
+            .then_some(value)
+    }
+
     /// Reads a value in quotes: its range if it is a secret. `None` if there is no such value.
     fn read_quoted(&self, at: usize) -> Option<Vec<Range<usize>>> {
         let (value, parts) = QuotedValue::read_joined(self.text, at)?;
         let joined: Vec<u8> = parts.into_iter().flat_map(|part| self.text[part].to_vec()).collect();
-        let joined = String::from_utf8_lossy(&joined);
+        let joined = String::from_utf8_lossy(&joined).replace("\\\n", "");
         let scheme = scheme_length(joined.as_bytes());
         let is_secret = self.is_secret(&joined[scheme..], ValueStyle::Quoted);
         Some(is_secret.then(|| value.range.start + scheme..value.range.end).into_iter().collect())
@@ -403,6 +489,9 @@ impl<'t> FoundName<'t> {
         {
             end -= 1;
         }
+        if let Some(phrase) = self.read_passphrase(separator, at) {
+            return Some(phrase);
+        }
         let value = std::str::from_utf8(&text[at..end]).ok()?;
         let style = match separator {
             NameSeparator::Tag => ValueStyle::Quoted,
@@ -422,6 +511,22 @@ impl<'t> FoundName<'t> {
         // What is cut off is masked.
         let is_masked = value.len() < 20 && text[end..].starts_with(b"...");
         (!is_sentence && !is_test && !is_masked && self.is_secret(value, style)).then_some(at..end)
+    }
+
+    /// Reads several words up to the end of the line, where a name says that they are a secret.
+    fn read_passphrase(&self, separator: NameSeparator, at: usize) -> Option<Range<usize>> {
+        let name = self.name().to_ascii_lowercase();
+        let is_variable = separator == NameSeparator::Equals && at == self.end + 1;
+        let is_spoken = separator == NameSeparator::Colon
+            && (name.contains("phrase") || self.text[..self.start].ends_with(b"wifi "));
+        if !(is_variable || is_spoken)
+            || !matches!(self.class, FieldNameClass::Password | FieldNameClass::Chosen)
+        {
+            return None;
+        }
+        let line = &self.text[at..self.text.len().min(at + 200)];
+        let line = line.split(|byte| b"\r\n#".contains(byte)).next()?.trim_ascii_end();
+        is_passphrase(std::str::from_utf8(line).ok()?).then_some(at..at + line.len())
     }
 
     /// Whether only an indentation or a list's mark is before the name, and nothing after the value.

@@ -15,7 +15,8 @@ pub(crate) struct QuotedValue {
 }
 
 impl QuotedValue {
-    /// Reads a value whose opening quote, or its first backslash, is at `at`. `None` if it has no end in its line.
+    /// Reads a value whose opening quote, or its first backslash, is at `at`. `None` if it has no end in its
+    /// line, which a backslash continues.
     pub(crate) fn read(text: &[u8], at: usize) -> Option<Self> {
         let slashes = count_backslashes(&text[at..]);
         let quote = *text.get(at + slashes)?;
@@ -28,6 +29,7 @@ impl QuotedValue {
             let here = start + offset;
             match *byte {
                 b'\\' => run += 1,
+                b'\n' if run % 2 == 1 => run = 0,
                 b'\n' => return None,
                 byte if byte == quote && closes(slashes, run) => {
                     return Some(Self { range: start..here - run.min(slashes), end: here + 1 });

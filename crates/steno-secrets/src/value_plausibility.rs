@@ -3,7 +3,7 @@
 use crate::field_names::FieldNameClass;
 use crate::letter_pairs::word_likeness;
 use crate::randomness::{
-    MIN_WORD_LIKENESS, is_letter_soup, is_path, is_url, is_wordy, looks_random,
+    MIN_WORD_LIKENESS, changes_kind_often, is_letter_soup, is_path, is_url, is_wordy, looks_random,
 };
 use crate::value_shapes::{
     is_code, is_dotted_words, is_duration, is_file_name, is_filler, is_listed_term, is_made_of,
@@ -66,6 +66,7 @@ impl FieldCandidate<'_> {
             }
             FieldNameClass::Random | FieldNameClass::Cookies => {
                 looks_random(value) && (self.style != ValueStyle::Prose || value.len() >= 12)
+                    || self.style == ValueStyle::Quoted && is_symbol_soup(value)
             }
         }
     }
@@ -118,6 +119,23 @@ impl FieldCandidate<'_> {
     }
 }
 
+/// Whether a value mixes letters, digits and many symbols, and is no pattern.
+fn is_symbol_soup(value: &str) -> bool {
+    let count = |is_kind: fn(&u8) -> bool| value.bytes().filter(is_kind).count();
+    let mut symbols: Vec<_> = value.bytes().filter(u8::is_ascii_punctuation).collect();
+    symbols.sort_unstable();
+    symbols.dedup();
+    value.len() >= 16
+        && symbols.len() >= 3
+        && count(u8::is_ascii_digit) >= 2
+        && count(u8::is_ascii_uppercase) >= 2
+        && count(u8::is_ascii_lowercase) >= 2
+        && !["a-z", "A-Z", "0-9", "\\", ".*", "://", "${", "{{"]
+            .iter()
+            .any(|part| value.contains(part))
+        && changes_kind_often(value.as_bytes())
+}
+
 fn is_number_password(value: &str) -> bool {
     value.len() >= 6 && value.len() <= 12 && value.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -138,7 +156,7 @@ fn is_chosen_word(value: &str) -> bool {
 }
 
 /// Whether a value is several small words, and not a sentence.
-fn is_passphrase(value: &str) -> bool {
+pub(crate) fn is_passphrase(value: &str) -> bool {
     let words: Vec<_> = value.split_whitespace().collect();
     let is_plain = |word: &&str| {
         word.len() >= 3 && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())

@@ -3,7 +3,7 @@
 use crate::letter_pairs::word_likeness;
 use crate::names::split_words;
 use crate::randomness::{changes_kind_often, is_date, is_wordy};
-use crate::word_lists::{PLACEHOLDER_PARTS, REFERENCE_STARTS};
+use crate::word_lists::{NAMING_WORDS, PLACEHOLDER_PARTS, REFERENCE_STARTS};
 
 /// Whether a value is nothing but a filler.
 pub(crate) fn is_filler(value: &str) -> bool {
@@ -19,9 +19,31 @@ pub(crate) fn is_filler(value: &str) -> bool {
         let is_short_word = part.len() <= 4 && part.bytes().all(|byte| byte.is_ascii_alphabetic());
         let may_be_chance =
             is_short_word && **part != *"xxxx" && changes_kind_often(value.as_bytes());
-        !may_be_chance && lower.contains(*part)
+        !may_be_chance && contains_word(&lower, part)
     };
-    is_color || is_monotonous || PLACEHOLDER_PARTS.iter().any(says_so)
+    is_color || is_monotonous || PLACEHOLDER_PARTS.iter().any(says_so) || says_where(&lower)
+}
+
+/// Whether a text contains a part of a placeholder as a word: `hammock` does not contain `mock`.
+fn contains_word(text: &str, part: &str) -> bool {
+    if !part.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        return text.contains(part);
+    }
+    text.match_indices(part).any(|(at, _)| {
+        let letters = text[..at].bytes().rev().take_while(u8::is_ascii_alphabetic).count();
+        letters == 0 || NAMING_WORDS.contains(&&text[at - letters..at]) || part == "xxxx"
+    })
+}
+
+/// Whether a text says what belongs in its place: `api-key-here`, `your_password_here`.
+fn says_where(text: &str) -> bool {
+    let words: Vec<_> = text.split(['-', '_']).collect();
+    let is_noun = |word: &&str| word.len() >= 3 && !["the", "for", "not"].contains(word);
+    let is_named = |word: &&str| {
+        is_noun(word) && NAMING_WORDS.contains(word)
+            || ["put", "goes", "enter", "add", "paste", "yours"].contains(word)
+    };
+    words.len() > 1 && words.last() == Some(&"here") && words.iter().any(is_named)
 }
 
 /// Whether a value refers to where the secret is: a variable, a function, a file, another service.
@@ -33,6 +55,9 @@ pub(crate) fn is_reference(value: &str) -> bool {
     let is_annotation = |name: &str| {
         name.starts_with(|first: char| first.is_ascii_uppercase())
             && name.bytes().all(|byte| byte.is_ascii_alphabetic())
+    };
+    let is_alias = |name: &str| {
+        name.len() > 2 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
     };
     // `!` and `&` start YAML tags and pointers only before a letter and with words after them.
     let is_marked = |start: &str| match start {
@@ -47,6 +72,9 @@ pub(crate) fn is_reference(value: &str) -> bool {
     REFERENCE_STARTS.iter().any(|start| is_marked(start))
         || value.strip_prefix('$').is_some_and(is_variable)
         || value.strip_prefix('@').is_some_and(is_annotation)
+        // A variable of PHP and its element, or an alias of YAML.
+        || value.starts_with("$_")
+        || value.strip_prefix('*').is_some_and(is_alias)
         || value.len() > 2 && value.starts_with('%') && value.ends_with('%')
         || value.starts_with('{') && value.ends_with('}')
         || value.contains("${")

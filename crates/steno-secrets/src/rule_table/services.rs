@@ -3,6 +3,9 @@
 use crate::secret_rule::{SecretRule, pattern_rules, token_rules};
 
 pub(crate) const SERVICE_TOKENS: &[SecretRule] = token_rules! {
+    "Adobe secret" ["p8e-", "p8-"] LowerAlnum 32..=32 finds "p8e-{l32}" leaves "p8e-name";
+    "Intercom token" ["dG9rOj"] Base64 40..=80 finds "dG9rOj{b54}" leaves "dG9rOj";
+    "YouTrack token" ["perm:", "perm-"] Loose 60..=160 finds "perm:{b24}.{b24}.{A30}" leaves "perm:read";
     "Stripe key" ["sk_live_", "sk_test_", "rk_live_", "rk_test_", "sk_sbox_", "sk_prod_", "sk_org_live_"] Word 16..=260 finds "sk_live_{A24}" leaves "sk_live_mode_is_on";
     "webhook secret" ["whsec_"] Base64 24..=80 finds "whsec_{A32}" leaves "whsec_name";
     "Square token" ["sq0csp-", "sq0atp-"] Kebab 22..=50 finds "sq0atp-{w22}" leaves "sq0atp-x";
