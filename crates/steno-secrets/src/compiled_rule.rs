@@ -103,11 +103,18 @@ impl CompiledRule {
                 !is_reference_or_filler(secret) && is_spoken_password(secret)
             }
             "token" => is_random_mix(secret) && !is_filler(secret),
-            "Redis password"
-            | "random credential"
-            | "printed secret"
-            | "recovery code"
-            | "key on the next line" => looks_random(secret) && !is_filler(secret),
+            "Redis password" | "random credential" | "printed secret" | "key on the next line" => {
+                looks_random(secret) && !is_filler(secret)
+            }
+            "recovery code" => {
+                let digits = secret.bytes().filter(u8::is_ascii_digit).count();
+                (looks_random(secret) || digits >= 8) && !is_filler(secret)
+            }
+            "printed password" => {
+                !is_reference_or_filler(secret)
+                    && (is_spoken_password(secret) || looks_random(secret))
+                    && !is_label(secret)
+            }
             "token in URL" => changes_kind_often(secret.as_bytes()) && !is_filler(secret),
             "password in a table" => !is_reference_or_filler(secret) && is_spoken_password(secret),
             "password on the next line" | "mail or file password" => {
@@ -154,6 +161,13 @@ fn is_reference_or_filler(secret: &str) -> bool {
     let is_code =
         ["${", "{{", "process.env", "os.environ"].iter().any(|part| secret.contains(part));
     is_filled || is_variable || is_code
+}
+
+/// Whether a word with one digit is what a program calls its result, such as `Store2`.
+fn is_label(secret: &str) -> bool {
+    secret.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && secret.bytes().filter(u8::is_ascii_digit).count() < 2
+        && is_wordy(secret)
 }
 
 /// Whether a guessed password is a word that stands for passwords.

@@ -86,7 +86,7 @@ fn decode_printable(run: &[u8]) -> Option<Vec<u8>> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UnescapedPart {
     pub(crate) decoded: Vec<u8>,
-    offsets: Vec<usize>,
+    pub(crate) offsets: Vec<usize>,
 }
 
 impl UnescapedPart {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::name_words::{
     BEFORE_CHOSEN_KEY, BEFORE_KEY, HARMLESS_ENDINGS, HARMLESS_WORDS, KNOWN_RANDOM_NAMES,
-    VENDOR_WORDS,
+    RECORD_WORDS, VENDOR_WORDS,
 };
 use crate::names::split_words;
 
@@ -18,12 +18,20 @@ pub(crate) enum FieldNameClass {
     Chosen,
     /// A key or a token, which programs choose at random.
     Random,
+    /// A key of an unknown kind. Many are no secret.
+    UnknownKey,
     /// A header with cookies.
     Cookies,
 }
 
 /// Lower-case words that occur in every name that is classified. A text without them has no such name.
-pub(crate) const NAME_HINTS: [&str; 27] = [
+pub(crate) const NAME_HINTS: [&str; 33] = [
+    "totp",
+    "otp_",
+    "recovery_code",
+    "backup_code",
+    "device_code",
+    "code_verifier",
     "honeycomb-team",
     "appid",
     "pass",
@@ -53,7 +61,8 @@ pub(crate) const NAME_HINTS: [&str; 27] = [
     "heslo",
 ];
 
-const PASSWORD_WORDS: [&str; 17] = [
+const PASSWORD_WORDS: [&str; 18] = [
+    "passwords",
     "psk",
     "wachtwoord",
     "adgangskode",
@@ -94,7 +103,9 @@ const PASSWORD_ENDINGS: [&str; 15] = [
     "sshpass",
 ];
 
-const CHOSEN_WORDS: [&str; 11] = [
+const CHOSEN_WORDS: [&str; 13] = [
+    "secrets",
+    "totp",
     "secret",
     "credential",
     "credentials",
@@ -175,7 +186,9 @@ fn classify_words(name: &str) -> Option<FieldNameClass> {
         return Some(FieldNameClass::Password);
     }
     let has_key = |before: &[&str]| {
-        words.windows(2).any(|pair| pair[1] == "key" && before.contains(&pair[0].as_str()))
+        words.windows(2).any(|pair| {
+            matches!(pair[1].as_str(), "key" | "keys") && before.contains(&pair[0].as_str())
+        })
     };
     if has(&CHOSEN_WORDS) || ends(&CHOSEN_ENDINGS) || has_key(&BEFORE_CHOSEN_KEY) {
         return Some(FieldNameClass::Chosen);
@@ -187,12 +200,26 @@ fn classify_words(name: &str) -> Option<FieldNameClass> {
         || has_key(&BEFORE_KEY)
         || follows_service
         || is_key_variable(name);
-    is_random.then_some(FieldNameClass::Random)
+    if is_random {
+        return Some(FieldNameClass::Random);
+    }
+    let is_unknown_key = words.len() >= 2
+        && is_last(&["key"])
+        && !words.iter().any(|word| RECORD_WORDS.contains(&word.as_str()));
+    is_unknown_key.then_some(FieldNameClass::UnknownKey)
 }
 
 /// Whether a name is a variable of the environment for a key, such as `MAPS_KEY`.
 fn is_key_variable(name: &str) -> bool {
-    let is_other = ["HOT_KEY", "SHORTCUT_KEY", "STORAGE_KEY", "LOCALE_KEY", "OBJECT_KEY"];
+    let is_other = [
+        "GPG_KEY",
+        "PGP_KEY",
+        "HOT_KEY",
+        "SHORTCUT_KEY",
+        "STORAGE_KEY",
+        "LOCALE_KEY",
+        "OBJECT_KEY",
+    ];
     name.ends_with("_KEY")
         && !is_other.iter().any(|other| name.ends_with(other))
         && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')

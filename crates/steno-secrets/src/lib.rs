@@ -7,14 +7,17 @@
 //!
 //! This crate must not know sessions, entries or formats. It reads no files.
 
+mod argument_lists;
 mod compiled_rule;
 mod cookie_values;
 mod encoded_text;
 mod field_names;
 mod kubernetes_secret;
 mod letter_pairs;
+mod literal_forms;
 #[cfg(any(test, feature = "test-support"))]
 pub mod made_up;
+mod name_bounds;
 mod name_words;
 mod named_value;
 mod names;

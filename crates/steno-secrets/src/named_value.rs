@@ -9,13 +9,17 @@ use memchr::memmem;
 use regex::bytes::Regex;
 
 use crate::cookie_values::find_cookie_values;
-use crate::field_names::{FieldNameClass, classify_field_name, is_before_key};
+use crate::field_names::{FieldNameClass, classify_field_name};
+use crate::literal_forms::{
+    TYPE_ANNOTATION, index_length, read_list, scheme_length, wrapped_literal_offset,
+};
+use crate::name_bounds::{
+    comparison_length, follows_key_word, is_inside_secret_object, is_name_byte, may_have_value,
+    name_bounds,
+};
 use crate::quoted_value::QuotedValue;
 use crate::table_values::find_column_cells;
 use crate::value_plausibility::{FieldCandidate, ValueStyle, is_passphrase};
-
-/// Longer names are not names.
-const MAX_NAME_BYTES: usize = 80;
 
 /// Longer values without quotes are not read.
 const MAX_BARE_BYTES: usize = 2048;
@@ -41,22 +45,6 @@ static FOLLOWING_ELEMENT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"(?-u)^(?:</key>\s{{0,20}}<string>|{attributes})"))
         .expect("a valid pattern")
 });
-
-/// A type between a name and its value: `password: str = "..."`.
-static TYPE_ANNOTATION: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"(?-u)^\s{0,2}[&A-Za-z_][A-Za-z0-9_.<>\[\]|? '&]{0,40}?\s{0,2}=\s{0,2}["']"#)
-        .expect("a valid pattern")
-});
-
-/// The length of a scheme before a credential, as in `Bearer ...`, with the space after it.
-fn scheme_length(value: &[u8]) -> usize {
-    const SCHEMES: [&str; 7] = ["bearer", "basic", "token", "apikey", "ssws", "negotiate", "key"];
-    let word = value.iter().take(10).take_while(|byte| byte.is_ascii_alphabetic()).count();
-    let is_scheme =
-        SCHEMES.iter().any(|scheme| value[..word].eq_ignore_ascii_case(scheme.as_bytes()));
-    let spaces = value[word..].iter().take(2).take_while(|byte| **byte == b' ').count();
-    if is_scheme && spaces > 0 { word + spaces } else { 0 }
-}
 
 /// What separates a name from its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,116 +112,6 @@ fn is_secret_cell(text: &[u8], name: &Range<usize>, cell: &Range<usize>) -> bool
     })
 }
 
-/// The offset of a literal in a call that only wraps it: `Some("...")`, `String::from("...")`, `string(8) "..."`.
-fn wrapped_literal_offset(rest: &[u8]) -> Option<usize> {
-    const WRAPPERS: [&str; 20] = [
-        "some",
-        "just",
-        "ok",
-        "from",
-        "of",
-        "new",
-        "string",
-        "str",
-        "bytes",
-        "text",
-        "literal",
-        "value",
-        "encode",
-        "decode",
-        "b64decode",
-        "atob",
-        "btoa",
-        "quote",
-        "securestring",
-        "plaintext",
-    ];
-    let is_callee = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_.:&".contains(byte);
-    let callee = rest.iter().take(48).take_while(is_callee).count();
-    let name = rest[..callee].rsplit(|byte| b".:".contains(byte)).next()?.to_ascii_lowercase();
-    let is_wrapper = WRAPPERS.iter().any(|wrapper| name == wrapper.as_bytes())
-        || memmem::find(&name, b"secret").is_some()
-        || memmem::find(&name, b"password").is_some();
-    if !is_wrapper || rest.get(callee) != Some(&b'(') {
-        return None;
-    }
-    let mut at = callee + 1;
-    // `string(8) "..."` is how PHP prints a text.
-    let digits = rest[at..].iter().take(6).take_while(|byte| byte.is_ascii_digit()).count();
-    if digits > 0 && rest[at + digits..].starts_with(b") ") {
-        at += digits + 2;
-    }
-    let prefix = usize::from(matches!(rest.get(at), Some(b'b' | b'r' | b'u' | b'&')));
-    matches!(rest.get(at + prefix), Some(b'"' | b'\'')).then_some(at + prefix)
-}
-
-/// Whether what follows a name may separate it from a value. Most names in prose and code have none.
-fn may_have_value(after: &[u8], is_option: bool) -> bool {
-    let spaces = after.iter().take(40).take_while(|byte| b" \t".contains(byte)).count();
-    match after.get(spaces) {
-        None | Some(b';' | b'{' | b'}' | b'[' | b'/' | b'!' | b'+' | b'#' | b'\0'..=b'\t') => false,
-        Some(b')') if spaces == 0 => after.get(1).is_some_and(|byte| b" :=".contains(byte)),
-        Some(b'\r' | b'\n') => after.iter().take(80).any(|byte| *byte == b':' || *byte == b'='),
-        // In a sentence, a value has a digit, a quote or a verb before it.
-        Some(_) if spaces > 0 && !is_option => {
-            let word = &after[spaces..after.len().min(spaces + 100)];
-            !word[0].is_ascii_alphabetic()
-                || word.iter().any(|byte| byte.is_ascii_digit() || b"\"'`!@#$%^*".contains(byte))
-        }
-        Some(_) => true,
-    }
-}
-
-/// Whether a text ends with a word that makes a following `key` a secret, as in `API key`.
-fn follows_key_word(before: &[u8]) -> bool {
-    let Some(before) = before.strip_suffix(b" ") else { return false };
-    let is_inner = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'-';
-    let length = before.iter().rev().take(24).take_while(is_inner).count();
-    let word = before[before.len() - length..].to_ascii_lowercase();
-    std::str::from_utf8(&word).is_ok_and(is_before_key)
-}
-
-/// Whether the object around a quoted name is about secrets: `"Jwt": { "Key": "..." }`.
-fn is_inside_secret_object(text: &[u8], start: usize) -> bool {
-    let before = &text[start.saturating_sub(60)..start];
-    let Some(object) = before.strip_suffix(b"\"").and_then(|it| memmem::rfind(it, b"{")) else {
-        return false;
-    };
-    let name = before[..object].to_ascii_lowercase();
-    let name = &name[name.len().saturating_sub(24)..];
-    ["jwt", "auth", "secret", "sign", "crypt", "token"]
-        .iter()
-        .any(|word| memmem::find(name, word.as_bytes()).is_some())
-}
-
-fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"_-.".contains(&byte)
-}
-
-fn name_bounds(text: &[u8], hint: &Range<usize>) -> Option<Range<usize>> {
-    let before = text[..hint.start]
-        .iter()
-        .rev()
-        .take(MAX_NAME_BYTES)
-        .take_while(|byte| is_name_byte(**byte))
-        .count();
-    let after = text[hint.end..]
-        .iter()
-        .take(MAX_NAME_BYTES)
-        .take_while(|byte| is_name_byte(**byte))
-        .count();
-    let mut start = hint.start - before;
-    // The letter of an escape such as `\n` is not part of the name.
-    if start > 0
-        && text[start - 1] == b'\\'
-        && matches!(text[start], b'n' | b't' | b'r')
-        && start < hint.start
-    {
-        start += 1;
-    }
-    (before + after + hint.len() <= MAX_NAME_BYTES).then_some(start..hint.end + after)
-}
-
 impl<'t> FoundName<'t> {
     fn new(text: &'t [u8], bounds: Range<usize>) -> Option<Self> {
         let whole = &text[bounds.clone()];
@@ -245,6 +123,7 @@ impl<'t> FoundName<'t> {
             return None;
         }
         let name = std::str::from_utf8(&text[start..end]).ok()?;
+        let is_option_of = (1..=2).contains(&dashes);
         let is_parameter = start > 0 && b"?&;".contains(&text[start - 1]);
         let class = match name {
             "key" | "Key" | "KEY" if follows_key_word(&text[..start]) => FieldNameClass::Random,
@@ -252,6 +131,7 @@ impl<'t> FoundName<'t> {
             "key" | "sig" | "signature" | "code" | "appid" if is_parameter => {
                 FieldNameClass::Random
             }
+            "key" if is_option_of => FieldNameClass::UnknownKey,
             name => classify_field_name(name)?,
         };
         // The name of a secret in a cloud is not the secret.
@@ -314,6 +194,19 @@ impl<'t> FoundName<'t> {
         let at = self.end + closing + spaces;
         let rest = &text[at..];
         let adjacent = closing + spaces == 0;
+        let index = if adjacent { index_length(rest) } else { 0 };
+        let (at, rest) = (at + index, &rest[index..]);
+        let (at, rest) = if index > 0 { self.skip_spaces(at) } else { (at, rest) };
+        if let Some(comparison) = comparison_length(rest) {
+            return Some((NameSeparator::Argument, at + comparison));
+        }
+        // The type of a variable in Go.
+        if spaces == 1 && rest.starts_with(b"string = ") {
+            return Some((NameSeparator::Equals, at + 8));
+        }
+        if adjacent && (rest.starts_with(b":-") || rest.starts_with(b":=")) {
+            return Some((NameSeparator::Equals, at + 2));
+        }
         if rest.starts_with(b":=") || rest.starts_with(b"=>") || rest.starts_with(b"==") {
             let equals = rest.iter().take_while(|byte| b":=>".contains(byte)).count();
             return Some((NameSeparator::Equals, at + equals));
@@ -335,10 +228,11 @@ impl<'t> FoundName<'t> {
         let is_constant = name.contains('_') && name.bytes().all(|byte| !byte.is_ascii_lowercase());
         match rest.first()? {
             b'=' => Some((NameSeparator::Equals, at + 1)),
-            b':' if !closers.ends_with(b"]") && rest.get(1) != Some(&b':') => {
+            b':' if !closers.ends_with(b"]") && !matches!(rest.get(1), Some(b':' | b'?')) => {
                 Some((NameSeparator::Colon, at + 1))
             }
-            b',' if is_quoted => Some((NameSeparator::Argument, at + 1)),
+            b',' if is_quoted || self.is_symbol() => Some((NameSeparator::Argument, at + 1)),
+            b'<' if rest.starts_with(b"<- ") && spaces > 0 => Some((NameSeparator::Equals, at + 2)),
             b',' if is_constant && adjacent => Some((NameSeparator::Cell, at + 1)),
             b'"' | b'\'' if is_quoted && spaces > 0 => Some((NameSeparator::Argument, at)),
             b'(' if adjacent => Some((NameSeparator::Argument, at + 1)),
@@ -359,6 +253,16 @@ impl<'t> FoundName<'t> {
             }
             _ => None,
         }
+    }
+
+    fn skip_spaces(&self, at: usize) -> (usize, &'t [u8]) {
+        let at = at + self.count_spaces(at);
+        (at, &self.text[at..])
+    }
+
+    /// Whether the name is a symbol of Ruby or an atom of a tuple: `:password, "..."`, `{password, "..."}`.
+    fn is_symbol(&self) -> bool {
+        self.start > 0 && b":{".contains(&self.text[self.start - 1])
     }
 
     /// Whether the words before the name speak of an account: `user admin pass ...`.
@@ -415,7 +319,19 @@ impl<'t> FoundName<'t> {
         if matches!(separator, NameSeparator::Argument) {
             return Vec::new();
         }
+        if rest.first() == Some(&b'[') {
+            return self.read_list(at);
+        }
         self.read_bare(separator, at + scheme).into_iter().collect()
+    }
+
+    fn read_list(&self, at: usize) -> Vec<Range<usize>> {
+        let mut values = read_list(self.text, at);
+        values.retain(|range| {
+            let value = std::str::from_utf8(&self.text[range.clone()]).unwrap_or_default();
+            self.is_secret(value, ValueStyle::Bare)
+        });
+        values
     }
 
     /// Skips spaces, emphasis, and the line break before a value on a line of its own.
@@ -426,6 +342,11 @@ impl<'t> FoundName<'t> {
             at += 1;
         }
         at += self.count_spaces(at);
+        // A tag of YAML, such as `!!str`.
+        if text[at..].starts_with(b"!!") {
+            at += text[at..].iter().take(12).take_while(|byte| **byte != b' ').count();
+            at += self.count_spaces(at);
+        }
         if matches!(separator, NameSeparator::Colon | NameSeparator::Equals)
             && let Some(next) = self.literal_on_next_line(at)
         {
@@ -470,8 +391,15 @@ impl<'t> FoundName<'t> {
         let text = self.text;
         let name = self.name();
         let is_capitals = name.bytes().all(|byte| !byte.is_ascii_lowercase()) && name.len() >= 2;
-        let is_adjacent = separator == NameSeparator::Equals && at == self.end + 1;
-        let is_assigned = is_capitals && is_adjacent || separator == NameSeparator::Option;
+        let is_adjacent = separator == NameSeparator::Equals && at == self.end + 1
+            || self.is_default(separator, at);
+        let before = &self.text[..self.start];
+        let is_property = self.is_option
+            || self.is_default(separator, at)
+            || before.ends_with(b"/p:")
+            || separator == NameSeparator::Equals && self.follows_user_pair();
+        let is_assigned =
+            (is_capitals || is_property) && is_adjacent || separator == NameSeparator::Option;
         let is_setting =
             matches!(separator, NameSeparator::Colon | NameSeparator::Equals) && self.starts_line();
         let ends = |byte: u8| match separator {
@@ -511,6 +439,23 @@ impl<'t> FoundName<'t> {
         // What is cut off is masked.
         let is_masked = value.len() < 20 && text[end..].starts_with(b"...");
         (!is_sentence && !is_test && !is_masked && self.is_secret(value, style)).then_some(at..end)
+    }
+
+    /// Whether the value is what a shell or Spring takes if a variable has none: `${DB_PASSWORD:-...}`.
+    fn is_default(&self, separator: NameSeparator, at: usize) -> bool {
+        let is_colon = matches!(separator, NameSeparator::Colon | NameSeparator::Equals);
+        is_colon
+            && self.text[..self.start].ends_with(b"${")
+            && (at == self.end + 1 || at == self.end + 2)
+    }
+
+    /// Whether a user's name is directly before, as in `user=bob,password=...`.
+    fn follows_user_pair(&self) -> bool {
+        let before = &self.text[self.start.saturating_sub(40)..self.start];
+        let mut pairs = before.rsplit(|byte| b",; &\n".contains(byte));
+        pairs.nth(1).is_some_and(|pair| {
+            pair.to_ascii_lowercase().starts_with(b"user") && pair.contains(&b'=')
+        })
     }
 
     /// Reads several words up to the end of the line, where a name says that they are a secret.

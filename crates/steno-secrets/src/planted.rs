@@ -1,10 +1,10 @@
 //! Made-up texts to measure with: secrets as people and programs leave them in sessions, and texts that only look so.
 //!
-//! Seven lists of secrets were written from different points of view: what vendors issue (`vendor_forms`), what people
+//! Eight lists of secrets were written from different points of view: what vendors issue (`vendor_forms`), what people
 //! type and programs print (`found_in_the_wild`), and what code and commands contain (`code_and_commands`). The second
 //! was kept aside while the rules were written, the third was written after them. `from_scratch` is by an author who had
 //! not seen the rules, `in_transcripts`, `typed_passwords` and `in_projects` were each written after the
-//! rules were corrected with the one before.
+//! rules were corrected with the one before. `odd_places` is what the rules had missed of three more lists.
 
 mod code_and_commands;
 mod found_in_the_wild;
@@ -14,7 +14,9 @@ mod in_transcripts;
 mod look_alikes;
 mod look_alikes_from_scratch;
 mod look_alikes_in_code;
+mod look_alikes_in_odd_places;
 mod look_alikes_in_transcripts;
+mod odd_places;
 mod typed_passwords;
 mod vendor_forms;
 
@@ -39,6 +41,7 @@ pub fn planted_secrets(seed: u64) -> Vec<PlantedSecret> {
         planted_in_transcripts(seed),
         planted_typed_passwords(seed),
         planted_in_projects(seed),
+        planted_in_odd_places(seed),
     ]
     .concat()
 }
@@ -90,6 +93,7 @@ pub fn harmless_texts(seed: u64) -> Vec<String> {
         look_alikes_in_code::TEXTS,
         look_alikes_from_scratch::TEXTS,
         look_alikes_in_transcripts::TEXTS,
+        look_alikes_in_odd_places::TEXTS,
     ];
     all.extend(lists.into_iter().flatten().map(|template| texts.fill(template)));
     all.extend(look_alikes::FIXED.iter().map(|text| (*text).to_owned()));
@@ -99,6 +103,11 @@ pub fn harmless_texts(seed: u64) -> Vec<String> {
 /// Secrets in the files, tests and logs of projects.
 pub fn planted_in_projects(seed: u64) -> Vec<PlantedSecret> {
     plant_all(MadeUpTexts::new(seed ^ 0x88), in_projects::TEXTS)
+}
+
+/// Secrets in odd syntax, tables, lists and output.
+pub fn planted_in_odd_places(seed: u64) -> Vec<PlantedSecret> {
+    plant_all(MadeUpTexts::new(seed ^ 0xaa), odd_places::TEXTS)
 }
 
 fn plant_all(mut texts: MadeUpTexts, templates: &[&str]) -> Vec<PlantedSecret> {

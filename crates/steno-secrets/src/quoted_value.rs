@@ -23,7 +23,9 @@ impl QuotedValue {
         if !b"\"'`".contains(&quote) {
             return None;
         }
-        let start = at + slashes + 1;
+        // Three quotes start a literal of several lines, of which the first is read.
+        let is_triple = slashes == 0 && text[at..].starts_with(&[quote; 3]);
+        let start = at + slashes + if is_triple { 3 } else { 1 };
         let mut run = 0;
         for (offset, byte) in text[start..].iter().enumerate().take(MAX_VALUE_BYTES) {
             let here = start + offset;

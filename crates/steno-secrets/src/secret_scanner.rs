@@ -6,6 +6,7 @@ use std::sync::{LazyLock, OnceLock};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::bytes::Regex;
 
+use crate::argument_lists::find_argument_lists;
 use crate::compiled_rule::{CompiledRule, secret_range};
 use crate::encoded_text::{find_base64_parts, find_escaped_parts};
 use crate::field_names::NAME_HINTS;
@@ -237,7 +238,7 @@ impl SecretScanner {
                 matches.push(RankedMatch { found, rank });
             }
         }
-        for part in find_escaped_parts(text) {
+        for part in find_escaped_parts(text).into_iter().chain(find_argument_lists(text)) {
             let mut inner = Vec::new();
             self.find_hinted(&part.decoded, SecretRuleSet::All, &mut inner);
             for RankedMatch { found, rank } in inner {

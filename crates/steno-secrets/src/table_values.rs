@@ -63,7 +63,12 @@ fn is_head(line: &[u8], delimiter: u8) -> bool {
     };
     let cells = line.split(|byte| *byte == delimiter);
     let named = cells.clone().filter(|cell| !cell.trim_ascii().is_empty()).count();
-    named >= 2 && cells.clone().all(is_name)
+    // Literals in code have spaces between them, and a comma at the end of the line.
+    let is_packed = delimiter == b'|'
+        || cells
+            .clone()
+            .all(|cell| !cell.is_empty() && !cell.starts_with(b" ") && !cell.starts_with(b"'"));
+    named >= 2 && is_packed && cells.clone().all(is_name)
 }
 
 fn bytes_before_line_break(text: &[u8], at: usize) -> usize {
@@ -109,6 +114,7 @@ mod tests {
     #[test]
     fn arguments_and_sentences_are_no_head() {
         assert!(cells("connect(user, password, host)\na, b2, c\n", "password").is_empty());
+        assert!(cells("'name', 'password', 'PARAM2',\n'a', 'b2', 'c',\n", "password").is_empty());
         assert!(cells("password,\nuser1,\n", "password").is_empty());
         assert!(cells("Give the password, please.\nNo, thanks2.", "password").is_empty());
     }

@@ -3,7 +3,8 @@
 use crate::field_names::FieldNameClass;
 use crate::letter_pairs::word_likeness;
 use crate::randomness::{
-    MIN_WORD_LIKENESS, changes_kind_often, is_letter_soup, is_path, is_url, is_wordy, looks_random,
+    MIN_WORD_LIKENESS, changes_kind_often, is_date, is_letter_soup, is_path, is_url, is_wordy,
+    looks_random,
 };
 use crate::value_shapes::{
     is_code, is_dotted_words, is_duration, is_file_name, is_filler, is_listed_term, is_made_of,
@@ -40,7 +41,8 @@ impl FieldCandidate<'_> {
     pub(crate) fn is_plausible(&self) -> bool {
         let value = self.value.trim();
         // Code is the most frequent, so it is recognised first.
-        if self.style != ValueStyle::Quoted && is_code(value) {
+        let may_be_code = self.style != ValueStyle::Quoted && !self.is_assigned_phrase(value);
+        if may_be_code && (is_code(value) || value.starts_with('{')) {
             return false;
         }
         if !(4..=4096).contains(&value.len())
@@ -63,12 +65,23 @@ impl FieldCandidate<'_> {
                         && is_spoken_password(value)
                     || value.len() >= 6 && !is_wordy(value) && self.is_password(value)
                     || self.is_chosen_phrase(value)
+                    || self.is_numbered_word(value)
             }
+            FieldNameClass::UnknownKey => is_strong_key(value),
             FieldNameClass::Random | FieldNameClass::Cookies => {
                 looks_random(value) && (self.style != ValueStyle::Prose || value.len() >= 12)
                     || self.style == ValueStyle::Quoted && is_symbol_soup(value)
             }
         }
+    }
+
+    /// Whether a setting or an option has several small words as its password: `--password winter_is_here`.
+    fn is_assigned_phrase(&self, value: &str) -> bool {
+        self.style == ValueStyle::Assigned
+            && self.class == FieldNameClass::Password
+            && value.split('_').count() >= 3
+            && value.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+            && !value.split('_').any(|part| part.len() > 2 && NAMING_WORDS.contains(&part))
     }
 
     /// Whether the value is the name again, as in `password=password` or `apiKey: api_key`.
@@ -89,7 +102,13 @@ impl FieldCandidate<'_> {
         if value.contains(char::is_whitespace) {
             return self.style == ValueStyle::Quoted && is_passphrase(value);
         }
-        if is_dotted_words(value) || is_path(value) || is_url(value) || is_duration(value) {
+        let is_time = value.contains(':') && is_date(value);
+        if is_time
+            || is_dotted_words(value)
+            || is_path(value)
+            || is_url(value)
+            || is_duration(value)
+        {
             return false;
         }
         match self.style {
@@ -98,6 +117,7 @@ impl FieldCandidate<'_> {
             }
             ValueStyle::WholeLine => {
                 is_mixed && value.len() >= 5
+                    || is_number_password(value)
                     || value.len() >= 6 && is_chosen_word(value) && !value.contains(['-', '_', ':'])
             }
             ValueStyle::Bare => is_mixed && value.len() >= 5 || is_letter_soup(value),
@@ -105,6 +125,15 @@ impl FieldCandidate<'_> {
                 is_mixed && value.len() >= 6 && !is_listed_term(value) || is_letter_soup(value)
             }
         }
+    }
+
+    /// Whether a variable for a secret has a word with a number: `JWT_SECRET="quietharbor55"`.
+    fn is_numbered_word(&self, value: &str) -> bool {
+        matches!(self.style, ValueStyle::Quoted | ValueStyle::Assigned)
+            && self.name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+            && value.len() >= 10
+            && value.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            && has_two_digits(value)
     }
 
     /// Whether the value is a text that somebody chose as a secret: `JWT_SECRET=correct-horse-battery`.
@@ -117,6 +146,20 @@ impl FieldCandidate<'_> {
             && !is_url(value)
             && is_chosen_word(value)
     }
+}
+
+/// Whether a value can hardly be anything but a key: long and random, and no hash, id or date.
+fn is_strong_key(value: &str) -> bool {
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let is_key_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=_-".contains(&byte);
+    (20..=256).contains(&value.len())
+        && value.bytes().all(is_key_byte)
+        && !value.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+        && digits >= 2
+        && value.bytes().any(|byte| byte.is_ascii_lowercase())
+        && value.matches(['-', '_']).count() <= 3
+        && looks_random(value)
+        && word_likeness(value.as_bytes()).is_none_or(|likeness| likeness < MIN_WORD_LIKENESS)
 }
 
 /// Whether a value mixes letters, digits and many symbols, and is no pattern.

@@ -110,11 +110,13 @@ pub(crate) fn is_code(value: &str) -> bool {
     let is_number = value.len() <= 10 && value.starts_with("0x");
     let is_declared = ["*const", "*mut", "&[", "#[", "__u", "__s"];
     is_call
+        || value.contains("()")
         || is_index
         || is_number
         || value.contains("![")
         || is_declared.iter().any(|start| value.starts_with(start))
-        || value.contains("::")
+        || value.contains("::") && value.bytes().filter(u8::is_ascii_digit).count() < 12
+        || value.strip_suffix('=').is_some_and(|name| name.bytes().all(|b| b.is_ascii_alphabetic()))
         || value.contains("->")
         || value.contains("=>")
         || value.trim_end_matches('=').contains("==")
@@ -190,5 +192,7 @@ pub(crate) fn is_listed_term(value: &str) -> bool {
         "sha", "rfc", "utf", "base", "oauth", "argon", "pbkdf", "md", "v", "aes", "http", "ipv",
         "fips", "tls", "ssl",
     ];
-    terms.contains(&letters.as_str()) || lower.starts_with("rfc") || is_date(&lower)
+    terms.contains(&letters.as_str())
+        || lower.starts_with("rfc")
+        || lower.contains(['-', ':', '/', '.']) && is_date(&lower)
 }

@@ -97,3 +97,9 @@ fn secrets_in_projects_are_found() {
     let planted: Vec<_> = SEEDS.into_iter().flat_map(planted_in_projects).collect();
     check_recall("in projects", &planted);
 }
+
+#[test]
+fn secrets_in_odd_places_are_found() {
+    let planted: Vec<_> = SEEDS.into_iter().flat_map(planted_in_odd_places).collect();
+    check_recall("in odd places", &planted);
+}

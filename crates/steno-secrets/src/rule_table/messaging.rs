@@ -24,6 +24,7 @@ pub(crate) const MESSAGING_TOKENS: &[SecretRule] = token_rules! {
 };
 
 pub(crate) const MESSAGING_PATTERNS: &[SecretRule] = pattern_rules! {
+    "Twilio key" ["AC"] within 1, 90 certain r#"AC[0-9a-f]{32}["']?(?::|,? )\s{0,2}["']?([0-9a-f]{32})\b"# finds "AC{h32}:{h32}" leaves "AC{h32}";
     "Slack webhook" ["hooks.slack.com"] within 10, 160 certain r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([A-Za-z0-9/]{20,})" finds "https://hooks.slack.com/services/T{U8}/B{U8}/{A24}" leaves "https://hooks.slack.com/services/";
     "Discord webhook" ["discord.com/api/", "discordapp.com/api/"] within 10, 140 certain r"discord(?:app)?\.com/api/(?:v[0-9]{1,2}/)?webhooks/[0-9]{15,22}/([A-Za-z0-9_-]{40,})" finds "https://discord.com/api/webhooks/{d18}/{w68}" leaves "https://discord.com/api/webhooks/{d18}";
     "Teams webhook" ["webhook.office.com", "outlook.office.com/webhook", "outlook.office365.com/webhook"] within 20, 240 certain r"(?:webhook|outlook)\.office(?:365)?\.com/webhookb?2?/([A-Za-z0-9@/-]{60,})" finds "https://acme.webhook.office.com/webhookb2/{u}@{u}/IncomingWebhook/{h32}/{u}" leaves "https://acme.webhook.office.com/";

@@ -1,0 +1,89 @@
+//! Finds where a name starts and ends, and what is around it.
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use crate::field_names::is_before_key;
+use crate::literal_forms::index_length;
+
+/// Longer names are not names.
+const MAX_NAME_BYTES: usize = 80;
+
+/// Whether what follows a name may separate it from a value. Most names in prose and code have none.
+pub(crate) fn may_have_value(after: &[u8], is_option: bool) -> bool {
+    let spaces = after.iter().take(40).take_while(|byte| b" \t".contains(byte)).count();
+    match after.get(spaces) {
+        Some(b'!') => after[spaces + 1..].starts_with(b"="),
+        Some(b'[') => index_length(&after[spaces..]) > 0,
+        None | Some(b';' | b'{' | b'}' | b'/' | b'+' | b'#' | b'\0'..=b'\t') => false,
+        Some(b')') if spaces == 0 => after.get(1).is_some_and(|byte| b" :=".contains(byte)),
+        Some(b'\r' | b'\n') => after.iter().take(80).any(|byte| *byte == b':' || *byte == b'='),
+        // In a sentence, a value has a digit, a quote or a verb before it.
+        Some(_) if spaces > 0 && !is_option => {
+            let word = &after[spaces..after.len().min(spaces + 100)];
+            !word[0].is_ascii_alphabetic()
+                || word.iter().any(|byte| byte.is_ascii_digit() || b"\"'`!@#$%^*".contains(byte))
+        }
+        Some(_) => true,
+    }
+}
+
+/// The length of an operator that compares a name with a literal: `!= "..."`, `in ("..."`.
+pub(crate) fn comparison_length(rest: &[u8]) -> Option<usize> {
+    let operator =
+        ["!==", "!=", "in (", "in ["].iter().find(|it| rest.starts_with(it.as_bytes()))?;
+    let spaces = rest[operator.len()..].iter().take_while(|byte| **byte == b' ').count();
+    let literal = operator.len() + spaces;
+    rest.get(literal).is_some_and(|byte| b"\"'".contains(byte)).then_some(literal)
+}
+
+/// Whether a text ends with a word that makes a following `key` a secret, as in `API key`.
+pub(crate) fn follows_key_word(before: &[u8]) -> bool {
+    let Some(before) = before.strip_suffix(b" ") else { return false };
+    let is_inner = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'-';
+    let length = before.iter().rev().take(24).take_while(is_inner).count();
+    let word = before[before.len() - length..].to_ascii_lowercase();
+    std::str::from_utf8(&word).is_ok_and(is_before_key)
+}
+
+/// Whether the object around a quoted name is about secrets: `"Jwt": { "Key": "..." }`.
+pub(crate) fn is_inside_secret_object(text: &[u8], start: usize) -> bool {
+    let before = &text[start.saturating_sub(60)..start];
+    let Some(object) = before.strip_suffix(b"\"").and_then(|it| memmem::rfind(it, b"{")) else {
+        return false;
+    };
+    let name = before[..object].to_ascii_lowercase();
+    let name = &name[name.len().saturating_sub(24)..];
+    ["jwt", "auth", "secret", "sign", "crypt", "token"]
+        .iter()
+        .any(|word| memmem::find(name, word.as_bytes()).is_some())
+}
+
+pub(crate) fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-.".contains(&byte)
+}
+
+pub(crate) fn name_bounds(text: &[u8], hint: &Range<usize>) -> Option<Range<usize>> {
+    let before = text[..hint.start]
+        .iter()
+        .rev()
+        .take(MAX_NAME_BYTES)
+        .take_while(|byte| is_name_byte(**byte))
+        .count();
+    let after = text[hint.end..]
+        .iter()
+        .take(MAX_NAME_BYTES)
+        .take_while(|byte| is_name_byte(**byte))
+        .count();
+    let mut start = hint.start - before;
+    // The letter of an escape such as `\n` is not part of the name.
+    if start > 0
+        && text[start - 1] == b'\\'
+        && matches!(text[start], b'n' | b't' | b'r')
+        && start < hint.start
+    {
+        start += 1;
+    }
+    (before + after + hint.len() <= MAX_NAME_BYTES).then_some(start..hint.end + after)
+}
