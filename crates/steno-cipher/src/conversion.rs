@@ -22,11 +22,11 @@ use steno_model::durable::{self, FileError, OnPath};
 use crate::chunk_map::MAX_CHUNK_BYTES;
 use crate::key_file::{KEY_FILE, KeyFile};
 use crate::master_key::MasterKey;
-use crate::store_cipher::{StoreCipher, encrypted_folder};
+use crate::store_cipher::{StoreCipher, all_encrypted_folders, encrypted_folder};
 use crate::store_file::StoreFile;
 
 /// Files and folders of a store that are converted.
-const CONVERTED: [&str; 7] = [
+pub(crate) const CONVERTED: [&str; 7] = [
     "vault",
     "forget.key",
     "secret-ids.key",
@@ -40,7 +40,7 @@ const CONVERTED: [&str; 7] = [
 const DERIVED: [&str; 5] = ["pending", "remotes", "index.db", "index.db-wal", "index.db-shm"];
 
 /// The key file of an encrypted copy that is not complete.
-const UNFINISHED_KEY_FILE: &str = "encryption.json.new";
+pub(crate) const UNFINISHED_KEY_FILE: &str = "encryption.json.new";
 
 /// The key file of an encrypted copy that can be removed.
 const REMOVED_KEY_FILE: &str = "encryption.json.removed";
@@ -68,6 +68,9 @@ pub enum ConversionError {
     /// Another process converts the store.
     #[error("another process is converting the store: {0}")]
     Busy(PathBuf),
+    /// The key was changed since it was read.
+    #[error("another process has changed the key of the store: {0}")]
+    KeyChanged(PathBuf),
     /// There are files that nothing marks as copies.
     #[error("these files are not part of the store, and would be overwritten: {0}")]
     Unexpected(PathBuf),
@@ -85,8 +88,8 @@ pub fn encrypt_store(
 ) -> Result<(), ConversionError> {
     durable::create_private_dir(store)?;
     let _lock = lock_conversion(store)?;
-    let (unfinished, folder) = (store.join(UNFINISHED_KEY_FILE), encrypted_folder(store));
-    if folder.exists() {
+    let unfinished = store.join(UNFINISHED_KEY_FILE);
+    for folder in all_encrypted_folders(store).on("read folder", store)? {
         if !unfinished.exists() && !store.join(REMOVED_KEY_FILE).exists() {
             return Err(ConversionError::Unexpected(folder));
         }
@@ -96,8 +99,8 @@ pub fn encrypt_store(
     let _writers = lock_writers(&store.join("vault"), &|path| path.to_owned())?;
     let keys = KeyFile { has_plain_files: true, ..keys };
     keys.write_at(&unfinished)?;
-    let cipher = StoreCipher::new(store, master.clone());
-    durable::create_private_dir(&folder)?;
+    let cipher = StoreCipher::new(store, master.clone(), &keys);
+    durable::create_private_dir(&encrypted_folder(store, keys.generation))?;
     for name in CONVERTED {
         encrypt_path(&cipher, &store.join(name), progress)?;
     }
@@ -115,15 +118,12 @@ pub fn decrypt_store(
     let _lock = lock_conversion(store)?;
     let key_path = store.join(KEY_FILE);
     let Some(keys) = KeyFile::read(store)? else { return Ok(()) };
-    let keys = match keys.has_plain_files {
-        true => remove_plain_files(store, keys)?,
-        false => keys,
-    };
+    let keys = remove_old_files(store, keys)?;
     let all = CONVERTED.iter().chain(&DERIVED).map(|name| store.join(name));
     if let Some(unexpected) = all.into_iter().find(|path| path.exists()) {
         return Err(ConversionError::Unexpected(unexpected));
     }
-    let cipher = StoreCipher::new(store, master.clone());
+    let cipher = StoreCipher::new(store, master.clone(), &keys);
     let _writers = lock_writers(&store.join("vault"), &|path| cipher.physical_path(path))?;
     // From here on, plain files are copies.
     KeyFile { has_plain_files: true, ..keys }.write(store)?;
@@ -138,14 +138,13 @@ pub fn decrypt_store(
 /// Removes the old files of a conversion that was killed. Does nothing while a conversion runs.
 pub fn finish_conversion(store: &Path) -> Result<(), FileError> {
     if let Some(keys) = KeyFile::read(store)? {
-        if keys.has_plain_files
+        let has_unfinished = store.join(UNFINISHED_KEY_FILE).exists();
+        if (keys.has_plain_files || keys.has_old_files || has_unfinished)
             && let Ok(_lock) = lock_conversion(store)
-        {
             // The process that was waited for may have finished it.
-            match KeyFile::read(store)? {
-                Some(keys) if keys.has_plain_files => drop(remove_plain_files(store, keys)?),
-                _ => {}
-            }
+            && let Some(keys) = KeyFile::read(store)?
+        {
+            remove_old_files(store, keys)?;
         }
     } else if store.join(REMOVED_KEY_FILE).exists()
         && let Ok(_lock) = lock_conversion(store)
@@ -164,8 +163,36 @@ fn remove_plain_files(store: &Path, keys: KeyFile) -> Result<KeyFile, FileError>
     Ok(keys)
 }
 
+/// Removes what a conversion or a change of the key left.
+pub(crate) fn remove_old_files(store: &Path, keys: KeyFile) -> Result<KeyFile, FileError> {
+    let mut keys = match keys.has_plain_files {
+        true => remove_plain_files(store, keys)?,
+        false => keys,
+    };
+    let unfinished = store.join(UNFINISHED_KEY_FILE);
+    if keys.has_old_files || unfinished.exists() {
+        other_folders(store, &keys)?.iter().try_for_each(|folder| remove_any(folder))?;
+        durable::sync_dir(store)?;
+        durable::remove_file(&unfinished)?;
+    }
+    if keys.has_old_files {
+        keys.has_old_files = false;
+        keys.write(store)?;
+    }
+    Ok(keys)
+}
+
+/// The folders of encrypted files that are not those of this key file.
+pub(crate) fn other_folders(store: &Path, keys: &KeyFile) -> Result<Vec<PathBuf>, FileError> {
+    let current = encrypted_folder(store, keys.generation);
+    let mut folders = all_encrypted_folders(store).on("read folder", store)?;
+    folders.retain(|folder| *folder != current);
+    Ok(folders)
+}
+
 fn remove_encrypted_files(store: &Path) -> Result<(), FileError> {
-    remove_any(&encrypted_folder(store))?;
+    let folders = all_encrypted_folders(store).on("read folder", store)?;
+    folders.iter().try_for_each(|folder| remove_any(folder))?;
     durable::sync_dir(store)?;
     durable::remove_file(&store.join(REMOVED_KEY_FILE))
 }
@@ -181,12 +208,12 @@ fn remove_any(path: &Path) -> Result<(), FileError> {
     }
 }
 
-fn rename_durably(from: &Path, to: &Path) -> Result<(), FileError> {
+pub(crate) fn rename_durably(from: &Path, to: &Path) -> Result<(), FileError> {
     fs::rename(from, to).on("replace", to)?;
     durable::sync_dir(durable::parent_folder(to))
 }
 
-fn lock_conversion(store: &Path) -> Result<File, ConversionError> {
+pub(crate) fn lock_conversion(store: &Path) -> Result<File, ConversionError> {
     let path = store.join(CONVERSION_LOCK);
     let file =
         durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
@@ -197,7 +224,7 @@ fn lock_conversion(store: &Path) -> Result<File, ConversionError> {
 }
 
 /// Locks the journal, and all sessions against recorders. Waits for writers, but not for recorders.
-fn lock_writers(
+pub(crate) fn lock_writers(
     vault: &Path,
     to_disk: &dyn Fn(&Path) -> PathBuf,
 ) -> Result<Vec<File>, ConversionError> {
@@ -229,7 +256,7 @@ fn lock_writers(
 }
 
 /// The entries of a folder; none if it is no folder.
-fn list_folder(path: &Path) -> Result<Vec<PathBuf>, FileError> {
+pub(crate) fn list_folder(path: &Path) -> Result<Vec<PathBuf>, FileError> {
     let entries = match fs::read_dir(path) {
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
@@ -276,7 +303,7 @@ fn encrypt_path(
 }
 
 /// Copies a file in large chunks. Those of logs end at a line end, where the log may be cut later.
-fn copy_chunks(mut input: impl Read, output: &mut impl Write) -> io::Result<()> {
+pub(crate) fn copy_chunks(mut input: impl Read, output: &mut impl Write) -> io::Result<()> {
     let mut pending = Vec::new();
     loop {
         let missing = (MAX_CHUNK_BYTES - pending.len()) as u64;
@@ -323,6 +350,6 @@ fn decrypt_path(
     file.sync_all().on("sync", path)
 }
 
-fn is_lock_file(path: &Path) -> bool {
+pub(crate) fn is_lock_file(path: &Path) -> bool {
     path.file_name().and_then(OsStr::to_str).is_some_and(|name| LOCK_FILES.contains(&name))
 }

@@ -19,7 +19,8 @@ use crate::recipient::AgeRecipient;
 /// The name of the file.
 pub const KEY_FILE: &str = "encryption.json";
 
-const KEY_FILE_VERSION: u32 = 1;
+/// Version 2 has a generation, and an older steno would look for the files in another folder.
+const KEY_FILE_VERSION: u32 = 2;
 
 /// A key file that cannot be read or used.
 #[derive(Debug, thiserror::Error)]
@@ -48,8 +49,18 @@ pub struct KeyFile {
     /// Whether plain files of the store may still have to be removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) has_plain_files: bool,
+    /// How often the master key was changed. Each has a folder of its own for the files.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) generation: u32,
+    /// Whether files of an earlier master key may still have to be removed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) has_old_files: bool,
     /// The wrapped keys.
     pub slots: Vec<KeySlot>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// One wrapped copy of the master key.
@@ -115,7 +126,24 @@ impl KeySlot {
 impl KeyFile {
     /// A file with one key.
     pub fn new(slot: KeySlot) -> Self {
-        Self { version: KEY_FILE_VERSION, has_plain_files: true, slots: vec![slot] }
+        Self {
+            version: 1,
+            has_plain_files: true,
+            generation: 0,
+            has_old_files: false,
+            slots: vec![slot],
+        }
+    }
+
+    /// The file of the next master key, which `slots` wrap.
+    pub fn next_generation(&self, slots: Vec<KeySlot>) -> Self {
+        Self {
+            version: KEY_FILE_VERSION,
+            has_plain_files: false,
+            generation: self.generation + 1,
+            has_old_files: true,
+            slots,
+        }
     }
 
     /// Reads the key file of a store; `None` for a plain store.
@@ -167,6 +195,11 @@ impl KeyFile {
             }
         }
         result
+    }
+
+    /// Whether a passphrase opens the store.
+    pub fn has_passphrase(&self) -> bool {
+        self.slots.iter().any(|slot| matches!(slot, KeySlot::Passphrase { .. }))
     }
 
     /// Adds a key. A passphrase replaces the one before.

@@ -8,11 +8,12 @@
 //! # Keys
 //! A random [`MasterKey`] is stored in `STORE/encryption.json`, wrapped for each recipient ([`KeyFile`]). Keys for names,
 //! the index and the store's own files are derived from it. Each session has a random key of its own in `STORE/keys`;
-//! removing that file makes all copies of the session unreadable.
+//! removing that file makes all copies of the session unreadable. [`key_change`] replaces the master key.
 
 mod age_stanza;
 mod chunk_map;
 pub mod conversion;
+pub mod key_change;
 mod key_error;
 mod key_file;
 mod key_wrapping;

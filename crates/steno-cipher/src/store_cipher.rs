@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use steno_model::durable;
 use steno_page_cipher::PageKey;
 
+use crate::key_file::KeyFile;
 use crate::master_key::{KEY_BYTES, MasterKey, random_bytes};
 use crate::name_cipher::{HASHED_NAME_MARK, NameCipher};
 use crate::store_file::{self, StoreFile};
@@ -16,11 +17,16 @@ use crate::store_file::{self, StoreFile};
 /// The folder of the keys of sessions.
 pub(crate) const KEYS_FOLDER: &str = "keys";
 
+/// The folder of the files of a store's first master key.
+const FOLDER: &str = "encrypted";
+
 /// Names that SQLite extends, so they must stay as they are. They reveal nothing.
 const PLAIN_NAMES: [&str; 3] = ["index.db", "index.db-wal", "index.db-shm"];
 
 pub(crate) struct StoreCipher {
     store: PathBuf,
+    /// Which master key this is.
+    generation: u32,
     names: NameCipher,
     /// For all files that belong to no session.
     store_key: [u8; KEY_BYTES],
@@ -35,9 +41,11 @@ impl fmt::Debug for StoreCipher {
 }
 
 impl StoreCipher {
-    pub(crate) fn new(store: &Path, master: MasterKey) -> Self {
+    /// The cipher of a store with its master key, which is that of `keys`.
+    pub(crate) fn new(store: &Path, master: MasterKey, keys: &KeyFile) -> Self {
         Self {
             store: store.to_owned(),
+            generation: keys.generation,
             names: NameCipher::new(&master),
             store_key: master.derive("store files"),
             page_key: PageKey::new(master.derive("index pages")),
@@ -49,9 +57,13 @@ impl StoreCipher {
         &self.store
     }
 
+    pub(crate) fn generation(&self) -> u32 {
+        self.generation
+    }
+
     /// Where the file or folder `path` of the store really is.
     pub(crate) fn physical_path(&self, path: &Path) -> PathBuf {
-        let mut physical = encrypted_folder(&self.store);
+        let mut physical = encrypted_folder(&self.store, self.generation);
         let mut parent = String::new();
         for name in self.relative_names(path) {
             physical.push(self.encrypt_name(&parent, &name));
@@ -148,7 +160,7 @@ impl StoreCipher {
     }
 
     /// The path of the key for a file of a session; `None` for other files.
-    fn session_key_path(&self, path: &Path) -> Option<PathBuf> {
+    pub(crate) fn session_key_path(&self, path: &Path) -> Option<PathBuf> {
         let names: Vec<String> = self.relative_names(path).take(4).collect();
         match &names[..] {
             [vault, agent, session, _] if vault == "vault" => {
@@ -196,8 +208,30 @@ impl StoreCipher {
 }
 
 /// The folder of an encrypted store that has its files.
-pub(crate) fn encrypted_folder(store: &Path) -> PathBuf {
-    store.join("encrypted")
+pub(crate) fn encrypted_folder(store: &Path, generation: u32) -> PathBuf {
+    match generation {
+        0 => store.join(FOLDER),
+        number => store.join(format!("{FOLDER}-{number}")),
+    }
+}
+
+/// All folders of encrypted files, of any master key.
+pub(crate) fn all_encrypted_folders(store: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut folders = Vec::new();
+    for entry in std::fs::read_dir(store)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(FOLDER));
+        let is_folder = number.is_some_and(|number| {
+            let digits = number.strip_prefix('-').unwrap_or_default();
+            number.is_empty()
+                || !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+        });
+        if is_folder && entry.file_type()?.is_dir() {
+            folders.push(entry.path());
+        }
+    }
+    Ok(folders)
 }
 
 fn append_name(path: &mut String, name: &str) {

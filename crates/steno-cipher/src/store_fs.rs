@@ -12,9 +12,10 @@ use steno_model::durable::{self, FileError, OnPath};
 use steno_page_cipher::BaseFileSystem;
 
 use crate::chunk_map::MAX_CHUNK_BYTES;
+use crate::key_file::KeyFile;
 use crate::store_file::{self, StoreFile};
 use crate::store_options::StoreOptions;
-use crate::unlocked_stores::{check_unlocked, cipher_for, is_encrypted};
+use crate::unlocked_stores::{check_unlocked, cipher_for};
 
 /// The path on disk.
 pub fn physical_path(path: &Path) -> PathBuf {
@@ -133,10 +134,11 @@ pub fn create_private_dir(path: &Path) -> Result<(), FileError> {
 
 /// Creates a folder and its parents. Returns the folders on disk that the caller must sync.
 pub fn make_private_dir(path: &Path) -> Result<Vec<PathBuf>, FileError> {
-    if cipher_for(path).is_none() && !path.is_dir() {
-        check_unlocked(path).on("create folder", path)?;
+    let physical = physical_path(path);
+    if !physical.is_dir() {
+        check_is_current(path)?;
     }
-    durable::make_private_dir(&physical_path(path))
+    durable::make_private_dir(&physical)
 }
 
 /// Fails if a path is in an encrypted store that is locked.
@@ -144,12 +146,15 @@ pub fn check_is_unlocked(path: &Path) -> Result<(), FileError> {
     check_unlocked(path).on("open", path)
 }
 
-/// Fails if the store of a path was encrypted or decrypted since this process opened it.
+/// Fails if the store of a path was encrypted or decrypted, or its key changed, since this process opened it.
 pub fn check_is_current(path: &Path) -> Result<(), FileError> {
     match cipher_for(path) {
         None => check_unlocked(path),
-        Some(cipher) if is_encrypted(cipher.store()) => Ok(()),
-        Some(_) => Err(io::Error::other("the store is no longer encrypted")),
+        Some(cipher) => match KeyFile::read(cipher.store())? {
+            None => Err(io::Error::other("the store is no longer encrypted")),
+            Some(keys) if keys.generation == cipher.generation() => Ok(()),
+            Some(_) => Err(io::Error::other("the key of the store was changed")),
+        },
     }
     .on("write", path)
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 
 use super::conversion::{decrypt_store, encrypt_store, finish_conversion};
+use super::key_change::{StoreKeys, change_master_key};
 use super::*;
 use crate::key_wrapping::UnlockSecret;
 
@@ -210,7 +211,7 @@ fn a_store_is_encrypted_read_and_decrypted() {
     }
     let log = store.join("vault/journal.jsonl");
     assert!(store_fs::append_lines(&log, b"x\n").is_err());
-    unlock_store(store, master.clone());
+    unlock_store(store, master.clone(), &KeyFile::read(store).unwrap().unwrap());
     assert_eq!(store_fs::read(&log).unwrap(), b"{\"line\":\"secret-text\"}\n");
     let session = store.join("vault/agent/secret-project");
     let mut names: Vec<_> =
@@ -234,7 +235,7 @@ fn a_removed_session_key_makes_the_session_unreadable() {
     let master = MasterKey::generate();
     let slot = KeySlot::for_passphrase(&master, "p").unwrap();
     encrypt_store(dir.path(), KeyFile::new(slot), &master, &mut |_| ()).unwrap();
-    unlock_store(dir.path(), master.clone());
+    unlock_store(dir.path(), master.clone(), &KeyFile::read(dir.path()).unwrap().unwrap());
     let session = dir.path().join("vault/agent/secret-project");
     assert_eq!(store_fs::read(&session.join("empty")).unwrap(), b"");
     store_fs::remove_session_key(&session).unwrap();
@@ -279,4 +280,102 @@ fn an_interrupted_conversion_leaves_one_valid_form() {
     assert!(is_encrypted(store) && !store.join("vault").exists());
     decrypt_store(store, &master, &mut |_| ()).unwrap();
     assert!(store.join("vault/journal.jsonl").exists());
+}
+
+/// Changes the master key of a store. `killed` stops it at a file.
+fn change_key(store: &Path, old: &MasterKey, killed: &mut dyn FnMut(&Path)) -> Option<MasterKey> {
+    let file = KeyFile::read(store).unwrap().unwrap();
+    let master = MasterKey::generate();
+    let keys = file.next_generation(vec![KeySlot::for_passphrase(&master, "p").unwrap()]);
+    let (from, to) =
+        (StoreKeys { master: old, file: &file }, StoreKeys { master: &master, file: &keys });
+    let run = std::panic::AssertUnwindSafe(|| change_master_key(store, from, to, killed).unwrap());
+    std::panic::catch_unwind(run).ok().map(|()| master)
+}
+
+/// What the store has, and the inodes of the files of its session.
+fn read_store(store: &Path, master: &MasterKey) -> Vec<(String, Vec<u8>)> {
+    unlock_store(store, master.clone(), &KeyFile::read(store).unwrap().unwrap());
+    let session = store.join("vault/agent/secret-project");
+    let mut found =
+        vec![("journal".into(), store_fs::read(&store.join("vault/journal.jsonl")).unwrap())];
+    for entry in store_fs::read_dir(&session).unwrap() {
+        let path = session.join(entry.unwrap().name);
+        found.push((path.display().to_string(), store_fs::read(&path).unwrap()));
+    }
+    lock_store(store);
+    found.sort();
+    found
+}
+
+#[test]
+fn a_new_master_key_opens_the_same_files() {
+    let dir = plain_store();
+    let store = dir.path();
+    let master = MasterKey::generate();
+    let keys = KeyFile::new(KeySlot::for_passphrase(&master, "p").unwrap());
+    encrypt_store(store, keys.clone(), &master, &mut |_| ()).unwrap();
+    let before = read_store(store, &master);
+    let sizes = |folder: &str| -> Vec<_> {
+        let mut sizes: Vec<_> =
+            all_files(&store.join(folder)).iter().map(|(_, bytes)| bytes.clone()).collect();
+        sizes.sort();
+        sizes
+    };
+    let stored = sizes("encrypted");
+    let second = change_key(store, &master, &mut |_| ()).unwrap();
+    assert_eq!(read_store(store, &second), before);
+    assert!(!store.join("encrypted").exists(), "no file of the old key is left");
+    // The session's files are the same bytes, under other names.
+    let shared = sizes("encrypted-1").iter().filter(|bytes| stored.contains(bytes)).count();
+    assert!(shared >= 3, "{shared}");
+    // The old key opens neither the files nor an old name.
+    unlock_store(store, master.clone(), &KeyFile::read(store).unwrap().unwrap());
+    assert!(store_fs::read(&store.join("vault/journal.jsonl")).is_err());
+    // A process that still has the old key does not write.
+    unlock_store(store, master.clone(), &keys);
+    assert!(store_fs::check_is_current(&store.join("vault")).is_err());
+    assert!(store_fs::create_private_dir(&store.join("vault/agent/new")).is_err());
+    lock_store(store);
+    decrypt_store(store, &second, &mut |_| ()).unwrap();
+    assert!(store.join("vault/journal.jsonl").exists() && !store.join("encrypted-1").exists());
+}
+
+#[test]
+fn a_killed_change_of_the_key_leaves_one_valid_key() {
+    let dir = plain_store();
+    let store = dir.path();
+    let mut master = MasterKey::generate();
+    let keys = KeyFile::new(KeySlot::for_passphrase(&master, "p").unwrap());
+    encrypt_store(store, keys, &master, &mut |_| ()).unwrap();
+    let before = read_store(store, &master);
+    let mut stop = 0;
+    loop {
+        let mut count = 0;
+        let mut killed = |_: &Path| {
+            count += 1;
+            if count > stop {
+                std::panic::panic_any("killed");
+            }
+        };
+        if let Some(changed) = change_key(store, &master, &mut killed) {
+            master = changed;
+            break;
+        }
+        assert_eq!(read_store(store, &master), before, "before anything is cleaned");
+        finish_conversion(store).unwrap();
+        assert_eq!(read_store(store, &master), before);
+        assert!(!store.join("encrypted-1").exists());
+        stop += 1;
+    }
+    assert!(stop >= 4, "{stop}");
+    assert_eq!(read_store(store, &master), before);
+    // Killed after the rename: files of the old key are still there.
+    let file = KeyFile::read(store).unwrap().unwrap();
+    KeyFile { has_old_files: true, ..file }.write(store).unwrap();
+    fs::create_dir(store.join("encrypted")).unwrap();
+    fs::write(store.join("encrypted/old"), b"old").unwrap();
+    finish_conversion(store).unwrap();
+    assert!(!store.join("encrypted").exists());
+    assert_eq!(read_store(store, &master), before);
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::key_file::KEY_FILE;
+use crate::key_file::{KEY_FILE, KeyFile};
 use crate::master_key::MasterKey;
 use crate::store_cipher::StoreCipher;
 
@@ -28,9 +28,9 @@ impl LockedStoreError {
     }
 }
 
-/// Lets this process read and write the encrypted store at `store`.
-pub fn unlock_store(store: &Path, key: MasterKey) {
-    let cipher = Arc::new(StoreCipher::new(store, key));
+/// Lets this process read and write the encrypted store at `store`, whose master key was unwrapped from `keys`.
+pub fn unlock_store(store: &Path, key: MasterKey, keys: &KeyFile) {
+    let cipher = Arc::new(StoreCipher::new(store, key, keys));
     let mut unlocked = UNLOCKED.write().unwrap_or_else(PoisonError::into_inner);
     unlocked.retain(|known| known.store() != store);
     unlocked.push(cipher);

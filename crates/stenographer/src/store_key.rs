@@ -20,7 +20,7 @@ pub(crate) fn unlock_store(ui: &mut Ui, env: &ProcessEnvironment) -> Result<(), 
     conversion::finish_conversion(&env.store)?;
     let Some(keys) = KeyFile::read(&env.store)? else { return Ok(()) };
     let key = StoreKeySource::load(env)?.find_key(ui, &keys)?;
-    steno_cipher::unlock_store(&env.store, key);
+    steno_cipher::unlock_store(&env.store, key, &keys);
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use steno_cipher::conversion::{self, ConversionError};
+use steno_cipher::key_change::{self, StoreKeys};
 use steno_cipher::{AgeIdentity, AgeRecipient, KeyFile, KeyFileError, KeySlot, MasterKey};
 use steno_model::durable;
 
@@ -43,6 +44,9 @@ pub(crate) struct Args {
     /// Remove the passphrase of an encrypted store.
     #[arg(long)]
     remove_passphrase: bool,
+    /// Give an encrypted store a new master key. The files of sessions are not rewritten.
+    #[arg(long)]
+    change_key: bool,
     /// List the keys that open the store.
     #[arg(long)]
     list: bool,
@@ -81,7 +85,10 @@ impl Args {
 
     fn changes_keys(&self) -> bool {
         let changes_passphrase = self.change_passphrase || self.remove_passphrase;
-        changes_passphrase || !self.add_recipient.is_empty() || !self.remove_recipient.is_empty()
+        self.change_key
+            || changes_passphrase
+            || !self.add_recipient.is_empty()
+            || !self.remove_recipient.is_empty()
     }
 }
 
@@ -157,10 +164,12 @@ fn change_keys(
         let source = StoreKeySource::load(env)?;
         // Only who can read the store changes its keys.
         let master = source.find_key(ui, &keys)?;
+        let before = keys.clone();
         for recipient in &args.add_recipient {
             keys.add_slot(KeySlot::for_recipient(&master, recipient)?)?;
         }
-        if args.change_passphrase {
+        // A new master key is wrapped with a new passphrase below.
+        if args.change_passphrase && !(args.change_key && keys.has_passphrase()) {
             let passphrase = source.new_passphrase(ui)?;
             keys.add_slot(KeySlot::for_passphrase(&master, &passphrase)?)?;
         }
@@ -170,12 +179,60 @@ fn change_keys(
         if args.remove_passphrase {
             keys.remove_slot("passphrase").map_err(explain_removal)?;
         }
-        keys.write(&env.store)?;
-        ui.status("changed the keys of the store");
+        if args.change_key {
+            keys = change_master_key(ui, env, &source, KeyChange { master, before, keys })?;
+            ui.status("gave the store a new master key");
+        } else {
+            keys.write(&env.store)?;
+            ui.status("changed the keys of the store");
+        }
     } else if !args.list && !args.json {
         return Err(CommandError::user("the store is encrypted already").hint("use --list"));
     }
     print_keys(ui, &keys, args)
+}
+
+/// A change of the master key.
+struct KeyChange {
+    master: MasterKey,
+    /// The file in which the master key is wrapped now.
+    before: KeyFile,
+    /// The keys that shall open the store.
+    keys: KeyFile,
+}
+
+/// Makes a new master key, which the same keys open. Returns the new key file.
+fn change_master_key(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    source: &StoreKeySource,
+    change: KeyChange,
+) -> Result<KeyFile, CommandError> {
+    let master = MasterKey::generate();
+    let mut slots = Vec::new();
+    for slot in &change.keys.slots {
+        slots.push(match slot {
+            KeySlot::Recipient { recipient, .. } => {
+                KeySlot::for_recipient(&master, &recipient.parse()?)?
+            }
+            KeySlot::Keyring { recipient, .. } => {
+                KeySlot::for_keyring(&master, &recipient.parse()?)?
+            }
+            KeySlot::Passphrase { .. } => {
+                KeySlot::for_passphrase(&master, &source.new_passphrase(ui)?)?
+            }
+        });
+    }
+    let keys = change.before.next_generation(slots);
+    let old = StoreKeys { master: &change.master, file: &change.before };
+    let new = StoreKeys { master: &master, file: &keys };
+    let mut progress = ui.start_progress("changing the key");
+    let result = key_change::change_master_key(&env.store, old, new, &mut |path| {
+        progress.step(path.display());
+    });
+    drop(progress);
+    result.map_err(explain_conversion)?;
+    Ok(keys)
 }
 
 fn explain_removal(error: KeyFileError) -> CommandError {
@@ -192,7 +249,7 @@ pub(crate) fn explain_conversion(error: ConversionError) -> CommandError {
         ConversionError::Unexpected(_) => {
             "move them away, or restore encryption.json from a backup"
         }
-        ConversionError::Busy(_) => "wait until it ends",
+        ConversionError::Busy(_) | ConversionError::KeyChanged(_) => "wait until it ends",
         ConversionError::File(_) => "the store is as it was; run `steno verify`",
     };
     CommandError::user(error).hint(hint)
