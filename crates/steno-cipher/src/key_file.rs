@@ -163,13 +163,24 @@ impl KeyFile {
             }
             other => other.on("read", path)?,
         };
-        let file: Self =
-            serde_json::from_slice(&bytes).map_err(io::Error::from).on("read", path)?;
+        Self::from_json(&bytes).on("read", path).map(Some)
+    }
+
+    /// Parses the content of a key file.
+    pub fn from_json(bytes: &[u8]) -> io::Result<Self> {
+        let file: Self = serde_json::from_slice(bytes)?;
         if file.version > KEY_FILE_VERSION {
             let reason = format!("its version is {}; a newer steno can read it", file.version);
-            return Err(io::Error::new(io::ErrorKind::Unsupported, reason)).on("read", path);
+            return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
         }
-        Ok(Some(file))
+        Ok(file)
+    }
+
+    /// The content of the file.
+    pub fn to_json(&self) -> Vec<u8> {
+        let mut text = serde_json::to_vec_pretty(self).expect("keys are text");
+        text.push(b'\n');
+        text
     }
 
     /// Writes the file. It is on disk when this returns.
@@ -178,9 +189,7 @@ impl KeyFile {
     }
 
     pub(crate) fn write_at(&self, path: &Path) -> Result<(), FileError> {
-        let mut text = serde_json::to_vec_pretty(self).expect("keys are text");
-        text.push(b'\n');
-        durable::write_atomic(path, &text)
+        durable::write_atomic(path, &self.to_json())
     }
 
     /// Unwraps the master key with the first secret that fits.

@@ -14,6 +14,7 @@ mod age_stanza;
 mod chunk_map;
 pub mod conversion;
 pub mod key_change;
+mod data_key;
 mod key_error;
 mod key_file;
 mod key_wrapping;
@@ -29,6 +30,7 @@ mod unlocked_stores;
 #[cfg(test)]
 mod tests;
 
+pub use self::data_key::DataKey;
 pub use self::key_error::KeyWrapError;
 pub use self::key_file::{KEY_FILE, KeyFile, KeyFileError, KeySlot};
 pub use self::key_wrapping::UnlockSecret;

@@ -1,11 +1,15 @@
-//! The record of a team: pushes sessions to a shared folder or to PostgreSQL, and pulls what others pushed.
+//! The record of a team: pushes sessions to a shared folder, a bucket or PostgreSQL, and pulls what others pushed.
 //!
 //! - [`RemoteUrl`] and [`RemoteSettings`] state where a remote is and what goes there.
 //! - [`RedactedCopy`] makes the bytes that leave the machine; [`SessionPush`] sends them.
 //! - [`TeamMirror`] is the local copy of what the remote shows to this user; it is a store like any other.
 //!
+//! A bucket needs the feature `bucket`.
+//!
 //! The crate is synchronous and prints nothing. Paths, the clock, the user's name and passwords come in as arguments.
 
+#[cfg(feature = "bucket")]
+mod bucket_remote;
 mod folder_remote;
 mod frame_chain;
 mod manifest;
@@ -20,6 +24,8 @@ mod remote_url;
 mod session_receiver;
 mod team_error;
 
+#[cfg(feature = "bucket")]
+pub use bucket_remote::{BucketAccess, BucketOptions, BucketRemote, KeyAccess};
 pub use folder_remote::FolderRemote;
 pub use frame_chain::{FrameHash, FrameLink};
 pub use manifest::{FileStream, SessionKey, SessionManifest, StreamRedaction};
@@ -28,7 +34,7 @@ pub use postgres_remote::{PostgresPassword, PostgresRemote};
 pub use push::{PushSummary, SessionPush};
 pub use redacted_copy::RedactedCopy;
 pub use remote::TeamRemote;
-pub use remote_settings::{RemoteSettings, SessionVisibility};
+pub use remote_settings::{KeyLocation, RemoteSettings, SessionVisibility};
 pub use remote_tombstone::RemoteTombstone;
 pub use remote_url::{RemoteUrl, RemoteUrlError};
 pub use team_error::TeamError;

@@ -3,7 +3,7 @@
 //! Each person has a role. Row level security decides what a role sees; searching and counting go through functions that
 //! check it themselves, as a policy would keep the database from using its text index.
 
-mod connection;
+pub(crate) mod connection;
 mod rows;
 mod search;
 

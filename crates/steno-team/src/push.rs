@@ -83,6 +83,8 @@ pub struct SessionPush<'a> {
     /// The revisions that the remote has.
     revisions: BTreeMap<SessionKey, FrameHash>,
     rows: Option<SessionRowReader>,
+    /// Pushed sessions that a remote may still refuse, as it publishes many at once.
+    unconfirmed: Vec<(SessionKey, SessionDir, Session)>,
     /// What was done so far.
     pub summary: PushSummary,
 }
@@ -100,7 +102,8 @@ impl<'a> SessionPush<'a> {
         let pushed = pushed.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
         let revisions = remote.list_revisions()?.into_iter().collect();
         let (folder, summary) = (folder.to_owned(), PushSummary::default());
-        Ok(Self { remote, settings, folder, pushed, revisions, rows: None, summary })
+        let unconfirmed = Vec::new();
+        Ok(Self { remote, settings, folder, pushed, revisions, rows: None, unconfirmed, summary })
     }
 
     /// Removes the sessions from the remote that were forgotten here.
@@ -153,15 +156,38 @@ impl<'a> SessionPush<'a> {
             self.push_rows(&manifest, &mut copies)?;
         }
         let revision = manifest.revision();
+        if self.remote.has_late_refusals() {
+            self.unconfirmed.push((manifest.key, dir.clone(), heading.clone()));
+        }
         self.pushed.sessions.insert(name, PushedSession { stamp, settings, revision });
         Ok(())
     }
 
-    /// Writes the list of pushed sessions.
-    pub fn finish(self) -> Result<PushSummary, TeamError> {
+    /// Sends what is still packed, and writes the list of pushed sessions.
+    pub fn finish(mut self) -> Result<PushSummary, TeamError> {
+        self.confirm_sessions()?;
         let text = serde_json::to_vec(&self.pushed).expect("a list of texts and numbers");
         store_fs::write_atomic(&self.folder.join("pushed.json"), &text)?;
         Ok(self.summary)
+    }
+
+    /// Pushes the sessions again that another machine has published first.
+    fn confirm_sessions(&mut self) -> Result<(), TeamError> {
+        for _ in 0..MAX_ATTEMPTS {
+            let contended = self.remote.finish_push()?;
+            if contended.is_empty() {
+                return Ok(());
+            }
+            let mut again = std::mem::take(&mut self.unconfirmed);
+            again.retain(|(key, ..)| contended.contains(key));
+            for (key, dir, heading) in again {
+                self.summary.sessions -= 1;
+                self.pushed.sessions.remove(&format!("{}/{}", key.agent, key.id));
+                self.push_session(&dir, &heading)?;
+            }
+        }
+        let contended = self.unconfirmed.first().map(|(key, ..)| key.to_string());
+        Err(TeamError::Contended(contended.unwrap_or_default()))
     }
 
     fn settings_text(&self) -> String {

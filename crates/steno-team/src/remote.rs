@@ -1,9 +1,11 @@
-//! A remote: a shared folder or a database, with the same operations.
+//! A remote: a shared folder, a bucket or a database, with the same operations.
 
 use std::collections::HashSet;
 
 use steno_store::index::session_rows::SessionRows;
 
+#[cfg(feature = "bucket")]
+use crate::bucket_remote::BucketRemote;
 use crate::folder_remote::FolderRemote;
 use crate::frame_chain::{FrameHash, FrameLink, SentFrame};
 use crate::manifest::{SessionKey, SessionManifest};
@@ -16,6 +18,9 @@ use crate::team_error::TeamError;
 pub enum TeamRemote {
     /// A shared folder.
     Folder(FolderRemote),
+    /// A bucket.
+    #[cfg(feature = "bucket")]
+    Bucket(Box<BucketRemote>),
     /// A database.
     Postgres(Box<PostgresRemote>),
 }
@@ -25,6 +30,8 @@ impl TeamRemote {
     pub fn owner(&self) -> &str {
         match self {
             Self::Folder(folder) => folder.owner(),
+            #[cfg(feature = "bucket")]
+            Self::Bucket(bucket) => bucket.owner(),
             Self::Postgres(database) => database.owner(),
         }
     }
@@ -33,6 +40,8 @@ impl TeamRemote {
     pub fn initialise(&mut self) -> Result<bool, TeamError> {
         match self {
             Self::Folder(folder) => folder.initialise(),
+            #[cfg(feature = "bucket")]
+            Self::Bucket(bucket) => bucket.initialise(),
             Self::Postgres(database) => database.initialise(),
         }
     }
@@ -41,6 +50,8 @@ impl TeamRemote {
     pub fn check_version(&mut self) -> Result<(), TeamError> {
         match self {
             Self::Folder(folder) => folder.check_version(),
+            #[cfg(feature = "bucket")]
+            Self::Bucket(bucket) => bucket.check_version(),
             Self::Postgres(database) => database.check_version(),
         }
     }
@@ -49,6 +60,8 @@ impl TeamRemote {
     pub fn list_revisions(&mut self) -> Result<Vec<(SessionKey, FrameHash)>, TeamError> {
         match self {
             Self::Folder(folder) => folder.list_revisions(),
+            #[cfg(feature = "bucket")]
+            Self::Bucket(bucket) => bucket.list_revisions(),
             Self::Postgres(database) => database.list_revisions(),
         }
     }
@@ -60,6 +73,8 @@ impl TeamRemote {
     ) -> Result<Option<SessionManifest>, TeamError> {
         match self {
             Self::Folder(folder) => folder.read_manifest(key),
+            #[cfg(feature = "bucket")]
+            Self::Bucket(bucket) => bucket.read_manifest(key),
             Self::Postgres(database) => database.read_manifest(key),
         }
     }
@@ -72,6 +87,8 @@ impl TeamRemote {
     ) -> Result<HashSet<FrameHash>, TeamError> {
         match self {
             Self::Folder(folder) => Ok(folder.known_frames(key, hashes)),
+            #[cfg(feature = "bucket")]
+            Self::Bucket(bucket) => bucket.known_frames(key, hashes),
             Self::Postgres(database) => database.known_frames(key, hashes),
         }
     }
@@ -84,6 +101,8 @@ impl TeamRemote {
     ) -> Result<(), TeamError> {
         match self {
             Self::Folder(folder) => folder.put_frames(&manifest.key, frames),
+            #[cfg(feature = "bucket")]
+            Self::Bucket(bucket) => bucket.put_frames(manifest, frames),
             Self::Postgres(database) => database.put_frames(manifest, frames),
         }
     }
@@ -96,7 +115,27 @@ impl TeamRemote {
     ) -> Result<bool, TeamError> {
         match self {
             Self::Folder(folder) => folder.swap_manifest(expected, manifest),
+            #[cfg(feature = "bucket")]
+            Self::Bucket(bucket) => bucket.swap_manifest(expected, manifest),
             Self::Postgres(database) => database.swap_manifest(expected, manifest),
+        }
+    }
+
+    /// Whether [`Self::finish_push`] can refuse sessions whose manifests were accepted before.
+    pub(crate) fn has_late_refusals(&self) -> bool {
+        match self {
+            #[cfg(feature = "bucket")]
+            Self::Bucket(_) => true,
+            Self::Folder(_) | Self::Postgres(_) => false,
+        }
+    }
+
+    /// Sends what a push has packed. Returns the sessions that another machine has published first.
+    pub(crate) fn finish_push(&mut self) -> Result<Vec<SessionKey>, TeamError> {
+        match self {
+            #[cfg(feature = "bucket")]
+            Self::Bucket(bucket) => bucket.finish_push(),
+            Self::Folder(_) | Self::Postgres(_) => Ok(Vec::new()),
         }
     }
 
@@ -104,6 +143,8 @@ impl TeamRemote {
     pub(crate) fn clear_session(&mut self, key: &SessionKey) -> Result<(), TeamError> {
         match self {
             Self::Folder(folder) => folder.clear_session(key),
+            #[cfg(feature = "bucket")]
+            Self::Bucket(bucket) => bucket.clear_session(key),
             Self::Postgres(database) => database.clear_session(key),
         }
     }
@@ -116,6 +157,8 @@ impl TeamRemote {
     ) -> Result<Option<Vec<u8>>, TeamError> {
         match self {
             Self::Folder(folder) => folder.read_frame(key, frame),
+            #[cfg(feature = "bucket")]
+            Self::Bucket(bucket) => bucket.read_frame(key, frame),
             Self::Postgres(database) => database.read_frame(key, frame),
         }
     }
@@ -124,6 +167,8 @@ impl TeamRemote {
     pub fn list_tombstones(&mut self) -> Result<Vec<RemoteTombstone>, TeamError> {
         match self {
             Self::Folder(folder) => folder.list_tombstones(),
+            #[cfg(feature = "bucket")]
+            Self::Bucket(bucket) => bucket.list_tombstones(),
             Self::Postgres(database) => database.list_tombstones(),
         }
     }
@@ -132,6 +177,8 @@ impl TeamRemote {
     pub(crate) fn forget_session(&mut self, forgotten: &RemoteTombstone) -> Result<(), TeamError> {
         match self {
             Self::Folder(folder) => folder.forget_session(forgotten),
+            #[cfg(feature = "bucket")]
+            Self::Bucket(bucket) => bucket.forget_session(forgotten),
             Self::Postgres(database) => database.forget_session(forgotten),
         }
     }
@@ -149,6 +196,8 @@ impl TeamRemote {
     ) -> Result<u64, TeamError> {
         match self {
             Self::Folder(_) => Ok(0),
+            #[cfg(feature = "bucket")]
+            Self::Bucket(_) => Ok(0),
             Self::Postgres(database) => database.put_rows(key, rows),
         }
     }

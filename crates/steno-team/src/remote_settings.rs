@@ -1,11 +1,12 @@
 //! What goes to a remote, and who may see it there.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::remote_url::RemoteUrl;
+use crate::remote_url::{RemoteUrl, RemoteUrlError};
 
 /// A configured remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +25,38 @@ pub struct RemoteSettings {
     pub redact: bool,
     /// A command that prints the password of the database.
     pub password_command: Option<String>,
+    /// Where the keys of a bucket's sessions are.
+    pub keys: Option<KeyLocation>,
+}
+
+/// Where the keys of a bucket's sessions are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyLocation {
+    /// In a PostgreSQL database, as a URL.
+    Database(String),
+    /// In the bucket, encrypted for the age identities in a file.
+    IdentityFile(PathBuf),
+}
+
+impl FromStr for KeyLocation {
+    type Err = RemoteUrlError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.parse()? {
+            RemoteUrl::Postgres(url) => Ok(Self::Database(url)),
+            RemoteUrl::Folder(file) => Ok(Self::IdentityFile(file)),
+            RemoteUrl::Bucket(_) => Err(RemoteUrlError::UnknownScheme),
+        }
+    }
+}
+
+impl fmt::Display for KeyLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Database(url) => f.write_str(url),
+            Self::IdentityFile(file) => write!(f, "file://{}", file.display()),
+        }
+    }
 }
 
 /// Who may see a session on a remote, besides its owner.
@@ -98,6 +131,7 @@ mod tests {
             visibility: SessionVisibility::Team,
             redact: true,
             password_command: None,
+            keys: None,
         };
         assert!(settings.selects("codex", Some("/home/ada/code/shop/api")));
         assert!(!settings.selects("codex", Some("/home/ada/code/shop2")));

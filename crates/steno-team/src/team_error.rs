@@ -40,6 +40,22 @@ pub enum TeamError {
         /// What the database answered.
         reason: String,
     },
+    /// A bucket refused a request, or could not be reached.
+    #[error("{remote}: could not {action}: {reason}")]
+    Objects {
+        /// The URL.
+        remote: String,
+        /// What was tried.
+        action: &'static str,
+        /// What the bucket answered.
+        reason: String,
+    },
+    /// No key of this user opens the key of the team.
+    #[error("no key of yours opens the remote: {0}")]
+    NoKey(String),
+    /// The keys of a bucket are elsewhere.
+    #[error("these are the keys of another bucket, or the bucket's keys are elsewhere: {0}")]
+    OtherKeys(String),
     /// The remote was never initialised.
     #[error("the remote is not initialised: {0}")]
     NotInitialised(String),

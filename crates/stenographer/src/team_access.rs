@@ -9,6 +9,7 @@ use steno_team::{
     TeamError, TeamMirror, TeamRemote,
 };
 
+use crate::bucket_access::connect_bucket;
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
@@ -44,6 +45,7 @@ impl TeamAccess {
             RemoteUrl::Folder(folder) => {
                 TeamRemote::Folder(FolderRemote::new(folder, &user_name()))
             }
+            RemoteUrl::Bucket(url) => connect_bucket(self, env, url)?,
             RemoteUrl::Postgres(url) => {
                 TeamRemote::Postgres(Box::new(self.connect_database(env, url)?))
             }
@@ -79,7 +81,7 @@ impl TeamAccess {
     }
 
     /// The password: from the command in the settings, from PGPASSWORD, or from the password file of PostgreSQL.
-    fn find_password(
+    pub(crate) fn find_password(
         &self,
         env: &ProcessEnvironment,
         url: &str,
@@ -128,6 +130,11 @@ pub(crate) fn explain_team_error(error: TeamError, name: &str) -> CommandError {
         TeamError::Connection { .. } => Some(
             "set PGPASSWORD, a line in ~/.pgpass, or password_command; see docs/team.md".to_owned(),
         ),
+        TeamError::Objects { .. } => {
+            Some("check AWS_ACCESS_KEY_ID and the like, or ~/.aws; see docs/team.md".to_owned())
+        }
+        TeamError::NoKey(_) => Some("ask a member for the key file of the team".to_owned()),
+        TeamError::OtherKeys(_) => Some(format!("check `keys` in [remote.{name}] of config.toml")),
         TeamError::Contended(_) => Some("push again".to_owned()),
         _ => None,
     };

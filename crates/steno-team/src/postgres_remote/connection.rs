@@ -11,7 +11,7 @@ use crate::team_error::TeamError;
 const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(15);
 
 /// Connects. Without `sslmode` in the URL, only a server on this machine may be without TLS.
-pub(super) fn connect(url: &str, password: Option<&PostgresPassword>) -> Result<Client, TeamError> {
+pub(crate) fn connect(url: &str, password: Option<&PostgresPassword>) -> Result<Client, TeamError> {
     let failed = |reason: String| TeamError::Connection { remote: url.to_owned(), reason };
     let mut config: Config = url.parse().map_err(|_| failed("the URL is invalid".to_owned()))?;
     config.application_name("steno").connect_timeout(CONNECT_TIMEOUT);

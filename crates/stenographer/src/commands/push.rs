@@ -2,7 +2,7 @@
 
 use steno_model::Session;
 use steno_store::index::SessionFilter;
-use steno_team::{PushSummary, SessionPush};
+use steno_team::{PushSummary, SessionPush, TeamError};
 
 use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
@@ -50,7 +50,7 @@ pub(crate) fn run(
             continue;
         }
         if let Err(error) = push.push_session(&dir, session) {
-            if matches!(error, steno_team::TeamError::Database { .. }) {
+            if matches!(error, TeamError::Database { .. } | TeamError::Objects { .. }) {
                 push.finish().map_err(explain)?;
                 return Err(explain(error));
             }

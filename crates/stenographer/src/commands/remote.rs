@@ -2,8 +2,9 @@
 
 use serde_json::json;
 use steno_cipher::store_fs;
-use steno_team::{RemoteSettings, RemoteUrl, RemoteUrlError, SessionVisibility};
+use steno_team::{KeyLocation, RemoteSettings, RemoteUrl, RemoteUrlError, SessionVisibility};
 
+use crate::bucket_access::create_identity_file;
 use crate::config::{Config, check_remote_name};
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
@@ -12,8 +13,8 @@ use crate::ui::Ui;
 
 /// Name the places where a team shares sessions.
 ///
-/// A remote is a folder that all can write (file:///srv/steno), or a PostgreSQL database
-/// (postgres://ada@db.example.com/steno). Passwords come from PGPASSWORD, ~/.pgpass or `password_command` in
+/// A remote is a folder that all can write (file:///srv/steno), a PostgreSQL database
+/// (postgres://ada@db.example.com/steno), or a bucket (s3://bucket/prefix, gs://, az://). Passwords come from PGPASSWORD, ~/.pgpass or `password_command` in
 /// config.toml. `steno push` sends sessions there, without secrets; `--from NAME` reads them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -47,6 +48,9 @@ struct AddArgs {
     /// Who may see the sessions: private, team or everyone.
     #[arg(long, value_name = "WHO", default_value_t)]
     visibility: SessionVisibility,
+    /// Where the keys of a bucket's sessions are: a PostgreSQL database, or file:// and a file of the team.
+    #[arg(long, value_name = "URL")]
+    keys: Option<KeyLocation>,
     /// Push the original bytes, with all keys, tokens and passwords in them.
     #[arg(long)]
     no_redact: bool,
@@ -85,9 +89,9 @@ fn add(ui: &mut Ui, env: &ProcessEnvironment, args: &AddArgs) -> Result<CommandE
     let url: RemoteUrl = args.url.parse().map_err(|error: RemoteUrlError| {
         let hint = match error {
             RemoteUrlError::HasPassword => {
-                "set PGPASSWORD, a line in ~/.pgpass, or password_command in config.toml"
+                "set PGPASSWORD, a line in ~/.pgpass, or password_command in config.toml; for a bucket, AWS_ACCESS_KEY_ID"
             }
-            _ => "such as file:///srv/steno or postgres://ada@db.example.com/steno",
+            _ => "such as file:///srv/steno, postgres://ada@db.example.com/steno or s3://bucket/prefix",
         };
         CommandError::usage(error).hint(hint)
     })?;
@@ -104,6 +108,7 @@ fn add(ui: &mut Ui, env: &ProcessEnvironment, args: &AddArgs) -> Result<CommandE
         visibility: args.visibility,
         redact: !args.no_redact,
         password_command: None,
+        keys: args.keys.clone(),
     })?;
     ui.status(format_args!("added {}", args.name));
     Ok(CommandExit::Done)
@@ -153,6 +158,9 @@ fn initialise(
     name: &str,
 ) -> Result<CommandExit, CommandError> {
     let access = TeamAccess::find(env, Some(name))?;
+    if create_identity_file(&access, env)? {
+        ui.status("wrote the key file of the team; keep it secret, and give it to all members");
+    }
     let mut remote = access.connect(env)?;
     let is_new = remote.initialise().map_err(|error| explain_team_error(error, name))?;
     match is_new {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use steno_model::durable;
-use steno_team::{RemoteSettings, RemoteUrl, SessionVisibility};
+use steno_team::{KeyLocation, RemoteSettings, RemoteUrl, SessionVisibility};
 use toml_edit::{DocumentMut, Item, Table, value};
 
 use super::Config;
@@ -13,8 +13,8 @@ const EXAMPLE: &str =
     "[remote.team] url = \"postgres://ada@db.example.com/steno\" projects = [\"shop\"]";
 
 /// The settings of a remote.
-const SETTING_NAMES: [&str; 7] =
-    ["url", "projects", "agents", "visibility", "redact", "every", "password_command"];
+const SETTING_NAMES: [&str; 8] =
+    ["url", "projects", "agents", "visibility", "redact", "every", "password_command", "keys"];
 
 /// A remote with what only the command line needs to know of it.
 #[derive(Clone, Debug)]
@@ -100,6 +100,8 @@ impl Config {
         let every = every.map_err(|text| {
             wrong(item, &format!("every is not a time such as 30s, 10m or 1h: {text}"))
         })?;
+        let keys = text("keys")?.map(str::parse::<KeyLocation>).transpose();
+        let keys = keys.map_err(|error| wrong(item, &format!("keys: {error}")))?;
         let settings = RemoteSettings {
             name: name.to_owned(),
             url,
@@ -108,6 +110,7 @@ impl Config {
             visibility,
             redact,
             password_command: text("password_command")?.map(str::to_owned),
+            keys,
         };
         Ok(ConfiguredRemote { settings, every })
     }
@@ -124,6 +127,9 @@ impl Config {
         }
         if remote.visibility != SessionVisibility::default() {
             table["visibility"] = value(remote.visibility.as_str());
+        }
+        if let Some(keys) = &remote.keys {
+            table["keys"] = value(keys.to_string());
         }
         if !remote.redact {
             table["redact"] = value(false);
