@@ -145,7 +145,8 @@ fn search_database(
     let explain = |error| explain_team_error(error, name);
     match access.connect(env)? {
         TeamRemote::Postgres(mut database) => database.search(search).map_err(explain),
-        TeamRemote::Folder(_) => Ok(Vec::new()),
+        // Others are searched in their mirrors.
+        _ => Ok(Vec::new()),
     }
 }
 

@@ -10,6 +10,8 @@ mod bad_input;
 mod blame;
 #[cfg(unix)]
 mod browser;
+#[cfg(all(unix, feature = "bucket"))]
+mod bucket;
 mod chibi;
 #[cfg(target_os = "linux")]
 mod children;
@@ -58,6 +60,8 @@ mod listing;
 mod mcp;
 #[cfg(unix)]
 mod model;
+#[cfg(all(unix, feature = "bucket"))]
+mod moto_server;
 mod moved;
 mod older_store;
 mod places;

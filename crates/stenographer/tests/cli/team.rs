@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 use crate::harness::{Home, Output};
 use crate::postgres_server::PostgresServer;
 
-const ID: &str = "1b4e28ba-2fa1-41d2-883f-0016d3cca427";
-const OTHER: &str = "2b4e28ba-2fa1-41d2-883f-0016d3cca427";
+pub(crate) const ID: &str = "1b4e28ba-2fa1-41d2-883f-0016d3cca427";
+pub(crate) const OTHER: &str = "2b4e28ba-2fa1-41d2-883f-0016d3cca427";
 
 /// A secret, in two parts so that scanners of this file find nothing.
-fn secret() -> String {
+pub(crate) fn secret() -> String {
     ["ghp_", "x7Kq2LmN9pRtVwYzAbCdEfGh", "IjKlMnOp3456"].concat()
 }
 
 /// Lines of Claude Code: a prompt and an answer with usage.
-fn turn(id: &str, n: u32, text: &str) -> String {
+pub(crate) fn turn(id: &str, n: u32, text: &str) -> String {
     let uuid = |k: u32| format!("00000000-0000-4000-8000-{:012}", n * 10 + k);
     let at = |k: u32| format!("2026-01-05T09:{:02}:{:02}.000Z", n % 60, k);
     let prompt = json!({"type": "user", "uuid": uuid(0), "parentUuid": null, "isSidechain": false,
@@ -37,45 +37,74 @@ fn place(id: &str) -> String {
     format!(".claude/projects/-home-ada-shop/{id}.jsonl")
 }
 
-fn content(id: &str, words: &[&str]) -> String {
+pub(crate) fn content(id: &str, words: &[&str]) -> String {
     let turns = words.iter().enumerate();
     turns.map(|(n, word)| turn(id, n as u32 + 1, &format!("the {word} prompt"))).collect()
 }
 
 /// A home that pushes as `user` to the remote `team`.
 fn member(user: &str, url: &str) -> Member {
-    let member = Member { home: Home::new(), user: user.to_owned() };
-    member.steno(&["remote", "add", "team", url]).ok();
-    member
+    let (arguments, variables) = (Vec::new(), Vec::new());
+    Member::with_setup(user, RemoteSetup { url: url.to_owned(), arguments, variables })
 }
 
-struct Member {
-    home: Home,
-    user: String,
+/// How a remote is added and reached.
+#[derive(Clone)]
+pub(crate) struct RemoteSetup {
+    pub(crate) url: String,
+    /// More arguments of `steno remote add`.
+    pub(crate) arguments: Vec<String>,
+    pub(crate) variables: Vec<(String, String)>,
+}
+
+pub(crate) struct Member {
+    pub(crate) home: Home,
+    pub(crate) user: String,
+    pub(crate) setup: RemoteSetup,
 }
 
 impl Member {
-    fn steno(&self, args: &[&str]) -> Output {
+    pub(crate) fn with_setup(user: &str, setup: RemoteSetup) -> Self {
+        let member = Self { home: Home::new(), user: user.to_owned(), setup };
+        let RemoteSetup { url, arguments, .. } = &member.setup;
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        member.steno(&[&["remote", "add", "team", url], &arguments[..]].concat()).ok();
+        member
+    }
+
+    /// A machine without a remote.
+    fn alone(user: &str) -> Self {
+        let (url, arguments, variables) = (String::new(), Vec::new(), Vec::new());
+        let setup = RemoteSetup { url, arguments, variables };
+        Self { home: Home::new(), user: user.to_owned(), setup }
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> std::process::Command {
         let mut command = self.home.command(args);
         command.env("STENO_NOW", "2026-01-06T09:15:32.5Z").env("USER", &self.user);
-        self.home.finish(command, b"")
+        command.envs(self.setup.variables.iter().cloned());
+        command
+    }
+
+    pub(crate) fn steno(&self, args: &[&str]) -> Output {
+        self.home.finish(self.command(args), b"")
     }
 
     /// Writes a session and syncs it.
-    fn work(&self, id: &str, text: &str) {
+    pub(crate) fn work(&self, id: &str, text: &str) {
         self.home.file(&place(id), text);
         self.steno(&["sync"]).ok();
     }
 
-    fn push(&self) -> Value {
+    pub(crate) fn push(&self) -> Value {
         serde_json::from_str(&self.steno(&["push", "--json"]).ok()).unwrap()
     }
 
-    fn pull(&self) -> Value {
+    pub(crate) fn pull(&self) -> Value {
         serde_json::from_str(&self.steno(&["pull", "--json"]).ok()).unwrap()
     }
 
-    fn ids(&self, args: &[&str]) -> Vec<String> {
+    pub(crate) fn ids(&self, args: &[&str]) -> Vec<String> {
         let output = self.steno(args);
         let rows = output.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let mut ids: Vec<String> =
@@ -85,7 +114,7 @@ impl Member {
     }
 
     /// Sessions and numbers of the hits of a query.
-    fn hits(&self, args: &[&str]) -> Vec<String> {
+    pub(crate) fn hits(&self, args: &[&str]) -> Vec<String> {
         let output =
             self.steno(&[&["search", "--json", "-n", "100", "--sort", "time"], args].concat());
         let rows = output.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -93,7 +122,7 @@ impl Member {
     }
 }
 
-fn below(folder: &Path) -> Vec<u8> {
+pub(crate) fn below(folder: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -108,12 +137,12 @@ fn below(folder: &Path) -> Vec<u8> {
     bytes
 }
 
-fn has(bytes: &[u8], needle: &str) -> bool {
+pub(crate) fn has(bytes: &[u8], needle: &str) -> bool {
     memchr::memmem::find(bytes, needle.as_bytes()).is_some()
 }
 
 /// What two members of a team do with any remote.
-fn check_a_team_of_two(ada: &Member, bob: &Member) {
+pub(crate) fn check_a_team_of_two(ada: &Member, bob: &Member) {
     ada.work(ID, &content(ID, &["apricot", "walnut"]));
     let pushed = ada.push();
     assert_eq!((&pushed["sessions"], &pushed["frames"]), (&json!(1), &json!(1)), "{pushed}");
@@ -163,7 +192,7 @@ fn check_a_team_of_two(ada: &Member, bob: &Member) {
 }
 
 /// What is forgotten is nowhere.
-fn check_forgetting(ada: &Member, bob: &Member, remote: &dyn Fn() -> Vec<u8>) {
+pub(crate) fn check_forgetting(ada: &Member, bob: &Member, remote: &dyn Fn() -> Vec<u8>) {
     assert!(!ada.ids(&["list", "--json"]).is_empty());
     bob.pull();
     ada.steno(&["forget", "--match", "walnut", "--yes"]).ok();
@@ -177,7 +206,7 @@ fn check_forgetting(ada: &Member, bob: &Member, remote: &dyn Fn() -> Vec<u8>) {
     assert_eq!(ada.push()["forgotten"], 0);
     assert!(!has(&remote(), "apricot"), "on the remote");
     // Another machine of the same person has the session still.
-    let laptop = member(&ada.user, &remote_url(ada));
+    let laptop = Member::with_setup(&ada.user, ada.setup.clone());
     laptop.work(ID, &content(ID, &["apricot"]));
     assert_eq!(laptop.push()["refused"], 1);
     assert!(!has(&remote(), "apricot"), "pushed again");
@@ -187,12 +216,6 @@ fn check_forgetting(ada: &Member, bob: &Member, remote: &dyn Fn() -> Vec<u8>) {
     assert_eq!(bob.pull()["removed"], 1);
     bob.steno(&["list", "--from", "team"]).ok();
     assert!(!has(&below(&bob.home.path().join("store/remotes")), "apricot"), "in the mirror");
-}
-
-fn remote_url(member: &Member) -> String {
-    let row = member.steno(&["remote", "list", "--json"]).ok();
-    let row: Value = serde_json::from_str(row.lines().next().unwrap()).unwrap();
-    row["url"].as_str().unwrap().to_owned()
 }
 
 #[test]
@@ -324,7 +347,7 @@ fn damage_on_the_remote_is_found() {
 fn filters_and_private_sessions_are_respected() {
     let shared = tempfile::tempdir().unwrap();
     let url = format!("file://{}", shared.path().display());
-    let ada = Member { home: Home::new(), user: "ada".to_owned() };
+    let ada = Member::alone("ada");
     ada.steno(&["remote", "add", "team", &url, "--project", "warehouse"]).ok();
     ada.steno(&["remote", "init", "team"]).ok();
     ada.work(ID, &content(ID, &["apricot"]));
@@ -339,12 +362,22 @@ fn filters_and_private_sessions_are_respected() {
 
 #[test]
 fn a_password_on_the_command_line_is_refused() {
-    let ada = Member { home: Home::new(), user: "ada".to_owned() };
+    let ada = Member::alone("ada");
     let password = ["hunter", "2"].concat();
     let refused = ada.steno(&["remote", "add", "team", &format!("postgres://a:{password}@h/s")]);
     assert_eq!(refused.code, 2);
     assert!(refused.stderr.contains(".pgpass") && !refused.stderr.contains(&password), "{refused}");
     assert!(!ada.home.path().join("store/config.toml").exists());
+}
+
+#[cfg(not(feature = "bucket"))]
+#[test]
+fn a_build_without_buckets_says_so() {
+    let ada = member("ada", "s3://team/steno");
+    for command in [&["push"][..], &["remote", "init", "team"], &["list", "--from", "team"]] {
+        let refused = ada.steno(command);
+        assert!(refused.code == 1 && refused.stderr.contains("--features bucket"), "{refused}");
+    }
 }
 
 #[test]
@@ -421,10 +454,7 @@ fn killed_pushes_are_completed() {
             text += &turn(ID, round, &format!("word{round} {}", "filler ".repeat(2_000)));
             desktop.work(ID, &text);
             laptop.work(ID, &text);
-            let start = |member: &Member| {
-                let mut command = member.home.command(&["push"]);
-                command.env("USER", "ada").spawn().unwrap()
-            };
+            let start = |member: &Member| member.command(&["push"]).spawn().unwrap();
             let mut pushes = [start(&desktop), start(&laptop)];
             std::thread::sleep(std::time::Duration::from_millis(u64::from(round) * 17));
             for push in &mut pushes {
