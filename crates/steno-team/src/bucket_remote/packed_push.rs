@@ -146,12 +146,6 @@ impl PackedPush {
         self.save_journal()
     }
 
-    /// Drops all that was packed, after a segment could not be sent. The journal stays.
-    pub(crate) fn abandon(&mut self) {
-        let contended = std::mem::take(&mut self.contended);
-        *self = Self { contended, ..Self::open(self.journal.parent().unwrap_or(&self.journal)) };
-    }
-
     fn save_journal(&self) -> Result<(), FileError> {
         let is_sent =
             |sent: &&SentSession| sent.places.iter().any(|piece| piece.place.segment.is_some());

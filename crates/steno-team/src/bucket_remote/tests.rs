@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use super::key_objects::KeyObjects;
 use super::segment::SEGMENT_BYTES;
 use super::*;
+use crate::frame_chain::SentFrame;
 use crate::manifest::FileStream;
 
 /// A bucket with a team of people who share an identity.
@@ -324,6 +325,24 @@ fn a_forgotten_session_cannot_be_read_or_pushed() {
     let mut keys = team.objects();
     keys.retain(|path, _| path.starts_with("steno/keys/"));
     assert_eq!(keys.into_keys().collect::<Vec<_>>(), ["steno/keys/ada/codex/s2"]);
+}
+
+#[test]
+fn a_manifest_loses_what_was_forgotten_by_a_killed_machine() {
+    let team = Team::new();
+    let mut ada = team.machine("ada");
+    ada.push("s1", &["apricot"]);
+    let before = ada.remote.known_manifest("ada").unwrap().manifest.clone();
+    ada.forget("s1");
+    // As if it had been killed before it could change the manifest.
+    let path = "steno/manifests/ada.json.zst";
+    team.overwrite(path, before.to_bytes());
+    let mut laptop = team.machine("ada");
+    assert!(laptop.read().is_empty());
+    laptop.remote.list_tombstones().unwrap();
+    laptop.push("s2", &["plum"]);
+    let after = OwnerManifest::parse(&team.objects()[path], "ada").unwrap();
+    assert!(after.find(&key("ada", "s1")).is_none() && after.find(&key("ada", "s2")).is_some());
 }
 
 #[test]

@@ -176,8 +176,6 @@ fn a_bucket_alone_has_keys_for_a_file_of_the_team() {
     assert_eq!(bob.pull()["removed"], 1);
     // The key of another team does not open it.
     let secret_text = std::fs::read_to_string(&file).unwrap();
-    let other = Home::new();
-    other.file("x", "a\n");
     std::fs::remove_file(&file).unwrap();
     let eve = member("eve");
     eve.steno(&["remote", "init", "team"]);
