@@ -7,9 +7,9 @@ from pathlib import Path
 NOTICE_NAMES = ("LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE")
 
 
-def third_party_notices(root, package, target):
-    """The text for all crates that `package` links on the target."""
-    words = ["cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", target]
+def third_party_notices(root, package, target, features):
+    """The text for all crates that `package` links on the target, with its features."""
+    words = ["cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", target, "--features", features]
     done = subprocess.run(words, cwd=root, check=True, stdout=subprocess.PIPE, text=True)
     metadata = json.loads(done.stdout)
     crates = [crate for crate in linked_crates(metadata, package) if crate["source"]]
