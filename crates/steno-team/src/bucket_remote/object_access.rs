@@ -91,7 +91,10 @@ impl BucketRemote {
 }
 
 /// The bucket, and the path below which the remote is.
-fn open_bucket(url: &str, options: &BucketOptions) -> Result<(Arc<dyn ObjectStore>, Path), String> {
+pub(super) fn open_bucket(
+    url: &str,
+    options: &BucketOptions,
+) -> Result<(Arc<dyn ObjectStore>, Path), String> {
     let (scheme, rest) = url.split_once("://").ok_or("the URL is invalid")?;
     let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
     let prefix = Path::parse(prefix.trim_end_matches('/')).map_err(|error| error.to_string())?;

@@ -302,6 +302,31 @@ fn a_segment_that_was_announced_but_not_sent_is_sent_again() {
 }
 
 #[test]
+fn a_segment_that_could_not_be_sent_is_sent_by_the_next_attempt() {
+    let team = Team::new();
+    let mut ada = team.machine("ada");
+    ada.add("s1", &["apricot"]).unwrap();
+    // Nothing listens on this port.
+    let options = [
+        ("aws_endpoint_url", "http://127.0.0.1:9"),
+        ("aws_access_key_id", "team-id"),
+        ("aws_secret_access_key", "-"),
+    ];
+    let options = options.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let options = BucketOptions(options.to_vec());
+    let (store, prefix) = object_access::open_bucket("s3://team/steno", &options).unwrap();
+    let down = BucketObjects::new(store, prefix, "s3://team/steno").unwrap();
+    let up = std::mem::replace(&mut ada.remote.objects, down);
+    let error = ada.remote.finish_push().unwrap_err();
+    assert!(matches!(error, TeamError::Objects { .. }), "{error}");
+    ada.remote.objects = up;
+    assert!(ada.remote.finish_push().unwrap().is_empty());
+    assert!(team.machine("bob").read().is_empty(), "nothing without its segment is published");
+    assert_eq!(ada.push("s1", &["apricot"]), 1);
+    assert_eq!(team.machine("bob").read()["ada/s1"], set(&["apricot"]));
+}
+
+#[test]
 fn a_forgotten_session_cannot_be_read_or_pushed() {
     let team = Team::new();
     let (mut ada, mut laptop, mut bob) =
