@@ -137,7 +137,7 @@ impl BucketRemote {
         self.flush()?;
         let contended = std::mem::take(&mut self.push()?.contended);
         // Another machine may have replaced the key, too.
-        contended.iter().for_each(|key| drop(self.live_keys.remove(key)));
+        self.live_keys.retain(|key, _| !contended.contains(key));
         Ok(contended)
     }
 
