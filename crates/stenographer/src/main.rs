@@ -5,6 +5,7 @@ mod agent_settings;
 mod agent_version;
 mod automatic_sync;
 mod browser;
+#[cfg(feature = "bucket")]
 mod bucket_access;
 mod byte_size;
 mod cli;

@@ -9,7 +9,6 @@ use steno_team::{
     TeamError, TeamMirror, TeamRemote,
 };
 
-use crate::bucket_access::connect_bucket;
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
@@ -45,11 +44,40 @@ impl TeamAccess {
             RemoteUrl::Folder(folder) => {
                 TeamRemote::Folder(FolderRemote::new(folder, &user_name()))
             }
-            RemoteUrl::Bucket(url) => connect_bucket(self, env, url)?,
+            RemoteUrl::Bucket(url) => self.connect_bucket(env, url)?,
             RemoteUrl::Postgres(url) => {
                 TeamRemote::Postgres(Box::new(self.connect_database(env, url)?))
             }
         })
+    }
+
+    /// Opens a bucket, and connects to the database with its keys.
+    #[cfg(feature = "bucket")]
+    fn connect_bucket(
+        &self,
+        env: &ProcessEnvironment,
+        _url: &str,
+    ) -> Result<TeamRemote, CommandError> {
+        let password = match &self.settings.keys {
+            Some(steno_team::KeyLocation::Database(url)) => self.find_password(env, url)?,
+            _ => None,
+        };
+        let access = crate::bucket_access::prepare_bucket_access(env, &self.settings, password)?;
+        let remote = steno_team::BucketRemote::connect(access);
+        let remote = remote.map_err(|error| explain_team_error(error, &self.settings.name))?;
+        Ok(TeamRemote::Bucket(Box::new(remote)))
+    }
+
+    #[cfg(not(feature = "bucket"))]
+    fn connect_bucket(
+        &self,
+        _env: &ProcessEnvironment,
+        url: &str,
+    ) -> Result<TeamRemote, CommandError> {
+        let error = CommandError::user(format!("this steno was built without buckets: {url}"));
+        Err(error.hint(
+            "install a package of steno, or build it with `cargo install --features bucket`; see docs/team.md",
+        ))
     }
 
     /// Connects to a database.
@@ -81,7 +109,7 @@ impl TeamAccess {
     }
 
     /// The password: from the command in the settings, from PGPASSWORD, or from the password file of PostgreSQL.
-    pub(crate) fn find_password(
+    fn find_password(
         &self,
         env: &ProcessEnvironment,
         url: &str,

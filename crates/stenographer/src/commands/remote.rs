@@ -4,7 +4,6 @@ use serde_json::json;
 use steno_cipher::store_fs;
 use steno_team::{KeyLocation, RemoteSettings, RemoteUrl, RemoteUrlError, SessionVisibility};
 
-use crate::bucket_access::create_identity_file;
 use crate::config::{Config, check_remote_name};
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
@@ -121,13 +120,14 @@ fn list(
 ) -> Result<CommandExit, CommandError> {
     let remotes = Config::load(env)?.remotes()?;
     for remote in &remotes {
-        let RemoteSettings { name, url, projects, agents, visibility, redact, .. } =
+        let RemoteSettings { name, url, projects, agents, visibility, redact, keys, .. } =
             &remote.settings;
         if args.json {
             let every = remote.every.map(|every| every.as_secs());
             let row = json!({
                 "name": name, "url": url.to_string(), "projects": projects, "agents": agents,
                 "visibility": visibility, "redact": redact, "every": every,
+                "keys": keys.as_ref().map(ToString::to_string),
             });
             writeln!(ui.out(), "{row}")?;
         } else {
@@ -158,7 +158,8 @@ fn initialise(
     name: &str,
 ) -> Result<CommandExit, CommandError> {
     let access = TeamAccess::find(env, Some(name))?;
-    if create_identity_file(&access, env)? {
+    #[cfg(feature = "bucket")]
+    if crate::bucket_access::create_identity_file(&access.settings, &env.clock)? {
         ui.status("wrote the key file of the team; keep it secret, and give it to all members");
     }
     let mut remote = access.connect(env)?;

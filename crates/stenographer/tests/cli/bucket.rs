@@ -374,7 +374,8 @@ fn two_machines_at_once_lose_nothing() {
 #[test]
 fn damage_in_a_bucket_is_found() {
     let Some(team) = BucketTeam::start() else { return };
-    let (ada, bob) = (team.member("ada"), team.member("bob"));
+    let (ada, mut bob) = (team.member("ada"), team.member("bob"));
+    move_to_aws_files(&mut bob);
     ada.work(ID, &content(ID, &["apricot"]));
     ada.push();
     let names = team.moto.object_names();
@@ -393,6 +394,21 @@ fn damage_in_a_bucket_is_found() {
     assert!(verified.code == 1 && verified.stderr.contains("missing"), "{verified}");
     team.moto.request("PUT", &path, &original);
     assert_eq!(bob.steno(&["verify", "--from", "team"]).code, 0);
+}
+
+/// Writes the variables of a member to the files of AWS.
+fn move_to_aws_files(member: &mut Member) {
+    let mut files = [String::from("[profile work]\n"), String::from("[work]\n")];
+    for (name, value) in std::mem::take(&mut member.setup.variables) {
+        let setting = match name.as_str() {
+            "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" => name.to_lowercase(),
+            other => other.trim_start_matches("AWS_").to_lowercase(),
+        };
+        files[usize::from(setting.starts_with("aws_"))] += &format!("{setting} = {value}\n");
+    }
+    member.home.file(".aws/config", &files[0]);
+    member.home.file(".aws/credentials", &files[1]);
+    member.setup.variables = vec![("AWS_PROFILE".to_owned(), "work".to_owned())];
 }
 
 #[test]
