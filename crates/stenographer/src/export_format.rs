@@ -43,11 +43,13 @@ enum ExportWriter {
     Folder(
         fn(&TranscriptExport<'_>, &Path, &ProcessEnvironment) -> Result<Vec<PathBuf>, CommandError>,
     ),
+    /// As one table over all sessions; [`crate::commands::export`] does that.
+    Tables,
 }
 
 /// All export formats, in the order of the help.
 pub(crate) const EXPORT_FORMATS: &[&ExportFormat] =
-    &[&LESLIE, &DEVFLOW, &WEAKINCENTIVES, &CHIBI, &JSON, &JSONL, &MARKDOWN, &HTML, &ATIF];
+    &[&LESLIE, &DEVFLOW, &WEAKINCENTIVES, &CHIBI, &JSON, &JSONL, &MARKDOWN, &HTML, &ATIF, &PARQUET];
 
 const LESLIE: ExportFormat = ExportFormat {
     name: "leslie",
@@ -151,12 +153,21 @@ const ATIF: ExportFormat = ExportFormat {
     },
 };
 
+/// Written by `export/tables.rs` if the feature `parquet` is on.
+pub(crate) const PARQUET: ExportFormat = ExportFormat {
+    name: "parquet",
+    help: "Tables of all entries and of what each API message cost, for DuckDB or Spark",
+    is_shared: true,
+    is_prose: false,
+    writer: ExportWriter::Tables,
+};
+
 impl ExportFormat {
     /// Returns the file extension; `None` for formats written to a folder.
     pub(crate) fn extension(&self) -> Option<&'static str> {
         match self.writer {
             ExportWriter::Text { extension, .. } => Some(extension),
-            ExportWriter::Folder(_) => None,
+            ExportWriter::Folder(_) | ExportWriter::Tables => None,
         }
     }
 }
@@ -203,6 +214,10 @@ impl TranscriptExport<'_> {
                     ui.path_line(&path)?;
                 }
                 Ok(())
+            }
+            ExportWriter::Tables => {
+                let error = CommandError::usage(format!("{} needs the store", self.format.name));
+                Err(error.hint("import the session, then use `steno export`"))
             }
         }
     }

@@ -43,6 +43,13 @@ impl ExportRedaction {
         self.redactor.count() - before
     }
 
+    /// Redacts a text if the format or the user asks for it.
+    pub(crate) fn apply_to_text(&mut self, text: &mut String) {
+        if self.is_redacting {
+            *text = self.redactor.redact_text(text).into_owned();
+        }
+    }
+
     /// Whether secrets are replaced.
     pub(crate) fn is_redacting(&self) -> bool {
         self.is_redacting

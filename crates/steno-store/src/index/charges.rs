@@ -27,10 +27,22 @@ impl Index {
                 WHERE time / {QUARTER_HOUR_MS} IN ({cut})"
             ));
         }
+        self.read_charges(&table)
+    }
+
+    /// Loads all charges, one per API message.
+    pub fn load_message_charges(&self) -> Result<ChargeTable, IndexError> {
+        self.read_charges(&format!(
+            "SELECT session, model, time, time, {TOKEN_COLUMNS}, NULL FROM usage
+            ORDER BY session, time, number"
+        ))
+    }
+
+    fn read_charges(&self, sql: &str) -> Result<ChargeTable, IndexError> {
         let mut charges = ChargeTable::default();
         let read = || -> rusqlite::Result<ChargeTable> {
             let account_indexes = self.load_accounts(&mut charges)?;
-            let mut all = self.connection.prepare_cached(&table)?;
+            let mut all = self.connection.prepare_cached(sql)?;
             let mut rows = all.query([])?;
             while let Some(row) = rows.next()? {
                 if let Some(account) = account_indexes.get(&row.get(0)?) {

@@ -1,5 +1,8 @@
 //! `steno export`: writes sessions in another format. Formats made for sharing are redacted.
 
+#[cfg(feature = "parquet")]
+mod tables;
+
 use std::path::{Path, PathBuf};
 
 use steno_model::{Session, durable};
@@ -7,7 +10,7 @@ use steno_web::export::{SessionExport as Page, render_index};
 
 use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
-use crate::export_format::{EXPORT_FORMATS, ExportFormat, HTML, TranscriptExport};
+use crate::export_format::{EXPORT_FORMATS, ExportFormat, HTML, PARQUET, TranscriptExport};
 use crate::process_environment::ProcessEnvironment;
 use crate::redaction_choice::{ExportRedaction, RedactionFlags};
 use crate::session_store::{PicturedTranscript, SessionStore};
@@ -19,10 +22,13 @@ use crate::ui::Ui;
 /// Formats that are folders are written to a new or existing folder; other formats to a file or standard output.
 /// Formats for sharing (md, html and atif) are written without keys, tokens and passwords. Other formats are exact: a
 /// warning says if they contain secrets, and `--redact` removes them.
+///
+/// parquet writes entries.parquet and usage.parquet for programs that query tables, without IDs for all sessions. It is
+/// for sharing too, and only in builds with the feature `parquet`, such as the packages.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Sessions: ids, unique prefixes, `latest`, or paths.
-    #[arg(value_name = "ID", required_unless_present = "site")]
+    #[arg(value_name = "ID")]
     sessions: Vec<String>,
     /// Format to write [default: by the extension of --output; with --site: html].
     #[arg(long, value_enum, required_unless_present_any = ["site", "output"])]
@@ -54,12 +60,19 @@ pub(crate) fn run(
         let error = CommandError::usage(format!("--site writes html, not {}", format.name));
         return Err(error.hint("leave out --format"));
     }
+    if args.sessions.is_empty() && args.site.is_none() && *format != PARQUET {
+        let error = CommandError::usage("no session is named");
+        return Err(error.hint("name one, such as `latest`, or use --site DIR for all sessions"));
+    }
     if args.json && args.site.is_none() && args.output.is_none() {
         let error = CommandError::usage("--json needs --output or --site");
         return Err(error.hint("add -o PATH, as the session itself goes to standard output"));
     }
     Config::load(env)?.configure_redaction()?;
     let redaction = ExportRedaction::new(args.redaction, format);
+    if *format == PARQUET {
+        return write_tables(ui, env, args, redaction);
+    }
     let mut exporting = SessionExporter { env, args, format, redaction };
     match &args.site {
         Some(dir) => exporting.write_site(ui, &env.cwd.join(dir))?,
@@ -67,6 +80,20 @@ pub(crate) fn run(
     }
     exporting.redaction.report(ui);
     Ok(CommandExit::Done)
+}
+
+#[cfg(feature = "parquet")]
+use tables::write_tables;
+
+#[cfg(not(feature = "parquet"))]
+fn write_tables(
+    _: &mut Ui,
+    _: &ProcessEnvironment,
+    _: &Args,
+    _: ExportRedaction,
+) -> Result<CommandExit, CommandError> {
+    let error = CommandError::user("this build of steno has no Parquet");
+    Err(error.hint("install a package, or build with `cargo install --features parquet`"))
 }
 
 impl Args {

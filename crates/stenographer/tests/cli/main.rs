@@ -64,10 +64,12 @@ mod model;
 mod moto_server;
 mod moved;
 mod older_store;
+mod parquet;
 mod places;
 #[cfg(unix)]
 mod postgres_server;
 #[cfg(target_os = "linux")]
+mod python_tools;
 mod read_only;
 #[cfg(unix)]
 mod readme;
