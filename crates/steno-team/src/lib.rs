@@ -2,6 +2,7 @@
 //!
 //! - [`RemoteUrl`] and [`RemoteSettings`] state where a remote is and what goes there.
 //! - [`RedactedCopy`] makes the bytes that leave the machine; [`SessionPush`] sends them.
+//! - [`SessionLoader`] fills a [`ClickHouseIndex`], which searches and counts for large organisations.
 //! - [`TeamMirror`] is the local copy of what the remote shows to this user; it is a store like any other.
 //!
 //! A bucket needs the feature `bucket`.
@@ -10,6 +11,8 @@
 
 #[cfg(feature = "bucket")]
 mod bucket_remote;
+mod clickhouse;
+mod clickhouse_url;
 mod folder_remote;
 mod frame_chain;
 mod manifest;
@@ -26,6 +29,8 @@ mod team_error;
 
 #[cfg(feature = "bucket")]
 pub use bucket_remote::{BucketAccess, BucketOptions, BucketRemote, KeyAccess};
+pub use clickhouse::{ClickHouseIndex, LoadSummary, SessionLoader};
+pub use clickhouse_url::{ClickHouseUrl, ClickHouseUrlError};
 pub use folder_remote::FolderRemote;
 pub use frame_chain::{FrameHash, FrameLink};
 pub use manifest::{FileStream, SessionKey, SessionManifest, StreamRedaction};

@@ -83,6 +83,7 @@ enum CliCommand {
     Remote(commands::remote::Args),
     Push(commands::push::Args),
     Pull(commands::pull::Args),
+    Load(commands::load::Args),
     Encrypt(commands::encrypt::Args),
     Decrypt(commands::decrypt::Args),
     Cat(commands::cat::Args),
@@ -221,6 +222,9 @@ fn run_reading(
         CliCommand::Search(args) if commands::search::is_answered_by_database(env, &args)? => {
             commands::search::run(ui, env, &args)
         }
+        CliCommand::Cost(args) if commands::cost::is_answered_by_index(env, &args)? => {
+            commands::cost::run(ui, env, &args)
+        }
         CliCommand::Verify(args) => {
             let exit = commands::verify::verify_remote(ui, env, &name)?;
             let mirror = mirror_environment(ui, env, &name)?;
@@ -277,6 +281,7 @@ fn run_command(
         CliCommand::Remote(args) => commands::remote::run(ui, env, &args),
         CliCommand::Push(args) => commands::push::run(ui, env, &args),
         CliCommand::Pull(args) => commands::pull::run(ui, env, &args),
+        CliCommand::Load(args) => commands::load::run(ui, env, &args),
         CliCommand::Encrypt(args) => commands::encrypt::run(ui, env, &args),
         CliCommand::Decrypt(args) => commands::decrypt::run(ui, env, &args),
         CliCommand::Cat(args) => commands::cat::run(ui, env, &args),

@@ -92,6 +92,13 @@ const SHARING_PAGES: &[CommandPage] = &[
     ),
     page("push", ["steno push", "steno push team --json"]),
     page("pull", ["steno pull", "steno pull team --json"]),
+    page(
+        "load",
+        [
+            "steno load --from team --to clickhouse+http://loader@db.example.com:8123/steno --init",
+            "steno load --from team --json",
+        ],
+    ),
     page("secrets", ["steno secrets", "steno secrets --live-paths --json"]),
 ];
 

@@ -22,6 +22,7 @@ pub(crate) mod hooks;
 pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod list;
+pub(crate) mod load;
 pub(crate) mod log;
 pub(crate) mod man;
 pub(crate) mod mcp;

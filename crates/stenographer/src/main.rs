@@ -40,6 +40,7 @@ mod session_store;
 mod store_key;
 mod sync_state;
 mod team_access;
+mod team_index;
 mod terminal_text;
 mod text_table;
 mod thread_error;

@@ -173,7 +173,8 @@ pub(crate) fn explain_team_error(error: TeamError, name: &str) -> CommandError {
     }
 }
 
-fn run_password_command(command: &str) -> Result<PostgresPassword, CommandError> {
+/// Runs a command that prints a password.
+pub(crate) fn run_password_command(command: &str) -> Result<PostgresPassword, CommandError> {
     let failed = || CommandError::user("password_command failed").hint("run it by hand to see why");
     let words = shlex::split(command).filter(|words| !words.is_empty()).ok_or_else(failed)?;
     let mut child = Command::new(&words[0]);

@@ -47,6 +47,19 @@ pub struct UsageCharge {
     pub tokens: [i64; 7],
 }
 
+/// Usage of one model in one session, as a database sums it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SummedUsage {
+    /// The prompt band.
+    pub band: usize,
+    /// Time of the first message, in milliseconds since 1970.
+    pub first: Option<i64>,
+    /// Time of the last message.
+    pub last: Option<i64>,
+    /// Tokens per kind, in the order of [`steno_model::Usage`].
+    pub tokens: [i64; 7],
+}
+
 /// All charges.
 #[derive(Clone, Debug, Default)]
 pub struct ChargeTable {
@@ -82,8 +95,17 @@ impl ChargeTable {
         number
     }
 
+    /// Adds usage to an account. Usage without a time counts at the end of its session.
+    pub fn add_usage(&mut self, account: usize, model: &str, usage: SummedUsage) {
+        let SummedUsage { band, first, last, tokens } = usage;
+        let ended = self.accounts[account].ended_at;
+        let (first, last) = (first.or(ended), last.or(ended));
+        let model = self.model_index(model);
+        self.charges.push(UsageCharge { account, model, band, first, last, tokens });
+    }
+
     /// Adds a charge for each session with a reported cost but no tokens, so that its cost is counted.
-    pub(crate) fn add_tokenless_sessions(&mut self) {
+    pub fn add_tokenless_sessions(&mut self) {
         let mut billed = vec![false; self.accounts.len()];
         self.charges.iter().for_each(|charge| billed[charge.account] = true);
         let model = self.model_index("");

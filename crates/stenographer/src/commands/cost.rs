@@ -21,6 +21,7 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_scope::SessionScope;
 use crate::session_store::{NO_SESSIONS_YET, SessionStore};
 use crate::team_access::RemoteFlag;
+use crate::team_index::IndexSettings;
 use crate::ui::Ui;
 
 /// Add up tokens and costs; each API message counts once.
@@ -114,8 +115,8 @@ struct CostReport<'a> {
 impl CostReport<'_> {
     /// Says why there is nothing to add up.
     fn explain_nothing(&self, ui: &mut Ui) -> Result<(), CommandError> {
-        let is_empty_store =
-            !self.args.no_index && !SessionStore::new(self.env).vault.has_sessions()?;
+        let is_own_store = !self.args.no_index && self.args.remote.from.is_none();
+        let is_empty_store = is_own_store && !SessionStore::new(self.env).vault.has_sessions()?;
         ui.status(if is_empty_store { NO_SESSIONS_YET } else { "no charges" });
         Ok(())
     }
@@ -139,6 +140,8 @@ pub(crate) fn run(
         }
         read.failures.iter().for_each(|failure| _ = ui.report_error(failure));
         (read.charges, read.filter)
+    } else if let Some(name) = args.remote.from.as_deref().filter(|_| !env.is_mirror) {
+        charge_source::from_team_index(&env, name, &scope)?
     } else {
         args.sync.sync_if_due(ui, &env);
         charge_source::from_index(ui, &env, &scope)?
@@ -155,6 +158,15 @@ pub(crate) fn run(
     }
     budgets::report_crossed(ui, &report);
     Ok(exit)
+}
+
+/// Whether the index of a remote adds up by itself.
+pub(crate) fn is_answered_by_index(
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<bool, CommandError> {
+    let has_session = args.no_index || !args.paths.is_empty() || args.scope.session.is_some();
+    Ok(!has_session && IndexSettings::find(env, args.remote.from.as_deref())?.is_some())
 }
 
 impl Args {

@@ -19,6 +19,7 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_scope::SessionScope;
 use crate::session_store::{NO_SESSIONS_YET, SessionStore};
 use crate::team_access::{RemoteFlag, TeamAccess, explain_team_error};
+use crate::team_index::{IndexSettings, explain_index_error};
 use crate::text_table::{fit_columns, wrap_columns};
 use crate::ui::{Ui, count_noun, escape_control};
 use crate::value_parsers::parse_count;
@@ -123,8 +124,8 @@ pub(crate) fn run(
     Ok(CommandExit::Failed)
 }
 
-/// Whether the database of a remote searches by itself. A shared folder is searched in its mirror, as is a query without
-/// words.
+/// Whether the database or the index of a remote searches by itself. A shared folder without an index is searched in its
+/// mirror, as is a query without words.
 pub(crate) fn is_answered_by_database(
     env: &ProcessEnvironment,
     args: &Args,
@@ -133,7 +134,8 @@ pub(crate) fn is_answered_by_database(
     let access = TeamAccess::find(env, args.remote.from.as_deref())?;
     let has_session = args.filter.scope.session.is_some();
     let is_database = matches!(access.settings.url, RemoteUrl::Postgres(_));
-    Ok(is_database && !query.is_regex() && !has_session)
+    let has_index = IndexSettings::find(env, args.remote.from.as_deref())?.is_some();
+    Ok((is_database || has_index) && !query.is_regex() && !has_session)
 }
 
 fn search_database(
@@ -141,6 +143,11 @@ fn search_database(
     name: &str,
     search: &SearchRequest<'_>,
 ) -> Result<Vec<SearchHit>, CommandError> {
+    if let Some(index) = IndexSettings::find(env, Some(name))? {
+        let index = index.open()?;
+        let found = index.check_version().and_then(|()| index.search(search));
+        return found.map_err(explain_index_error);
+    }
     let access = TeamAccess::find(env, Some(name))?;
     let explain = |error| explain_team_error(error, name);
     match access.connect(env)? {

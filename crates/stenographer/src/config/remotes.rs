@@ -8,13 +8,24 @@ use toml_edit::{DocumentMut, Item, Table, value};
 
 use super::Config;
 use crate::error::CommandError;
+use crate::team_index::IndexSettings;
 
 const EXAMPLE: &str =
     "[remote.team] url = \"postgres://ada@db.example.com/steno\" projects = [\"shop\"]";
 
 /// The settings of a remote.
-const SETTING_NAMES: [&str; 8] =
-    ["url", "projects", "agents", "visibility", "redact", "every", "password_command", "keys"];
+const SETTING_NAMES: [&str; 10] = [
+    "url",
+    "projects",
+    "agents",
+    "visibility",
+    "redact",
+    "every",
+    "password_command",
+    "keys",
+    "index",
+    "index_password_command",
+];
 
 /// A remote with what only the command line needs to know of it.
 #[derive(Clone, Debug)]
@@ -22,6 +33,8 @@ pub(crate) struct ConfiguredRemote {
     pub(crate) settings: RemoteSettings,
     /// How often `steno watch` pushes; `None` if it does not.
     pub(crate) every: Option<Duration>,
+    /// The search index that `steno load` fills.
+    pub(crate) index: Option<IndexSettings>,
 }
 
 impl Config {
@@ -102,6 +115,13 @@ impl Config {
         })?;
         let keys = text("keys")?.map(str::parse::<KeyLocation>).transpose();
         let keys = keys.map_err(|error| wrong(item, &format!("keys: {error}")))?;
+        let index = match text("index")? {
+            Some(url) => Some(IndexSettings {
+                url: url.parse().map_err(|error| wrong(item, &format!("index: {error}")))?,
+                password_command: text("index_password_command")?.map(str::to_owned),
+            }),
+            None => None,
+        };
         let settings = RemoteSettings {
             name: name.to_owned(),
             url,
@@ -112,7 +132,7 @@ impl Config {
             password_command: text("password_command")?.map(str::to_owned),
             keys,
         };
-        Ok(ConfiguredRemote { settings, every })
+        Ok(ConfiguredRemote { settings, every, index })
     }
 
     /// Adds a remote to the file.

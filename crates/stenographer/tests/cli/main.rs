@@ -15,6 +15,8 @@ mod bucket;
 mod chibi;
 #[cfg(target_os = "linux")]
 mod children;
+#[cfg(unix)]
+mod clickhouse_server;
 mod cost;
 mod crash;
 mod cut_anywhere;
@@ -57,6 +59,8 @@ mod killed;
 #[cfg(unix)]
 mod leslie;
 mod listing;
+#[cfg(unix)]
+mod load;
 mod mcp;
 #[cfg(unix)]
 mod model;

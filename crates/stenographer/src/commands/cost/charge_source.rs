@@ -19,6 +19,7 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_paths::existing_roots;
 use crate::session_scope::SessionScope;
 use crate::session_store::{SessionStore, unknown_format_error};
+use crate::team_index::{IndexSettings, explain_index_error};
 use crate::ui::Ui;
 use steno_store::sync;
 
@@ -45,6 +46,20 @@ pub(super) fn from_index(
         unknown.unwrap_or_else(|error| ui.warning(error.to_line()));
     }
     Ok((charges, filter))
+}
+
+/// Asks the index of a remote for the charges.
+pub(super) fn from_team_index(
+    env: &ProcessEnvironment,
+    remote: &str,
+    scope: &SessionScope,
+) -> Result<(ChargeTable, EntryFilter), CommandError> {
+    let filter = scope.to_filter(env, |name| Ok(name.parse()?))?;
+    let settings = IndexSettings::find(env, Some(remote))?
+        .ok_or_else(|| CommandError::user(format!("the remote has no index: {remote}")))?;
+    let index = settings.open()?;
+    let charges = index.check_version().and_then(|()| index.load_charges(&filter));
+    Ok((charges.map_err(explain_index_error)?, filter))
 }
 
 /// Reads charges from session files: those at the paths, or all that `steno sync` reads.

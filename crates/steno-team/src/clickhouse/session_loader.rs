@@ -1,0 +1,375 @@
+//! Loads the sessions of a remote into the index. It keeps no state of its own: the database knows what it has.
+//!
+//! It can be killed at any time and run twice at once. A session's row is written after its entries and usage, so a load
+//! that was interrupted is done again; rows that are written twice are the same rows.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::json;
+use steno_model::Timestamp;
+use steno_model::durable::OnPath;
+use steno_store::index::session_rows::{SessionRowReader, SessionRows};
+use steno_store::index::word_tokens::WordTokenizer;
+use steno_vault::Vault;
+
+use super::loader_rows::{ENTRY_COLUMNS, RowEncoder, USAGE_COLUMNS, hex_text};
+use super::{ClickHouseIndex, integer, quote, quote_list, text};
+use crate::manifest::{SessionKey, SessionManifest};
+use crate::remote::TeamRemote;
+use crate::remote_settings::SessionVisibility;
+use crate::session_receiver::SessionReceiver;
+use crate::team_error::TeamError;
+
+/// The size of the rows that are sent at once.
+const MAX_SENT_BYTES: usize = 8 << 20;
+
+/// A session with more parts is loaded anew as one.
+const MAX_PARTS: usize = 64;
+
+/// How many sessions a statement names.
+const MAX_NAMED_SESSIONS: usize = 1_000;
+
+const SESSION_COLUMNS: &str = "org, session, owner, agent, id, project, title, thread, started, ended, cost, tokens, entries, digest, parts, revision, is_clean";
+
+/// What a load has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LoadSummary {
+    /// Sessions with something new.
+    pub sessions: u64,
+    /// Sessions without anything new.
+    pub unchanged: u64,
+    /// Sessions that only their owners may see, and so are not loaded.
+    pub private: u64,
+    /// Written rows of entries.
+    pub entries: u64,
+    /// Written rows of usage.
+    pub usage: u64,
+    /// Sessions removed from the index, as the remote no longer shows them.
+    pub removed: u64,
+    /// Sessions that could not be read from the remote.
+    pub failed: u64,
+}
+
+/// What the index has of a session.
+struct LoadedSession {
+    revision: String,
+    is_clean: bool,
+}
+
+/// The entries of a session that the index has and that continue.
+#[derive(Default)]
+struct LoadedEntries {
+    count: usize,
+    parts: Vec<String>,
+}
+
+/// Loads one remote.
+#[derive(Debug)]
+pub struct SessionLoader<'a> {
+    index: &'a ClickHouseIndex,
+    remote: &'a mut TeamRemote,
+    /// A folder for what is being read.
+    folder: PathBuf,
+    reader: SessionRowReader,
+    tokenizer: WordTokenizer,
+    summary: LoadSummary,
+}
+
+impl<'a> SessionLoader<'a> {
+    /// Checks both sides. `folder` is for what is being read; nothing stays in it.
+    pub fn begin(
+        index: &'a ClickHouseIndex,
+        remote: &'a mut TeamRemote,
+        folder: &Path,
+    ) -> Result<Self, TeamError> {
+        remote.check_version()?;
+        index.check_version()?;
+        let (reader, tokenizer) = (SessionRowReader::new(folder)?, WordTokenizer::new()?);
+        let (folder, summary) = (folder.to_owned(), LoadSummary::default());
+        Ok(Self { index, remote, folder, reader, tokenizer, summary })
+    }
+
+    /// Loads what the index lacks, and removes what the remote no longer shows. `report` is called with each session, and
+    /// with what is wrong with it.
+    pub fn load(
+        &mut self,
+        report: &mut dyn FnMut(&SessionKey, Option<&TeamError>),
+    ) -> Result<LoadSummary, TeamError> {
+        let mut loaded = self.list_loaded()?;
+        let revisions = self.remote.list_revisions()?;
+        let mut shown = BTreeSet::new();
+        for (key, revision) in &revisions {
+            let name = session_name(key);
+            let known = loaded.get(&name);
+            if known.is_some_and(|known| known.revision == revision.to_string()) {
+                self.summary.unchanged += 1;
+                shown.insert(name);
+                continue;
+            }
+            match self.load_session(key, known.is_some()) {
+                Ok(true) => {
+                    report(key, None);
+                    shown.insert(name);
+                }
+                Ok(false) => {}
+                Err(error @ TeamError::Damaged { .. }) => {
+                    self.summary.failed += 1;
+                    report(key, Some(&error));
+                    shown.insert(name);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let is_gone = |(name, _): &(&String, &LoadedSession)| !shown.contains(*name);
+        let gone: Vec<String> =
+            loaded.iter().filter(is_gone).map(|(name, _)| name.clone()).collect();
+        self.summary.removed = gone.len() as u64;
+        self.remove_sessions(&gone)?;
+        self.remove_forgotten()?;
+        loaded.clear();
+        self.clean_sessions()?;
+        Ok(self.summary)
+    }
+
+    fn list_loaded(&self) -> Result<HashMap<String, LoadedSession>, TeamError> {
+        let own = self.index.own_rows();
+        let sql =
+            format!("SELECT session, revision, is_clean FROM steno_session FINAL WHERE {own}");
+        let rows = self.index.rows("list the loaded sessions", &sql)?;
+        let session = |row: &super::AnswerRow| {
+            let revision = row.get(1)?.as_str()?.to_owned();
+            let is_clean = integer(row.get(2)?)? != 0;
+            Some((text(row.first()?)?, LoadedSession { revision, is_clean }))
+        };
+        Ok(rows.iter().filter_map(session).collect())
+    }
+
+    /// Loads a session. Returns whether the index may have it.
+    fn load_session(&mut self, key: &SessionKey, is_known: bool) -> Result<bool, TeamError> {
+        let Some(manifest) = self.remote.read_manifest(key)? else { return Ok(false) };
+        if manifest.visibility == SessionVisibility::Private {
+            self.summary.private += 1;
+            return Ok(false);
+        }
+        let rows = self.read_rows(&manifest)?;
+        let name = session_name(key);
+        let known = match is_known {
+            true => self.continued_entries(&name, &rows)?,
+            false => {
+                // From now on, a killed load can be found.
+                self.write_session(&manifest, &rows, &[], "")?;
+                LoadedEntries::default()
+            }
+        };
+        let revision = manifest.revision().to_string();
+        let mut parts = known.parts;
+        if let Some(last) = rows.entries.get(known.count..).and_then(<[_]>::last) {
+            let part = hex_text(&last.digest);
+            self.write_entries(&name, &rows, known.count, &part)?;
+            parts.push(part);
+        }
+        self.write_usage(&name, &rows, &revision)?;
+        self.write_session(&manifest, &rows, &parts, &revision)?;
+        self.summary.sessions += 1;
+        Ok(true)
+    }
+
+    /// Reads the frames of a session from the remote, and its entries from them.
+    fn read_rows(&mut self, manifest: &SessionManifest) -> Result<SessionRows, TeamError> {
+        let staging = tempfile::Builder::new().prefix("steno-load-").tempdir_in(&self.folder);
+        let staging = staging.on("create a folder in", &self.folder)?;
+        let vault = Vault::new(staging.path().join("vault"));
+        let dir = manifest.key.session_dir(&vault)?;
+        let commit = vault.begin_commit();
+        let mut receiver = SessionReceiver { key: &manifest.key, dir: &dir, commit };
+        for stream in &manifest.files {
+            receiver.receive_stream(self.remote, stream)?;
+        }
+        receiver.commit.finish()?;
+        Ok(self.reader.read(&dir)?)
+    }
+
+    /// What the index has of these entries; nothing if it has others.
+    fn continued_entries(
+        &self,
+        name: &str,
+        rows: &SessionRows,
+    ) -> Result<LoadedEntries, TeamError> {
+        let (own, name) = (self.index.own_rows(), quote(name));
+        let sql = format!(
+            "SELECT entries, digest, parts FROM steno_session FINAL WHERE {own} AND session = {name}"
+        );
+        let found = self.index.rows("compare a session", &sql)?;
+        let loaded = found.first().and_then(|row| {
+            let count = usize::try_from(integer(row.first()?)?).ok()?;
+            let last = rows.entries.get(count.checked_sub(1)?)?;
+            let parts = row.get(2)?.as_array()?.iter().filter_map(text).collect::<Vec<_>>();
+            let is_same = Some(hex_text(&last.digest)) == text(row.get(1)?);
+            let is_continued = is_same && !parts.is_empty() && parts.len() < MAX_PARTS;
+            is_continued.then_some(LoadedEntries { count, parts })
+        });
+        Ok(loaded.unwrap_or_default())
+    }
+
+    fn write_entries(
+        &mut self,
+        name: &str,
+        rows: &SessionRows,
+        from: usize,
+        part: &str,
+    ) -> Result<(), TeamError> {
+        let org = &self.index.url.org;
+        let tokenizer = &mut self.tokenizer;
+        let mut encoder = RowEncoder { org, session: name, rows, tokenizer };
+        let mut lines = String::new();
+        for number in from..rows.entries.len() {
+            encoder.push_entry(number, part, &mut lines)?;
+            if lines.len() >= MAX_SENT_BYTES || number + 1 == rows.entries.len() {
+                self.index.insert("steno_entry", ENTRY_COLUMNS, std::mem::take(&mut lines))?;
+            }
+        }
+        self.summary.entries += (rows.entries.len() - from) as u64;
+        Ok(())
+    }
+
+    fn write_usage(
+        &mut self,
+        name: &str,
+        rows: &SessionRows,
+        revision: &str,
+    ) -> Result<(), TeamError> {
+        if rows.usage.is_empty() {
+            return Ok(());
+        }
+        let mut lines = String::new();
+        let (org, tokenizer) = (&self.index.url.org, &mut self.tokenizer);
+        RowEncoder { org, session: name, rows, tokenizer }.push_usage(revision, &mut lines);
+        self.summary.usage += rows.usage.len() as u64;
+        self.index.insert("steno_usage", USAGE_COLUMNS, lines)
+    }
+
+    /// Writes the row that states what of a session counts. Without a revision, nothing does.
+    fn write_session(
+        &self,
+        manifest: &SessionManifest,
+        rows: &SessionRows,
+        parts: &[String],
+        revision: &str,
+    ) -> Result<(), TeamError> {
+        let key = &manifest.key;
+        let heading = &rows.session;
+        let moment = |at: Option<Timestamp>| at.map(|at| at.instant().as_millisecond());
+        let usage = heading.totals.usage;
+        let tokens = usage.prompt_tokens().saturating_add(usage.output);
+        let last = rows.entries.last().filter(|_| !revision.is_empty());
+        let row = json!({
+            "org": self.index.url.org, "session": session_name(key), "owner": key.owner,
+            "agent": key.agent, "id": key.id.as_str(),
+            "project": heading.project.as_deref().unwrap_or_default(),
+            "title": heading.title.as_deref().unwrap_or_default(),
+            "thread": heading.thread.as_deref().unwrap_or_default(),
+            "started": moment(heading.started), "ended": moment(heading.ended),
+            "cost": heading.totals.cost, "tokens": i64::try_from(tokens).unwrap_or(i64::MAX),
+            "entries": rows.entries.len(),
+            "digest": last.map(|last| hex_text(&last.digest)).unwrap_or_default(),
+            "parts": parts, "revision": revision, "is_clean": 0,
+        });
+        self.index.insert("steno_session", SESSION_COLUMNS, format!("{row}\n"))
+    }
+
+    /// Removes sessions with all rows. Their own rows go last, so that an interrupted removal is repeated.
+    fn remove_sessions(&self, names: &[String]) -> Result<(), TeamError> {
+        let own = self.index.own_rows();
+        for names in names.chunks(MAX_NAMED_SESSIONS) {
+            let names = quote_list(names.iter().map(String::as_str));
+            for table in ["steno_entry", "steno_usage", "steno_session"] {
+                let sql = format!("DELETE FROM {table} WHERE {own} AND session IN {names}");
+                self.index.client.run("remove sessions", &sql)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes rows of forgotten sessions that a loader wrote after their removal, and was killed then.
+    fn remove_forgotten(&mut self) -> Result<(), TeamError> {
+        let tombstones = self.remote.list_tombstones()?;
+        let names: Vec<String> = tombstones.iter().map(|one| session_name(&one.key)).collect();
+        let own = self.index.own_rows();
+        let mut left = Vec::new();
+        for names in names.chunks(MAX_NAMED_SESSIONS) {
+            let names = quote_list(names.iter().map(String::as_str));
+            let sql = format!(
+                "SELECT DISTINCT session FROM steno_entry WHERE {own} AND session IN {names}"
+            );
+            let rows = self.index.rows("look for forgotten sessions", &sql)?;
+            left.extend(rows.iter().filter_map(|row| text(row.first()?)));
+        }
+        self.remove_sessions(&left)
+    }
+
+    /// Removes the rows that no longer count of sessions that were loaded since the last time.
+    fn clean_sessions(&self) -> Result<(), TeamError> {
+        let own = self.index.own_rows();
+        let loaded = self.list_loaded()?;
+        let unclean = loaded.iter().filter(|(_, session)| !session.is_clean);
+        let unclean: Vec<&str> = unclean.map(|(name, _)| name.as_str()).collect();
+        for names in unclean.chunks(MAX_NAMED_SESSIONS) {
+            let names = quote_list(names.iter().copied());
+            let own = format!("{own} AND session IN {names}");
+            let current = format!("FROM steno_session FINAL WHERE {own}");
+            let stale = [
+                (
+                    "steno_entry",
+                    format!("(session, part) NOT IN (SELECT session, arrayJoin(parts) {current})"),
+                ),
+                (
+                    "steno_usage",
+                    format!("(session, revision) NOT IN (SELECT session, revision {current})"),
+                ),
+            ];
+            for (table, condition) in stale {
+                let sql = format!("SELECT count() FROM {table} WHERE {own} AND {condition}");
+                let rows = self.index.rows("look for rows that no longer count", &sql)?;
+                if rows.first().and_then(|row| integer(row.first()?)) != Some(0) {
+                    let sql = format!("DELETE FROM {table} WHERE {own} AND {condition}");
+                    self.index.client.run("remove rows that no longer count", &sql)?;
+                }
+            }
+            let columns = SESSION_COLUMNS.trim_end_matches("is_clean");
+            let sql = format!(
+                "INSERT INTO steno_session ({SESSION_COLUMNS}) SETTINGS insert_deduplicate = 0
+                SELECT {columns} 1 {current} AND NOT is_clean AND revision != ''"
+            );
+            self.index.client.run("mark sessions as clean", &sql)?;
+        }
+        Ok(())
+    }
+
+    /// Removes all rows that no session's row names, and erases all removed rows from the disk of the server. Nothing
+    /// else may load meanwhile.
+    pub fn sweep(&self) -> Result<(), TeamError> {
+        let own = self.index.own_rows();
+        let current = format!("FROM steno_session FINAL WHERE {own}");
+        for (table, column, counted) in
+            [("steno_entry", "part", "arrayJoin(parts)"), ("steno_usage", "revision", "revision")]
+        {
+            let sql = format!(
+                "DELETE FROM {table} WHERE {own} AND (session, {column}) NOT IN (SELECT session, {counted} {current})"
+            );
+            self.index.client.run("remove rows that no longer count", &sql)?;
+        }
+        for table in ["steno_entry", "steno_usage", "steno_session"] {
+            self.index
+                .client
+                .run("erase removed rows", &format!("OPTIMIZE TABLE {table} FINAL"))?;
+        }
+        Ok(())
+    }
+}
+
+/// How the index names a session.
+fn session_name(key: &SessionKey) -> String {
+    format!("{}/{}/{}", key.owner, key.agent, key.id)
+}
