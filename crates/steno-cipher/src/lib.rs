@@ -13,8 +13,8 @@
 mod age_stanza;
 mod chunk_map;
 pub mod conversion;
-pub mod key_change;
 mod data_key;
+pub mod key_change;
 mod key_error;
 mod key_file;
 mod key_wrapping;

@@ -8,12 +8,15 @@ use steno_model::moment::{self, DayEdge, LocalNow};
 use steno_model::{Session, Timestamp, Transcript};
 use steno_store::StoreLocation;
 use steno_store::cost::PriceTable;
+use steno_store::cost::charge::ChargeTable;
 use steno_store::index::{EntryFilter, Index, IndexError, SessionFilter, StoreIndex};
 use steno_store::private_sessions::{PrivacyRules, PrivateSessions};
+use steno_store::session_owners::{SessionOwners, SessionVisibility};
 use steno_store::transcript::ReadTranscript;
 use steno_vault::Vault;
 
 use crate::history_scope::HistoryScope;
+use crate::quoted_text::make_quotable_line;
 use crate::tool_error::ToolError;
 
 /// How many sessions a message about an ambiguous id lists.
@@ -34,6 +37,19 @@ pub struct HistoryOptions {
     pub zone: TimeZone,
     /// Called before each tool call, to start a sync if one is due.
     pub before_call: Arc<dyn Fn() + Send + Sync>,
+    /// The team whose sessions the store has, if it is the mirror of a remote.
+    pub team: Option<TeamHistory>,
+}
+
+/// A team whose sessions are served.
+#[derive(Clone)]
+pub struct TeamHistory {
+    /// The name of the remote.
+    pub remote: String,
+    /// Returns whose sessions the mirror has now. A session without an owner is not served.
+    pub owners: Arc<dyn Fn() -> Arc<SessionOwners> + Send + Sync>,
+    /// This user's own sessions. Those with a private note are not served from the mirror either.
+    pub own_vault: Vault,
 }
 
 /// The recorded sessions that a server may serve.
@@ -76,8 +92,22 @@ impl AgentHistory {
         &self,
         ask: impl Fn(&Index, &PrivateSessions) -> Result<T, IndexError>,
     ) -> Result<T, ToolError> {
-        let rules = self.options.privacy.clone().with_tagged_sessions(&self.vault)?;
-        let ask = |index: &Index| ask(index, &index.find_private_sessions(&rules)?);
+        let mut rules = self.options.privacy.clone().with_tagged_sessions(&self.vault)?;
+        let team = self.options.team.as_ref();
+        if let Some(team) = team {
+            rules = rules.with_tagged_sessions(&team.own_vault)?;
+        }
+        let owners = team.map(|team| (team.owners)());
+        let ask = |index: &Index| {
+            let mut private = index.find_private_sessions(&rules)?;
+            if let Some(owners) = &owners {
+                private.extend(index.find_unselected_sessions(&|agent, id| {
+                    let owner = owners.find(agent, id);
+                    owner.is_some_and(|owner| owner.visibility != SessionVisibility::Private)
+                })?);
+            }
+            ask(index, &private)
+        };
         let mut refresh = |index: &Index| self.source.catch_up(index, &mut |_, _| ()).map(drop);
         let idle = self.lock_idle().take().filter(Index::is_current_file);
         if let Some(index) = idle
@@ -161,6 +191,9 @@ impl AgentHistory {
             HistoryScope::Project(root) | HistoryScope::Nothing(root) => root,
         };
         let is_root = |name: &str| name == "." || root.file_name().is_some_and(|last| last == name);
+        if self.options.team.is_some() {
+            return self.team_project(root, wanted);
+        }
         let served = match wanted {
             Some(name) if !is_root(name) => {
                 let inside = root.join(name);
@@ -176,6 +209,20 @@ impl AgentHistory {
             _ => root.clone(),
         };
         Ok(Some(served.to_string_lossy().into_owned()))
+    }
+
+    /// The project of a team's sessions. Each member has it in another folder, so it is known by the folder's name.
+    fn team_project(&self, root: &Path, wanted: Option<&str>) -> Result<Option<String>, ToolError> {
+        let name = root.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        match wanted {
+            None => Ok(Some(name)),
+            Some(wanted) if wanted == "." || wanted == name => Ok(Some(name)),
+            Some(wanted) if Path::new(wanted) == root => Ok(Some(name)),
+            Some(_) => Err(ToolError::arguments(format!(
+                "this server serves only the project {name}; leave project out, or start `steno mcp --all`"
+            ))),
+        }
     }
 
     fn parse_time(
@@ -237,8 +284,36 @@ impl AgentHistory {
     /// What is served, for answers.
     pub(crate) fn scope_name(&self) -> String {
         match &self.options.scope {
-            HistoryScope::All => "all projects".to_owned(),
-            HistoryScope::Project(root) | HistoryScope::Nothing(root) => root.display().to_string(),
+            HistoryScope::All => format!("all projects{}", self.team_words()),
+            HistoryScope::Project(root) | HistoryScope::Nothing(root) => {
+                format!("{}{}", root.display(), self.team_words())
+            }
+        }
+    }
+
+    /// The remote, for answers; empty if this machine's own sessions are served.
+    fn team_words(&self) -> String {
+        let remote = self.options.team.as_ref().map(|team| &team.remote);
+        remote.map(|remote| format!(" in the record of {remote}")).unwrap_or_default()
+    }
+
+    /// Whose session it is, for the heading of a quote; empty if this machine's own sessions are served.
+    pub(crate) fn owner_words(&self, agent: &str, id: &str) -> String {
+        let Some(team) = &self.options.team else { return String::new() };
+        let owners = (team.owners)();
+        let person = owners.person_of(agent, id).unwrap_or("unknown");
+        format!("  by {}", make_quotable_line(person, 60))
+    }
+
+    /// Whether the sessions of a team are served.
+    pub(crate) fn serves_team(&self) -> bool {
+        self.options.team.is_some()
+    }
+
+    /// Notes whose sessions are charged.
+    pub(crate) fn name_people(&self, charges: &mut ChargeTable) {
+        if let Some(team) = &self.options.team {
+            charges.name_people(&(team.owners)());
         }
     }
 
@@ -297,6 +372,7 @@ mod tests {
             prices: PriceTable::bundled(),
             zone: TimeZone::UTC,
             before_call: Arc::new(|| ()),
+            team: None,
         })
     }
 

@@ -22,7 +22,7 @@ mod tool_arguments;
 mod tool_error;
 mod tools;
 
-pub use agent_history::{AgentHistory, HistoryOptions};
+pub use agent_history::{AgentHistory, HistoryOptions, TeamHistory};
 pub use history_scope::HistoryScope;
 pub use history_server::HistoryServer;
 pub use serving::{HttpHistoryService, serve_stdio};

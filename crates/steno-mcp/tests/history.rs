@@ -72,6 +72,7 @@ impl Record {
             prices: PriceTable::bundled(),
             zone: TimeZone::UTC,
             before_call: Arc::new(|| ()),
+            team: None,
         }
     }
 

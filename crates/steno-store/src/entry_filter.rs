@@ -1,5 +1,8 @@
 //! Which entries a search, a report or a list of charges covers.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use crate::private_sessions::PrivateSessions;
 use steno_model::session::SessionId;
 use steno_model::timestamp::Timestamp;
@@ -29,6 +32,32 @@ pub struct EntryFilter {
     pub only_errors: bool,
     /// Sessions to leave out.
     pub private: PrivateSessions,
+    /// The only sessions to select.
+    pub only: Option<Arc<SelectedSessions>>,
+}
+
+/// Some sessions, by agent and id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SelectedSessions {
+    /// `agent/id` of each.
+    names: BTreeSet<String>,
+}
+
+impl SelectedSessions {
+    /// Adds a session.
+    pub fn insert(&mut self, agent: &str, id: &str) {
+        self.names.insert(format!("{agent}/{id}"));
+    }
+
+    /// Whether a session is selected.
+    pub fn contains(&self, agent: &str, id: &str) -> bool {
+        self.names.contains(&format!("{agent}/{id}"))
+    }
+
+    /// The names as a JSON list.
+    pub(crate) fn to_json(&self) -> String {
+        serde_json::to_string(&self.names).expect("a list of texts")
+    }
 }
 
 impl EntryFilter {

@@ -48,6 +48,7 @@ pub mod model_call_capture;
 pub mod private_sessions;
 pub mod repository;
 pub mod secret_report;
+pub mod session_owners;
 mod store_error;
 mod store_location;
 pub mod sync;

@@ -66,6 +66,12 @@ impl PrivateSessions {
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
+
+    /// Adds other sessions.
+    pub fn extend(&mut self, others: Self) {
+        self.rows.extend(others.rows);
+        self.names.extend(others.names);
+    }
 }
 
 fn is_tagged_private(session: &SessionDir) -> Result<bool, FileError> {

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use steno_model::SessionId;
 use steno_model::durable::{FileError, OnPath};
+use steno_store::session_owners::SessionVisibility;
 
 use crate::frame_chain::{FrameHash, FrameLink, SentFrame};
 use crate::manifest::{REMOTE_VERSION, SessionKey, SessionManifest};
@@ -239,7 +240,7 @@ impl FolderRemote {
 fn is_private(manifest: &[u8]) -> bool {
     #[derive(serde::Deserialize)]
     struct VisibilityField {
-        visibility: crate::remote_settings::SessionVisibility,
+        visibility: SessionVisibility,
     }
     let read = serde_json::from_slice::<VisibilityField>(manifest);
     read.map_or(true, |read| read.visibility == crate::SessionVisibility::Private)

@@ -14,8 +14,8 @@ use steno_vault::{AgentNameError, SessionDir, Vault};
 use uuid::Uuid;
 
 use crate::frame_chain::{FrameHash, FrameLink};
-use crate::remote_settings::SessionVisibility;
 use crate::team_error::TeamError;
+use steno_store::session_owners::SessionVisibility;
 
 /// The version of manifests and remotes.
 pub(crate) const REMOTE_VERSION: i64 = 1;

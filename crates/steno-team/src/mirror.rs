@@ -3,24 +3,29 @@
 //! A session is copied frame by frame; each frame is checked against its hash before it is kept. What the remote no
 //! longer shows is removed from the mirror by the next pull.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use steno_cipher::store_fs;
-use steno_model::Clock;
 use steno_model::durable::{self, OnPath};
+use steno_model::{Clock, SessionId};
 use steno_store::StoreLocation;
 use steno_store::forget::SessionForgetter;
 use steno_store::index::Index;
 use steno_store::index::pending_sessions::PendingSessions;
+use steno_store::session_owners::{SessionOwner, SessionOwners};
+use steno_vault::{SessionDir, Vault};
 
 use crate::frame_chain::FrameHash;
 use crate::manifest::{FileStream, SessionKey, SessionManifest};
 use crate::remote::TeamRemote;
 use crate::session_receiver::{SessionReceiver, read_checked};
 use crate::team_error::TeamError;
+
+/// The list of mirrored sessions.
+pub(crate) const PULLED_FILE: &str = "pulled.json";
 
 /// What a pull has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -29,7 +34,7 @@ pub struct PullSummary {
     pub sessions: u64,
     /// Sessions without anything new.
     pub unchanged: u64,
-    /// Sessions of the same id that another member pushed first.
+    /// Sessions of which another member has one with the same id. In the mirror, the owner's name follows their id.
     pub duplicates: u64,
     /// Received bytes of content.
     pub bytes: u64,
@@ -108,28 +113,30 @@ impl TeamMirror {
         self.mirrored = read_list(&self.folder);
         let mut summary = PullSummary::default();
         let mut revisions = remote.list_revisions()?;
-        // A session of this user takes precedence over one of the same id that another member has pushed.
+        // A session of this user keeps its id, even if another member has pushed one of the same id; else the session
+        // keeps it that had it before.
         let own = remote.owner().to_owned();
-        revisions.sort_by_key(|(key, _)| (key.owner != own, key.clone()));
-        self.remove_hidden(&revisions, &mut summary)?;
-        let mut seen = std::collections::HashSet::new();
-        for (key, revision) in &revisions {
+        let is_present = |key: &SessionKey| {
+            let present = self.mirrored.sessions.get(&mirror_name(&key.agent, &key.id));
+            present.is_some_and(|present| present.key == *key)
+        };
+        revisions.sort_by_cached_key(|(key, _)| (key.owner != own, !is_present(key), key.clone()));
+        let named = name_copies(&revisions);
+        self.remove_hidden(&named, &mut summary)?;
+        for NamedCopy { key, revision, name, id } in &named {
             if only.is_some_and(|prefix| !key.id.as_str().starts_with(prefix)) {
                 continue;
             }
-            if !seen.insert(mirror_name(key)) {
-                summary.duplicates += 1;
-                continue;
-            }
-            let known = self.mirrored.sessions.get(&mirror_name(key));
-            if known.is_some_and(|known| known.key == *key && known.revision() == *revision) {
+            summary.duplicates += u64::from(*id != key.id);
+            let known = self.mirrored.sessions.get(name);
+            if known.is_some_and(|known| known.key == **key && known.revision() == **revision) {
                 summary.unchanged += 1;
                 continue;
             }
             let Some(manifest) = remote.read_manifest(key)? else { continue };
-            summary.bytes += self.receive_session(remote, &manifest)?;
+            summary.bytes += self.receive_session(remote, &manifest, id)?;
             summary.sessions += 1;
-            self.mirrored.sessions.insert(mirror_name(key), manifest);
+            self.mirrored.sessions.insert(name.clone(), manifest);
             if summary.sessions % 64 == 0 {
                 self.save()?;
             }
@@ -148,28 +155,28 @@ impl TeamMirror {
 
     fn save(&self) -> Result<(), TeamError> {
         let text = serde_json::to_vec(&self.mirrored).expect("manifests have only texts and lists");
-        Ok(store_fs::write_atomic(&self.folder.join("pulled.json"), &text)?)
+        Ok(store_fs::write_atomic(&self.folder.join(PULLED_FILE), &text)?)
     }
 
-    /// Removes the sessions that the remote no longer shows.
+    /// Removes the sessions that the remote no longer shows, and those that have another name now.
     fn remove_hidden(
         &mut self,
-        revisions: &[(SessionKey, FrameHash)],
+        shown: &[NamedCopy<'_>],
         summary: &mut PullSummary,
     ) -> Result<(), TeamError> {
-        let shown: std::collections::HashSet<&SessionKey> =
-            revisions.iter().map(|(key, _)| key).collect();
-        let hidden: Vec<String> = self
-            .mirrored
-            .sessions
-            .iter()
-            .filter(|(_, manifest)| !shown.contains(&manifest.key))
+        let shown: HashSet<(&str, &SessionKey)> =
+            shown.iter().map(|copy| (copy.name.as_str(), copy.key)).collect();
+        let is_hidden =
+            |name: &str, manifest: &SessionManifest| !shown.contains(&(name, &manifest.key));
+        let mirrored = self.mirrored.sessions.iter();
+        let hidden: Vec<String> = mirrored
+            .filter(|(name, manifest)| is_hidden(name, manifest))
             .map(|(name, _)| name.clone())
             .collect();
         let vault = self.location().vault();
         for name in &hidden {
-            if let Some(manifest) = self.mirrored.sessions.get(name) {
-                manifest.key.session_dir(&vault)?.discard_copy()?;
+            if let Some(dir) = copy_dir(&vault, name) {
+                dir.discard_copy()?;
                 summary.removed += 1;
             }
             self.mirrored.sessions.remove(name);
@@ -195,13 +202,16 @@ impl TeamMirror {
         &mut self,
         remote: &mut TeamRemote,
         manifest: &SessionManifest,
+        id: &SessionId,
     ) -> Result<u64, TeamError> {
         let key = &manifest.key;
-        let dir = key.session_dir(&self.location().vault())?;
-        let known = self.mirrored.sessions.get(&mirror_name(key));
+        let copy = SessionKey { id: id.clone(), ..key.clone() };
+        let dir = copy.session_dir(&self.location().vault())?;
+        let name = mirror_name(&key.agent, id);
+        let known = self.mirrored.sessions.get(&name);
         if known.is_some_and(|known| known.key != *key || !continues(known, manifest)) {
             dir.discard_copy()?;
-            self.mirrored.sessions.remove(&mirror_name(key));
+            self.mirrored.sessions.remove(&name);
             self.save()?;
             self.remove_index()?;
         }
@@ -237,6 +247,18 @@ impl TeamMirror {
         Ok(bytes)
     }
 
+    /// Whose sessions are in the mirror.
+    pub fn owners(&self) -> SessionOwners {
+        let mut owners = SessionOwners::default();
+        for (name, SessionManifest { key, visibility, .. }) in &self.mirrored.sessions {
+            if let Some((agent, id)) = name.split_once('/') {
+                let (person, visibility) = (key.owner.clone(), *visibility);
+                owners.insert(agent, id, SessionOwner { person, visibility });
+            }
+        }
+        owners
+    }
+
     /// The folder of the mirror and its lists.
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -245,7 +267,7 @@ impl TeamMirror {
 
 /// Reads the list of mirrored sessions. Without it, all are compared frame by frame.
 fn read_list(folder: &Path) -> MirroredSessions {
-    let text = store_fs::read(&folder.join("pulled.json")).ok();
+    let text = store_fs::read(&folder.join(PULLED_FILE)).ok();
     text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
 }
 
@@ -258,8 +280,50 @@ fn check_session(remote: &mut TeamRemote, key: &SessionKey) -> Result<u64, TeamE
     Ok(bytes)
 }
 
-fn mirror_name(key: &SessionKey) -> String {
-    format!("{}/{}", key.agent, key.id)
+/// A session of the remote, and its name in the mirror.
+struct NamedCopy<'a> {
+    key: &'a SessionKey,
+    revision: &'a FrameHash,
+    /// Agent and id.
+    name: String,
+    id: SessionId,
+}
+
+/// Gives each session a name of its own. The first of several with the same id keeps it.
+fn name_copies(revisions: &[(SessionKey, FrameHash)]) -> Vec<NamedCopy<'_>> {
+    let all: HashSet<String> =
+        revisions.iter().map(|(key, _)| mirror_name(&key.agent, &key.id)).collect();
+    let mut taken: HashSet<String> = HashSet::new();
+    let mut named = Vec::with_capacity(revisions.len());
+    for (key, revision) in revisions {
+        let mut id = key.id.clone();
+        let mut name = mirror_name(&key.agent, &id);
+        if !taken.insert(name.clone()) {
+            id = id_with_owner(key);
+            name = mirror_name(&key.agent, &id);
+            while all.contains(&name) || !taken.insert(name.clone()) {
+                id = SessionId::for_native(&key.agent, &format!("{name}\n{}", key.owner));
+                name = mirror_name(&key.agent, &id);
+            }
+        }
+        named.push(NamedCopy { key, revision, name, id });
+    }
+    named
+}
+
+/// The id of a session, followed by the name of its owner.
+fn id_with_owner(key: &SessionKey) -> SessionId {
+    SessionId::for_native(&key.agent, &format!("{}.{}", key.id, key.owner))
+}
+
+fn mirror_name(agent: &str, id: &SessionId) -> String {
+    format!("{agent}/{id}")
+}
+
+/// The folder of a session in the mirror, by its name.
+fn copy_dir(vault: &Vault, name: &str) -> Option<SessionDir> {
+    let (agent, id) = name.split_once('/')?;
+    Some(vault.session_dir(&agent.parse().ok()?, &id.parse().ok()?))
 }
 
 /// Whether a manifest has all that an earlier one had.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use steno_store::session_owners::SessionVisibility;
 
 use crate::remote_url::{RemoteUrl, RemoteUrlError};
 
@@ -56,51 +56,6 @@ impl fmt::Display for KeyLocation {
             Self::Database(url) => f.write_str(url),
             Self::IdentityFile(file) => write!(f, "file://{}", file.display()),
         }
-    }
-}
-
-/// Who may see a session on a remote, besides its owner.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SessionVisibility {
-    /// Nobody.
-    Private,
-    /// The owner's team.
-    #[default]
-    Team,
-    /// The members of all teams.
-    Everyone,
-}
-
-/// A word that names no visibility.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a visibility (private, team or everyone): {0}")]
-pub struct VisibilityError(String);
-
-impl SessionVisibility {
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Private => "private",
-            Self::Team => "team",
-            Self::Everyone => "everyone",
-        }
-    }
-}
-
-impl fmt::Display for SessionVisibility {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for SessionVisibility {
-    type Err = VisibilityError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let all = [Self::Private, Self::Team, Self::Everyone];
-        let named = all.into_iter().find(|visibility| visibility.as_str() == text);
-        named.ok_or_else(|| VisibilityError(text.to_owned()))
     }
 }
 

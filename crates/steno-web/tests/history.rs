@@ -51,6 +51,7 @@ impl HistoryWebServer {
                 prices: PriceTable::default(),
                 zone: TimeZone::UTC,
                 before_call: Arc::new(|| ()),
+                team: None,
             }),
             resume: None,
             limits: ConnectionLimits::default(),

@@ -351,6 +351,7 @@ impl CliCommand {
             CliCommand::Handoff(args) => &args.remote,
             CliCommand::Export(args) => &args.remote,
             CliCommand::Restore(args) => &args.remote,
+            CliCommand::Resume(args) => &args.remote,
             CliCommand::Verify(args) => &args.remote,
             _ => return None,
         })

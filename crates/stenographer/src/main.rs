@@ -20,6 +20,7 @@ mod hooks;
 mod json_output;
 mod known_values;
 mod mcp_settings;
+mod mirror_refresher;
 mod moment;
 mod pager;
 mod process_environment;

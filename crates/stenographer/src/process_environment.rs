@@ -7,6 +7,8 @@ use std::path::{Component, Path, PathBuf};
 use jiff::tz::TimeZone;
 use steno_model::{Clock, Timestamp};
 use steno_store::StoreLocation;
+use steno_store::session_owners::SessionOwners;
+use steno_team::TeamMirror;
 
 use crate::error::CommandError;
 
@@ -15,6 +17,8 @@ use crate::error::CommandError;
 pub(crate) struct ProcessEnvironment {
     /// `$STENO_HOME`, or the platform's data folder.
     pub(crate) store: PathBuf,
+    /// This machine's own store, also where `store` is a mirror.
+    pub(crate) own_store: PathBuf,
     /// The configuration file.
     pub(crate) config: PathBuf,
     /// Whether the store is the mirror of a remote.
@@ -48,6 +52,7 @@ impl ProcessEnvironment {
         Ok(Self {
             config: store.join("config.toml"),
             is_mirror: false,
+            own_store: store.clone(),
             store,
             is_default_store,
             home,
@@ -74,6 +79,13 @@ impl ProcessEnvironment {
     pub(crate) fn store_location(&self) -> StoreLocation {
         let (folder, clock) = (self.store.clone(), self.clock.clone());
         StoreLocation { folder, boot_id: Self::boot_id(), clock }
+    }
+
+    /// Returns whose sessions the store has; none unless it is the mirror of a remote.
+    pub(crate) fn session_owners(&self) -> SessionOwners {
+        let folder = self.store.parent().filter(|_| self.is_mirror);
+        let mirror = folder.map(|folder| TeamMirror::open(folder, self.clock.clone()));
+        mirror.map(|mirror| mirror.owners()).unwrap_or_default()
     }
 
     /// Returns an environment variable, unless it is empty.

@@ -45,7 +45,12 @@ fn find_moved_folder(
 ) -> Result<PathBuf, CommandError> {
     let gone =
         CommandError::user(format!("the session's folder no longer exists: {}", folder.display()));
-    let projects = KnownProjects::load(&env.store);
+    if env.is_mirror
+        && let Some(here) = project_of_same_name(env, folder)
+    {
+        return Ok(here);
+    }
+    let projects = KnownProjects::load(&env.own_store);
     let noted = projects.repository(folder).cloned();
     let Some(lost) = noted.or_else(|| repository_from_agent(session, folder)) else {
         return Err(gone.hint("its repository is unknown; use --project DIR if it has moved"));
@@ -69,6 +74,15 @@ fn find_moved_folder(
             Err(gone.hint(format!("use --project with one of: {}", names.join(", "))))
         }
     }
+}
+
+/// Returns the working folder, or the nearest above it, that is called as a colleague's project.
+fn project_of_same_name(env: &ProcessEnvironment, folder: &Path) -> Option<PathBuf> {
+    let cwd = env.cwd.canonicalize().ok()?;
+    let name = folder.file_name()?;
+    let is_below_home = |place: &&Path| !env.home.starts_with(place);
+    let above = cwd.ancestors().take_while(is_below_home);
+    above.into_iter().find(|place| place.file_name() == Some(name)).map(Path::to_owned)
 }
 
 /// Returns the repository that the agent recorded.

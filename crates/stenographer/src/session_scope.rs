@@ -1,7 +1,10 @@
 //! Flags that select sessions and times, shared by search and statistics.
 
+use std::sync::Arc;
+
 use steno_model::SessionId;
 use steno_model::moment::DayEdge;
+use steno_store::entry_filter::SelectedSessions;
 use steno_store::index::EntryFilter;
 
 use crate::error::CommandError;
@@ -32,12 +35,20 @@ pub(crate) struct SessionScope {
     /// Only sessions of this thread.
     #[arg(long, value_name = "NAME")]
     thread: Option<String>,
+    /// Only sessions of this member of the team.
+    #[arg(long, value_name = "NAME", requires = "from")]
+    person: Option<String>,
 }
 
 impl SessionScope {
     /// Returns the project as it was typed.
     pub(crate) fn project(&self) -> Option<&str> {
         self.project.as_deref()
+    }
+
+    /// Returns whether the sessions of one person are selected.
+    pub(crate) fn has_person(&self) -> bool {
+        self.person.is_some()
     }
 
     /// Converts the flags to an index filter; `session` resolves a session name.
@@ -57,9 +68,24 @@ impl SessionScope {
             until: moment(&self.until, DayEdge::End)?,
             session: self.session.as_deref().map(session).transpose()?,
             thread: self.thread.clone(),
+            only: self.person.as_deref().map(|person| select_person(env, person)).transpose()?,
             ..EntryFilter::default()
         })
     }
+}
+
+/// Selects the sessions of a person in a mirror.
+fn select_person(
+    env: &ProcessEnvironment,
+    person: &str,
+) -> Result<Arc<SelectedSessions>, CommandError> {
+    let owners = env.session_owners();
+    let people = owners.people();
+    if !people.contains(&person) {
+        let error = CommandError::user(format!("no sessions of {person}"));
+        return Err(error.hint(format!("people with sessions: {}", people.join(", "))));
+    }
+    Ok(Arc::new(owners.select(|owner| owner.person == person)))
 }
 
 /// Returns how the index knows a project that was typed: an existing folder by its full path.

@@ -96,6 +96,17 @@ impl TeamAccess {
         TeamMirror::open(&self.folder, env.clock.clone())
     }
 
+    /// Whether anything was pulled before.
+    pub(crate) fn has_mirror(&self) -> bool {
+        self.folder.join("pulled.json").exists()
+    }
+
+    /// The environment in which a command reads the mirror.
+    pub(crate) fn mirror_environment(&self, env: &ProcessEnvironment) -> ProcessEnvironment {
+        let store = self.mirror(env).location().folder;
+        ProcessEnvironment { store, is_mirror: true, ..env.clone() }
+    }
+
     /// Pulls: applies what was forgotten, and copies what is new.
     pub(crate) fn pull(&self, env: &ProcessEnvironment) -> Result<PullSummary, CommandError> {
         let mut remote = self.connect(env)?;
@@ -136,13 +147,12 @@ pub(crate) fn mirror_environment(
     match access.pull(env) {
         Ok(_) => {}
         // What was pulled before can still be read.
-        Err(error) if access.folder.join("pulled.json").exists() => {
+        Err(error) if access.has_mirror() => {
             ui.warning(format_args!("showing what was pulled before: {}", error.to_line()));
         }
         Err(error) => return Err(error),
     }
-    let store = access.mirror(env).location().folder;
-    Ok(ProcessEnvironment { store, is_mirror: true, ..env.clone() })
+    Ok(access.mirror_environment(env))
 }
 
 /// Adds a hint to an error of a remote.

@@ -1,7 +1,7 @@
 //! Paths where agents keep their sessions and settings.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::all_agents;
 use crate::agent::Agent;
@@ -24,6 +24,26 @@ pub fn session_locations(
 ) -> Vec<SessionLocation> {
     let user = UserFolders { home, variable };
     list_locations(|agent| (agent.locations)(&user))
+}
+
+/// Where a user's own agent would keep a session file that it keeps at `file` for another user, whose home folder is
+/// unknown. `None` if the path is in no session folder of the agent.
+pub fn locate_for_user(agent: &str, file: &Path, user: &UserFolders<'_>) -> Option<PathBuf> {
+    let agent = super::agent_named(agent)?;
+    let usual = UserFolders { home: user.home, variable: &|_| None };
+    let (usual, own) = ((agent.locations)(&usual), (agent.locations)(user));
+    let parts: Vec<Component<'_>> = file.components().collect();
+    let locate = |place: &PathBuf| {
+        let below: Vec<Component<'_>> = place.strip_prefix(user.home).ok()?.components().collect();
+        let start = parts.windows(below.len().max(1)).position(|some| some == below)?;
+        let rest: PathBuf = parts[start + below.len()..].iter().collect();
+        // A variable moves a location, but keeps its last name.
+        let is_moved = |own: &&PathBuf| own.file_name() == place.file_name();
+        let own = own.iter().find(|own| *own == place).or_else(|| own.iter().find(is_moved))?;
+        Some((below.len(), own.iter().chain(rest.iter()).collect::<PathBuf>()))
+    };
+    let found = usual.iter().filter_map(locate);
+    found.max_by_key(|(length, _)| *length).map(|(_, path)| path)
 }
 
 /// Locations of sessions in project folders: in `projects`, and in those that an agent lists.
@@ -113,6 +133,24 @@ mod tests {
         let moved = ["/a", "/b", "/c", "/home/u/.gemini"].map(Path::new);
         assert_eq!(paths[..4], moved);
     }
+
+    #[test]
+    fn a_session_file_of_another_user_has_a_place_here() {
+        let variable = |name: &str| (name == "CODEX_HOME").then(|| "/c".into());
+        let user = UserFolders { home: Path::new("/home/bob"), variable: &variable };
+        let locate = |agent, file: &str| locate_for_user(agent, Path::new(file), &user);
+        let place = |path: &str| Some(PathBuf::from(path));
+        let file = "/Users/ada/.claude/projects/-Users-ada-shop/s.jsonl";
+        let here = place("/home/bob/.claude/projects/-Users-ada-shop/s.jsonl");
+        assert_eq!(locate("claude-code", file), here);
+        assert_eq!(
+            locate("codex", "/home/ada/.codex/sessions/1/r.jsonl"),
+            place("/c/sessions/1/r.jsonl")
+        );
+        assert_eq!(locate("codex", "/home/ada/.ssh/authorized_keys"), None);
+        assert_eq!(locate("nobody", file), None);
+    }
+
     #[test]
     fn mcp_servers_are_listed_where_agents_read_them() {
         let settings = |variables: &'static [(&str, &str)]| -> Vec<(&str, String)> {

@@ -15,8 +15,8 @@ use crate::quoted_text::make_quotable_line;
 use crate::tool_arguments::{ToolArgument, ToolArguments};
 use crate::tool_error::ToolError;
 
-/// The keys to group by.
-const GROUPS: [GroupBy; 7] = [
+/// The keys to group by. Only a team has people.
+const GROUPS: [GroupBy; 8] = [
     GroupBy::Day,
     GroupBy::Week,
     GroupBy::Month,
@@ -24,6 +24,7 @@ const GROUPS: [GroupBy; 7] = [
     GroupBy::Agent,
     GroupBy::Session,
     GroupBy::Project,
+    GroupBy::Person,
 ];
 
 /// The tool.
@@ -44,16 +45,17 @@ pub(super) const COST_TOOL: HistoryTool = HistoryTool {
 };
 
 fn sum_costs(history: &AgentHistory, arguments: &ToolArguments) -> Result<String, ToolError> {
-    let by = parse_group(arguments.text("by")?.as_deref())?;
+    let by = parse_group(history, arguments.text("by")?.as_deref())?;
     let span = TimeSpan { since: arguments.text("since")?, until: arguments.text("until")? };
     let scope = EntryFilter {
         agent: arguments.text("agent")?,
         ..history.scope_filter(arguments.text("project")?.as_deref(), &span)?
     };
-    let (charges, filter) = history.query(|index, private| {
+    let (mut charges, filter) = history.query(|index, private| {
         let filter = EntryFilter { private: private.clone(), ..scope.clone() };
         Ok((index.load_charges(&filter)?, filter))
     })?;
+    history.name_people(&mut charges);
     let costs = charges.charge_costs(history.prices(), CostMode::Auto);
     let selected: Vec<usize> = charges.select_charges(&filter).collect();
     if selected.is_empty() {
@@ -87,11 +89,13 @@ fn sum_costs(history: &AgentHistory, arguments: &ToolArguments) -> Result<String
     Ok(answer.into_text())
 }
 
-fn parse_group(name: Option<&str>) -> Result<GroupBy, ToolError> {
+fn parse_group(history: &AgentHistory, name: Option<&str>) -> Result<GroupBy, ToolError> {
+    let groups = GROUPS.iter().filter(|by| **by != GroupBy::Person || history.serves_team());
+    let groups: Vec<GroupBy> = groups.copied().collect();
     let name = name.unwrap_or("day").to_lowercase();
     let singular = name.strip_suffix('s').unwrap_or(&name);
-    GROUPS.into_iter().find(|by| by.name() == singular).ok_or_else(|| {
-        let names: Vec<&str> = GROUPS.iter().map(|by| by.name()).collect();
+    groups.iter().copied().find(|by| by.name() == singular).ok_or_else(|| {
+        let names: Vec<&str> = groups.iter().map(|by| by.name()).collect();
         ToolError::arguments(format!("by is one of {}, not {name:?}", names.join(", ")))
     })
 }

@@ -122,10 +122,11 @@ fn push_lines(history: &AgentHistory, lines: &[LineOrigin], answer: &mut QuotedA
     let mut quote = String::new();
     if let Some(entry) = &lines[0].entry {
         heading.push_str(&format!(
-            "  {}  {}  {}",
+            "  {}  {}  {}{}",
             entry.link(),
             history.date(entry.time),
-            entry.agent
+            entry.agent,
+            history.owner_words(&entry.agent, entry.session.as_str())
         ));
         if let Some(prompt) = &entry.prompt {
             let text = make_quotable_line(&prompt.text, PROMPT_CHARS);

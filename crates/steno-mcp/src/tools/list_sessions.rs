@@ -157,6 +157,7 @@ fn push_session(
     let session = &listed.session;
     let date = history.date(session.started);
     let mut heading = format!("{}  {date}  {}", session.id, session.agent);
+    heading.push_str(&history.owner_words(&session.agent, session.id.as_str()));
     heading.push_str(&format!("  {} entries", session.totals.entries));
     if let Some(calls) = calls.get(&key(listed)) {
         heading.push_str(&format!("  {} call(s) on the file, last :{}", calls.count, calls.newest));

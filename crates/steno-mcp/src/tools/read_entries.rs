@@ -114,9 +114,10 @@ fn read_entries(history: &AgentHistory, arguments: &ToolArguments) -> Result<Str
     let started = history.date(session.started);
     let max_bytes = answer_bytes(arguments)?;
     let summary = format!(
-        "Session {} of {}, recorded {started}, {} entries:",
+        "Session {} of {}{}, recorded {started}, {} entries:",
         session.id,
         session.agent,
+        history.owner_words(&session.agent, session.id.as_str()),
         entries.len()
     );
     let mut answer = QuotedAnswer::new(summary, max_bytes);

@@ -168,6 +168,7 @@ fn push_hit(
 ) -> bool {
     let mut heading = format!("{}:{}", hit.session, hit.number);
     heading.push_str(&format!("  {}  {}", history.date(hit.time), hit.agent));
+    heading.push_str(&history.owner_words(&hit.agent, hit.session.as_str()));
     if hit.source != entry::PRIMARY_SOURCE {
         heading.push_str(&format!("  {}", make_quotable_line(&hit.source, 40)));
     }

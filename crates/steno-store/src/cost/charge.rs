@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::PriceTable;
 use crate::entry_filter::EntryFilter;
+use crate::session_owners::SessionOwners;
 use steno_agents::agents::claude_code;
 
 /// Milliseconds per quarter of an hour. No quarter spans two days in any time zone.
@@ -22,6 +23,8 @@ pub struct SessionAccount {
     pub title: Option<String>,
     /// The thread.
     pub thread: Option<String>,
+    /// The owner, once [`ChargeTable::name_people`] has noted it.
+    pub person: Option<String>,
     /// When the session ended, or else began, in milliseconds since 1970.
     pub ended_at: Option<i64>,
     /// The cost in dollars that the session files report.
@@ -102,6 +105,14 @@ impl ChargeTable {
         let (first, last) = (first.or(ended), last.or(ended));
         let model = self.model_index(model);
         self.charges.push(UsageCharge { account, model, band, first, last, tokens });
+    }
+
+    /// Notes whose sessions are charged.
+    pub fn name_people(&mut self, owners: &SessionOwners) {
+        for account in &mut self.accounts {
+            let person = owners.person_of(&account.agent, &account.session);
+            account.person = person.map(str::to_owned);
+        }
     }
 
     /// Adds a charge for each session with a reported cost but no tokens, so that its cost is counted.
@@ -249,6 +260,7 @@ impl EntryFilter {
             && self.session.as_ref().is_none_or(|session| session.as_str() == account.session)
             && self.project.as_deref().is_none_or(|expected| is_within_folder(project, expected))
             && !self.private.contains(&account.agent, &account.session)
+            && self.only.as_ref().is_none_or(|only| only.contains(&account.agent, &account.session))
     }
 
     /// The quarters of an hour that the filter cuts.

@@ -135,6 +135,7 @@ impl SessionAccount {
             project: session.project,
             title: session.title,
             thread: session.thread,
+            person: None,
             ended_at: at.map(|at| at.instant().as_millisecond()),
             reported_cost: session.totals.cost,
             reported_tokens: i64::try_from(size).unwrap_or(i64::MAX),

@@ -26,6 +26,8 @@ pub enum GroupBy {
     Model,
     /// The session's thread.
     Thread,
+    /// The session's owner, in the record of a team.
+    Person,
 }
 
 impl GroupBy {
@@ -40,6 +42,7 @@ impl GroupBy {
             GroupBy::Agent => "agent",
             GroupBy::Model => "model",
             GroupBy::Thread => "thread",
+            GroupBy::Person => "person",
         }
     }
 }
@@ -153,6 +156,7 @@ impl ChargeTable {
                 Some(self.models[charge.model].clone()).filter(|name| !name.is_empty())
             }
             GroupBy::Thread => account.thread.clone(),
+            GroupBy::Person => account.person.clone(),
         }
     }
 }

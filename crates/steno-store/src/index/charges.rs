@@ -71,6 +71,7 @@ impl Index {
                 project: row.get(3)?,
                 title: row.get(4)?,
                 thread: row.get(5)?,
+                person: None,
                 ended_at: row.get(6)?,
                 reported_cost: row.get(7)?,
                 reported_tokens: integer_at(row, 8)?,

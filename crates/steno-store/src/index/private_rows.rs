@@ -53,6 +53,26 @@ impl Index {
         Ok(PrivateSessions { rows: rows.collect(), names: names.collect() })
     }
 
+    /// The sessions that are not selected, by agent and id.
+    pub fn find_unselected_sessions(
+        &self,
+        is_selected: &dyn Fn(&str, &str) -> bool,
+    ) -> Result<PrivateSessions, IndexError> {
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, String>(1)?, row.get(2)?));
+        let load = || -> rusqlite::Result<Vec<(i64, String, String)>> {
+            let sql = "SELECT id, agent, name FROM session";
+            self.connection.prepare_cached(sql)?.query_map([], read)?.collect()
+        };
+        let mut others = PrivateSessions::default();
+        for (row, agent, id) in self.wrap_error(load())? {
+            if !is_selected(&agent, &id) {
+                others.rows.push(row);
+                others.names.insert((agent, id));
+            }
+        }
+        Ok(others)
+    }
+
     fn load_families(&self) -> Result<Vec<SessionFamily>, IndexError> {
         let sql = "SELECT id, agent, name, native_id, project, parent FROM session";
         let read = |row: &Row<'_>| {

@@ -255,7 +255,8 @@ impl EntryFilter {
         let session = self.session.as_ref().map(|id| Value::from(id.as_str().to_owned()));
         let role = self.role.as_deref().map(stored_value);
         let (since, until) = (format!("{ENTRY_TIME_SQL} >= ?"), format!("{ENTRY_TIME_SQL} < ?"));
-        let conditions: [(&str, _); 10] = [
+        let only = self.only.as_ref().map(|only| Value::from(only.to_json()));
+        let conditions: [(&str, _); 11] = [
             (AGENT_CONDITION, text(&self.agent)),
             (PROJECT_CONDITION, text(&self.project)),
             ("entry.role = ?", role),
@@ -266,6 +267,7 @@ impl EntryFilter {
             (SESSION_CONDITION, session),
             (THREAD_CONDITION, text(&self.thread)),
             (PRIVACY_CONDITION, self.private.sql_value()),
+            (SELECTED_CONDITION, only),
         ];
         let (mut sql, mut values) = (String::new(), Vec::new());
         for (condition, value) in conditions {
@@ -294,5 +296,7 @@ const AGENT_CONDITION: &str = "entry.session IN (SELECT id FROM session WHERE ag
 const SESSION_CONDITION: &str = "entry.session IN (SELECT id FROM session WHERE name = ?)";
 const THREAD_CONDITION: &str = "entry.session IN (SELECT id FROM session WHERE thread = ?)";
 const PRIVACY_CONDITION: &str = "entry.session NOT IN (SELECT value FROM json_each(?))";
+const SELECTED_CONDITION: &str = "entry.session IN (SELECT id FROM session
+    WHERE agent || '/' || name IN (SELECT value FROM json_each(?)))";
 const PROJECT_CONDITION: &str = "entry.session IN (SELECT id FROM session WHERE project = ?
     OR substr(project, 1, length(?) + 1) = ? || '/' OR substr(project, -length(?) - 1) = '/' || ?)";

@@ -48,7 +48,8 @@ impl SessionFilter {
         let session = self.scope.session.as_ref().map(|id| Value::from(id.as_str().to_owned()));
         let words = self.text.as_ref().and_then(|text| text.query.match_expression.clone());
         let title = self.text.as_ref().map(|text| Value::from(text.title_part.clone()));
-        let conditions: [(&str, Option<Value>); 9] = [
+        let only = self.scope.only.as_ref().map(|only| Value::from(only.to_json()));
+        let conditions: [(&str, Option<Value>); 10] = [
             ("agent = ?", text(&self.scope.agent)),
             (PROJECT_CONDITION, text(&self.scope.project)),
             (MODEL_CONDITION, text(&self.scope.model)),
@@ -58,6 +59,7 @@ impl SessionFilter {
             ("thread = ?", text(&self.scope.thread)),
             ("branch = ?", text(&self.branch)),
             (PRIVACY_CONDITION, self.scope.private.sql_value()),
+            (SELECTED_CONDITION, only),
         ];
         let (mut sql, mut values) = (String::from("1"), Vec::new());
         for (condition, value) in conditions {
@@ -81,6 +83,7 @@ impl SessionFilter {
 }
 
 const PRIVACY_CONDITION: &str = "session.id NOT IN (SELECT value FROM json_each(?))";
+const SELECTED_CONDITION: &str = "agent || '/' || name IN (SELECT value FROM json_each(?))";
 const PROJECT_CONDITION: &str = "project = ? OR substr(project, 1, length(?) + 1) = ? || '/'
     OR substr(project, -length(?) - 1) = '/' || ?";
 const MODEL_CONDITION: &str = "EXISTS (SELECT 1 FROM json_each(models)

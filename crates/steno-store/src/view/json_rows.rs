@@ -30,6 +30,9 @@ pub struct SessionRow<'a> {
     tokens: Usage,
     thread: Option<&'a str>,
     parent: Option<&'a str>,
+    /// The owner, in the record of a team.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    person: Option<&'a str>,
 }
 
 impl<'a> SessionRow<'a> {
@@ -48,7 +51,13 @@ impl<'a> SessionRow<'a> {
             tokens: session.totals.usage,
             thread: session.thread.as_deref(),
             parent: session.parent.as_deref(),
+            person: None,
         }
+    }
+
+    /// The row of a session with this owner.
+    pub fn of_person(self, person: Option<&'a str>) -> Self {
+        Self { person, ..self }
     }
 }
 
@@ -103,6 +112,9 @@ pub struct HitRow<'a> {
     source: &'a str,
     copies: u64,
     lines: Vec<HitLineRow<'a>>,
+    /// The owner, in the record of a team.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    person: Option<&'a str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -135,6 +147,12 @@ impl<'a> HitRow<'a> {
             source: &hit.source,
             copies: hit.copies,
             lines: lines.iter().map(line).collect(),
+            person: None,
         }
+    }
+
+    /// The row of a hit in a session with this owner.
+    pub fn of_person(self, person: Option<&'a str>) -> Self {
+        Self { person, ..self }
     }
 }

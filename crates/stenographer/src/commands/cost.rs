@@ -81,6 +81,8 @@ enum CostGrouping {
     Model,
     /// By thread.
     Thread,
+    /// By member of the team; needs --from.
+    Person,
     /// By five-hour block, the period of Claude's plan limits.
     Block,
 }
@@ -128,6 +130,10 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
+    if args.by == CostGrouping::Person && !env.is_mirror {
+        let error = CommandError::usage("--by person needs --from");
+        return Err(error.hint("only the record of a team has several people"));
+    }
     let env = env.in_zone(args.timezone.as_deref())?;
     let scope = args.session_scope(&env)?;
     let config = Config::load(&env)?;
@@ -204,6 +210,7 @@ impl CostGrouping {
             CostGrouping::Agent => GroupBy::Agent,
             CostGrouping::Model => GroupBy::Model,
             CostGrouping::Thread => GroupBy::Thread,
+            CostGrouping::Person => GroupBy::Person,
             CostGrouping::Block => return None,
         })
     }

@@ -3,6 +3,7 @@
 mod session_table;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use steno_model::{Session, SessionId, Timestamp};
 use steno_seeds::thread;
@@ -10,6 +11,7 @@ use steno_store::current_status::StatusCheck;
 use steno_store::index::{
     Index, IndexError, ListedSession, SessionFilter, SessionHeading, SessionText,
 };
+use steno_store::session_owners::SessionOwners;
 use steno_store::view::json_rows::SessionRow;
 
 use self::session_table::SessionTable;
@@ -111,10 +113,11 @@ struct ListRequest<'a> {
 
 impl ListRequest<'_> {
     fn print_json(&self, ui: &mut Ui) -> Result<CommandExit, CommandError> {
+        let owners = Arc::new(self.env.session_owners());
         let ask = |index: &Index| {
             list_enough(self.args.limit, |limit| {
-                let mut listing =
-                    JsonListing { with_empty: self.args.empty, ..JsonListing::default() };
+                let (with_empty, owners) = (self.args.empty, Arc::clone(&owners));
+                let mut listing = JsonListing { with_empty, owners, ..JsonListing::default() };
                 let add = &mut |listed| listing.add(self.store, listed);
                 index.each_session(self.filter, limit, add)?;
                 let hidden = listing.hidden;
@@ -194,6 +197,8 @@ struct JsonListing {
     with_empty: bool,
     hidden: usize,
     lines: Vec<u8>,
+    /// Whose sessions they are.
+    owners: Arc<SessionOwners>,
     unreadable: Vec<(SessionId, String)>,
     write_error: Option<serde_json::Error>,
 }
@@ -221,7 +226,9 @@ impl JsonListing {
             self.hidden += 1;
             return;
         }
-        match serde_json::to_writer(&mut self.lines, &SessionRow::from_session(&session)) {
+        let person = self.owners.person_of(&session.agent, session.id.as_str());
+        let row = SessionRow::from_session(&session).of_person(person);
+        match serde_json::to_writer(&mut self.lines, &row) {
             Ok(()) => self.lines.push(b'\n'),
             Err(error) => self.write_error = Some(error),
         }

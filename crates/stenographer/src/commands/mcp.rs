@@ -5,22 +5,29 @@ mod registration;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use steno_mcp::{AgentHistory, HistoryOptions, HistoryScope};
+use steno_mcp::{AgentHistory, HistoryOptions, HistoryScope, TeamHistory};
 
 use self::registration::{InstallSelection, McpClientSelection};
 use crate::automatic_sync::AutomaticSyncFlag;
 use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
+use crate::mirror_refresher::MirrorRefresher;
 use crate::process_environment::ProcessEnvironment;
 use crate::project_folder::resolve_folder;
 use crate::ui::Ui;
+
+/// How long a mirror counts as current.
+const PULL_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Let agents search the recorded sessions (MCP server).
 ///
 /// Without a subcommand, serves one agent on standard input and output, over the Model Context Protocol; agents start
 /// it so. The agent gets dated quotes of past sessions of this project, of all agents. Secrets are redacted. Sessions
 /// with a note tagged #private, and those that `[private]` in `config.toml` names, are never served.
+///
+/// With `--from`, it gets those of a team, each with the name of its owner. Sessions pushed as private are not served.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
@@ -32,6 +39,9 @@ pub(crate) struct Args {
     /// Serve the sessions of this project [default: the Git repository of this folder].
     #[arg(long, value_name = "DIR", conflicts_with = "all")]
     project: Option<PathBuf>,
+    /// Serve the team's sessions in this remote instead of this machine's; the project is known by its folder's name.
+    #[arg(long, value_name = "REMOTE")]
+    from: Option<String>,
     #[command(flatten)]
     pub(crate) sync: AutomaticSyncFlag,
 }
@@ -73,7 +83,10 @@ fn serve_agent(
         Some(folder) => HistoryScope::Project(resolve_folder(&env.cwd.join(folder))?),
         None => current_project(env),
     };
-    let options = history_options(env, scope, args.sync.no_sync)?;
+    let options = match &args.from {
+        Some(name) => team_history_options(ui, env, name, scope)?,
+        None => history_options(env, scope, args.sync.no_sync)?,
+    };
     if io::stdin().is_terminal() {
         ui.status("waiting for an agent on standard input; run `steno mcp install` to let agents start this");
     }
@@ -102,7 +115,27 @@ pub(super) fn history_options(
         prices: config.prices()?,
         zone: env.zone.clone(),
         before_call: sync_before_call(env, no_sync),
+        team: None,
     })
+}
+
+/// Returns what a server of a team's sessions serves.
+fn team_history_options(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    name: &str,
+    scope: HistoryScope,
+) -> Result<HistoryOptions, CommandError> {
+    let refresher = MirrorRefresher::open(ui, env, name, PULL_INTERVAL)?;
+    let owners = Arc::clone(&refresher.owners);
+    let options = history_options(&refresher.mirror, scope, true)?;
+    let team = TeamHistory {
+        remote: name.to_owned(),
+        owners: Arc::new(move || owners.load()),
+        own_vault: env.store_location().vault(),
+    };
+    let before_call = Arc::new(move || refresher.refresh_if_due());
+    Ok(HistoryOptions { before_call, team: Some(team), ..options })
 }
 
 /// Returns an action that starts a sync if one is due, and waits only for the first sessions of an empty store.

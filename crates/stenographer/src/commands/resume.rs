@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use steno_agents::agent::resume::{ResumeCommand, ResumeLocationError, SessionFolderMove};
+use steno_agents::agent::user_folders::UserFolders;
 use steno_agents::registry;
+use steno_agents::registry::session_locations::locate_for_user;
 use steno_model::Transcript;
 use steno_store::transcript::ReadTranscript;
 use steno_vault::SessionDir;
@@ -24,6 +26,7 @@ use crate::process_environment::ProcessEnvironment;
 use crate::project_folder;
 use crate::project_threads::ProjectThreads;
 use crate::session_store::SessionStore;
+use crate::team_access::RemoteFlag;
 use crate::ui::Ui;
 use crate::write_permission::WritePermission;
 
@@ -36,6 +39,10 @@ use crate::write_permission::WritePermission;
 ///
 /// With `--in`, the session continues in another agent: Steno writes a session of that agent with the prompts, answers,
 /// tool calls and results, reads it back, and starts that agent. The original session is not changed.
+///
+/// With `--from`, a session of a colleague continues here: its files go into this machine's folders of the agent. Secrets
+/// in it were replaced before it was pushed. The folder is the session's own if it exists here, else the working folder if
+/// it has the same name, else `--project`.
 ///
 /// A thread of the project in the working folder continues as with `steno run`: in the agent's session if the agent
 /// still has it, else in a new session that gets the conversation so far.
@@ -60,6 +67,8 @@ pub(crate) struct Args {
     project: Option<PathBuf>,
     #[command(flatten)]
     other_agent: OtherAgentOptions,
+    #[command(flatten)]
+    pub(crate) remote: RemoteFlag,
 }
 
 /// Runs the command.
@@ -68,7 +77,9 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    ProjectThreads::finish_killed_runs_near(ui, env);
+    if !env.is_mirror {
+        ProjectThreads::finish_killed_runs_near(ui, env);
+    }
     if let Some(agent) = args.other_agent.in_agent {
         let session = SessionStore::new(env).find_session(&args.session)?;
         let (project, options) = (args.project.as_deref(), &args.other_agent);
@@ -76,7 +87,7 @@ pub(crate) fn run(
         let request = OtherAgentRequest { session, agent, project, options, is_printed };
         return continue_in_agent(ui, env, &request);
     }
-    if thread::is_thread(env, &args.session)? {
+    if !env.is_mirror && thread::is_thread(env, &args.session)? {
         return thread::resume_thread(ui, env, args);
     }
     if !args.prompts.is_empty() {
@@ -196,6 +207,11 @@ impl ResumePlan<'_> {
     }
 
     fn find_target(&self, file: &Path) -> Result<PathBuf, CommandError> {
+        let colleague_file = match self.env.is_mirror {
+            true => Some(self.locate_here(file)?),
+            false => None,
+        };
+        let file = colleague_file.as_deref().unwrap_or(file);
         self.resume.locate_file(file, self.moved).map_err(|error| {
             let hint = match &error {
                 ResumeLocationError::NoSessionsYet { .. } => {
@@ -212,6 +228,19 @@ impl ResumePlan<'_> {
                 ResumeLocationError::FolderNotInPath(_) => return CommandError::user(error),
             };
             CommandError::user(error).hint(hint)
+        })
+    }
+
+    /// Returns where this machine's agent would keep a session file of a colleague.
+    fn locate_here(&self, file: &Path) -> Result<PathBuf, CommandError> {
+        if self.moved.from.is_some_and(|from| file.starts_with(from)) {
+            return Ok(file.to_owned());
+        }
+        let agent = self.session.agent();
+        let user = UserFolders { home: &self.env.home, variable: &ProcessEnvironment::variable };
+        locate_for_user(agent, file, &user).ok_or_else(|| {
+            let message = format!("not in a session folder of {agent}: {}", file.display());
+            CommandError::user(message).hint("use --in AGENT to continue it in a new session")
         })
     }
 
@@ -262,8 +291,10 @@ impl ResumePlan<'_> {
     fn restore_missing(&self, ui: &mut Ui) -> Result<(), CommandError> {
         let missing = self.find_missing_files()?;
         let targets: Vec<PathBuf> = missing.iter().map(|(_, target)| target.clone()).collect();
+        // A colleague's session must not choose where it is written.
+        let from = self.moved.from.filter(|_| !self.env.is_mirror);
         let find_projects =
-            || Ok(self.moved.from.into_iter().chain([self.moved.to]).map(Path::to_owned).collect());
+            || Ok(from.into_iter().chain([self.moved.to]).map(Path::to_owned).collect());
         let permission = WritePermission::new(self.env, &self.session, &find_projects);
         permission.check_targets(ui, &targets)?;
         for (file, target) in missing {

@@ -8,6 +8,7 @@ use steno_store::index::{
     EntryFilter, Index, MAX_EXAMINED_ENTRIES, SearchHit, SearchOrder, SearchQuery, SearchRequest,
     WordCount,
 };
+use steno_store::session_owners::SessionOwners;
 use steno_store::view::json_rows::HitRow;
 use steno_team::{RemoteUrl, TeamRemote};
 
@@ -101,7 +102,8 @@ pub(crate) fn run(
         && !env.is_mirror
     {
         let hits = search_database(env, name, &search)?;
-        HitPrinter { env, args, query: &query, index: None }.print_all(ui, &hits)?;
+        let owners = SessionOwners::default();
+        HitPrinter { env, args, query: &query, index: None, owners }.print_all(ui, &hits)?;
         if hits.is_empty() {
             ui.status(format_args!("no hits for: {}", args.query.join(" ").trim()));
             return Ok(CommandExit::Failed);
@@ -109,7 +111,8 @@ pub(crate) fn run(
         return Ok(CommandExit::Done);
     }
     let (index, hits) = store.query_all(ui, |index| index.search(&search))?;
-    HitPrinter { env, args, query: &query, index: Some(&index) }.print_all(ui, &hits)?;
+    let owners = env.session_owners();
+    HitPrinter { env, args, query: &query, index: Some(&index), owners }.print_all(ui, &hits)?;
     if !hits.is_empty() {
         return Ok(CommandExit::Done);
     }
@@ -132,7 +135,8 @@ pub(crate) fn is_answered_by_database(
 ) -> Result<bool, CommandError> {
     let query = parse_query(args.query.join(" ").trim())?;
     let access = TeamAccess::find(env, args.remote.from.as_deref())?;
-    let has_session = args.filter.scope.session.is_some();
+    let scope = &args.filter.scope;
+    let has_session = scope.session.is_some() || scope.has_person();
     let is_database = matches!(access.settings.url, RemoteUrl::Postgres(_));
     let has_index = IndexSettings::find(env, args.remote.from.as_deref())?.is_some();
     Ok((is_database || has_index) && !query.is_regex() && !has_session)
@@ -164,6 +168,8 @@ struct HitPrinter<'a> {
     query: &'a SearchQuery,
     /// Tells how short the ids of sessions can be.
     index: Option<&'a Index>,
+    /// Whose sessions they are.
+    owners: SessionOwners,
 }
 
 impl HitPrinter<'_> {
@@ -172,7 +178,8 @@ impl HitPrinter<'_> {
         for (at, hit) in hits.iter().enumerate() {
             let lines = self.query.matching_lines(&hit.text, shown);
             if self.args.json {
-                serde_json::to_writer(ui.out(), &HitRow::from_hit(hit, &lines))?;
+                let person = self.owners.person_of(&hit.agent, hit.session.as_str());
+                serde_json::to_writer(ui.out(), &HitRow::from_hit(hit, &lines).of_person(person))?;
                 writeln!(ui.out())?;
                 continue;
             }
@@ -197,6 +204,8 @@ impl HitPrinter<'_> {
                 at.in_zone(&self.env.zone).wall().strftime("%Y-%m-%d %H:%M").to_string()
             }));
         words.push(hit.agent.clone());
+        let person = self.owners.person_of(&hit.agent, hit.session.as_str());
+        words.extend(person.map(|person| format!("of {person}")));
         if hit.source != entry::PRIMARY_SOURCE {
             words.push(format!("[{}]", hit.source));
         }

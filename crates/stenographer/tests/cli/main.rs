@@ -101,6 +101,8 @@ mod sync;
 #[cfg(unix)]
 mod team;
 #[cfg(unix)]
+mod team_colleagues;
+#[cfg(unix)]
 mod team_rights;
 #[cfg(unix)]
 mod terminal;

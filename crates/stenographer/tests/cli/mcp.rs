@@ -24,7 +24,7 @@ fn write_session(home: &Home, id: &str, project: &str, text: &str) {
 }
 
 /// A running server.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -33,7 +33,7 @@ struct Server {
 
 impl Server {
     /// Starts the server in a folder of the home.
-    fn start(home: &Home, folder: &str, args: &[&str]) -> Self {
+    pub(crate) fn start(home: &Home, folder: &str, args: &[&str]) -> Self {
         let mut command = home.command(&[&["mcp"], args].concat());
         command.current_dir(home.path().join(folder));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -47,7 +47,7 @@ impl Server {
     }
 
     /// Sends a request and returns the result. All that the server prints is a message.
-    fn request(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         self.next_id += 1;
         let id = self.next_id;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -58,7 +58,7 @@ impl Server {
         answer["result"].clone()
     }
 
-    fn initialize(&mut self) -> Value {
+    pub(crate) fn initialize(&mut self) -> Value {
         let client = json!({"name": "test", "version": "1"});
         let params =
             json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
@@ -67,7 +67,7 @@ impl Server {
         result
     }
 
-    fn search(&mut self, query: &str) -> String {
+    pub(crate) fn search(&mut self, query: &str) -> String {
         let arguments = json!({ "query": query });
         let result = self
             .request("tools/call", json!({"name": "search_agent_history", "arguments": arguments}));
@@ -75,7 +75,7 @@ impl Server {
     }
 
     /// Closes the input. The server must end well.
-    fn close(self) -> String {
+    pub(crate) fn close(self) -> String {
         drop(self.input);
         let output = self.child.wait_with_output().unwrap();
         assert!(output.status.success());

@@ -33,7 +33,7 @@ pub(crate) fn turn(id: &str, n: u32, text: &str) -> String {
     format!("{prompt}\n{answer}\n")
 }
 
-fn place(id: &str) -> String {
+pub(crate) fn place(id: &str) -> String {
     format!(".claude/projects/-home-ada-shop/{id}.jsonl")
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn content(id: &str, words: &[&str]) -> String {
 }
 
 /// A home that pushes as `user` to the remote `team`.
-fn member(user: &str, url: &str) -> Member {
+pub(crate) fn member(user: &str, url: &str) -> Member {
     let (arguments, variables) = (Vec::new(), Vec::new());
     Member::with_setup(user, RemoteSetup { url: url.to_owned(), arguments, variables })
 }

@@ -147,6 +147,7 @@ impl CostGrouping {
             CostGrouping::Agent => "AGENT",
             CostGrouping::Model => "MODEL",
             CostGrouping::Thread => "THREAD",
+            CostGrouping::Person => "PERSON",
             CostGrouping::Block => "BLOCK",
         }
     }

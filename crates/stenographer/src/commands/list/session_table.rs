@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use steno_model::{SessionId, SessionStatus};
 use steno_store::current_status::StatusCheck;
 use steno_store::index::{Index, IndexError, SessionHeading};
+use steno_store::session_owners::SessionOwners;
 
 use super::{MIN_ID_CHARS, format_start, refresh_heading};
 use crate::process_environment::ProcessEnvironment;
@@ -33,6 +34,8 @@ pub(super) struct SessionTable<'a> {
     rows: TableRows,
     /// How many sessions the table has.
     count: usize,
+    /// Whose sessions they are; empty unless they are of several people.
+    owners: SessionOwners,
     /// Whether recordings without entries are listed, and how many were hidden.
     pub(super) with_empty: bool,
     pub(super) hidden: usize,
@@ -47,6 +50,7 @@ impl<'a> SessionTable<'a> {
         is_terminal: bool,
     ) -> Self {
         let heading = ["STARTED", "AGENT", "STATUS", "ENTRIES", "ID", "TITLE"];
+        let owners = Some(env.session_owners()).filter(|owners| owners.people().len() > 1);
         let rows = match is_terminal {
             true => TableRows::Short(Vec::new()),
             false => TableRows::Whole(TextTable::new(heading)),
@@ -58,6 +62,7 @@ impl<'a> SessionTable<'a> {
             this_year: env.clock.now().in_zone(&env.zone).wall().year(),
             rows,
             count: 0,
+            owners: owners.unwrap_or_default(),
             with_empty: false,
             hidden: 0,
             unreadable: Vec::new(),
@@ -79,11 +84,11 @@ impl<'a> SessionTable<'a> {
             return;
         }
         self.count += 1;
-        let started = self.started_text(&heading);
+        let (started, agent) = (self.started_text(&heading), self.agent_text(&heading));
         match &mut self.rows {
             TableRows::Whole(table) => table.add_row([
                 &started,
-                &heading.agent,
+                &agent,
                 heading.status.as_str(),
                 &heading.entries.to_string(),
                 heading.id.as_str(),
@@ -126,13 +131,21 @@ impl<'a> SessionTable<'a> {
             };
             table.add_row([
                 self.started_text(row),
-                row.agent.clone(),
+                self.agent_text(row),
                 format!("{:>7}", group_digits(row.entries)),
                 id[..length].to_owned(),
                 title,
             ]);
         }
         table.render(width)
+    }
+
+    /// The agent, and whose session it is.
+    fn agent_text(&self, row: &SessionHeading) -> String {
+        match self.owners.person_of(&row.agent, row.id.as_str()) {
+            Some(person) => format!("{} of {person}", row.agent),
+            None => row.agent.clone(),
+        }
     }
 
     fn started_text(&self, row: &SessionHeading) -> String {
