@@ -32,15 +32,37 @@ pub(crate) fn run(
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
     let access = TeamAccess::find(env, args.name.as_deref())?;
+    let PushedSessions { summary, failures } = push_sessions(ui, env, &access)?;
+    let mut exit = CommandExit::Done;
+    for failure in failures {
+        ui.warning(failure);
+        exit = CommandExit::Failed;
+    }
+    report(ui, &access, &summary, args.json)?;
+    Ok(exit)
+}
+
+/// What a push has done.
+pub(crate) struct PushedSessions {
+    pub(crate) summary: PushSummary,
+    /// The sessions that could not be pushed, and why.
+    pub(crate) failures: Vec<String>,
+}
+
+/// Pushes everything that the remote lacks.
+pub(crate) fn push_sessions(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    access: &TeamAccess,
+) -> Result<PushedSessions, CommandError> {
     Config::load(env)?.configure_redaction()?;
     let explain = |error| explain_team_error(error, &access.settings.name);
     let store = SessionStore::new(env);
-    let selected = select_sessions(ui, env, &store, &access)?;
+    let selected = select_sessions(ui, env, &store, access)?;
     let mut remote = access.connect(env)?;
     let begun = SessionPush::begin(&mut remote, &access.settings, &access.folder);
     let mut push = begun.map_err(explain)?;
     push.push_tombstones(&store.vault).map_err(explain)?;
-    let mut exit = CommandExit::Done;
     let mut progress = ui.start_progress("pushing");
     let mut failures = Vec::new();
     for session in &selected {
@@ -59,12 +81,7 @@ pub(crate) fn run(
     }
     drop(progress);
     let summary = push.finish().map_err(explain)?;
-    for failure in failures {
-        ui.warning(failure);
-        exit = CommandExit::Failed;
-    }
-    report(ui, &access, &summary, args.json)?;
-    Ok(exit)
+    Ok(PushedSessions { summary, failures })
 }
 
 /// Returns the sessions that go to the remote: those of its projects and agents that are not private.

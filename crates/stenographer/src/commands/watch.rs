@@ -1,5 +1,6 @@
 //! `steno watch`: copies sessions while agents write them.
 
+mod background_push;
 mod events;
 mod pending;
 mod roots;
@@ -20,6 +21,8 @@ use watch_loop::WatchLoop;
 ///
 /// Syncs like `steno sync`, then continues: a session is copied again once its files have been quiet for a moment,
 /// and every few seconds while they grow. New session folders are found. Stop with Ctrl-C.
+///
+/// Remotes with `every` in `config.toml` are pushed in the background: at that interval if something new was copied.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Watch these paths instead of the agents' session folders; they need not exist yet.
@@ -31,7 +34,7 @@ pub(crate) struct Args {
     /// Milliseconds that a file must be quiet before it is copied.
     #[arg(long, value_name = "MS", default_value_t = 500, value_parser = parse_milliseconds)]
     debounce: u64,
-    /// Print JSON Lines: `ready`, then `kept` for each session that has grown, and `stopped`.
+    /// Print JSON Lines: `ready`, then `kept` for each session that has grown, `pushed`, and `stopped`.
     #[arg(long)]
     json: bool,
 }

@@ -31,7 +31,7 @@ const SETTING_NAMES: [&str; 10] = [
 #[derive(Clone, Debug)]
 pub(crate) struct ConfiguredRemote {
     pub(crate) settings: RemoteSettings,
-    /// How often `steno watch` pushes; `None` if it does not.
+    /// How often `steno watch` pushes, zero for each quiet moment; `None` if it does not.
     pub(crate) every: Option<Duration>,
     /// The search index that `steno load` fills.
     pub(crate) index: Option<IndexSettings>,
@@ -111,7 +111,7 @@ impl Config {
         };
         let every = text("every")?.map(|text| parse_interval(text).ok_or(text)).transpose();
         let every = every.map_err(|text| {
-            wrong(item, &format!("every is not a time such as 30s, 10m or 1h: {text}"))
+            wrong(item, &format!("every is not a time such as now, 30s, 10m or 1h: {text}"))
         })?;
         let keys = text("keys")?.map(str::parse::<KeyLocation>).transpose();
         let keys = keys.map_err(|error| wrong(item, &format!("keys: {error}")))?;
@@ -195,7 +195,11 @@ pub(crate) fn check_remote_name(name: &str) -> Result<(), String> {
     }
 }
 
+/// Parses an interval. `now` and `0s` have no length.
 fn parse_interval(text: &str) -> Option<Duration> {
+    if text == "now" {
+        return Some(Duration::ZERO);
+    }
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let seconds = match unit {
         "s" => 1,
@@ -203,6 +207,6 @@ fn parse_interval(text: &str) -> Option<Duration> {
         "h" => 3600,
         _ => return None,
     };
-    let number: u64 = number.parse().ok().filter(|number| *number > 0)?;
+    let number: u64 = number.parse().ok()?;
     Some(Duration::from_secs(number.checked_mul(seconds)?))
 }

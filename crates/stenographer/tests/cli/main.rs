@@ -115,4 +115,6 @@ mod verify;
 #[cfg(unix)]
 mod watch;
 #[cfg(unix)]
+mod watch_push;
+#[cfg(unix)]
 mod wrong_command_lines;

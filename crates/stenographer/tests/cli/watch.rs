@@ -33,7 +33,7 @@ fn append(home: &Home, name: &str, text: &str) {
 }
 
 /// A running `steno watch --json`.
-struct Watch {
+pub(crate) struct Watch {
     child: Child,
     events: Receiver<Value>,
 }
@@ -44,7 +44,7 @@ impl Watch {
         Self::of(home.command(&[&["watch", "--json", "--debounce", "50"], args].concat()))
     }
 
-    fn of(mut command: Command) -> Self {
+    pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let (sender, events) = mpsc::channel();
@@ -60,7 +60,7 @@ impl Watch {
 
     /// Returns the first event for which `is_wanted` is true.
     #[track_caller]
-    fn until(&self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn until(&self, is_wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let event = self.events.recv_timeout(TIMEOUT).expect("an event in time");
             if is_wanted(&event) {
@@ -76,7 +76,7 @@ impl Watch {
     }
 
     /// Stops it by a signal. Returns its last event and its messages.
-    fn stop(mut self) -> (Value, String) {
+    pub(crate) fn stop(mut self) -> (Value, String) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
         let printed = self.until(|event| event["event"] == "stopped");

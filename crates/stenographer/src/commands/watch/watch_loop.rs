@@ -12,6 +12,7 @@ use notify::{ErrorKind, Event, EventKind};
 use serde::Serialize;
 
 use super::Args;
+use super::background_push::{BackgroundPush, PushNews};
 use super::events::{WatchMessage, start_watcher, stop_on_signal};
 use super::pending::PendingFiles;
 use super::roots::WatchedRoots;
@@ -42,6 +43,7 @@ const INTERVAL_FACTOR: u32 = 50;
 enum WatchEvent<'a> {
     Ready { roots: usize },
     Kept(&'a SyncedSession),
+    Pushed { remote: &'a str, sessions: u64 },
     Stopped { sessions: u64, bytes_new: u64, looks: u64 },
 }
 
@@ -73,6 +75,7 @@ pub(super) struct WatchLoop<'a> {
     /// Sessions with new bytes.
     sessions: HashSet<(&'static str, SessionId)>,
     bytes_new: u64,
+    push: BackgroundPush,
 }
 
 impl<'a> WatchLoop<'a> {
@@ -105,6 +108,7 @@ impl<'a> WatchLoop<'a> {
             is_ready: false,
             sessions: HashSet::new(),
             bytes_new: 0,
+            push: BackgroundPush::new(env)?,
             ui,
             env,
             args,
@@ -137,9 +141,38 @@ impl<'a> WatchLoop<'a> {
             {
                 self.sync_path(&file)?;
             }
+            self.push_news()?;
         }
         self.finish_pending()?;
         self.finish()
+    }
+
+    /// Starts the pushes that are due, and reports those that have ended.
+    fn push_news(&mut self) -> Result<(), CommandError> {
+        self.push.start_due(self.pending.next_due().is_none());
+        self.report_pushes()
+    }
+
+    /// Reports the pushes that have ended.
+    fn report_pushes(&mut self) -> Result<(), CommandError> {
+        for news in self.push.take_news() {
+            match news {
+                PushNews::Pushed { remote, sessions } if self.args.json => {
+                    self.print_event(&WatchEvent::Pushed { remote: &remote, sessions })?;
+                }
+                PushNews::Pushed { remote, sessions } => {
+                    let sessions = count_noun(sessions, "session");
+                    self.ui.status(format_args!("pushed {sessions} to {remote}"));
+                }
+                PushNews::Failed { remote, reason } => {
+                    self.ui.warning(format_args!("could not push to {remote}: {reason}"));
+                }
+                PushNews::Recovered { remote } => {
+                    self.ui.status(format_args!("pushing to {remote} works again"));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Syncs everything once. Returns whether a signal interrupted it.
@@ -179,6 +212,7 @@ impl<'a> WatchLoop<'a> {
     fn finish(mut self) -> Result<(), CommandError> {
         self.save_seen();
         self.report_results()?;
+        self.report_pushes()?;
         let sessions = self.sessions.len() as u64;
         let (bytes_new, looks) = (self.bytes_new, self.syncer.lookup_count);
         if self.args.json {
@@ -320,6 +354,7 @@ impl<'a> WatchLoop<'a> {
     fn report_results(&mut self) -> Result<(), CommandError> {
         for session in self.syncer.synced.replace(Vec::new()).unwrap_or_default() {
             self.has_vault = true;
+            self.push.note_news();
             self.bytes_new += session.bytes_new;
             self.sessions.insert((session.agent, session.session.clone()));
             if self.args.json {
