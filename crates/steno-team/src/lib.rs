@@ -22,6 +22,7 @@ mod postgres_remote;
 mod push;
 mod redacted_copy;
 mod remote;
+mod remote_members;
 mod remote_settings;
 mod remote_tombstone;
 mod remote_url;

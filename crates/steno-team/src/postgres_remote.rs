@@ -75,7 +75,7 @@ impl PostgresRemote {
         TeamError::Database { remote: url.to_owned(), action, reason: describe(error) }
     }
 
-    fn run<T, E: Into<DatabaseFailure>>(
+    pub(crate) fn run<T, E: Into<DatabaseFailure>>(
         &mut self,
         action: &'static str,
         work: impl FnOnce(&mut Client) -> Result<T, E>,
@@ -283,7 +283,7 @@ impl PostgresRemote {
 }
 
 /// What a database or the connection to it says.
-struct DatabaseFailure(String);
+pub(crate) struct DatabaseFailure(String);
 
 impl From<postgres::Error> for DatabaseFailure {
     fn from(error: postgres::Error) -> Self {

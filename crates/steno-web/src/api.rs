@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use axum::Json;
 use axum::body::HttpBody;
-use axum::extract::{FromRequest, FromRequestParts, Path, Request, State};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use steno_model::Problem;
 use steno_store::compare::compare_entries;
 use steno_store::cost::report::{GroupBy, ReportGroup};
-use steno_store::index::ListedSession;
 use steno_store::index::match_lines::LineLimits;
+use steno_store::index::{ListedSession, SearchHit};
 use steno_store::view::json_rows::{self, EntryRow, HitRow, NoteRow, SessionRow};
 use steno_vault::SessionDir;
 use uuid::Uuid;
@@ -25,7 +25,7 @@ use crate::addresses::SessionPath;
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::filter_query::FilterQuery;
-use crate::library::{CostAccounts, SessionLibrary};
+use crate::library::{CostAccounts, SessionLibrary, session_person};
 use crate::pages::compare::{SessionPair, open_named};
 use crate::pages::cost::group_by;
 
@@ -139,7 +139,7 @@ pub(crate) async fn get_openapi() -> Response {
 
 /// Same as `steno list --json`.
 pub(crate) async fn list_sessions(
-    State(app): State<WebApp>,
+    app: WebApp,
     ApiQuery(filters): ApiQuery<FilterQuery>,
 ) -> CheckedResult {
     let listed = app.run_blocking(move |library| {
@@ -147,20 +147,17 @@ pub(crate) async fn list_sessions(
         let listed = library.list_sessions(agent, filters.limit)?;
         let is_readable =
             |one: &&ListedSession| one.problem.is_none() || one.session.totals.entries > 0;
-        let rows = listed
-            .iter()
-            .filter(is_readable)
-            .map(|one| json!(SessionRow::from_session(&one.session)));
+        let rows = listed.iter().filter(is_readable).map(|one| {
+            let person = session_person(&one.session);
+            json!(SessionRow::from_session(&one.session).of_person(person))
+        });
         CheckedResponse::about_all_sessions(rows.collect(), library)
     });
     Ok(listed.await?)
 }
 
 /// The metadata of a session.
-pub(crate) async fn get_session(
-    State(app): State<WebApp>,
-    Path((agent, id)): SessionPath,
-) -> CheckedResult {
+pub(crate) async fn get_session(app: WebApp, Path((agent, id)): SessionPath) -> CheckedResult {
     let session = app.run_blocking(move |library| {
         let transcript = &library.open_session(&agent, &id)?.transcript;
         let mut session = json!(transcript.session);
@@ -175,7 +172,7 @@ pub(crate) async fn get_session(
 
 /// Same as `steno show ID --json`.
 pub(crate) async fn list_entries(
-    State(app): State<WebApp>,
+    app: WebApp,
     Path((agent, id)): SessionPath,
     ApiQuery(part): ApiQuery<EntryRange>,
 ) -> CheckedResult {
@@ -193,14 +190,20 @@ pub(crate) async fn list_entries(
 
 /// Same as `steno search --json`.
 pub(crate) async fn search_entries(
-    State(app): State<WebApp>,
+    app: WebApp,
     ApiQuery(filters): ApiQuery<FilterQuery>,
 ) -> CheckedResult {
     let hits = app.run_blocking(move |library| {
         let (question, hits) =
             filters.search(library, &library.zone, filters.limit.unwrap_or(10))?;
         let shown = LineLimits { max_lines: 3, context_lines: 0 };
-        let row = |hit| json!(HitRow::from_hit(hit, &question.matching_lines(&hit.text, shown)));
+        let owners = library.owners().unwrap_or_default();
+        let row = |hit: &SearchHit| {
+            let person = owners.person_of(&hit.agent, hit.session.as_str());
+            json!(
+                HitRow::from_hit(hit, &question.matching_lines(&hit.text, shown)).of_person(person)
+            )
+        };
         CheckedResponse::about_all_sessions(hits.iter().map(row).collect(), library)
     });
     Ok(hits.await?)
@@ -208,7 +211,7 @@ pub(crate) async fn search_entries(
 
 /// Same as `steno cost --json`: the rows, then the total.
 pub(crate) async fn get_cost(
-    State(app): State<WebApp>,
+    app: WebApp,
     ApiQuery(filters): ApiQuery<FilterQuery>,
 ) -> CheckedResult {
     let rows = app.run_blocking(move |library| {
@@ -242,10 +245,7 @@ fn cost_blocks(library: &SessionLibrary, accounts: &CostAccounts) -> Vec<Value> 
 }
 
 /// Same as `steno diff --json`.
-pub(crate) async fn get_diff(
-    State(app): State<WebApp>,
-    ApiQuery(both): ApiQuery<SessionPair>,
-) -> JsonResult {
+pub(crate) async fn get_diff(app: WebApp, ApiQuery(both): ApiQuery<SessionPair>) -> JsonResult {
     let objects = app.run_blocking(move |library| {
         let (a, b) = (open_named(library, &both.a)?, open_named(library, &both.b)?);
         let steps = compare_entries(&a.transcript.entries, &b.transcript.entries);
@@ -262,10 +262,7 @@ pub(crate) struct NewNote {
 }
 
 /// Same as `steno annotate ID --json`.
-pub(crate) async fn list_notes(
-    State(app): State<WebApp>,
-    Path((agent, id)): SessionPath,
-) -> CheckedResult {
+pub(crate) async fn list_notes(app: WebApp, Path((agent, id)): SessionPath) -> CheckedResult {
     let notes = app.run_blocking(move |library| {
         let dir = library.session_dir(&agent, &id)?;
         Ok(CheckedResponse::new(note_rows(&dir)?.into(), &dir.read_notes()?.problems))
@@ -274,10 +271,13 @@ pub(crate) async fn list_notes(
 }
 
 /// Same as `steno annotate --json`.
-pub(crate) async fn list_all_notes(State(app): State<WebApp>) -> CheckedResult {
+pub(crate) async fn list_all_notes(app: WebApp) -> CheckedResult {
     let notes = app.run_blocking(|library| {
         let (mut rows, mut problems) = (Vec::new(), Vec::new());
-        for dir in library.vault.list_sessions()?.iter().chain(&library.vault.missing_sessions()?) {
+        let (present, missing) =
+            (library.vault.list_sessions()?, library.vault.missing_sessions()?);
+        let may_see = |dir: &&SessionDir| library.may_see(dir.agent(), dir.id().as_str());
+        for dir in present.iter().chain(&missing).filter(may_see) {
             rows.extend(note_rows(dir)?);
             problems.extend(dir.read_notes()?.problems);
         }
@@ -292,7 +292,7 @@ fn note_rows(dir: &SessionDir) -> Result<Vec<Value>, WebError> {
 
 /// Same as `steno annotate ID[:N] TEXT --json`.
 pub(crate) async fn add_note(
-    State(app): State<WebApp>,
+    app: WebApp,
     Path((agent, id)): SessionPath,
     ApiBody(NewNote { text, entry }): ApiBody<NewNote>,
 ) -> JsonResult {
@@ -315,7 +315,7 @@ pub(crate) async fn add_note(
 
 /// Same as `steno annotate ID --remove NOTE`.
 pub(crate) async fn remove_note(
-    State(app): State<WebApp>,
+    app: WebApp,
     Path((agent, id, note)): Path<(String, String, String)>,
 ) -> JsonResult {
     app.require_writable()?;
@@ -329,10 +329,7 @@ pub(crate) async fn remove_note(
 }
 
 /// Restores the files that the agent needs to resume a session; returns the command that resumes it.
-pub(crate) async fn resume_session(
-    State(app): State<WebApp>,
-    Path((agent, id)): SessionPath,
-) -> JsonResult {
+pub(crate) async fn resume_session(app: WebApp, Path((agent, id)): SessionPath) -> JsonResult {
     let resume = app.require_writable()?;
     let command = app.run_blocking(move |library| {
         let dir = library.session_dir(&agent, &id)?;

@@ -11,13 +11,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::connections::ConnectionLimits;
 use crate::error::WebError;
 use crate::library::SessionLibrary;
+use crate::library_set::LibrarySet;
 use crate::options::ResumeAction;
+use crate::team_page::PageReader;
 use crate::viewer::PageViewer;
 
 /// The shared state; a clone refers to the same one.
 #[derive(Clone)]
 pub(crate) struct WebApp {
+    /// What whoever asks may see.
     pub(crate) library: Arc<SessionLibrary>,
+    libraries: Arc<LibrarySet>,
     /// Prepares sessions to be resumed; `None` if pages may only read.
     pub(crate) resume: Option<ResumeAction>,
     /// The longest request body, in bytes.
@@ -31,12 +35,13 @@ pub(crate) struct WebApp {
 
 impl WebApp {
     pub(crate) fn new(
-        library: Arc<SessionLibrary>,
+        libraries: LibrarySet,
         resume: Option<ResumeAction>,
         limits: &ConnectionLimits,
     ) -> Self {
         Self {
-            library,
+            library: libraries.host_library(),
+            libraries: Arc::new(libraries),
             resume,
             body_bytes: limits.body_bytes,
             body_timeout: limits.body_timeout,
@@ -72,5 +77,15 @@ impl FromRequestParts<WebApp> for PageViewer {
 
     async fn from_request_parts(parts: &mut Parts, app: &WebApp) -> Result<Self, Infallible> {
         Ok(PageViewer::from_headers(&parts.headers, &app.library.zone))
+    }
+}
+
+/// The state for one request, with the sessions that whoever asks may see.
+impl FromRequestParts<WebApp> for WebApp {
+    type Rejection = WebError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &WebApp) -> Result<Self, WebError> {
+        let reader = parts.extensions.get::<PageReader>().ok_or(WebError::UnknownReader)?;
+        Ok(Self { library: app.libraries.library_of(reader), ..app.clone() })
     }
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::poll_fn;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
@@ -76,7 +77,7 @@ pub(crate) async fn serve_connections(
         Arc::new(Semaphore::new(limits.unverified_connections + limits.verified_connections));
     let table = Arc::new(ConnectionTable { limits, state: Mutex::default() });
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, peer)) = listener.accept().await else {
             table.lock().evict_oldest();
             tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             continue;
@@ -86,18 +87,24 @@ pub(crate) async fn serve_connections(
         let Ok(permit) = Arc::clone(&open_sockets).acquire_owned().await else { return };
         let router = router.clone();
         tokio::spawn(async move {
-            serve_connection(stream, router, slot).await;
+            serve_connection(stream, router, slot, PeerAddress(peer.ip())).await;
             drop(permit);
         });
     }
 }
 
 /// Serves one connection until it ends, times out or is evicted.
-async fn serve_connection(stream: TcpStream, router: Router, slot: Arc<ConnectionSlot>) {
+async fn serve_connection(
+    stream: TcpStream,
+    router: Router,
+    slot: Arc<ConnectionSlot>,
+    peer: PeerAddress,
+) {
     let _ = stream.set_nodelay(true);
     let limits = &slot.table.limits;
     let service = service_fn(|mut request: Request<Incoming>| {
         request.extensions_mut().insert(Arc::clone(&slot));
+        request.extensions_mut().insert(peer);
         let mut router = router.clone();
         async move { Ok::<_, Infallible>(router.call(request).await.unwrap_or_else(|e| match e {})) }
     });
@@ -116,6 +123,10 @@ async fn serve_connection(stream: TcpStream, router: Router, slot: Arc<Connectio
     })
     .await;
 }
+
+/// The address that a request comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PeerAddress(pub(crate) IpAddr);
 
 /// All open connections.
 #[derive(Debug)]

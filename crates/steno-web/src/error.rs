@@ -48,6 +48,9 @@ pub enum WebError {
     /// The limit of event streams is reached.
     #[error("too many event streams are open")]
     TooManyStreams,
+    /// Nobody has checked who asks.
+    #[error("unknown reader")]
+    UnknownReader,
     /// The address could not be bound.
     #[error("could not listen on {address}: {reason}")]
     Listen {
@@ -72,6 +75,7 @@ impl WebError {
             WebError::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             WebError::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             WebError::TooManyStreams => StatusCode::SERVICE_UNAVAILABLE,
+            WebError::UnknownReader => StatusCode::UNAUTHORIZED,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }

@@ -21,6 +21,7 @@ pub(crate) struct FilterQuery {
     pub(crate) role: String,
     pub(crate) tool: String,
     pub(crate) thread: String,
+    pub(crate) person: String,
     pub(crate) since: String,
     pub(crate) until: String,
     pub(crate) errors: bool,
@@ -51,6 +52,7 @@ impl FilterQuery {
             since: at(&self.since, DayEdge::Begin)?,
             until: at(&self.until, DayEdge::End)?,
             only_errors: self.errors,
+            only: library.select_sessions(set(&self.person).as_deref()),
             ..EntryFilter::default()
         })
     }
@@ -108,6 +110,7 @@ impl FilterQuery {
             ("role", &self.role),
             ("tool", &self.tool),
             ("thread", &self.thread),
+            ("person", &self.person),
             ("since", &self.since),
             ("until", &self.until),
             ("errors", if self.errors { "true" } else { "" }),

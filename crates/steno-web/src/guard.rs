@@ -15,10 +15,10 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Response};
-use sha2::{Digest, Sha256};
 
-use crate::connections::ConnectionSlot;
+use crate::connections::{ConnectionSlot, PeerAddress};
 use crate::history_routes::is_history_path;
+use crate::team_page::{PageReader, ProxyUser, TeamPage, has_same_digest};
 
 /// What pages may load and run: only files of this server.
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -58,6 +58,8 @@ pub(crate) struct TokenGuard {
     pub(crate) cookie: String,
     /// Runs when the token is used for the first time.
     pub(crate) first_visit: FirstVisit,
+    /// The team whose record is served, with other ways to sign in.
+    pub(crate) team: Option<TeamPage>,
 }
 
 impl TokenGuard {
@@ -70,21 +72,54 @@ impl TokenGuard {
     /// names: anybody can point a name at it.
     fn is_own_host(&self, host: &str) -> bool {
         let numbered = host.parse::<SocketAddr>().ok().filter(|_| self.is_unspecified);
-        numbered.is_some() || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
+        let public = self.team.iter().flat_map(|team| &team.public_hosts);
+        let mut hosts = self.hosts.iter().chain(public);
+        numbered.is_some() || hosts.any(|known| known.eq_ignore_ascii_case(host))
     }
 
     /// Whether a request comes from a page of this server, or from no page.
     fn has_own_origin(&self, method: &Method, headers: &HeaderMap) -> bool {
         let Some(origin) = headers.get(ORIGIN) else { return method.is_safe() };
-        let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
-        host.is_some_and(|host| self.is_own_host(host))
+        let origin = origin.to_str().unwrap_or_default();
+        let public = self.team.iter().flat_map(|team| &team.public_hosts);
+        let is_public =
+            |host: &str| public.into_iter().any(|known| known.eq_ignore_ascii_case(host));
+        origin.strip_prefix("http://").is_some_and(|host| self.is_own_host(host))
+            || origin.strip_prefix("https://").is_some_and(is_public)
     }
 
-    fn has_cookie(&self, headers: &HeaderMap) -> bool {
+    /// Who has set the cookie of a request.
+    fn find_cookie_reader(&self, headers: &HeaderMap) -> Option<PageReader> {
         let cookies = headers.get_all(COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
         let mut pairs =
             cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.split_once('='));
-        pairs.any(|(name, value)| name.trim() == self.cookie && self.is_token(value.trim()))
+        pairs.find_map(|(name, value)| {
+            (name.trim() == self.cookie).then(|| self.find_token_reader(value.trim())).flatten()
+        })
+    }
+
+    /// Whose token a text is.
+    fn find_token_reader(&self, text: &str) -> Option<PageReader> {
+        if self.is_token(text) {
+            return Some(PageReader::Host);
+        }
+        self.team.as_ref()?.find_token_reader(text).map(PageReader::Member)
+    }
+
+    /// Who asks: whom the proxy names, else who has the token or a cookie.
+    fn find_reader(&self, request: &Request) -> Result<PageReader, &'static str> {
+        let headers = request.headers();
+        let peer = request.extensions().get::<PeerAddress>().map(|peer| peer.0);
+        match self.team.as_ref().map(|team| team.find_proxy_user(headers, peer)) {
+            Some(ProxyUser::Named(reader)) => return Ok(PageReader::Member(reader)),
+            Some(ProxyUser::Stranger) => return Err("you are not a member of this team"),
+            Some(ProxyUser::Unnamed) | None => {}
+        }
+        if self.has_bearer_token(request.uri(), headers) {
+            return Ok(PageReader::Host);
+        }
+        let refusal = "open the address that `steno serve` printed; it contains a token";
+        self.find_cookie_reader(headers).ok_or(refusal)
     }
 
     /// Whether a request for an agent has the token in its header. No page of another site can know the token, so a
@@ -98,17 +133,18 @@ impl TokenGuard {
 
     /// Whether a text is the token. The time of the comparison does not depend on the text.
     fn is_token(&self, text: &str) -> bool {
-        Sha256::digest(text.as_bytes()) == Sha256::digest(self.token.as_bytes())
+        has_same_digest(text, &self.token)
     }
 
     /// Sets the cookie for a token in the address, and redirects to the address without it.
     fn exchange_token(&self, uri: &Uri) -> Option<Response> {
         let query = uri.query()?;
         let token = query.split('&').find_map(|pair| pair.strip_prefix("token="))?;
-        if !self.is_token(token) {
-            return Some(refusal_response(StatusCode::UNAUTHORIZED, "invalid token"));
+        match self.find_token_reader(token) {
+            Some(PageReader::Host) => self.first_visit.run_once(),
+            Some(PageReader::Member(_)) => {}
+            None => return Some(refusal_response(StatusCode::UNAUTHORIZED, "invalid token")),
         }
-        self.first_visit.run_once();
         let cookie = format!("{}={token}; Path=/; HttpOnly; SameSite=Strict", self.cookie);
         if uri.path() == LAUNCH_PATH {
             // A browser that comes from a local file does not send a `SameSite=Strict` cookie after a redirect. This
@@ -126,7 +162,7 @@ impl TokenGuard {
 /// Refuses requests that fail a check, and adds security headers to all responses.
 pub(crate) async fn check_request(
     State(guard): State<Arc<TokenGuard>>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let (method, headers) = (request.method(), request.headers());
@@ -141,13 +177,20 @@ pub(crate) async fn check_request(
         )
     } else if let Some(response) = guard.exchange_token(request.uri()) {
         response
-    } else if !has_bearer && !guard.has_cookie(headers) {
-        let reason = "open the address that `steno serve` printed; it contains a token";
-        refusal_response(StatusCode::UNAUTHORIZED, reason)
-    } else if !verify_connection(&request) {
-        refusal_response(StatusCode::SERVICE_UNAVAILABLE, "too many connections are open")
     } else {
-        next.run(request).await
+        match guard.find_reader(&request) {
+            Err(reason) => refusal_response(StatusCode::UNAUTHORIZED, reason),
+            Ok(_) if !verify_connection(&request) => {
+                refusal_response(StatusCode::SERVICE_UNAVAILABLE, "too many connections are open")
+            }
+            Ok(reader) => {
+                if let Some(team) = &guard.team {
+                    (team.before_request)();
+                }
+                request.extensions_mut().insert(reader);
+                next.run(request).await
+            }
+        }
     };
     add_security_headers(response.headers_mut());
     response

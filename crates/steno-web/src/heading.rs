@@ -8,6 +8,7 @@ use steno_store::view::lanes::SubagentLanes;
 use steno_store::view::quality::SessionQuality;
 use steno_vault::notes::Note;
 
+use crate::library::session_person;
 use crate::quality_counts::problem_summary;
 use crate::render::ForkPoint;
 use crate::render::note::note_aside;
@@ -21,6 +22,7 @@ pub(crate) fn session_heading(session: &Session, facts: &HeadingFacts<'_>) -> Ma
         h1 { (session_title(session)) }
         ul.facts {
             li { (agent_label(session)) " " (status_badge(facts.status)) }
+            @if let Some(person) = session_person(session) { li title="Whose session it is" { "by " b { (clean_text(person)) } } }
             @if let Some(started) = session.started {
                 li title="Start of the session" { (started.in_zone(facts.zone).wall().strftime("%-d %B %Y, %H:%M")) }
             }

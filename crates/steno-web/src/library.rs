@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use jiff::tz::TimeZone;
 use maud::Markup;
+use serde_json::Value;
 use steno_cipher::store_fs;
 use steno_model::{Clock, Entry, Session, Transcript};
 use steno_store::cost::PriceTable;
@@ -15,9 +16,11 @@ use steno_store::cost::budget::BudgetLimits;
 use steno_store::cost::charge::{ChargeTable, CostMode};
 use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup};
 use steno_store::current_status::StatusCheck;
+use steno_store::entry_filter::SelectedSessions;
 use steno_store::index::{
     EntryFilter, Index, IndexCondition, IndexError, ListedSession, StoreIndex,
 };
+use steno_store::session_owners::{SessionOwner, SessionOwners, TeamReader};
 use steno_store::transcript::ReadTranscript;
 use steno_store::view::amount::{format_cost, format_dollars};
 use steno_store::view::lanes::SubagentLanes;
@@ -30,6 +33,7 @@ use crate::outline::{SessionOutline, cost_text};
 use crate::quality_counts::{QualityCache, QualityCounts};
 use crate::section_lists::SectionCounts;
 use crate::status_expiry::StatusExpiry;
+use crate::team_page::TeamPage;
 
 /// How long the index counts as current after a refresh.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(400);
@@ -46,6 +50,14 @@ const MAX_WARNINGS: usize = 5;
 /// How many sessions are cached, and the limit of their text in bytes. The last one is cached whatever its size.
 const MAX_OPEN_SESSIONS: usize = 4;
 const MAX_OPEN_TEXT_BYTES: usize = 32 << 20;
+
+/// Where a session on the page of a team has its owner.
+const PERSON_KEY: &str = "person";
+
+/// The owner of a session on the page of a team.
+pub(crate) fn session_person(session: &Session) -> Option<&str> {
+    session.extra.get(PERSON_KEY)?.as_str()
+}
 
 /// The sessions of a store, as pages need them.
 pub(crate) struct SessionLibrary {
@@ -74,6 +86,16 @@ pub(crate) struct SessionLibrary {
     rendered_list: Mutex<Option<(String, Markup)>>,
     quality: QualityCache,
     statuses: StatusExpiry,
+    /// The team whose record this is, and who reads it; without a reader, all of it is shown.
+    team: Option<TeamPage>,
+    reader: Option<TeamReader>,
+    visible: Mutex<Option<VisibleSessions>>,
+}
+
+/// What a reader may see, and the owners that it was found from.
+struct VisibleSessions {
+    owners: Arc<SessionOwners>,
+    selected: Arc<SelectedSessions>,
 }
 
 /// A parsed session.
@@ -136,7 +158,7 @@ pub(crate) struct CostAccounts {
 
 impl SessionLibrary {
     /// Opens the library of a store. It reads nothing yet.
-    pub(crate) fn new(options: &ServerOptions) -> Self {
+    pub(crate) fn new(options: &ServerOptions, reader: Option<TeamReader>) -> Self {
         let vault = Vault::new(options.store.join("vault"));
         Self {
             source: StoreIndex::new(&options.store, &vault, options.boot.clone()),
@@ -156,6 +178,63 @@ impl SessionLibrary {
             rendered_list: Mutex::default(),
             quality: QualityCache::default(),
             statuses: StatusExpiry::default(),
+            team: options.team.clone(),
+            reader,
+            visible: Mutex::default(),
+        }
+    }
+
+    /// Starts a pull of the team's record if one is due.
+    pub(crate) fn refresh_team(&self) {
+        if let Some(team) = &self.team {
+            (team.before_request)();
+        }
+    }
+
+    /// Whether the record of a team is served.
+    pub(crate) fn serves_team(&self) -> bool {
+        self.team.is_some()
+    }
+
+    /// Whose sessions these are; `None` unless the record of a team is served.
+    pub(crate) fn owners(&self) -> Option<Arc<SessionOwners>> {
+        self.team.as_ref().map(|team| (team.owners)())
+    }
+
+    /// The sessions that the reader may see; `None` for all. A reader sees nothing without an owner.
+    fn visible_sessions(&self) -> Option<Arc<SelectedSessions>> {
+        let reader = self.reader.as_ref()?;
+        let owners = self.owners().unwrap_or_default();
+        let mut visible = lock_unpoisoned(&self.visible);
+        if let Some(known) = visible.as_ref().filter(|known| Arc::ptr_eq(&known.owners, &owners)) {
+            return Some(Arc::clone(&known.selected));
+        }
+        let selected = Arc::new(owners.select(|owner| reader.may_see(owner)));
+        *visible = Some(VisibleSessions { owners, selected: Arc::clone(&selected) });
+        Some(selected)
+    }
+
+    /// The sessions that the reader may see, of one person or of all; `None` for all sessions.
+    pub(crate) fn select_sessions(&self, person: Option<&str>) -> Option<Arc<SelectedSessions>> {
+        let (Some(person), Some(owners)) = (person, self.owners()) else {
+            return self.visible_sessions();
+        };
+        let may_see =
+            |owner: &SessionOwner| self.reader.as_ref().is_none_or(|reader| reader.may_see(owner));
+        Some(Arc::new(owners.select(|owner| owner.person == person && may_see(owner))))
+    }
+
+    /// Whether the reader may see a session.
+    pub(crate) fn may_see(&self, agent: &str, id: &str) -> bool {
+        self.visible_sessions().is_none_or(|visible| visible.contains(agent, id))
+    }
+
+    /// Notes the owner of a session on the page of a team.
+    fn note_owner(&self, owners: Option<&SessionOwners>, session: &mut Session) {
+        if let Some(owners) = owners {
+            let person = owners.person_of(&session.agent, session.id.as_str());
+            let person = person.map_or(Value::Null, |person| Value::String(person.to_owned()));
+            session.extra.insert(PERSON_KEY.to_owned(), person);
         }
     }
 
@@ -236,7 +315,9 @@ impl SessionLibrary {
 
     /// Warnings about damaged sessions. Every answer about all sessions lacks a part of them.
     pub(crate) fn damage_warnings(&self) -> Result<Vec<String>, WebError> {
-        let mut damaged = self.query_index(|index| index.damaged_sessions(MAX_WARNINGS + 1))?;
+        let limit = if self.reader.is_some() { usize::MAX >> 1 } else { MAX_WARNINGS + 1 };
+        let mut damaged = self.query_index(|index| index.damaged_sessions(limit))?;
+        damaged.retain(|one| self.may_see(&one.agent, &one.id));
         let has_more = damaged.len() > MAX_WARNINGS;
         damaged.truncate(MAX_WARNINGS);
         let warnings = damaged.iter().map(|one| format!("{}: {}", one.id, one.reason));
@@ -290,7 +371,12 @@ impl SessionLibrary {
         agent: Option<&str>,
         limit: Option<usize>,
     ) -> Result<Vec<ListedSession>, WebError> {
-        let mut sessions = self.query_index(|index| index.list_sessions(agent, limit))?;
+        // Sessions that the reader may not see do not count.
+        let count = if self.reader.is_some() { None } else { limit };
+        let mut sessions = self.query_index(|index| index.list_sessions(agent, count))?;
+        sessions.retain(|one| self.may_see(&one.session.agent, one.session.id.as_str()));
+        sessions.truncate(limit.unwrap_or(usize::MAX));
+        let owners = self.owners();
         let check = self.status_check();
         for session in sessions.iter_mut().map(|one| &mut one.session) {
             if check.may_have_ended(session)
@@ -299,6 +385,7 @@ impl SessionLibrary {
                 session.clone_from(&opened.transcript.session);
             }
             session.status = check.status_of(session);
+            self.note_owner(owners.as_deref(), session);
         }
         self.statuses.note_expiry(sessions.iter().map(|one| &one.session));
         sessions.retain(|one| {
@@ -348,7 +435,13 @@ impl SessionLibrary {
 
     /// The charges that match a filter, with their costs.
     pub(crate) fn cost_accounts(&self, filter: EntryFilter) -> Result<CostAccounts, WebError> {
-        let charges = self.query_index(|index| index.load_charges(&filter))?;
+        let mut charges = self.query_index(|index| index.load_charges(&filter))?;
+        if let Some(visible) = self.visible_sessions() {
+            charges.retain_sessions(&visible);
+        }
+        if let Some(owners) = self.owners() {
+            charges.name_people(&owners);
+        }
         let costs = charges.charge_costs(&self.prices, CostMode::Auto);
         Ok(CostAccounts { charges, costs, filter })
     }
@@ -376,7 +469,11 @@ impl SessionLibrary {
         let unknown = || WebError::NotFound(format!("{agent}/{id}"));
         let agent = agent.parse().map_err(|_| unknown())?;
         let dir = self.vault.session_dir(&agent, &id.parse().map_err(|_| unknown())?);
-        if dir.exists() { Ok(dir) } else { Err(unknown()) }
+        if dir.exists() && self.may_see(dir.agent(), dir.id().as_str()) {
+            Ok(dir)
+        } else {
+            Err(unknown())
+        }
     }
 
     /// A session in its current state. It is parsed again only when it has grown.
@@ -395,7 +492,8 @@ impl SessionLibrary {
             return Ok(known);
         }
         opened.retain(|known| known.dir != dir);
-        let transcript = dir.read_transcript()?;
+        let mut transcript = dir.read_transcript()?;
+        self.note_owner(self.owners().as_deref(), &mut transcript.session);
         let pictures = SessionPictures::find_in_bundle(&dir.kept_bundle()?, &transcript.entries)?;
         let text_bytes = transcript.entries.iter().map(|entry| entry.content.len()).sum();
         let lanes = SubagentLanes::from_entries(&transcript.entries);

@@ -10,6 +10,7 @@ use steno_store::index::ListedSession;
 
 use crate::error::WebError;
 use crate::filter_query::encode_query_text;
+use crate::library::session_person;
 
 /// How many values of a facet are offered.
 const MAX_FACET_VALUES: usize = 8;
@@ -25,6 +26,8 @@ pub(crate) struct ListFilter {
     pub(crate) model: String,
     pub(crate) branch: String,
     pub(crate) status: String,
+    /// The owner, on the page of a team.
+    pub(crate) person: String,
     /// `true` for sessions with errors only.
     pub(crate) errors: String,
     pub(crate) since: String,
@@ -43,7 +46,12 @@ pub(crate) struct ListFacet {
 }
 
 /// The facets, in display order.
-pub(crate) const LIST_FACETS: [ListFacet; 5] = [
+pub(crate) const LIST_FACETS: [ListFacet; 6] = [
+    ListFacet {
+        title: "Person",
+        name: "person",
+        values: |session| session_person(session).into_iter().collect(),
+    },
     ListFacet { title: "Agent", name: "agent", values: |session| vec![&session.agent] },
     ListFacet {
         title: "Project",
@@ -132,7 +140,7 @@ impl ListFilter {
     }
 
     /// The conditions, by their query parameters.
-    pub(crate) fn fields(&self) -> [(&'static str, &str); 9] {
+    pub(crate) fn fields(&self) -> [(&'static str, &str); 10] {
         [
             ("filter", &self.filter),
             ("agent", &self.agent),
@@ -140,6 +148,7 @@ impl ListFilter {
             ("model", &self.model),
             ("branch", &self.branch),
             ("status", &self.status),
+            ("person", &self.person),
             ("errors", &self.errors),
             ("since", &self.since),
             ("until", &self.until),
@@ -201,6 +210,7 @@ impl<'a> ListMatcher<'a> {
             session.project.as_deref(),
             session.branch.as_deref(),
             Some(session.id.as_str()),
+            session_person(session),
         ];
         let texts = texts.into_iter().flatten().chain(session.models.iter().map(String::as_str));
         let all = texts.collect::<Vec<_>>().join("\n").to_lowercase();

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::http::HeaderMap;
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive, KeepAliveStream};
@@ -62,7 +62,7 @@ impl WatchedState {
 
 /// Sends events until the page is closed or the stream's lifetime has passed. Browsers then open a new stream.
 pub(crate) async fn event_stream(
-    State(app): State<WebApp>,
+    app: WebApp,
     Query(watched): Query<WatchTarget>,
     headers: HeaderMap,
 ) -> Result<Sse<KeepAliveStream<EventStream>>, WebError> {
@@ -106,6 +106,7 @@ async fn send_changes(
 }
 
 fn read_state(library: &SessionLibrary, watched: &WatchTarget) -> Result<WatchedState, WebError> {
+    library.refresh_team();
     if let (Some(agent), Some(id)) = (&watched.agent, &watched.id) {
         let dir = library.session_dir(agent, id)?;
         return Ok(WatchedState::Session {
@@ -158,7 +159,7 @@ fn entries_state(library: &SessionLibrary, agent: &str, id: &str) -> Result<Stri
 
 /// The data of an `entries` event, for a page whose connection was lost.
 pub(crate) async fn session_state(
-    State(app): State<WebApp>,
+    app: WebApp,
     Path((agent, id)): SessionPath,
 ) -> Result<String, WebError> {
     app.run_blocking(move |library| entries_state(library, &agent, &id)).await

@@ -1,7 +1,7 @@
 //! The sessions before and after a session in the list, as it was filtered.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use serde::Serialize;
 
 use crate::addresses::{SessionPath, session_address};
@@ -32,7 +32,7 @@ struct NeighbourLink {
 
 /// The neighbours of a session in the list with these filters, or in the whole list if the filters leave it out.
 pub(crate) async fn list_neighbours(
-    State(app): State<WebApp>,
+    app: WebApp,
     viewer: PageViewer,
     Path((agent, id)): SessionPath,
     Query(query): Query<ListFilter>,

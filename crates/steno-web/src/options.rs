@@ -11,6 +11,7 @@ use steno_store::cost::PriceTable;
 use steno_store::cost::budget::BudgetLimits;
 
 use crate::connections::ConnectionLimits;
+use crate::team_page::TeamPage;
 
 /// Prepares a session to be resumed, given its agent and id; returns the command to run.
 pub type ResumeAction = Arc<dyn Fn(&str, &str) -> Result<String, String> + Send + Sync>;
@@ -36,6 +37,8 @@ pub struct ServerOptions {
     pub resume: Option<ResumeAction>,
     /// What agents may search over the Model Context Protocol; `None` if nothing.
     pub history: Option<HistoryOptions>,
+    /// The team whose record is served; `None` for this machine's own sessions.
+    pub team: Option<TeamPage>,
     /// What clients may use up.
     pub limits: ConnectionLimits,
 }

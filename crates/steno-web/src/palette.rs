@@ -2,7 +2,7 @@
 //!
 //! Its commands are part of every page, see `page.rs`.
 
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use maud::{Markup, html};
 use serde::Deserialize;
 use steno_model::Session;
@@ -38,7 +38,7 @@ pub(crate) struct PaletteQuery {
 
 /// The sessions and search hits for what was typed.
 pub(crate) async fn palette_results(
-    State(app): State<WebApp>,
+    app: WebApp,
     viewer: PageViewer,
     Query(query): Query<PaletteQuery>,
 ) -> Result<Markup, WebError> {

@@ -11,9 +11,12 @@ use crate::app::WebApp;
 use crate::connections::serve_connections;
 use crate::error::WebError;
 use crate::guard::{FirstVisit, LAUNCH_PATH, TokenGuard};
-use crate::library::SessionLibrary;
+use crate::library_set::LibrarySet;
 use crate::options::ServerOptions;
 use crate::routes;
+
+/// How many requests read files at once.
+const MAX_BLOCKING_THREADS: usize = 4;
 
 /// A server with a bound address.
 pub struct WebServer {
@@ -30,7 +33,7 @@ impl WebServer {
         let failed = |reason| WebError::Listen { address: options.address, reason };
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
-            .max_blocking_threads(4)
+            .max_blocking_threads(MAX_BLOCKING_THREADS)
             .enable_all()
             .build();
         let runtime = runtime.map_err(failed)?;
@@ -42,6 +45,7 @@ impl WebServer {
             is_unspecified: address.ip().is_unspecified(),
             cookie: format!("steno-{}", address.port()),
             first_visit: FirstVisit::default(),
+            team: options.team.clone(),
         });
         Ok(Self { runtime, listener, address, guard, options })
     }
@@ -63,9 +67,8 @@ impl WebServer {
 
     /// Serves requests until the program ends.
     pub fn run(self) -> Result<(), WebError> {
-        let library = Arc::new(SessionLibrary::new(&self.options));
-        let ServerOptions { resume, history, limits, .. } = self.options;
-        let app = WebApp::new(library, resume, &limits);
+        let ServerOptions { resume, history, limits, .. } = self.options.clone();
+        let app = WebApp::new(LibrarySet::new(self.options), resume, &limits);
         let router = routes::build_router(app, self.guard, history);
         let served = self.runtime.spawn(serve_connections(self.listener, router, limits));
         self.runtime.block_on(served).map_err(|error| WebError::Stopped(error.into()))

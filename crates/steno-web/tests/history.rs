@@ -54,6 +54,7 @@ impl HistoryWebServer {
                 team: None,
             }),
             resume: None,
+            team: None,
             limits: ConnectionLimits::default(),
         })
         .unwrap();

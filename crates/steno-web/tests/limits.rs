@@ -36,6 +36,7 @@ impl RunningServer {
             address: "127.0.0.1:0".parse().unwrap(),
             history: None,
             resume: Some(std::sync::Arc::new(|_, _| Err("not in this test".to_owned()))),
+            team: None,
             limits,
         })
         .unwrap();

@@ -8,6 +8,7 @@ mod encryption;
 mod redaction;
 mod remotes;
 mod retention;
+mod serve;
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -23,6 +24,7 @@ pub(crate) use self::agents::{AgentSetting, RunSettings, built_in_agents};
 pub(crate) use self::budget::BUDGET_EXAMPLE;
 pub(crate) use self::remotes::check_remote_name;
 pub(crate) use self::retention::RETENTION_EXAMPLE;
+pub(crate) use self::serve::ServeSettings;
 use crate::byte_size::{ByteSize, ByteSizeError};
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
@@ -89,6 +91,7 @@ impl Config {
         self.redaction_settings()?;
         self.retention()?;
         self.encryption(home)?;
+        self.serve_settings()?;
         self.remotes().map(drop)
     }
 
@@ -272,7 +275,7 @@ impl Config {
 }
 
 /// The tables of the file.
-const SECTION_NAMES: [&str; 14] = [
+const SECTION_NAMES: [&str; 15] = [
     "agents",
     "aliases",
     "budget",
@@ -285,6 +288,7 @@ const SECTION_NAMES: [&str; 14] = [
     "redact",
     "remote",
     "run",
+    "serve",
     "sync",
     "upstreams",
 ];

@@ -109,13 +109,21 @@ impl TeamAccess {
 
     /// Pulls: applies what was forgotten, and copies what is new.
     pub(crate) fn pull(&self, env: &ProcessEnvironment) -> Result<PullSummary, CommandError> {
-        let mut remote = self.connect(env)?;
+        self.pull_from(env, &mut self.connect(env)?)
+    }
+
+    /// Pulls from a connected remote.
+    pub(crate) fn pull_from(
+        &self,
+        env: &ProcessEnvironment,
+        remote: &mut TeamRemote,
+    ) -> Result<PullSummary, CommandError> {
         let mut mirror = self.mirror(env);
         let explain = |error| explain_team_error(error, &self.settings.name);
         remote.check_version().map_err(explain)?;
-        let forgotten = mirror.pull_tombstones(&mut remote, &env.store_location());
+        let forgotten = mirror.pull_tombstones(remote, &env.store_location());
         let forgotten = forgotten.map_err(explain)?;
-        let summary = mirror.pull(&mut remote, None).map_err(explain)?;
+        let summary = mirror.pull(remote, None).map_err(explain)?;
         Ok(PullSummary { forgotten, ..summary })
     }
 
@@ -126,7 +134,7 @@ impl TeamAccess {
         url: &str,
     ) -> Result<Option<PostgresPassword>, CommandError> {
         if let Some(command) = &self.settings.password_command {
-            return run_password_command(command).map(Some);
+            return run_password_command(command, "password_command").map(Some);
         }
         if let Some(password) = ProcessEnvironment::variable("PGPASSWORD") {
             return Ok(Some(PostgresPassword(password.to_string_lossy().into_owned())));
@@ -183,9 +191,13 @@ pub(crate) fn explain_team_error(error: TeamError, name: &str) -> CommandError {
     }
 }
 
-/// Runs a command that prints a password.
-pub(crate) fn run_password_command(command: &str) -> Result<PostgresPassword, CommandError> {
-    let failed = || CommandError::user("password_command failed").hint("run it by hand to see why");
+/// Runs a command of the settings that prints a secret.
+pub(crate) fn run_password_command(
+    command: &str,
+    setting: &str,
+) -> Result<PostgresPassword, CommandError> {
+    let failed =
+        || CommandError::user(format!("{setting} failed")).hint("run it by hand to see why");
     let words = shlex::split(command).filter(|words| !words.is_empty()).ok_or_else(failed)?;
     let mut child = Command::new(&words[0]);
     child.args(&words[1..]).stdin(Stdio::inherit()).stderr(Stdio::inherit());

@@ -27,7 +27,7 @@ impl IndexSettings {
     /// Opens the index. Its version is not checked yet.
     pub(crate) fn open(&self) -> Result<ClickHouseIndex, CommandError> {
         let password = match &self.password_command {
-            Some(command) => Some(run_password_command(command)?),
+            Some(command) => Some(run_password_command(command, "index_password_command")?),
             None => ProcessEnvironment::variable("CLICKHOUSE_PASSWORD")
                 .map(|password| PostgresPassword(password.to_string_lossy().into_owned())),
         };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::PriceTable;
-use crate::entry_filter::EntryFilter;
+use crate::entry_filter::{EntryFilter, SelectedSessions};
 use crate::session_owners::SessionOwners;
 use steno_agents::agents::claude_code;
 
@@ -105,6 +105,16 @@ impl ChargeTable {
         let (first, last) = (first.or(ended), last.or(ended));
         let model = self.model_index(model);
         self.charges.push(UsageCharge { account, model, band, first, last, tokens });
+    }
+
+    /// Removes the charges of all other sessions.
+    pub fn retain_sessions(&mut self, selected: &SelectedSessions) {
+        let is_selected: Vec<bool> = self
+            .accounts
+            .iter()
+            .map(|account| selected.contains(&account.agent, &account.session))
+            .collect();
+        self.charges.retain(|charge| is_selected[charge.account]);
     }
 
     /// Notes whose sessions are charged.

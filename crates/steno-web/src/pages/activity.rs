@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use jiff::ToSpan;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -31,7 +31,7 @@ const MAX_ROWS: usize = 50;
 
 /// The activity page.
 pub(crate) async fn activity_page(
-    State(app): State<WebApp>,
+    app: WebApp,
     viewer: PageViewer,
     Query(mut filters): Query<FilterQuery>,
 ) -> Result<Markup, WebError> {

@@ -1,6 +1,6 @@
 //! Compares two sessions side by side, as `steno diff` does.
 
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use maud::{Markup, html};
 use serde::Deserialize;
 use steno_store::compare::facts::SessionFact;
@@ -37,7 +37,7 @@ pub(crate) struct SessionPair {
 
 /// The compare page.
 pub(crate) async fn compare_page(
-    State(app): State<WebApp>,
+    app: WebApp,
     viewer: PageViewer,
     Query(both): Query<SessionPair>,
 ) -> Result<Markup, WebError> {

@@ -1,6 +1,6 @@
 //! The cost page: charts and tables by day, model, project, agent and more, and blocks of five hours.
 
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use jiff::ToSpan;
 use jiff::civil::Date;
 use maud::{Markup, html};
@@ -21,8 +21,8 @@ use crate::render::plain::clean_text;
 use crate::units::{COST_EXPLANATION, exact_count};
 use crate::viewer::PageViewer;
 
-/// The groups, in the order of their tabs. Blocks have a tab of their own.
-pub(crate) const GROUPS: [GroupBy; 8] = [
+/// The groups, in the order of their tabs. Blocks have a tab of their own, people only on the page of a team.
+pub(crate) const GROUPS: [GroupBy; 9] = [
     GroupBy::Day,
     GroupBy::Week,
     GroupBy::Month,
@@ -31,6 +31,7 @@ pub(crate) const GROUPS: [GroupBy; 8] = [
     GroupBy::Agent,
     GroupBy::Session,
     GroupBy::Thread,
+    GroupBy::Person,
 ];
 
 /// The most bars of a chart, and the most rows of a table.
@@ -52,7 +53,7 @@ struct CostLine<'a> {
 
 /// The cost page.
 pub(crate) async fn cost_page(
-    State(app): State<WebApp>,
+    app: WebApp,
     viewer: PageViewer,
     Query(filters): Query<FilterQuery>,
 ) -> Result<Markup, WebError> {
@@ -69,7 +70,8 @@ pub(crate) async fn cost_page(
             (view.total_figures(&total, &selected))
             (view.budget_list())
             nav.tabs aria-label="Group by" {
-                @for name in GROUPS.map(GroupBy::name).into_iter().chain(["block"]) {
+                @let shown = GROUPS.iter().filter(|by| **by != GroupBy::Person || library.serves_team());
+                @for name in shown.map(|by| by.name()).chain(["block"]) {
                     @let is_current = name == group_name(&filters);
                     a href=(filters.address_with("/cost", "by", name))
                         aria-current=[is_current.then_some("true")]
@@ -139,7 +141,8 @@ impl CostView<'_> {
     fn breakdowns(&self, selected: &[usize]) -> Markup {
         html! {
             .breakdowns {
-                @for (title, by) in [("Projects", GroupBy::Project), ("Models", GroupBy::Model)] {
+                @let people = self.library.serves_team().then_some(("People", GroupBy::Person));
+                @for (title, by) in [("Projects", GroupBy::Project), ("Models", GroupBy::Model)].into_iter().chain(people) {
                     @let rows = self.report_rows(by, selected);
                     @let total: f64 = rows.iter().filter_map(|row| row.sum.cost()).sum();
                     section {

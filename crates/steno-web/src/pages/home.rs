@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use jiff::civil::Date;
 use maud::{Markup, html};
 use steno_model::{Session, Usage};
@@ -15,7 +15,7 @@ use crate::app::WebApp;
 use crate::error::WebError;
 use crate::filter_query::encode_query_text;
 use crate::heading;
-use crate::library::{SessionLibrary, SessionListing};
+use crate::library::{SessionLibrary, SessionListing, session_person};
 use crate::list_filter::{
     FacetValue, IgnoredCondition, LIST_FACETS, ListFilter, ListMatcher, date_ranges,
 };
@@ -46,7 +46,7 @@ const COLUMNS: [(&str, &str, &str); 9] = [
 
 /// The start page.
 pub(crate) async fn home_page(
-    State(app): State<WebApp>,
+    app: WebApp,
     viewer: PageViewer,
     Query(query): Query<ListFilter>,
 ) -> Result<Markup, WebError> {
@@ -66,7 +66,7 @@ pub(crate) async fn home_page(
 
 /// The list of sessions without the page, for updates.
 pub(crate) async fn session_list(
-    State(app): State<WebApp>,
+    app: WebApp,
     viewer: PageViewer,
     Query(query): Query<ListFilter>,
 ) -> Result<Markup, WebError> {
@@ -342,7 +342,7 @@ impl SessionListView<'_> {
                     @if let Some(failures) = failures { small.errors { (count_of(*failures, "error")) } }
                     @if let Some(problem) = &one.problem { small.errors { (clean_text(problem)) } }
                 }
-                span.by { (heading::agent_label(session)) }
+                span.by { (heading::agent_label(session)) @if let Some(person) = session_person(session) { small { " " (clean_text(person)) } } }
                 (project_cell(session))
                 span.model title=(clean_text(&session.models.join(", "))) { @if let Some(model) = session.models.first() { (clean_text(short_model(model))) } }
                 span.num { (exact_count(session.totals.entries)) span.unit { @if session.totals.entries == 1 { " entry" } @else { " entries" } } }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use jiff::ToSpan;
 use maud::{Markup, html};
 use steno_model::Session;
@@ -53,7 +53,7 @@ const COLUMNS: [(&str, &str); 8] = [
 
 /// The quality page.
 pub(crate) async fn quality_page(
-    State(app): State<WebApp>,
+    app: WebApp,
     viewer: PageViewer,
     Query(mut filters): Query<FilterQuery>,
 ) -> Result<Markup, WebError> {

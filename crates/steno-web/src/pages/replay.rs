@@ -1,6 +1,6 @@
 //! The replay page: a session over time, and the file changes up to a moment.
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
 use serde_json::json;
@@ -29,7 +29,7 @@ pub(crate) struct ReplayPosition {
 
 /// The replay page.
 pub(crate) async fn replay_page(
-    State(app): State<WebApp>,
+    app: WebApp,
     viewer: PageViewer,
     Path((agent, id)): SessionPath,
 ) -> Result<Markup, WebError> {
@@ -95,7 +95,7 @@ fn entry_times(opened: &OpenedSession) -> String {
 
 /// The files changed up to a position, latest change first.
 pub(crate) async fn changed_files(
-    State(app): State<WebApp>,
+    app: WebApp,
     Path((agent, id)): SessionPath,
     Query(ReplayPosition { at }): Query<ReplayPosition>,
 ) -> Result<Markup, WebError> {

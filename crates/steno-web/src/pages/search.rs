@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use maud::{Markup, html};
 use steno_model::EntryKind;
 use steno_store::index::match_lines::{LineLimits, MatchLine};
 use steno_store::index::{
     CountedSearch, MAX_LOOKED_UP, MatchGroup, SearchHit, SearchQuery as Question, ToolMatchGroup,
 };
+
+use steno_store::session_owners::SessionOwners;
 
 use crate::addresses::{session_address, short_path};
 use crate::app::WebApp;
@@ -27,12 +29,13 @@ const MAX_SESSION_HITS: usize = 3;
 
 /// The search page.
 pub(crate) async fn search_page(
-    State(app): State<WebApp>,
+    app: WebApp,
     viewer: PageViewer,
     Query(filters): Query<FilterQuery>,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
         let result = filters.search_and_count(library, &viewer.zone, MAX_HITS);
+        let owners = library.owners().unwrap_or_default();
         let body = html! {
             h1 { "Search" }
             (search_form(&filters))
@@ -46,8 +49,8 @@ pub(crate) async fn search_page(
                 Err(error) => p.empty role="status" { (error.to_string()) },
                 Ok((_, found)) if found.hits.is_empty() => .empty role="status" { p { b { "Nothing found" } } p { "Try fewer words, the start of a word with * (log*), or remove filters." } },
                 Ok((question, found)) => .aside {
-                    (facet_list(&filters, &found))
-                    div { (hit_groups(&HitView { viewer: &viewer, asked: &filters.q, question: &question, found: &found })) }
+                    (facet_list(&filters, &found, &owners))
+                    div { (hit_groups(&HitView { viewer: &viewer, asked: &filters.q, question: &question, found: &found, owners: &owners })) }
                 },
             }
         };
@@ -63,6 +66,7 @@ fn search_form(filters: &FilterQuery) -> Markup {
         ("role", &filters.role),
         ("tool", &filters.tool),
         ("model", &filters.model),
+        ("person", &filters.person),
     ];
     html! {
         form.filters action="/search" role="search" {
@@ -94,10 +98,10 @@ struct SearchFacet<'a> {
 }
 
 /// The values of each property, with links that filter by them.
-fn facet_list(filters: &FilterQuery, found: &CountedSearch) -> Markup {
+fn facet_list(filters: &FilterQuery, found: &CountedSearch, owners: &SessionOwners) -> Markup {
     html! {
         nav.facets aria-label="Narrow down" {
-            @for facet in search_facets(filters, found).iter().filter(|facet| !facet.counts.is_empty()) {
+            @for facet in search_facets(filters, found, owners).iter().filter(|facet| !facet.counts.is_empty()) {
                 h2 { (facet.title) }
                 ul {
                     @for (value, count) in facet.counts.iter().take(8) {
@@ -117,7 +121,11 @@ fn facet_list(filters: &FilterQuery, found: &CountedSearch) -> Markup {
     }
 }
 
-fn search_facets<'a>(filters: &'a FilterQuery, found: &'a CountedSearch) -> [SearchFacet<'a>; 5] {
+fn search_facets<'a>(
+    filters: &'a FilterQuery,
+    found: &'a CountedSearch,
+    owners: &'a SessionOwners,
+) -> [SearchFacet<'a>; 6] {
     let of_groups = |value: fn(&MatchGroup) -> Option<&str>| {
         count_values(found.groups.iter().map(|group| (value(group), group.entries)))
     };
@@ -132,7 +140,12 @@ fn search_facets<'a>(filters: &'a FilterQuery, found: &'a CountedSearch) -> [Sea
         is_partial: false,
     };
     let partial = |facet| SearchFacet { is_partial: found.has_more_tools, ..facet };
+    let people = found
+        .groups
+        .iter()
+        .map(|group| (owners.person_of(&group.agent, &group.session), group.entries));
     [
+        facet("Person", "person", &filters.person, count_values(people)),
         facet("Agent", "agent", &filters.agent, of_groups(|group| Some(&group.agent))),
         facet("Project", "project", &filters.project, of_groups(|group| group.project.as_deref())),
         facet("Role", "role", &filters.role, of_groups(|group| Some(&group.role))),
@@ -158,6 +171,8 @@ struct HitView<'a> {
     asked: &'a str,
     question: &'a Question,
     found: &'a CountedSearch,
+    /// Whose sessions they are, on the page of a team.
+    owners: &'a SessionOwners,
 }
 
 /// How much was found, and the hits of each session together.
@@ -204,6 +219,7 @@ impl HitView<'_> {
             .where {
                 a href=(self.hit_address(hit)) { (clean_text(title)) }
                 span.agent { (clean_text(&hit.agent)) }
+                @if let Some(person) = self.owners.person_of(&hit.agent, hit.session.as_str()) { span title="Whose session it is" { (clean_text(person)) } }
                 @if let Some(project) = &hit.project { span title=(clean_text(project)) { (clean_text(short_path(project))) } }
             }
         }

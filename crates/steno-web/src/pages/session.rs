@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
@@ -72,7 +72,7 @@ impl StepTarget {
 
 /// The page of a session.
 pub(crate) async fn session_page(
-    State(app): State<WebApp>,
+    app: WebApp,
     viewer: PageViewer,
     Path((agent, id)): SessionPath,
 ) -> Result<Markup, WebError> {
@@ -234,7 +234,7 @@ fn estimated_height(opened: &OpenedSession, places: Range<usize>) -> usize {
 
 /// The entries of a range.
 pub(crate) async fn entries_part(
-    State(app): State<WebApp>,
+    app: WebApp,
     viewer: PageViewer,
     Path((agent, id)): SessionPath,
     Query(part): Query<EntryWindow>,
@@ -251,7 +251,7 @@ pub(crate) async fn entries_part(
 
 /// The notes on a session.
 pub(crate) async fn notes_part(
-    State(app): State<WebApp>,
+    app: WebApp,
     viewer: PageViewer,
     Path((agent, id)): SessionPath,
 ) -> Result<Markup, WebError> {
@@ -266,7 +266,7 @@ pub(crate) async fn notes_part(
 
 /// The number of the next prompt or error after an entry; with `back`, of the last one before it.
 pub(crate) async fn find_step(
-    State(app): State<WebApp>,
+    app: WebApp,
     Path((agent, id)): SessionPath,
     Query(StepQuery { from, of, back }): Query<StepQuery>,
 ) -> Result<Json<Option<usize>>, WebError> {
@@ -288,7 +288,7 @@ pub(crate) async fn find_step(
 
 /// The numbers of the entries that contain a text.
 pub(crate) async fn find_entries(
-    State(app): State<WebApp>,
+    app: WebApp,
     Path((agent, id)): SessionPath,
     Query(FindQuery { q }): Query<FindQuery>,
 ) -> Result<Json<Vec<usize>>, WebError> {
@@ -311,7 +311,7 @@ pub(crate) async fn find_entries(
 
 /// The full text of an entry.
 pub(crate) async fn entry_text(
-    State(app): State<WebApp>,
+    app: WebApp,
     Path((agent, id, number)): Path<(String, String, usize)>,
 ) -> Result<Response, WebError> {
     app.run_blocking(move |library| {
@@ -326,7 +326,7 @@ pub(crate) async fn entry_text(
 
 /// A picture of a session.
 pub(crate) async fn picture_bytes(
-    State(app): State<WebApp>,
+    app: WebApp,
     Path((agent, id, sum)): Path<(String, String, String)>,
 ) -> Result<Response, WebError> {
     app.run_blocking(move |library| {

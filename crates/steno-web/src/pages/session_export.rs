@@ -1,6 +1,6 @@
 //! Exports a session from its page: as HTML, Markdown or JSON, without secrets unless the reader asks for them.
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
@@ -70,7 +70,7 @@ pub(crate) fn export_dialog(session: &Session) -> Markup {
 
 /// A session as a file to save.
 pub(crate) async fn export_session(
-    State(app): State<WebApp>,
+    app: WebApp,
     viewer: PageViewer,
     Path((agent, id)): SessionPath,
     Query(query): Query<ExportQuery>,

@@ -2,7 +2,7 @@
 //!
 //! They are rendered when the reader opens them, because a long session has many of each.
 
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use maud::{Markup, html};
 use steno_model::Transcript;
 use steno_store::view::file_changes::find_file_changes;
@@ -40,7 +40,7 @@ pub(crate) fn section_folds(opened: &OpenedSession) -> Markup {
 
 /// The prompts of a session, with links to them.
 pub(crate) async fn contents_section(
-    State(app): State<WebApp>,
+    app: WebApp,
     viewer: PageViewer,
     Path((agent, id)): SessionPath,
 ) -> Result<Markup, WebError> {
@@ -53,7 +53,7 @@ pub(crate) async fn contents_section(
 
 /// The files that a session changed, each with its net change.
 pub(crate) async fn changes_section(
-    State(app): State<WebApp>,
+    app: WebApp,
     Path((agent, id)): SessionPath,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
@@ -66,7 +66,7 @@ pub(crate) async fn changes_section(
 
 /// The failures, retries, undone edits and the context of a session.
 pub(crate) async fn quality_section(
-    State(app): State<WebApp>,
+    app: WebApp,
     Path((agent, id)): SessionPath,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path as FilePath, PathBuf};
 
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use maud::{Markup, html};
 use serde::Deserialize;
 use steno_seeds::thread::{
@@ -36,10 +36,7 @@ pub(crate) struct ThreadQuery {
 }
 
 /// The page of all projects that have threads.
-pub(crate) async fn threads_page(
-    State(app): State<WebApp>,
-    viewer: PageViewer,
-) -> Result<Markup, WebError> {
+pub(crate) async fn threads_page(app: WebApp, viewer: PageViewer) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
         let mut projects = Vec::new();
         for project in projects_with_threads(library)? {
@@ -73,6 +70,10 @@ pub(crate) async fn threads_page(
 
 /// The project folders of all sessions that have threads.
 fn projects_with_threads(library: &SessionLibrary) -> Result<BTreeSet<PathBuf>, WebError> {
+    // The folders of a team's projects are on other machines.
+    if library.serves_team() {
+        return Ok(BTreeSet::new());
+    }
     let listing = library.session_listing()?;
     let projects = listing.sessions.iter().filter_map(|one| one.session.project.clone());
     let folders = projects.map(PathBuf::from).filter(|folder| folder.is_absolute());
@@ -139,7 +140,7 @@ fn thread_address(project: &FilePath, id: &LeslieId) -> String {
 
 /// The page of one thread.
 pub(crate) async fn thread_page(
-    State(app): State<WebApp>,
+    app: WebApp,
     viewer: PageViewer,
     Query(named): Query<ThreadQuery>,
 ) -> Result<Markup, WebError> {

@@ -1,13 +1,16 @@
 //! `steno serve`: serves the local web page.
 
 mod launch;
+mod team;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use steno_web::{ConnectionLimits, ResumeAction, ServerOptions, WebError, WebServer};
 
+use self::team::{TeamRequest, team_options};
 use super::mcp::{current_project, history_options};
 use super::resume;
 use crate::automatic_sync::AutomaticSyncFlag;
@@ -25,6 +28,10 @@ const DEFAULT_PORT: u16 = 7473;
 ///
 /// By default only this machine can connect; the printed address contains a token that grants access. The page
 /// loads nothing from other hosts. Stop with Ctrl-C.
+///
+/// With `--from`, it is the page of a team: people, their sessions and what they cost, without notes and actions. The address
+/// shows what your own role sees; members sign in by a token of their own or through a reverse proxy (`[serve]`), and see only
+/// what is for them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Port [default: 7473, or a free one].
@@ -47,6 +54,12 @@ pub(crate) struct Args {
     /// Print the address as JSON.
     #[arg(long)]
     json: bool,
+    /// Serve the team's sessions in this remote instead of this machine's.
+    #[arg(long, value_name = "REMOTE")]
+    from: Option<String>,
+    /// With --from: a file with `NAME TOKEN` on each line, for members who open the page with `?token=TOKEN`.
+    #[arg(long, value_name = "FILE", requires = "from")]
+    token_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) sync: AutomaticSyncFlag,
 }
@@ -57,7 +70,7 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let mut server = bind_server(env, args)?;
+    let mut server = bind_server(ui, env, args)?;
     let url = server.url();
     match args.json {
         true => writeln!(ui.out(), "{}", serde_json::json!({ "url": url.to_string() }))?,
@@ -65,7 +78,7 @@ pub(crate) fn run(
     }
     ui.flush()?;
     // The page lists the sessions as they come.
-    let _sync = args.sync.start_if_due(ui, env);
+    let _sync = args.from.is_none().then(|| args.sync.start_if_due(ui, env));
     if !args.host.is_loopback() {
         ui.warning("anyone with this address who can reach this machine can read all sessions");
     }
@@ -78,7 +91,11 @@ pub(crate) fn run(
     Ok(CommandExit::Done)
 }
 
-fn bind_server(env: &ProcessEnvironment, args: &Args) -> Result<WebServer, CommandError> {
+fn bind_server(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+) -> Result<WebServer, CommandError> {
     let config = Config::load(env)?;
     let options = ServerOptions {
         store: env.store.clone(),
@@ -90,7 +107,15 @@ fn bind_server(env: &ProcessEnvironment, args: &Args) -> Result<WebServer, Comma
         address: SocketAddr::new(args.host, args.port.unwrap_or(DEFAULT_PORT)),
         history: Some(history_options(env, current_project(env), args.sync.no_sync)?),
         resume: (!args.read_only).then(|| resume_handler(env)),
+        team: None,
         limits: ConnectionLimits::default(),
+    };
+    let options = match &args.from {
+        Some(remote) => {
+            let request = TeamRequest { remote, token_file: args.token_file.as_deref() };
+            team_options(ui, env, &request, options)?
+        }
+        None => options,
     };
     match WebServer::bind(options.clone()) {
         Err(WebError::Listen { reason, .. }) if args.port.is_none() && is_port_taken(&reason) => {

@@ -103,6 +103,8 @@ mod team;
 #[cfg(unix)]
 mod team_colleagues;
 #[cfg(unix)]
+mod team_page;
+#[cfg(unix)]
 mod team_rights;
 #[cfg(unix)]
 mod terminal;
