@@ -35,7 +35,19 @@ class Box:
     @property
     def env(self):
         return {"HOME": str(self.home), "STENO_HOME": str(self.store), "STENO_SYNC_AUTOMATIC": "false", "PATH": os.environ["PATH"], "TZ": "UTC",
-                "TMPDIR": str(self.home), **self.more_env}
+                "TMPDIR": str(self.home), **self.identity, **self.more_env}
+
+    @property
+    def identity(self):
+        """The key of a store that `encrypt` has encrypted."""
+        key = self.home / "key.txt"
+        return {"STENO_IDENTITY": str(key)} if key.exists() else {}
+
+    def encrypt(self):
+        """Encrypts the store, before anything is in it."""
+        result = self.run("encrypt", "--new-identity", self.home / "key.txt")
+        if result.code != 0:
+            raise SystemExit(f"encrypt ended with {result.code}: {result.err.decode()}")
 
     def run(self, *args, stdin=b"", prefix=(), cwd=None):
         command = [*self.tracer, *prefix, self.steno, *map(str, args)]

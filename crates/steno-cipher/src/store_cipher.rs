@@ -191,7 +191,10 @@ impl StoreCipher {
         let fill = |file: &mut std::fs::File| {
             let file = file.try_clone()?;
             let key: [u8; KEY_BYTES] = random_bytes();
-            StoreFile::create_encrypted(file, &self.store_key, &relative)?.write_all(&key)
+            let mut stored = StoreFile::create_encrypted(file, &self.store_key, &relative)?;
+            stored.write_all(&key)?;
+            // A power failure must leave no part of a key under its name: it would not be replaced.
+            stored.sync_data()
         };
         durable::create_private_dir(durable::parent_folder(&physical))
             .and_then(|()| match sync {

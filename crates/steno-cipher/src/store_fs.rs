@@ -233,6 +233,20 @@ pub fn session_key_metadata(folder: &Path) -> Option<Metadata> {
     fs::metadata(cipher_for(folder)?.session_key_on_disk(folder)?).ok()
 }
 
+/// Where the key of a session in `folder` is on disk, in an encrypted store.
+pub fn session_key_path(folder: &Path) -> Option<PathBuf> {
+    cipher_for(folder)?.session_key_on_disk(folder)
+}
+
+/// Syncs the file of a session's key and its folders. Without the key, nothing of the session can be read.
+pub fn sync_session_key(key: &Path) -> Result<(), FileError> {
+    /// The folder of an agent's keys, that of all keys, and that of all encrypted files.
+    const FOLDERS: usize = 3;
+    File::open(key).and_then(|file| file.sync_data()).on("sync", key)?;
+    let mut folders = key.ancestors().skip(1).take(FOLDERS);
+    folders.try_for_each(durable::sync_dir)
+}
+
 /// Removes the key of a session in `folder`, in an encrypted store: nothing can decrypt its files any more.
 pub fn remove_session_key(folder: &Path) -> Result<(), FileError> {
     match cipher_for(folder) {

@@ -33,7 +33,7 @@ pub struct VaultCommit {
     /// Folders with new names, which need a sync.
     folders: BTreeSet<PathBuf>,
     /// New keys of sessions in an encrypted store, which need a sync.
-    keys: Vec<PathBuf>,
+    keys: BTreeSet<PathBuf>,
     /// Locks of the sessions in this commit.
     session_locks: Vec<(String, File)>,
     /// The vault's folder, opened before the first change so that `syncfs` reports write errors.
@@ -49,7 +49,7 @@ impl VaultCommit {
             lines,
             written,
             folders,
-            keys: Vec::new(),
+            keys: BTreeSet::new(),
             session_locks: Vec::new(),
             vault_folder: None,
         }
@@ -104,6 +104,7 @@ impl VaultCommit {
         if written.is_new {
             // An interrupted process may have created the folder without syncing it.
             self.folders.extend(dir.path().ancestors().take(3).map(store_fs::physical_path));
+            self.keys.extend(store_fs::session_key_path(dir.path()));
         }
         self.written.push(written);
     }
@@ -144,10 +145,7 @@ impl VaultCommit {
                 store_fs::sync_file(&path)?;
             }
             for key in &self.keys {
-                File::open(key).and_then(|file| file.sync_data()).on("sync", key)?;
-                // The key's folder may be new in that of all keys.
-                let folders = key.ancestors().skip(1).take(3);
-                folders.into_iter().try_for_each(durable::sync_dir)?;
+                store_fs::sync_session_key(key)?;
             }
             self.folders.iter().try_for_each(|folder| durable::sync_dir(folder))?;
         }

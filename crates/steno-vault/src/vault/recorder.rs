@@ -227,11 +227,16 @@ impl Recorder {
 }
 
 /// Lists a live log in the journal, unless it is listed. Records in an unlisted log are not acknowledged.
+///
+/// In an encrypted store, the session's key is on disk first.
 fn list_log_in_journal(dir: &SessionDir, path: &Path) -> Result<(), FileError> {
     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let is_listed = dir.listed_files()?.is_some_and(|listed| listed.contains_key(&file));
     if is_listed {
         return Ok(());
+    }
+    if let Some(key) = store_fs::session_key_path(dir.path()) {
+        store_fs::sync_session_key(&key)?;
     }
     dir.journal.append_lines(&[JournalLine { file, ..dir.new_journal_line(FileState::Open) }])
 }

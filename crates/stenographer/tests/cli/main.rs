@@ -25,6 +25,7 @@ mod databases;
 mod devflow;
 mod diff;
 mod doctor;
+mod encrypted_commands;
 mod encryption;
 #[cfg(unix)]
 mod exec;
