@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use steno_cipher::{
-    AgeIdentity, KeyFile, KeySlot, KeyWrapError, MasterKey, UnlockSecret, conversion,
+    AgeIdentity, KeyFile, KeySlot, KeyWrapError, MasterKey, UnlockSecret, conversion, store_fs,
 };
 
 use crate::config::Config;
@@ -21,7 +21,22 @@ pub(crate) fn unlock_store(ui: &mut Ui, env: &ProcessEnvironment) -> Result<(), 
     let Some(keys) = KeyFile::read(&env.store)? else { return Ok(()) };
     let key = StoreKeySource::load(env)?.find_key(ui, &keys)?;
     steno_cipher::unlock_store(&env.store, key, &keys);
-    Ok(())
+    check_key_file(env)
+}
+
+/// Fails if the store has files, but none for the master key in its key file: the key file is that of another copy.
+fn check_key_file(env: &ProcessEnvironment) -> Result<(), CommandError> {
+    if store_fs::exists(&env.store) {
+        return Ok(());
+    }
+    let names = fs::read_dir(&env.store).into_iter().flatten().flatten();
+    let mut names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    if !names.any(|name| name.starts_with("encrypted")) {
+        return Ok(());
+    }
+    steno_cipher::lock_store(&env.store);
+    let error = CommandError::user("encryption.json is not that of the files in the store");
+    Err(error.hint("restore it from a backup of the same time; `--change-key` writes a new one"))
 }
 
 /// Where this user's key is.

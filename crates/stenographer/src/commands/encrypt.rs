@@ -180,7 +180,7 @@ fn change_keys(
             keys.remove_slot("passphrase").map_err(explain_removal)?;
         }
         if args.change_key {
-            keys = change_master_key(ui, env, &source, KeyChange { master, before, keys })?;
+            keys = change_master_key(ui, env, &source, KeyChangeRequest { master, before, keys })?;
             ui.status("gave the store a new master key");
         } else {
             keys.write(&env.store)?;
@@ -193,7 +193,7 @@ fn change_keys(
 }
 
 /// A change of the master key.
-struct KeyChange {
+struct KeyChangeRequest {
     master: MasterKey,
     /// The file in which the master key is wrapped now.
     before: KeyFile,
@@ -206,7 +206,7 @@ fn change_master_key(
     ui: &mut Ui,
     env: &ProcessEnvironment,
     source: &StoreKeySource,
-    change: KeyChange,
+    change: KeyChangeRequest,
 ) -> Result<KeyFile, CommandError> {
     let master = MasterKey::generate();
     let mut slots = Vec::new();

@@ -292,7 +292,11 @@ fn the_master_key_is_changed_and_old_copies_keep_theirs() {
     assert!(home.steno(&["show", ID]).ok().contains("fig"));
     // The key file of an old backup opens nothing of the present store.
     home.file("store/encryption.json", &old_key_file);
-    assert!(!home.steno(&["list", "--json"]).stdout.contains(ID));
+    let refused = home.steno(&["sync"]);
+    assert!(
+        refused.code == 1 && refused.stderr.contains("encryption.json is not that"),
+        "{refused}"
+    );
     home.file("store/encryption.json", &new_key_file);
     assert!(home.steno(&["list", "--json"]).ok().contains(ID));
     // A recipient that is removed with the key is locked out.
