@@ -29,6 +29,30 @@ pub(crate) fn may_have_value(after: &[u8], is_option: bool) -> bool {
     }
 }
 
+/// The length of an operator that gives a name its value: `:=`, `=>`, `||=`, or that of a default.
+///
+/// A single `=` or `:` is none of them.
+pub(crate) fn assignment_length(rest: &[u8], spaces: usize) -> Option<usize> {
+    // The type of a variable in Go.
+    if spaces == 1 && rest.starts_with(b"string = ") {
+        return Some(8);
+    }
+    // The default of a variable of a shell.
+    if rest.starts_with(b":-") {
+        return (spaces == 0).then_some(2);
+    }
+    if [b":=", b"=>", b"=="].iter().any(|it| rest.starts_with(*it)) {
+        return Some(rest.iter().take_while(|byte| b":=>".contains(byte)).count());
+    }
+    if let Some(operator) = ["||=", "??=", "?="].iter().find(|it| rest.starts_with(it.as_bytes())) {
+        return Some(operator.len());
+    }
+    // The default of a variable: `getenv("DB_PASS") ?: "..."`.
+    let defaults = ["|| ", "?? ", "?: ", "or "];
+    let operator = defaults.iter().find(|it| rest.starts_with(it.as_bytes()))?;
+    rest.get(operator.len()).is_some_and(|byte| b"\"'`".contains(byte)).then_some(operator.len())
+}
+
 /// The length of an operator that compares a name with a literal: `!= "..."`, `in ("..."`.
 pub(crate) fn comparison_length(rest: &[u8]) -> Option<usize> {
     let operator =

@@ -14,8 +14,8 @@ use crate::literal_forms::{
     TYPE_ANNOTATION, index_length, read_list, scheme_length, wrapped_literal_offset,
 };
 use crate::name_bounds::{
-    comparison_length, follows_key_word, is_inside_secret_object, is_name_byte, may_have_value,
-    name_bounds,
+    assignment_length, comparison_length, follows_key_word, is_inside_secret_object, is_name_byte,
+    may_have_value, name_bounds,
 };
 use crate::quoted_value::QuotedValue;
 use crate::table_values::find_column_cells;
@@ -200,29 +200,8 @@ impl<'t> FoundName<'t> {
         if let Some(comparison) = comparison_length(rest) {
             return Some((NameSeparator::Argument, at + comparison));
         }
-        // The type of a variable in Go.
-        if spaces == 1 && rest.starts_with(b"string = ") {
-            return Some((NameSeparator::Equals, at + 8));
-        }
-        if adjacent && (rest.starts_with(b":-") || rest.starts_with(b":=")) {
-            return Some((NameSeparator::Equals, at + 2));
-        }
-        if rest.starts_with(b":=") || rest.starts_with(b"=>") || rest.starts_with(b"==") {
-            let equals = rest.iter().take_while(|byte| b":=>".contains(byte)).count();
-            return Some((NameSeparator::Equals, at + equals));
-        }
-        if let Some(operator) =
-            ["||=", "??=", "?="].iter().find(|it| rest.starts_with(it.as_bytes()))
-        {
-            return Some((NameSeparator::Equals, at + operator.len()));
-        }
-        // The default of a variable: `getenv("DB_PASS") ?: "..."`.
-        if let Some(operator) = ["|| ", "?? ", "?: ", "or "]
-            .iter()
-            .find(|it| rest.starts_with(it.as_bytes()) && rest.len() > it.len())
-            .filter(|it| b"\"'`".contains(&rest[it.len()]))
-        {
-            return Some((NameSeparator::Equals, at + operator.len()));
+        if let Some(operator) = assignment_length(rest, spaces) {
+            return Some((NameSeparator::Equals, at + operator));
         }
         let name = self.name();
         let is_constant = name.contains('_') && name.bytes().all(|byte| !byte.is_ascii_lowercase());
