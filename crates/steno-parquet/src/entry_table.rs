@@ -25,7 +25,7 @@ const ENTRY_SCHEMA: &str = "message entries {
 
 /// One entry of a session.
 #[derive(Clone, Debug, Default)]
-pub struct EntryRow<'a> {
+pub struct EntryTableRow<'a> {
     /// The agent.
     pub agent: &'a str,
     /// The session's id.
@@ -69,7 +69,7 @@ impl EntryTable {
     }
 
     /// Adds an entry.
-    pub fn add_entry(&mut self, row: &EntryRow<'_>) -> Result<(), ParquetError> {
+    pub fn add_entry(&mut self, row: &EntryTableRow<'_>) -> Result<(), ParquetError> {
         self.0.add_row(&[
             Text(Some(row.agent)),
             Text(Some(row.session)),

@@ -9,6 +9,6 @@ mod entry_table;
 mod table_writer;
 mod usage_table;
 
-pub use entry_table::{EntryRow, EntryTable};
+pub use entry_table::{EntryTable, EntryTableRow};
 pub use table_writer::ParquetError;
-pub use usage_table::{UsageRow, UsageTable};
+pub use usage_table::{UsageTable, UsageTableRow};

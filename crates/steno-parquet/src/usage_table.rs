@@ -24,7 +24,7 @@ const USAGE_SCHEMA: &str = "message usage {
 
 /// The usage of one API message, or what a session reports beyond its messages.
 #[derive(Clone, Debug, Default)]
-pub struct UsageRow<'a> {
+pub struct UsageTableRow<'a> {
     /// The agent.
     pub agent: &'a str,
     /// The session that the message counts for.
@@ -54,7 +54,7 @@ impl UsageTable {
     }
 
     /// Adds the usage of a message.
-    pub fn add_usage(&mut self, row: &UsageRow<'_>) -> Result<(), ParquetError> {
+    pub fn add_usage(&mut self, row: &UsageTableRow<'_>) -> Result<(), ParquetError> {
         let [input, cache_read, cache_write, write_5m, write_1h, output, reasoning] = row.tokens;
         self.0.add_row(&[
             Text(Some(row.agent)),

@@ -26,6 +26,9 @@ const INDEX_VERSION: i64 = 1;
 /// The first ClickHouse with text indexes that are ready for use.
 const MIN_SERVER_VERSION: (u32, u32) = (26, 2);
 
+/// How many sessions a statement names.
+const MAX_NAMED_SESSIONS: usize = 1_000;
+
 const SCHEMA: &str = include_str!("clickhouse/schema.sql");
 
 /// A row of an answer.

@@ -1,38 +1,28 @@
 //! Opens the search index of a remote, which large organisations have beside it.
 
-use steno_team::{ClickHouseIndex, ClickHouseUrl, PostgresPassword, TeamError};
+use steno_team::{ClickHouseIndex, PostgresPassword, TeamError};
 
-use crate::config::Config;
+use crate::config::{Config, IndexSettings};
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
 use crate::team_access::run_password_command;
 
-/// Where the index of a remote is, as `config.toml` states it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct IndexSettings {
-    pub(crate) url: ClickHouseUrl,
-    /// A command that prints the password.
-    pub(crate) password_command: Option<String>,
+/// Returns where the index of a remote is, if it has one.
+pub(crate) fn find_index(
+    env: &ProcessEnvironment,
+    remote: Option<&str>,
+) -> Result<Option<IndexSettings>, CommandError> {
+    Ok(Config::load(env)?.remote(remote)?.index)
 }
 
-impl IndexSettings {
-    /// Returns the index of a remote, if it has one.
-    pub(crate) fn find(
-        env: &ProcessEnvironment,
-        remote: Option<&str>,
-    ) -> Result<Option<Self>, CommandError> {
-        Ok(Config::load(env)?.remote(remote)?.index)
-    }
-
-    /// Opens the index. Its version is not checked yet.
-    pub(crate) fn open(&self) -> Result<ClickHouseIndex, CommandError> {
-        let password = match &self.password_command {
-            Some(command) => Some(run_password_command(command, "index_password_command")?),
-            None => ProcessEnvironment::variable("CLICKHOUSE_PASSWORD")
-                .map(|password| PostgresPassword(password.to_string_lossy().into_owned())),
-        };
-        ClickHouseIndex::new(&self.url, password.as_ref()).map_err(explain_index_error)
-    }
+/// Opens an index. Its version is not checked yet.
+pub(crate) fn open_index(settings: &IndexSettings) -> Result<ClickHouseIndex, CommandError> {
+    let password = match &settings.password_command {
+        Some(command) => Some(run_password_command(command, "index_password_command")?),
+        None => ProcessEnvironment::variable("CLICKHOUSE_PASSWORD")
+            .map(|password| PostgresPassword(password.to_string_lossy().into_owned())),
+    };
+    ClickHouseIndex::new(&settings.url, password.as_ref()).map_err(explain_index_error)
 }
 
 /// Adds a hint to an error of an index.

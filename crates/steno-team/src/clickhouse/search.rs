@@ -1,6 +1,6 @@
 //! Searches in the index. The words of the query are split and folded here, as those of the texts were.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 use steno_model::Timestamp;
@@ -9,8 +9,11 @@ use steno_store::index::word_query::{WordColumn, WordTerm};
 use steno_store::index::word_tokens::WordTokenizer;
 use steno_store::index::{EntryFilter, SearchHit, SearchRequest};
 
-use super::{AnswerRow, ClickHouseIndex, integer, quote, quote_list, text};
+use super::{AnswerRow, ClickHouseIndex, MAX_NAMED_SESSIONS, integer, quote, quote_list, text};
 use crate::team_error::TeamError;
+
+/// How many words of a phrase the index is asked for; ClickHouse takes no more.
+const MAX_INDEXED_WORDS: usize = 64;
 
 /// The heading of a session that has hits.
 struct HitSession {
@@ -27,18 +30,27 @@ impl ClickHouseIndex {
         let (own, filter) = (self.own_rows(), entry_condition(&request.filter));
         let sessions = session_condition(&request.filter);
         let most = request.limit.saturating_mul(4);
+        // Texts are read of the hits only: of all matches, that takes five times as long.
         let sql = format!(
             "SELECT session, seq, at, role, kind, tool, model, source, body FROM steno_entry
-            WHERE {own} AND {matches}{filter} AND (session, part) IN (
-                SELECT session, arrayJoin(parts) FROM steno_session FINAL WHERE {own}{sessions})
-            ORDER BY at DESC, session DESC, seq DESC LIMIT 1 BY session, seq LIMIT {most}"
+            WHERE {own} AND (session, source, seq, part) IN (
+                SELECT session, source, seq, part FROM steno_entry
+                WHERE {own} AND {matches}{filter} AND (session, part) IN (
+                    SELECT session, arrayJoin(parts) FROM steno_session FINAL WHERE {own}{sessions})
+                ORDER BY at DESC, session DESC, seq DESC LIMIT {most})
+            ORDER BY at DESC, session DESC, seq DESC"
         );
         let rows = self.rows("search", &sql)?;
         let headings = self.hit_sessions(&rows)?;
         let mut hits: Vec<SearchHit> = Vec::new();
+        let mut seen = HashSet::new();
         let mut texts: HashMap<String, usize> = HashMap::new();
         for row in &rows {
             let session = row.first().and_then(Value::as_str).unwrap_or_default();
+            // A row that was written twice is there twice until the server merges its files.
+            if !seen.insert((session, row.get(1).and_then(integer))) {
+                continue;
+            }
             let hit = headings.get(session).and_then(|session| hit_from_row(row, session));
             let Some(hit) = hit.filter(|hit| request.query.matches_regex(&hit.text)) else {
                 continue;
@@ -59,22 +71,23 @@ impl ClickHouseIndex {
         let mut names: Vec<&str> = rows.iter().filter_map(|row| row.first()?.as_str()).collect();
         names.sort_unstable();
         names.dedup();
-        if names.is_empty() {
-            return Ok(HashMap::new());
-        }
-        let (own, names) = (self.own_rows(), quote_list(names));
-        let sql = format!(
-            "SELECT session, agent, id, project, title FROM steno_session FINAL
-            WHERE {own} AND session IN {names}"
-        );
-        let rows = self.rows("read the sessions of hits", &sql)?;
         let heading = |row: &AnswerRow| {
             let [name, agent, id, project, title] = row.as_slice() else { return None };
             let (agent, id) = (text(agent)?, text(id)?);
             let (project, title) = (text(project), text(title));
             Some((text(name)?, HitSession { agent, id, project, title }))
         };
-        Ok(rows.iter().filter_map(heading).collect())
+        let mut headings = HashMap::new();
+        for names in names.chunks(MAX_NAMED_SESSIONS) {
+            let (own, names) = (self.own_rows(), quote_list(names.iter().copied()));
+            let sql = format!(
+                "SELECT session, agent, id, project, title FROM steno_session FINAL
+                WHERE {own} AND session IN {names}"
+            );
+            let rows = self.rows("read the sessions of hits", &sql)?;
+            headings.extend(rows.iter().filter_map(heading));
+        }
+        Ok(headings)
     }
 }
 
@@ -137,7 +150,8 @@ fn term_condition(
     let whole = if term.is_prefix { &words[..words.len() - 1] } else { &words[..] };
     let mut conditions = Vec::new();
     if !whole.is_empty() {
-        let quoted: Vec<String> = whole.iter().map(|word| quote(word)).collect();
+        let quoted = whole.iter().take(MAX_INDEXED_WORDS).map(|word| quote(word));
+        let quoted: Vec<String> = quoted.collect();
         conditions.push(format!("hasAllTokens(words, [{}])", quoted.join(", ")));
     }
     let end = if term.is_prefix { "" } else { " " };

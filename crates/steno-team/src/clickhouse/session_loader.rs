@@ -15,7 +15,7 @@ use steno_store::index::word_tokens::WordTokenizer;
 use steno_vault::Vault;
 
 use super::loader_rows::{ENTRY_COLUMNS, RowEncoder, USAGE_COLUMNS, hex_text};
-use super::{ClickHouseIndex, integer, quote, quote_list, text};
+use super::{ClickHouseIndex, MAX_NAMED_SESSIONS, integer, quote, quote_list, text};
 use crate::manifest::{SessionKey, SessionManifest};
 use crate::remote::TeamRemote;
 use crate::remote_settings::SessionVisibility;
@@ -27,9 +27,6 @@ const MAX_SENT_BYTES: usize = 8 << 20;
 
 /// A session with more parts is loaded anew as one.
 const MAX_PARTS: usize = 64;
-
-/// How many sessions a statement names.
-const MAX_NAMED_SESSIONS: usize = 1_000;
 
 const SESSION_COLUMNS: &str = "org, session, owner, agent, id, project, title, thread, started, ended, cost, tokens, entries, digest, parts, revision, is_clean";
 
@@ -53,7 +50,7 @@ pub struct LoadSummary {
 }
 
 /// What the index has of a session.
-struct LoadedSession {
+struct LoadedRevision {
     revision: String,
     is_clean: bool,
 }
@@ -65,6 +62,16 @@ struct LoadedEntries {
     parts: Vec<String>,
 }
 
+/// Rows that are not written yet, in the order in which they must be: what a session's row states is there before it.
+#[derive(Debug, Default)]
+struct LoadBatch {
+    /// The first rows of new sessions, by which a killed load can be found.
+    announced: String,
+    entries: String,
+    usage: String,
+    sessions: String,
+}
+
 /// Loads one remote.
 #[derive(Debug)]
 pub struct SessionLoader<'a> {
@@ -74,6 +81,7 @@ pub struct SessionLoader<'a> {
     folder: PathBuf,
     reader: SessionRowReader,
     tokenizer: WordTokenizer,
+    batch: LoadBatch,
     summary: LoadSummary,
 }
 
@@ -88,7 +96,8 @@ impl<'a> SessionLoader<'a> {
         index.check_version()?;
         let (reader, tokenizer) = (SessionRowReader::new(folder)?, WordTokenizer::new()?);
         let (folder, summary) = (folder.to_owned(), LoadSummary::default());
-        Ok(Self { index, remote, folder, reader, tokenizer, summary })
+        let batch = LoadBatch::default();
+        Ok(Self { index, remote, folder, reader, tokenizer, batch, summary })
     }
 
     /// Loads what the index lacks, and removes what the remote no longer shows. `report` is called with each session, and
@@ -122,7 +131,8 @@ impl<'a> SessionLoader<'a> {
                 Err(error) => return Err(error),
             }
         }
-        let is_gone = |(name, _): &(&String, &LoadedSession)| !shown.contains(*name);
+        self.flush()?;
+        let is_gone = |(name, _): &(&String, &LoadedRevision)| !shown.contains(*name);
         let gone: Vec<String> =
             loaded.iter().filter(is_gone).map(|(name, _)| name.clone()).collect();
         self.summary.removed = gone.len() as u64;
@@ -133,7 +143,7 @@ impl<'a> SessionLoader<'a> {
         Ok(self.summary)
     }
 
-    fn list_loaded(&self) -> Result<HashMap<String, LoadedSession>, TeamError> {
+    fn list_loaded(&self) -> Result<HashMap<String, LoadedRevision>, TeamError> {
         let own = self.index.own_rows();
         let sql =
             format!("SELECT session, revision, is_clean FROM steno_session FINAL WHERE {own}");
@@ -141,7 +151,7 @@ impl<'a> SessionLoader<'a> {
         let session = |row: &super::AnswerRow| {
             let revision = row.get(1)?.as_str()?.to_owned();
             let is_clean = integer(row.get(2)?)? != 0;
-            Some((text(row.first()?)?, LoadedSession { revision, is_clean }))
+            Some((text(row.first()?)?, LoadedRevision { revision, is_clean }))
         };
         Ok(rows.iter().filter_map(session).collect())
     }
@@ -158,8 +168,8 @@ impl<'a> SessionLoader<'a> {
         let known = match is_known {
             true => self.continued_entries(&name, &rows)?,
             false => {
-                // From now on, a killed load can be found.
-                self.write_session(&manifest, &rows, &[], "")?;
+                let row = self.session_row(&manifest, &rows, &[], "");
+                self.batch.announced.push_str(&row);
                 LoadedEntries::default()
             }
         };
@@ -167,11 +177,12 @@ impl<'a> SessionLoader<'a> {
         let mut parts = known.parts;
         if let Some(last) = rows.entries.get(known.count..).and_then(<[_]>::last) {
             let part = hex_text(&last.digest);
-            self.write_entries(&name, &rows, known.count, &part)?;
+            self.add_entries(&name, &rows, known.count, &part)?;
             parts.push(part);
         }
-        self.write_usage(&name, &rows, &revision)?;
-        self.write_session(&manifest, &rows, &parts, &revision)?;
+        self.add_usage(&name, &rows, &revision);
+        let row = self.session_row(&manifest, &rows, &parts, &revision);
+        self.batch.sessions.push_str(&row);
         self.summary.sessions += 1;
         Ok(true)
     }
@@ -213,7 +224,8 @@ impl<'a> SessionLoader<'a> {
         Ok(loaded.unwrap_or_default())
     }
 
-    fn write_entries(
+    /// Adds entries to the batch. It is written when it is large enough.
+    fn add_entries(
         &mut self,
         name: &str,
         rows: &SessionRows,
@@ -221,43 +233,49 @@ impl<'a> SessionLoader<'a> {
         part: &str,
     ) -> Result<(), TeamError> {
         let org = &self.index.url.org;
-        let tokenizer = &mut self.tokenizer;
-        let mut encoder = RowEncoder { org, session: name, rows, tokenizer };
-        let mut lines = String::new();
         for number in from..rows.entries.len() {
-            encoder.push_entry(number, part, &mut lines)?;
-            if lines.len() >= MAX_SENT_BYTES || number + 1 == rows.entries.len() {
-                self.index.insert("steno_entry", ENTRY_COLUMNS, std::mem::take(&mut lines))?;
+            let tokenizer = &mut self.tokenizer;
+            let mut encoder = RowEncoder { org, session: name, rows, tokenizer };
+            encoder.push_entry(number, part, &mut self.batch.entries)?;
+            if self.batch.entries.len() >= MAX_SENT_BYTES {
+                self.flush()?;
             }
         }
         self.summary.entries += (rows.entries.len() - from) as u64;
         Ok(())
     }
 
-    fn write_usage(
-        &mut self,
-        name: &str,
-        rows: &SessionRows,
-        revision: &str,
-    ) -> Result<(), TeamError> {
-        if rows.usage.is_empty() {
-            return Ok(());
-        }
-        let mut lines = String::new();
+    fn add_usage(&mut self, name: &str, rows: &SessionRows, revision: &str) {
         let (org, tokenizer) = (&self.index.url.org, &mut self.tokenizer);
-        RowEncoder { org, session: name, rows, tokenizer }.push_usage(revision, &mut lines);
+        let encoder = RowEncoder { org, session: name, rows, tokenizer };
+        encoder.push_usage(revision, &mut self.batch.usage);
         self.summary.usage += rows.usage.len() as u64;
-        self.index.insert("steno_usage", USAGE_COLUMNS, lines)
     }
 
-    /// Writes the row that states what of a session counts. Without a revision, nothing does.
-    fn write_session(
+    /// Writes the rows of the batch.
+    fn flush(&mut self) -> Result<(), TeamError> {
+        let LoadBatch { announced, entries, usage, sessions } = std::mem::take(&mut self.batch);
+        for (table, columns, lines) in [
+            ("steno_session", SESSION_COLUMNS, announced),
+            ("steno_entry", ENTRY_COLUMNS, entries),
+            ("steno_usage", USAGE_COLUMNS, usage),
+            ("steno_session", SESSION_COLUMNS, sessions),
+        ] {
+            if !lines.is_empty() {
+                self.index.insert(table, columns, lines)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The row that states what of a session counts. Without a revision, nothing does.
+    fn session_row(
         &self,
         manifest: &SessionManifest,
         rows: &SessionRows,
         parts: &[String],
         revision: &str,
-    ) -> Result<(), TeamError> {
+    ) -> String {
         let key = &manifest.key;
         let heading = &rows.session;
         let moment = |at: Option<Timestamp>| at.map(|at| at.instant().as_millisecond());
@@ -276,7 +294,7 @@ impl<'a> SessionLoader<'a> {
             "digest": last.map(|last| hex_text(&last.digest)).unwrap_or_default(),
             "parts": parts, "revision": revision, "is_clean": 0,
         });
-        self.index.insert("steno_session", SESSION_COLUMNS, format!("{row}\n"))
+        format!("{row}\n")
     }
 
     /// Removes sessions with all rows. Their own rows go last, so that an interrupted removal is repeated.

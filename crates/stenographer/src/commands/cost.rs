@@ -21,7 +21,7 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_scope::SessionScope;
 use crate::session_store::{NO_SESSIONS_YET, SessionStore};
 use crate::team_access::RemoteFlag;
-use crate::team_index::IndexSettings;
+use crate::team_index::find_index;
 use crate::ui::Ui;
 
 /// Add up tokens and costs; each API message counts once.
@@ -172,7 +172,7 @@ pub(crate) fn is_answered_by_index(
     args: &Args,
 ) -> Result<bool, CommandError> {
     let has_session = args.no_index || !args.paths.is_empty() || args.scope.session.is_some();
-    Ok(!has_session && IndexSettings::find(env, args.remote.from.as_deref())?.is_some())
+    Ok(!has_session && find_index(env, args.remote.from.as_deref())?.is_some())
 }
 
 impl Args {

@@ -1,11 +1,12 @@
 //! `steno load`: loads a remote into a search index.
 
-use steno_team::{ClickHouseUrl, ClickHouseUrlError, LoadSummary, SessionLoader, TeamError};
+use steno_team::{ClickHouseUrl, ClickHouseUrlError, LoadSummary, SessionLoader};
 
+use crate::config::IndexSettings;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::team_access::{TeamAccess, explain_team_error};
-use crate::team_index::{IndexSettings, explain_index_error};
+use crate::team_index::{explain_index_error, find_index, open_index};
 use crate::ui::{Ui, count_noun};
 
 /// Load a remote into ClickHouse, which searches and counts for large organisations.
@@ -40,7 +41,7 @@ pub(crate) fn run(
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
     let access = TeamAccess::find(env, args.from.as_deref())?;
-    let index = args.index_settings(env)?.open()?;
+    let index = open_index(&args.index_settings(env)?)?;
     if args.init && index.initialise().map_err(explain_index_error)? {
         ui.status("created the tables");
     }
@@ -50,7 +51,7 @@ pub(crate) fn run(
     remote.check_version().map_err(explain)?;
     let staging = tempfile::tempdir().map_err(CommandError::user)?;
     let loader = SessionLoader::begin(&index, &mut remote, staging.path());
-    let mut loader = loader.map_err(explain_load_error)?;
+    let mut loader = loader.map_err(explain_index_error)?;
     let mut progress = ui.start_progress("loading");
     let mut failures = Vec::new();
     let loaded = loader.load(&mut |key, error| {
@@ -58,9 +59,9 @@ pub(crate) fn run(
         failures.extend(error.map(ToString::to_string));
     });
     drop(progress);
-    let summary = loaded.map_err(explain_load_error)?;
+    let summary = loaded.map_err(explain_index_error)?;
     if args.sweep {
-        loader.sweep().map_err(explain_load_error)?;
+        loader.sweep().map_err(explain_index_error)?;
     }
     failures.iter().for_each(|failure| ui.warning(failure));
     report(ui, &summary, args.json)?;
@@ -69,7 +70,7 @@ pub(crate) fn run(
 
 impl Args {
     fn index_settings(&self, env: &ProcessEnvironment) -> Result<IndexSettings, CommandError> {
-        let configured = IndexSettings::find(env, self.from.as_deref())?;
+        let configured = find_index(env, self.from.as_deref())?;
         let Some(url) = &self.to else {
             return configured.ok_or_else(|| {
                 let error = CommandError::usage("the remote has no index");
@@ -88,11 +89,6 @@ impl Args {
         let password_command = configured.and_then(|index| index.password_command);
         Ok(IndexSettings { url, password_command })
     }
-}
-
-/// The errors of the database name its URL, those of the remote that of the remote.
-fn explain_load_error(error: TeamError) -> CommandError {
-    explain_index_error(error)
 }
 
 fn report(ui: &mut Ui, summary: &LoadSummary, is_json: bool) -> Result<(), CommandError> {

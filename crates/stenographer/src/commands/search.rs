@@ -20,7 +20,7 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_scope::SessionScope;
 use crate::session_store::{NO_SESSIONS_YET, SessionStore};
 use crate::team_access::{RemoteFlag, TeamAccess, explain_team_error};
-use crate::team_index::{IndexSettings, explain_index_error};
+use crate::team_index::{explain_index_error, find_index, open_index};
 use crate::text_table::{fit_columns, wrap_columns};
 use crate::ui::{Ui, count_noun, escape_control};
 use crate::value_parsers::parse_count;
@@ -138,7 +138,7 @@ pub(crate) fn is_answered_by_database(
     let scope = &args.filter.scope;
     let has_session = scope.session.is_some() || scope.has_person();
     let is_database = matches!(access.settings.url, RemoteUrl::Postgres(_));
-    let has_index = IndexSettings::find(env, args.remote.from.as_deref())?.is_some();
+    let has_index = find_index(env, args.remote.from.as_deref())?.is_some();
     Ok((is_database || has_index) && !query.is_regex() && !has_session)
 }
 
@@ -147,8 +147,8 @@ fn search_database(
     name: &str,
     search: &SearchRequest<'_>,
 ) -> Result<Vec<SearchHit>, CommandError> {
-    if let Some(index) = IndexSettings::find(env, Some(name))? {
-        let index = index.open()?;
+    if let Some(index) = find_index(env, Some(name))? {
+        let index = open_index(&index)?;
         let found = index.check_version().and_then(|()| index.search(search));
         return found.map_err(explain_index_error);
     }

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use steno_model::durable;
-use steno_team::{KeyLocation, RemoteSettings, RemoteUrl, SessionVisibility};
+use steno_team::{ClickHouseUrl, KeyLocation, RemoteSettings, RemoteUrl, SessionVisibility};
 use toml_edit::{DocumentMut, Item, Table, value};
 
 use super::Config;
 use crate::error::CommandError;
-use crate::team_index::IndexSettings;
 
 const EXAMPLE: &str =
     "[remote.team] url = \"postgres://ada@db.example.com/steno\" projects = [\"shop\"]";
@@ -35,6 +34,14 @@ pub(crate) struct ConfiguredRemote {
     pub(crate) every: Option<Duration>,
     /// The search index that `steno load` fills.
     pub(crate) index: Option<IndexSettings>,
+}
+
+/// The search index of a remote, which large organisations have beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct IndexSettings {
+    pub(crate) url: ClickHouseUrl,
+    /// A command that prints the password.
+    pub(crate) password_command: Option<String>,
 }
 
 impl Config {

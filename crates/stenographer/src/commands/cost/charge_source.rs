@@ -19,7 +19,7 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_paths::existing_roots;
 use crate::session_scope::SessionScope;
 use crate::session_store::{SessionStore, unknown_format_error};
-use crate::team_index::{IndexSettings, explain_index_error};
+use crate::team_index::{explain_index_error, find_index, open_index};
 use crate::ui::Ui;
 use steno_store::sync;
 
@@ -56,9 +56,9 @@ pub(super) fn from_team_index(
     scope: &SessionScope,
 ) -> Result<(ChargeTable, EntryFilter), CommandError> {
     let filter = scope.to_filter(env, |name| Ok(name.parse()?))?;
-    let settings = IndexSettings::find(env, Some(remote))?
+    let settings = find_index(env, Some(remote))?
         .ok_or_else(|| CommandError::user(format!("the remote has no index: {remote}")))?;
-    let index = settings.open()?;
+    let index = open_index(&settings)?;
     let charges = index.check_version().and_then(|()| index.load_charges(&filter));
     Ok((charges.map_err(explain_index_error)?, filter))
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use steno_model::entry::Entry;
 use steno_model::{Transcript, durable};
-use steno_parquet::{EntryRow, EntryTable, UsageRow, UsageTable};
+use steno_parquet::{EntryTable, EntryTableRow, UsageTable, UsageTableRow};
 use steno_store::cost::charge::{ChargeTable, CostMode};
 use steno_vault::SessionDir;
 
@@ -47,9 +47,9 @@ pub(super) fn write_tables(
     let dir = env.cwd.join(dir);
     durable::create_private_dir(&dir)?;
     let mut tables = TableExport { ui, store: &store, redaction, headings: HashMap::new() };
-    let entries = NewFile::new(&dir, ENTRY_FILE);
+    let entries = TableFile::new(&dir, ENTRY_FILE);
     let exported = tables.write_entries(&entries, &sessions)?;
-    let usage = NewFile::new(&dir, USAGE_FILE);
+    let usage = TableFile::new(&dir, USAGE_FILE);
     tables.redact_charges(&mut charges);
     let selected = is_selection.then(|| sessions.iter().map(session_name).collect());
     let usage_rows = tables.write_usage(&usage, &charges, &costs, selected.as_ref())?;
@@ -69,12 +69,12 @@ pub(super) fn write_tables(
 }
 
 /// A file that replaces another when it is complete.
-struct NewFile {
+struct TableFile {
     partial: PathBuf,
     path: PathBuf,
 }
 
-impl NewFile {
+impl TableFile {
     fn new(dir: &Path, name: &str) -> Self {
         Self { partial: dir.join(format!(".{name}.partial")), path: dir.join(name) }
     }
@@ -113,7 +113,7 @@ impl TableExport<'_> {
     /// Writes the entries of one session after the other.
     fn write_entries(
         &mut self,
-        file: &NewFile,
+        file: &TableFile,
         sessions: &[SessionDir],
     ) -> Result<ExportedEntries, CommandError> {
         let mut table = EntryTable::create(&file.partial).map_err(CommandError::user)?;
@@ -156,7 +156,7 @@ impl TableExport<'_> {
     /// Writes what each message cost, of all sessions or of those that are selected.
     fn write_usage(
         &mut self,
-        file: &NewFile,
+        file: &TableFile,
         charges: &ChargeTable,
         costs: &[Option<f64>],
         selected: Option<&HashSet<SessionName>>,
@@ -177,7 +177,7 @@ impl TableExport<'_> {
             }
             let account = &charges.accounts[charge.account];
             let model = charges.models[charge.model].as_str();
-            let row = UsageRow {
+            let row = UsageTableRow {
                 agent: &account.agent,
                 session: &account.session,
                 project: account.project.as_deref(),
@@ -201,7 +201,7 @@ fn write_transcript(table: &mut EntryTable, transcript: &Transcript) -> Result<(
         let Entry { role, content, tool_name, tool_call_id, source, kind, model, .. } = entry;
         let id = entry.entry_id.to_string();
         let input = entry.tool_input.as_ref().map(serde_json::to_string).transpose()?;
-        let row = EntryRow {
+        let row = EntryTableRow {
             agent: &session.agent,
             session: session.id.as_str(),
             project: session.project.as_deref(),
