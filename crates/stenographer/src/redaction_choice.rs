@@ -44,6 +44,7 @@ impl ExportRedaction {
     }
 
     /// Redacts a text if the format or the user asks for it.
+    #[cfg(feature = "parquet")]
     pub(crate) fn apply_to_text(&mut self, text: &mut String) {
         if self.is_redacting {
             *text = self.redactor.redact_text(text).into_owned();

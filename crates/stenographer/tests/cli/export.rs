@@ -123,3 +123,14 @@ fn a_hand_off_note_has_no_secrets() {
     let command = home.steno(&brief).ok();
     assert!(command.contains("login") && !command.contains(&KEY.concat()), "{command}");
 }
+
+#[test]
+fn tables_need_a_folder_and_a_build_that_can_write_them() {
+    let home = home();
+    let output = home.steno(&["export", "--format", "parquet"]);
+    let hint = if cfg!(feature = "parquet") { "use -o DIR" } else { "--features parquet" };
+    assert!(output.code > 0 && output.stderr.contains(hint), "{output}");
+    let output = home.steno(&["export", "--format", "parquet", "-o", "tables"]);
+    assert_eq!(output.code, i32::from(!cfg!(feature = "parquet")), "{output}");
+    assert_eq!(home.path().join("tables/usage.parquet").exists(), cfg!(feature = "parquet"));
+}

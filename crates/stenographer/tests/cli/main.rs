@@ -69,6 +69,7 @@ mod model;
 mod moto_server;
 mod moved;
 mod older_store;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod places;
 #[cfg(unix)]

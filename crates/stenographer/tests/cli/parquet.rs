@@ -102,7 +102,6 @@ fn check_costs(python: &Path, home: &Home, by: &str, key: &str) {
     }
 }
 
-#[cfg(feature = "parquet")]
 #[test]
 fn duckdb_reads_the_same_costs() {
     let home = home();
@@ -120,7 +119,6 @@ fn duckdb_reads_the_same_costs() {
     assert_eq!(counted, [json!({"rows": 4, "priced": 3, "output": 400 + 5000 + 7 + 90})]);
 }
 
-#[cfg(feature = "parquet")]
 #[test]
 fn entries_are_complete_and_without_secrets() {
     let home = home();
@@ -155,26 +153,4 @@ fn entries_are_complete_and_without_secrets() {
     let sum = "select sum(output)::bigint as output from '$usage.parquet'";
     let sum = query(&python, &home.path().join("tables"), sum);
     assert_eq!(sum[0]["output"], named["tokens"]["output"], "{named}");
-}
-
-#[cfg(not(feature = "parquet"))]
-#[test]
-fn a_build_without_parquet_says_so() {
-    let home = home();
-    let output = home.steno(&["export", "--format", "parquet", "-o", "tables"]);
-    assert_eq!(output.code, 1, "{output}");
-    assert!(output.stderr.contains("this build of steno has no Parquet"), "{output}");
-    assert!(output.stderr.contains("--features parquet"), "{output}");
-}
-
-#[test]
-fn a_page_needs_a_session_and_tables_need_a_folder() {
-    let home = home();
-    let output = home.steno(&["export", "--format", "md"]);
-    assert_eq!(output.code, 2, "{output}");
-    assert!(output.stderr.contains("no session is named"), "{output}");
-    if cfg!(feature = "parquet") {
-        let output = home.steno(&["export", "--format", "parquet"]);
-        assert!(output.stderr.contains("use -o DIR"), "{output}");
-    }
 }
