@@ -43,4 +43,6 @@ pub use connections::ConnectionLimits;
 pub use error::WebError;
 pub use options::{ResumeAction, ServerOptions};
 pub use server::WebServer;
-pub use team_page::{MemberToken, ProxySecret, TeamPage, TrustedProxy, parse_header_name};
+pub use team_page::{
+    FindReader, MemberToken, ProxySecret, TeamPage, TrustedProxy, parse_header_name,
+};

@@ -10,6 +10,9 @@ use axum::http::{HeaderMap, HeaderName};
 use sha2::{Digest, Sha256};
 use steno_store::session_owners::{SessionOwners, TeamReader};
 
+/// Finds a member by the name that a proxy or a token states.
+pub type FindReader = Arc<dyn Fn(&str) -> Option<TeamReader> + Send + Sync>;
+
 /// A team whose record is served, instead of this machine's own.
 #[derive(Clone)]
 pub struct TeamPage {
@@ -18,7 +21,7 @@ pub struct TeamPage {
     /// Called at each request, to start a pull if one is due.
     pub before_request: Arc<dyn Fn() + Send + Sync>,
     /// Finds a member by name; `None` for a stranger.
-    pub find_reader: Arc<dyn Fn(&str) -> Option<TeamReader> + Send + Sync>,
+    pub find_reader: FindReader,
     /// The proxy that names the members.
     pub proxy: Option<TrustedProxy>,
     /// Tokens of members.

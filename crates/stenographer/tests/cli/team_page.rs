@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::postgres_server::PostgresServer;
-use crate::team::{Member, member, place, turn};
+use crate::team::{Member, member, turn};
 
 /// The sessions: a word, its owner, who may see it, and who does: ada, who runs the page, bob of her team, and eve of another.
 const SESSIONS: [(&str, &str, &str, [bool; 3]); 7] = [
@@ -203,7 +203,8 @@ fn session_pages(word: &str) -> Vec<String> {
 }
 
 /// Routes that show nothing of a session, or that other checks ask for.
-const OTHER_ROUTES: [&str; 7] = [
+const OTHER_ROUTES: [&str; 8] = [
+    "/thread",
     "/events",
     "/assets/{version}/{name}",
     "/api/openapi.json",
@@ -434,7 +435,8 @@ fn members_sign_in_by_tokens_of_their_own() {
             || cost.contains("bob"),
         "{cost}"
     );
-    assert_eq!(page.get(&format!("/{}", place("x")), &bob).status, 404);
+    let thread = page.get("/thread?project=/home/ada/shop&id=x", &bob);
+    assert_eq!(thread.status, 404, "threads are files of this machine: {}", thread.text);
 }
 
 #[test]
