@@ -1,6 +1,6 @@
 //! Reads sessions for the pages from index and vault, and caches them until they change.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -51,6 +51,13 @@ const MAX_WARNINGS: usize = 5;
 const MAX_OPEN_SESSIONS: usize = 4;
 const MAX_OPEN_TEXT_BYTES: usize = 32 << 20;
 
+/// The same on the page of a team, which many read at once.
+const MAX_TEAM_SESSIONS: usize = 64;
+const MAX_TEAM_TEXT_BYTES: usize = 128 << 20;
+
+/// How many rendered lists are cached.
+const MAX_RENDERED_LISTS: usize = 16;
+
 /// Where a session on the page of a team has its owner.
 const PERSON_KEY: &str = "person";
 
@@ -82,8 +89,8 @@ pub(crate) struct SessionLibrary {
     indexed_sessions: AtomicUsize,
     open_sessions: Mutex<Vec<Arc<OpenedSession>>>,
     listing: Mutex<Option<(IndexEdition, Arc<SessionListing>)>>,
-    /// The list that was rendered last, with all that it depends on.
-    rendered_list: Mutex<Option<(String, Markup)>>,
+    /// The lists that were rendered last, with all that they depend on.
+    rendered_lists: Mutex<VecDeque<(String, Markup)>>,
     quality: QualityCache,
     statuses: StatusExpiry,
     /// The team whose record this is, and who reads it; without a reader, all of it is shown.
@@ -175,7 +182,7 @@ impl SessionLibrary {
             indexed_sessions: AtomicUsize::default(),
             open_sessions: Mutex::default(),
             listing: Mutex::default(),
-            rendered_list: Mutex::default(),
+            rendered_lists: Mutex::default(),
             quality: QualityCache::default(),
             statuses: StatusExpiry::default(),
             team: options.team.clone(),
@@ -349,18 +356,25 @@ impl SessionLibrary {
         Ok(listing)
     }
 
-    /// Renders a list unless it was rendered last. `key` contains all that the list depends on.
+    /// Renders a list unless it was rendered lately. `key` contains all that the list depends on.
     pub(crate) fn cache_rendered_list(
         &self,
         key: String,
         render: impl FnOnce() -> Result<Markup, WebError>,
     ) -> Result<Markup, WebError> {
-        let known = lock_unpoisoned(&self.rendered_list).clone();
-        if let Some((_, markup)) = known.filter(|(known, _)| *known == key) {
+        let known = |key: &str| {
+            let lists = lock_unpoisoned(&self.rendered_lists);
+            lists.iter().find(|(known, _)| known == key).map(|(_, markup)| markup.clone())
+        };
+        if let Some(markup) = known(&key) {
             return Ok(markup);
         }
         let markup = render()?;
-        *lock_unpoisoned(&self.rendered_list) = Some((key, markup.clone()));
+        let mut lists = lock_unpoisoned(&self.rendered_lists);
+        lists.push_back((key, markup.clone()));
+        if lists.len() > MAX_RENDERED_LISTS {
+            lists.pop_front();
+        }
         Ok(markup)
     }
 
@@ -510,9 +524,13 @@ impl SessionLibrary {
             section_counts,
         });
         opened.push(Arc::clone(&new));
-        while opened.len() > MAX_OPEN_SESSIONS
+        let (max_sessions, max_bytes) = match self.serves_team() {
+            true => (MAX_TEAM_SESSIONS, MAX_TEAM_TEXT_BYTES),
+            false => (MAX_OPEN_SESSIONS, MAX_OPEN_TEXT_BYTES),
+        };
+        while opened.len() > max_sessions
             || (opened.len() > 1
-                && opened.iter().map(|one| one.text_bytes).sum::<usize>() > MAX_OPEN_TEXT_BYTES)
+                && opened.iter().map(|one| one.text_bytes).sum::<usize>() > max_bytes)
         {
             opened.remove(0);
         }

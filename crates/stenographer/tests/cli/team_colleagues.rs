@@ -64,7 +64,7 @@ fn an_agent_searches_what_the_team_did() {
     assert!(listed.contains("  by ada  ") && listed.contains("  by bob  "), "{listed}");
     let cost = call(&mut server, "agent_cost", json!({"by": "person"}));
     assert!(cost.contains("\nada: ") || cost.contains("\nbob: "), "{cost}");
-    assert_eq!(server.close(), "");
+    assert_eq!(server.close(), "pulling team for the first time\n");
 }
 
 #[test]
