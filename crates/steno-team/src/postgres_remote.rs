@@ -4,26 +4,26 @@
 //! check it themselves, as a policy would keep the database from using its text index.
 
 pub(crate) mod connection;
+mod folded_words;
+mod migration;
+mod prepared_client;
+mod retention;
 mod rows;
 mod search;
 
 use std::collections::HashSet;
 use std::fmt;
 
-use postgres::{Client, Row};
+use postgres::Row;
 use steno_model::Timestamp;
+use steno_store::index::word_tokens::WordTokenizer;
 
 use self::connection::connect;
+use self::prepared_client::PreparedClient;
 use crate::frame_chain::{FrameHash, FrameLink, SentFrame};
-use crate::manifest::{REMOTE_VERSION, SessionKey, SessionManifest};
+use crate::manifest::{SessionKey, SessionManifest};
 use crate::remote_tombstone::RemoteTombstone;
 use crate::team_error::TeamError;
-
-const SCHEMA: &str = include_str!("postgres_remote/schema.sql");
-
-/// Years before and after the present one with a partition per month. Each partition makes every search slower by a tenth of
-/// a millisecond, so there are only a few; entries of other times are in one of their own.
-const YEARS_AROUND: i16 = 1;
 
 /// A password. It is never shown.
 #[derive(Clone)]
@@ -37,11 +37,22 @@ impl fmt::Debug for PostgresPassword {
 
 /// A connected database.
 pub struct PostgresRemote {
-    client: Client,
+    client: PreparedClient,
     url: String,
+    password: Option<PostgresPassword>,
     owner: String,
     now: Timestamp,
-    has_staging: bool,
+    tokenizer: Option<WordTokenizer>,
+    /// The own session that is being pushed.
+    current: Option<CurrentSession>,
+}
+
+/// What is known of an own session in the database.
+struct CurrentSession {
+    key: SessionKey,
+    number: i64,
+    /// The frames that it has; `None` if nobody has asked.
+    frames: Option<HashSet<FrameHash>>,
 }
 
 impl fmt::Debug for PostgresRemote {
@@ -57,13 +68,27 @@ impl PostgresRemote {
         password: Option<&PostgresPassword>,
         now: Timestamp,
     ) -> Result<Self, TeamError> {
-        let mut client = connect(url, password)?;
+        let mut client = PreparedClient::new(connect(url, password)?);
         let failed = |error: postgres::Error| TeamError::Connection {
             remote: url.to_owned(),
             reason: describe(&error),
         };
         let row = client.query_one("SELECT session_user::text", &[]).map_err(failed)?;
-        Ok(Self { client, url: url.to_owned(), owner: row.get(0), now, has_staging: false })
+        let (password, owner) = (password.cloned(), row.get(0));
+        let url = url.to_owned();
+        Ok(Self { client, url, password, owner, now, tokenizer: None, current: None })
+    }
+
+    /// A second connection of the same user.
+    pub(crate) fn connect_again(&self) -> Result<Self, TeamError> {
+        Self::connect(&self.url, self.password.as_ref(), self.now)
+    }
+
+    fn tokenizer(&mut self) -> Result<&mut WordTokenizer, TeamError> {
+        match &mut self.tokenizer {
+            Some(tokenizer) => Ok(tokenizer),
+            none => Ok(none.insert(WordTokenizer::new()?)),
+        }
     }
 
     pub(crate) fn owner(&self) -> &str {
@@ -75,72 +100,12 @@ impl PostgresRemote {
         TeamError::Database { remote: url.to_owned(), action, reason: describe(error) }
     }
 
-    pub(crate) fn run<T, E: Into<DatabaseFailure>>(
+    fn run<T>(
         &mut self,
         action: &'static str,
-        work: impl FnOnce(&mut Client) -> Result<T, E>,
+        work: impl FnOnce(&mut PreparedClient) -> Result<T, postgres::Error>,
     ) -> Result<T, TeamError> {
-        work(&mut self.client).map_err(|error| {
-            let DatabaseFailure(reason) = error.into();
-            TeamError::Database { remote: self.url.clone(), action, reason }
-        })
-    }
-
-    /// The version of the schema; `None` without one.
-    fn schema_version(&mut self) -> Result<Option<i64>, TeamError> {
-        self.run("read the version of the schema", |client| {
-            let found = client.query_one("SELECT to_regclass('steno.meta') IS NOT NULL", &[])?;
-            if !found.get::<_, bool>(0) {
-                return Ok::<_, postgres::Error>(None);
-            }
-            let row =
-                client.query_opt("SELECT value FROM steno.meta WHERE name = 'version'", &[])?;
-            Ok(row.map(|row| row.get(0)))
-        })
-    }
-
-    pub(crate) fn check_version(&mut self) -> Result<(), TeamError> {
-        let remote = self.url.clone();
-        match self.schema_version()? {
-            None => Err(TeamError::NotInitialised(remote)),
-            Some(found) if found > REMOTE_VERSION => {
-                Err(TeamError::NewerSchema { remote, found, known: REMOTE_VERSION })
-            }
-            Some(found) if found < REMOTE_VERSION => {
-                Err(TeamError::OlderSchema { remote, found, needed: REMOTE_VERSION })
-            }
-            Some(_) => Ok(()),
-        }
-    }
-
-    pub(crate) fn initialise(&mut self) -> Result<bool, TeamError> {
-        let is_new = match self.check_version() {
-            Err(TeamError::NotInitialised(_)) => true,
-            other => other.map(|()| false)?,
-        };
-        let months = month_starts(self.now.wall().year());
-        self.run("create the schema", |client| {
-            let mut transaction = client.transaction()?;
-            if is_new {
-                transaction.batch_execute(SCHEMA)?;
-                let insert = "INSERT INTO steno.meta VALUES ('version', $1)";
-                transaction.execute(insert, &[&REMOTE_VERSION])?;
-            }
-            for pair in months.windows(2) {
-                let [(name, from), (_, to)] = pair else { continue };
-                // Entries of this month may be among the others already. There they stay.
-                transaction.batch_execute(&format!(
-                    "DO $$ BEGIN
-                        CREATE TABLE IF NOT EXISTS steno.{name} PARTITION OF steno.entry
-                            FOR VALUES FROM ({from}) TO ({to});
-                        ALTER TABLE steno.{name} ENABLE ROW LEVEL SECURITY;
-                    EXCEPTION WHEN check_violation THEN NULL; END $$"
-                ))?;
-            }
-            transaction.batch_execute("ALTER TABLE steno.entry_other ENABLE ROW LEVEL SECURITY")?;
-            transaction.commit()
-        })?;
-        Ok(is_new)
+        work(&mut self.client).map_err(|error| Self::failure(&self.url, action, &error))
     }
 
     pub(crate) fn list_revisions(&mut self) -> Result<Vec<(SessionKey, FrameHash)>, TeamError> {
@@ -165,44 +130,72 @@ impl PostgresRemote {
     /// The number of an own session, which is added if it is new.
     fn own_session(&mut self, manifest: &SessionManifest) -> Result<i64, TeamError> {
         let key = &manifest.key;
-        let (agent, id) = (key.agent.clone(), key.id.to_string());
+        if let Some(current) = self.current.as_ref().filter(|current| current.key == *key) {
+            return Ok(current.number);
+        }
+        let (agent, id) = (key.agent.as_str(), key.id.as_str());
         let visibility = manifest.visibility.as_str();
         let add = "INSERT INTO steno.session (team, owner, agent, id, visibility)
-            VALUES (steno.own_team(), session_user, $1, $2, $3) ON CONFLICT DO NOTHING";
-        let added = self.client.execute(add, &[&agent, &id, &visibility]);
-        if let Err(error) = added {
-            let sql = "SELECT steno.is_forgotten($1, $2)";
-            let is_forgotten = self.client.query_one(sql, &[&agent, &id]);
-            if is_forgotten.is_ok_and(|row| row.get(0)) {
-                return Err(TeamError::Forgotten(key.to_string()));
+            VALUES (steno.own_team(), session_user, $1, $2, $3) ON CONFLICT DO NOTHING RETURNING key";
+        match self.client.query_opt(add, &[&agent, &id, &visibility]) {
+            Ok(Some(row)) => {
+                let (number, frames) = (row.get(0), Some(HashSet::new()));
+                self.current = Some(CurrentSession { key: key.clone(), number, frames });
+                Ok(number)
             }
-            return Err(Self::failure(&self.url, "add a session", &error));
+            Ok(None) => self.session_number(key),
+            Err(error) => Err(self.explain_refusal(key, "add a session", &error)),
         }
-        self.session_number(key)
+    }
+
+    /// An own session cannot be written. Either it was forgotten on another machine, or something failed.
+    fn explain_refusal(
+        &mut self,
+        key: &SessionKey,
+        action: &'static str,
+        error: &postgres::Error,
+    ) -> TeamError {
+        self.current = None;
+        let sql = "SELECT steno.is_forgotten($1, $2)";
+        let is_forgotten = self.client.query_one(sql, &[&key.agent, &key.id.as_str()]);
+        match is_forgotten.is_ok_and(|row| row.get(0)) {
+            true => TeamError::Forgotten(key.to_string()),
+            false => Self::failure(&self.url, action, error),
+        }
     }
 
     fn session_number(&mut self, key: &SessionKey) -> Result<i64, TeamError> {
+        if let Some(current) = self.current.as_ref().filter(|current| current.key == *key) {
+            return Ok(current.number);
+        }
         let sql = "SELECT key FROM steno.session
             WHERE owner = $1::text::name AND agent = $2 AND id = $3";
         let row = self.run("find a session", |client| {
             client.query_opt(sql, &[&key.owner, &key.agent, &key.id.as_str()])
         })?;
         // It was forgotten since it was added.
-        row.map(|row| row.get(0)).ok_or_else(|| TeamError::Forgotten(key.to_string()))
+        let row = row.ok_or_else(|| TeamError::Forgotten(key.to_string()))?;
+        let number = row.get(0);
+        self.current = Some(CurrentSession { key: key.clone(), number, frames: None });
+        Ok(number)
     }
 
     pub(crate) fn known_frames(
         &mut self,
-        key: &SessionKey,
+        manifest: &SessionManifest,
         hashes: &[FrameHash],
     ) -> Result<HashSet<FrameHash>, TeamError> {
-        let hashes: Vec<&[u8]> = hashes.iter().map(|hash| hash.0.as_slice()).collect();
-        let sql = "SELECT f.hash FROM steno.session s JOIN steno.frame f ON f.session = s.key
-            WHERE s.owner = $1::text::name AND s.agent = $2 AND s.id = $3 AND f.hash = ANY ($4)";
-        let rows = self.run("compare frames", |client| {
-            client.query(sql, &[&key.owner, &key.agent, &key.id.as_str(), &hashes])
-        })?;
-        Ok(rows.iter().filter_map(|row| hash_from_bytes(row.get(0))).collect())
+        let session = self.own_session(manifest)?;
+        let is_known = self.current.as_ref().is_some_and(|current| current.frames.is_some());
+        if !is_known {
+            let sql = "SELECT hash FROM steno.frame WHERE session = $1";
+            let rows = self.run("compare frames", |client| client.query(sql, &[&session]))?;
+            let found = rows.iter().filter_map(|row| hash_from_bytes(row.get(0))).collect();
+            self.current.as_mut().expect("own_session has set it").frames = Some(found);
+        }
+        let known = self.current.as_ref().and_then(|current| current.frames.as_ref());
+        let is_known = |hash: &&FrameHash| known.is_some_and(|known| known.contains(*hash));
+        Ok(hashes.iter().filter(is_known).copied().collect())
     }
 
     pub(crate) fn put_frames(
@@ -216,7 +209,12 @@ impl PostgresRemote {
             ON CONFLICT DO NOTHING";
         let hashes: Vec<&[u8]> = frames.iter().map(|(hash, _)| hash.0.as_slice()).collect();
         let stored: Vec<&[u8]> = frames.iter().map(|(_, stored)| stored.as_slice()).collect();
-        self.run("send frames", |client| client.execute(insert, &[&session, &hashes, &stored]))?;
+        if let Err(error) = self.client.execute(insert, &[&session, &hashes, &stored]) {
+            return Err(self.explain_refusal(&manifest.key, "send frames", &error));
+        }
+        if let Some(known) = self.current.as_mut().and_then(|current| current.frames.as_mut()) {
+            known.extend(frames.iter().map(|(hash, _)| *hash));
+        }
         Ok(())
     }
 
@@ -235,10 +233,15 @@ impl PostgresRemote {
             let revision = revision.0.as_slice();
             client.execute(update, &[&session, &text, &revision, &visibility, &expected])
         })?;
+        if changed != 1 {
+            // Another machine has replaced or removed it.
+            self.current = None;
+        }
         Ok(changed == 1)
     }
 
     pub(crate) fn clear_session(&mut self, key: &SessionKey) -> Result<(), TeamError> {
+        self.current = None;
         self.run("clear a session", |client| {
             let sql = "SELECT steno.clear_session($1, $2)";
             client.execute(sql, &[&key.agent, &key.id.as_str()])
@@ -275,40 +278,12 @@ impl PostgresRemote {
     pub(crate) fn forget_session(&mut self, forgotten: &RemoteTombstone) -> Result<(), TeamError> {
         let text = serde_json::to_string(forgotten).expect("a tombstone has only texts");
         let (agent, id) = (forgotten.key.agent.clone(), forgotten.key.id.to_string());
+        self.current = None;
         self.run("forget a session", |client| {
             client.execute("SELECT steno.forget($1, $2, $3)", &[&agent, &id, &text])
         })?;
         Ok(())
     }
-}
-
-/// What a database or the connection to it says.
-pub(crate) struct DatabaseFailure(String);
-
-impl From<postgres::Error> for DatabaseFailure {
-    fn from(error: postgres::Error) -> Self {
-        Self(describe(&error))
-    }
-}
-
-impl From<std::io::Error> for DatabaseFailure {
-    fn from(error: std::io::Error) -> Self {
-        Self(error.to_string())
-    }
-}
-
-/// Name and start of each month around a year, and of the one after the last, in milliseconds since 1970.
-fn month_starts(year: i16) -> Vec<(String, i64)> {
-    let mut months = Vec::new();
-    for year in year - YEARS_AROUND..=year + YEARS_AROUND + 1 {
-        for month in 1..=12 {
-            let start = jiff::civil::date(year, month, 1).to_zoned(jiff::tz::TimeZone::UTC);
-            let start = start.map_or(0, |start| start.timestamp().as_millisecond());
-            months.push((format!("entry_{year}_{month:02}"), start));
-        }
-    }
-    months.truncate(12 * (2 * YEARS_AROUND as usize + 1) + 1);
-    months
 }
 
 fn key_from_row(row: &Row) -> Option<SessionKey> {
@@ -337,18 +312,5 @@ pub(crate) fn describe(error: &postgres::Error) -> String {
             }
             text
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn months_are_those_of_three_years() {
-        let months = month_starts(2026);
-        assert_eq!(months.len(), 37, "the last one ends the one before");
-        assert_eq!(months[0], ("entry_2025_01".to_owned(), 1_735_689_600_000));
-        assert_eq!(months[36].0, "entry_2028_01");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use serde::Serialize;
 use steno_store::index::session_rows::SessionRows;
 
 #[cfg(feature = "bucket")]
@@ -12,6 +13,15 @@ use crate::manifest::{SessionKey, SessionManifest};
 use crate::postgres_remote::PostgresRemote;
 use crate::remote_tombstone::RemoteTombstone;
 use crate::team_error::TeamError;
+
+/// What was removed from a remote as it was too old.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PruneSummary {
+    /// Sessions.
+    pub sessions: u64,
+    /// Months of which no entry is left.
+    pub months: u64,
+}
 
 /// An open remote.
 #[derive(Debug)]
@@ -33,6 +43,16 @@ impl TeamRemote {
             #[cfg(feature = "bucket")]
             Self::Bucket(bucket) => bucket.owner(),
             Self::Postgres(database) => database.owner(),
+        }
+    }
+
+    /// A second connection of the same user, if the remote can have several.
+    pub(crate) fn connect_again(&self) -> Result<Option<Self>, TeamError> {
+        match self {
+            Self::Folder(_) => Ok(None),
+            Self::Postgres(database) => {
+                Ok(Some(Self::Postgres(Box::new(database.connect_again()?))))
+            }
         }
     }
 
@@ -82,14 +102,14 @@ impl TeamRemote {
     /// Which of these frames of an own session the remote has.
     pub(crate) fn known_frames(
         &mut self,
-        key: &SessionKey,
+        manifest: &SessionManifest,
         hashes: &[FrameHash],
     ) -> Result<HashSet<FrameHash>, TeamError> {
         match self {
-            Self::Folder(folder) => Ok(folder.known_frames(key, hashes)),
+            Self::Folder(folder) => Ok(folder.known_frames(&manifest.key, hashes)),
             #[cfg(feature = "bucket")]
-            Self::Bucket(bucket) => bucket.known_frames(key, hashes),
-            Self::Postgres(database) => database.known_frames(key, hashes),
+            Self::Bucket(bucket) => bucket.known_frames(&manifest.key, hashes),
+            Self::Postgres(database) => database.known_frames(manifest, hashes),
         }
     }
 
@@ -180,6 +200,26 @@ impl TeamRemote {
             #[cfg(feature = "bucket")]
             Self::Bucket(bucket) => bucket.forget_session(forgotten),
             Self::Postgres(database) => database.forget_session(forgotten),
+        }
+    }
+
+    /// Removes the sessions that ended more than this many days ago, unless it is a trial. Only the owner may.
+    pub fn prune(&mut self, days: u32, is_trial: bool) -> Result<PruneSummary, TeamError> {
+        match self {
+            #[cfg(feature = "bucket")]
+            Self::Bucket(_) => Err(TeamError::RetentionUnsupported),
+            Self::Folder(_) => Err(TeamError::RetentionUnsupported),
+            Self::Postgres(database) => database.prune(days, is_trial),
+        }
+    }
+
+    /// The end of the oldest sessions that the remote keeps, in milliseconds since 1970.
+    pub(crate) fn oldest_kept(&mut self) -> Result<Option<i64>, TeamError> {
+        match self {
+            #[cfg(feature = "bucket")]
+            Self::Bucket(_) => Ok(None),
+            Self::Folder(_) => Ok(None),
+            Self::Postgres(database) => database.oldest_kept(),
         }
     }
 

@@ -79,6 +79,9 @@ pub enum TeamError {
         /// The schema of this version.
         known: i64,
     },
+    /// The remote cannot remove old sessions.
+    #[error("only a database can remove old sessions")]
+    RetentionUnsupported,
     /// A session on the remote cannot be read.
     #[error("{session} on the remote is damaged: {reason}")]
     Damaged {

@@ -1,46 +1,44 @@
 //! Sends entries and usage of a session. What the database has already is not sent again.
 
-use std::fmt::Write as _;
-use std::io::Write as _;
+use std::borrow::Cow;
 
+use steno_model::Timestamp;
 use steno_store::index::session_rows::{EntryRecord, SessionRows, UsageRecord};
-use steno_store::index::text_folding::fold_text;
 use steno_store::index::word_tokens::WordTokenizer;
 
-use super::{DatabaseFailure, PostgresRemote};
+use super::PostgresRemote;
+use super::folded_words::FoldedWords;
 use crate::manifest::SessionKey;
 use crate::team_error::TeamError;
 
-/// How many entries are sent in one transaction.
+/// How many entries are sent at once.
 const MAX_BATCH_ENTRIES: usize = 2_000;
 
-/// The size of text at which a transaction ends.
-const MAX_BATCH_BYTES: usize = 8 << 20;
+/// The size of text at which a batch ends.
+const MAX_BATCH_BYTES: usize = 4 << 20;
 
-/// A longer text is only searched up to here.
-const MAX_WORD_BYTES: usize = 512 << 10;
+/// Adds entries after those that the database has, unless another machine has added some. One statement does both, so a
+/// push that is killed leaves all of a batch or nothing.
+const ADD_ENTRIES: &str = "
+    WITH progress AS (
+        UPDATE steno.session SET taken = $2, digest = $3 WHERE key = $1 AND taken = $4 RETURNING key
+    ), added AS (
+        INSERT INTO steno.entry (session, number, at, role, kind, tool, model, source, failed, text_hash, body,
+            folded, parts, words)
+        SELECT progress.key, $4 + e.place - 1, e.at, e.role, e.kind, e.tool, e.model, e.source, e.failed,
+            e.text_hash, e.body, e.folded, e.parts, e.words::tsvector
+        FROM progress, unnest($5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+            $11::boolean[], $12::bytea[], $13::text[], $14::text[], $15::text[], $16::text[]) WITH ORDINALITY
+            AS e (at, role, kind, tool, model, source, failed, text_hash, body, folded, parts, words, place)
+        ON CONFLICT DO NOTHING)
+    SELECT count(*) FROM progress";
 
-/// A longer word is cut: PostgreSQL limits the length of a key.
-const MAX_WORD_LENGTH: usize = 500;
-
-const STAGING_TABLES: &str = "
-CREATE TEMP TABLE IF NOT EXISTS new_entry (number bigint, at bigint, role text, kind text, tool text,
-    model text, source text, failed boolean, text_hash bytea, body text, folded text, parts text,
-    words tsvector) ON COMMIT DELETE ROWS;
-CREATE TEMP TABLE IF NOT EXISTS new_usage (key bytea, number bigint, at bigint, model text, input bigint,
-    cache_read bigint, cache_write bigint, cache_write_5m bigint, cache_write_1h bigint, output bigint,
-    reasoning bigint, band bigint) ON COMMIT DELETE ROWS;
-";
-
-const TAKE_ENTRIES: &str = "INSERT INTO steno.entry (session, number, at, role, kind, tool, model, source,
-        failed, text_hash, body, folded, parts, words)
-    SELECT $1, number, at, role, kind, tool, model, source, failed, text_hash, body, folded, parts, words
-    FROM pg_temp.new_entry ON CONFLICT DO NOTHING";
-
-const TAKE_USAGE: &str = "INSERT INTO steno.usage (session, key, number, at, model, input, cache_read,
-        cache_write, cache_write_5m, cache_write_1h, output, reasoning, band)
-    SELECT DISTINCT ON (key) $1, key, number, at, model, input, cache_read, cache_write, cache_write_5m,
-        cache_write_1h, output, reasoning, band FROM pg_temp.new_usage ORDER BY key
+const PUT_USAGE: &str = "
+    INSERT INTO steno.usage (session, key, number, at, model, input, cache_read, cache_write, cache_write_5m,
+        cache_write_1h, output, reasoning, band)
+    SELECT DISTINCT ON (u.key) $1, u.* FROM unnest($2::bytea[], $3::bigint[], $4::bigint[], $5::text[],
+        $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
+        $13::bigint[]) AS u (key) ORDER BY u.key
     ON CONFLICT (session, key) DO UPDATE SET model = excluded.model, input = excluded.input,
         cache_read = excluded.cache_read, cache_write = excluded.cache_write,
         cache_write_5m = excluded.cache_write_5m, cache_write_1h = excluded.cache_write_1h,
@@ -48,9 +46,6 @@ const TAKE_USAGE: &str = "INSERT INTO steno.usage (session, key, number, at, mod
     WHERE (usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning, usage.model)
         IS DISTINCT FROM (excluded.input, excluded.cache_read, excluded.cache_write, excluded.output,
             excluded.reasoning, excluded.model)";
-
-const SET_PROGRESS: &str =
-    "UPDATE steno.session SET taken = $2, digest = $3 WHERE key = $1 AND taken = $4";
 
 const SET_HEADING: &str =
     "UPDATE steno.session SET project = $2, title = $3, branch = $4, thread = $5,
@@ -63,37 +58,18 @@ impl PostgresRemote {
         key: &SessionKey,
         rows: &SessionRows,
     ) -> Result<u64, TeamError> {
-        if !self.has_staging {
-            self.run("prepare a push", |client| client.batch_execute(STAGING_TABLES))?;
-            self.has_staging = true;
-        }
         let session = self.session_number(key)?;
         let mut sent = 0;
         let mut taken = self.common_entries(session, rows)?;
-        let mut encoder = EntryEncoder { rows, tokenizer: WordTokenizer::new()? };
         while taken < rows.entries.len() {
-            let (text, count) = encoder.encode_batch(taken)?;
-            let (from, to) = (taken as i64, (taken + count) as i64);
-            let digest = rows.entries[taken + count - 1].digest;
-            let is_next = self.run("send entries", |client| {
-                let mut transaction = client.transaction()?;
-                let changed = transaction
-                    .execute(SET_PROGRESS, &[&session, &to, &digest.as_slice(), &from])?;
-                if changed == 1 {
-                    let mut copy = transaction.copy_in("COPY pg_temp.new_entry FROM STDIN")?;
-                    copy.write_all(text.as_bytes())?;
-                    copy.finish()?;
-                    transaction.execute(TAKE_ENTRIES, &[&session])?;
-                }
-                transaction.commit()?;
-                Ok::<_, DatabaseFailure>(changed == 1)
-            })?;
-            if !is_next {
+            let batch = EntryBatch::fill(rows, taken, self.tokenizer()?)?;
+            let added = self.add_entries(session, taken, &batch)?;
+            if !added {
                 // Another machine has sent entries of this session. The next push compares again.
                 return Ok(sent);
             }
-            taken += count;
-            sent += count as u64;
+            taken += batch.at.len();
+            sent += batch.at.len() as u64;
         }
         sent += self.put_usage(session, &rows.usage)?;
         self.put_heading(session, rows)?;
@@ -116,30 +92,86 @@ impl PostgresRemote {
         Ok(0)
     }
 
+    /// Adds entries after the first `taken`. Returns whether the database had that many.
+    fn add_entries(
+        &mut self,
+        session: i64,
+        taken: usize,
+        batch: &EntryBatch<'_>,
+    ) -> Result<bool, TeamError> {
+        let (from, to) = (taken as i64, (taken + batch.at.len()) as i64);
+        let EntryBatch { at, roles, kinds, tools, models, sources, .. } = batch;
+        let EntryBatch { failed, text_hashes, bodies, folded, parts, words, .. } = batch;
+        let row = self.run("send entries", |client| {
+            client.query_one(
+                ADD_ENTRIES,
+                &[
+                    &session,
+                    &to,
+                    &batch.digest,
+                    &from,
+                    at,
+                    roles,
+                    kinds,
+                    tools,
+                    models,
+                    sources,
+                    failed,
+                    text_hashes,
+                    bodies,
+                    folded,
+                    parts,
+                    words,
+                ],
+            )
+        })?;
+        Ok(row.get::<_, i64>(0) == 1)
+    }
+
     fn put_usage(&mut self, session: i64, usage: &[UsageRecord]) -> Result<u64, TeamError> {
         if usage.is_empty() {
             return Ok(0);
         }
-        let text: String = usage.iter().map(encode_usage).collect();
+        let keys: Vec<&[u8]> = usage.iter().map(|record| record.key.as_slice()).collect();
+        let numbers: Vec<Option<i64>> = usage.iter().map(|record| record.number).collect();
+        let times: Vec<Option<i64>> = usage.iter().map(|record| record.time).collect();
+        let models: Vec<Option<Cow<'_, str>>> =
+            usage.iter().map(|record| record.model.as_deref().map(without_nul)).collect();
+        let tokens: [Vec<i64>; 7] =
+            std::array::from_fn(|kind| usage.iter().map(|record| record.tokens[kind]).collect());
+        let [input, cache_read, cache_write, cache_5m, cache_1h, output, reasoning] = &tokens;
+        let bands: Vec<i64> = usage.iter().map(|record| record.band).collect();
         self.run("send usage", |client| {
-            let mut transaction = client.transaction()?;
-            let mut copy = transaction.copy_in("COPY pg_temp.new_usage FROM STDIN")?;
-            copy.write_all(text.as_bytes())?;
-            copy.finish()?;
-            let sent = transaction.execute(TAKE_USAGE, &[&session])?;
-            transaction.commit()?;
-            Ok::<_, DatabaseFailure>(sent)
+            client.execute(
+                PUT_USAGE,
+                &[
+                    &session,
+                    &keys,
+                    &numbers,
+                    &times,
+                    &models,
+                    input,
+                    cache_read,
+                    cache_write,
+                    cache_5m,
+                    cache_1h,
+                    output,
+                    reasoning,
+                    &bands,
+                ],
+            )
         })
     }
 
     fn put_heading(&mut self, session: i64, rows: &SessionRows) -> Result<(), TeamError> {
         let heading = &rows.session;
-        let clean = |text: &Option<String>| text.as_deref().map(without_nul);
+        let clean =
+            |text: &Option<String>| text.as_deref().map(|text| without_nul(text).into_owned());
         let (project, title) = (clean(&heading.project), clean(&heading.title));
         let (branch, thread) = (clean(&heading.branch), clean(&heading.thread));
-        let models: Vec<String> = heading.models.iter().map(|model| without_nul(model)).collect();
-        let moment =
-            |at: Option<steno_model::Timestamp>| at.map(|at| at.instant().as_millisecond());
+        let models: Vec<Cow<'_, str>> =
+            heading.models.iter().map(|model| without_nul(model)).collect();
+        let moment = |at: Option<Timestamp>| at.map(|at| at.instant().as_millisecond());
         let (started, ended) = (moment(heading.started), moment(heading.ended));
         let entries = heading.totals.entries as i64;
         let usage = heading.totals.usage;
@@ -160,146 +192,75 @@ impl PostgresRemote {
 }
 
 /// PostgreSQL stores no NUL in texts.
-fn without_nul(text: &str) -> String {
-    text.replace('\0', "\u{2400}")
+fn without_nul(text: &str) -> Cow<'_, str> {
+    match text.contains('\0') {
+        true => Cow::Owned(text.replace('\0', "\u{2400}")),
+        false => Cow::Borrowed(text),
+    }
 }
 
-/// Encodes entries as lines of COPY.
-struct EntryEncoder<'a> {
-    rows: &'a SessionRows,
-    tokenizer: WordTokenizer,
+/// Entries as columns.
+#[derive(Default)]
+struct EntryBatch<'a> {
+    at: Vec<i64>,
+    roles: Vec<Cow<'a, str>>,
+    kinds: Vec<&'static str>,
+    tools: Vec<Option<Cow<'a, str>>>,
+    models: Vec<Option<Cow<'a, str>>>,
+    sources: Vec<Cow<'a, str>>,
+    failed: Vec<bool>,
+    text_hashes: Vec<Option<&'a [u8]>>,
+    bodies: Vec<Option<Cow<'a, str>>>,
+    folded: Vec<Option<String>>,
+    parts: Vec<Option<String>>,
+    words: Vec<Option<String>>,
+    /// The hash over the last entry and all before it.
+    digest: &'a [u8],
 }
 
-impl EntryEncoder<'_> {
-    /// Encodes entries from a number on. Returns the lines and their number.
-    fn encode_batch(&mut self, from: usize) -> Result<(String, usize), TeamError> {
-        let (mut text, mut count) = (String::new(), 0);
-        for (number, entry) in self.rows.entries.iter().enumerate().skip(from) {
-            self.encode_entry(number, entry, &mut text)?;
-            count += 1;
-            if count >= MAX_BATCH_ENTRIES || text.len() >= MAX_BATCH_BYTES {
+impl<'a> EntryBatch<'a> {
+    /// The entries from a number on, up to the size of a batch.
+    fn fill(
+        rows: &'a SessionRows,
+        from: usize,
+        tokenizer: &mut WordTokenizer,
+    ) -> Result<Self, TeamError> {
+        let started = rows.session.started.map(|at| at.instant().as_millisecond());
+        let (mut batch, mut bytes) = (Self::default(), 0);
+        for entry in &rows.entries[from..] {
+            batch.at.push(entry.time.or(started).unwrap_or(0));
+            batch.push_entry(entry, tokenizer)?;
+            bytes += entry.text.as_ref().map_or(0, String::len);
+            if batch.at.len() >= MAX_BATCH_ENTRIES || bytes >= MAX_BATCH_BYTES {
                 break;
             }
         }
-        Ok((text, count))
+        Ok(batch)
     }
 
-    fn encode_entry(
+    fn push_entry(
         &mut self,
-        number: usize,
-        entry: &EntryRecord,
-        out: &mut String,
+        entry: &'a EntryRecord,
+        tokenizer: &mut WordTokenizer,
     ) -> Result<(), TeamError> {
-        let started = self.rows.session.started.map(|at| at.instant().as_millisecond());
-        let _ = write!(out, "{number}\t{}\t", entry.time.or(started).unwrap_or(0));
-        push_field(Some(&entry.role), out);
-        push_field(Some(entry.kind), out);
-        push_field(entry.tool.as_deref(), out);
-        push_field(entry.model.as_deref(), out);
-        push_field(Some(&entry.source), out);
-        out.push_str(if entry.is_failure { "t\t" } else { "f\t" });
-        push_bytes(entry.text_hash.as_ref().map(<[u8; 16]>::as_slice), out);
-        push_field(entry.text.as_deref(), out);
-        match &entry.text {
-            Some(text) => {
-                let words = FoldedWords::new(text, &mut self.tokenizer)?;
-                push_field(Some(&words.folded), out);
-                push_field(Some(&words.parts), out);
-                out.push_str(&words.vector);
-            }
-            None => out.push_str("\\N\t\\N\t\\N"),
-        }
-        out.push('\n');
+        self.roles.push(without_nul(&entry.role));
+        self.kinds.push(entry.kind);
+        self.tools.push(entry.tool.as_deref().map(without_nul));
+        self.models.push(entry.model.as_deref().map(without_nul));
+        self.sources.push(without_nul(&entry.source));
+        self.failed.push(entry.is_failure);
+        self.text_hashes.push(entry.text_hash.as_ref().map(<[u8; 16]>::as_slice));
+        self.bodies.push(entry.text.as_deref().map(without_nul));
+        self.digest = &entry.digest;
+        let words = entry.text.as_deref().map(|text| FoldedWords::new(text, tokenizer));
+        let words = words.transpose()?;
+        let (folded, parts, vector) = match words {
+            Some(words) => (Some(words.folded), Some(words.parts), Some(words.vector)),
+            None => (None, None, None),
+        };
+        self.folded.push(folded);
+        self.parts.push(parts);
+        self.words.push(vector);
         Ok(())
     }
-}
-
-/// The words of a text, as the database needs them.
-struct FoldedWords {
-    /// The words of the text in order, with a space around each.
-    folded: String,
-    /// The parts of its words, likewise.
-    parts: String,
-    /// Each word once, as a `tsvector`.
-    vector: String,
-}
-
-impl FoldedWords {
-    fn new(text: &str, tokenizer: &mut WordTokenizer) -> Result<Self, TeamError> {
-        let end = text.len().min(MAX_WORD_BYTES);
-        let end = (0..=end).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        let indexable = fold_text(&text[..end]);
-        let (mut folded, mut parts) = (" ".to_owned(), " ".to_owned());
-        let mut push = |out: &mut String, text: &str| {
-            tokenizer.for_each_word(text, &mut |word| {
-                out.push_str(cut_word(word));
-                out.push(' ');
-            })
-        };
-        push(&mut folded, &indexable.text)?;
-        push(&mut parts, &indexable.parts)?;
-        let mut words: Vec<&str> =
-            folded.split(' ').chain(parts.split(' ')).filter(|word| !word.is_empty()).collect();
-        words.sort_unstable();
-        words.dedup();
-        let mut vector = String::new();
-        for word in words {
-            vector.push('\'');
-            vector.push_str(word);
-            vector.push_str("' ");
-        }
-        Ok(Self { folded, parts, vector })
-    }
-}
-
-/// The beginning of a very long word.
-pub(super) fn cut_word(word: &str) -> &str {
-    let end = word.len().min(MAX_WORD_LENGTH);
-    let end = (0..=end).rev().find(|at| word.is_char_boundary(*at)).unwrap_or(0);
-    &word[..end]
-}
-
-fn encode_usage(usage: &UsageRecord) -> String {
-    let mut out = String::new();
-    push_bytes(Some(&usage.key), &mut out);
-    let number = |number: Option<i64>| number.map_or("\\N".to_owned(), |n| n.to_string());
-    let _ = write!(out, "{}\t{}\t", number(usage.number), number(usage.time));
-    push_field(usage.model.as_deref(), &mut out);
-    for tokens in usage.tokens {
-        let _ = write!(out, "{tokens}\t");
-    }
-    let _ = writeln!(out, "{}", usage.band);
-    out
-}
-
-fn push_bytes(bytes: Option<&[u8]>, out: &mut String) {
-    match bytes {
-        Some(bytes) => {
-            out.push_str("\\\\x");
-            for byte in bytes {
-                let _ = write!(out, "{byte:02x}");
-            }
-        }
-        None => out.push_str("\\N"),
-    }
-    out.push('\t');
-}
-
-/// Appends a text, escaped as COPY wants it.
-fn push_field(text: Option<&str>, out: &mut String) {
-    let Some(text) = text else {
-        out.push_str("\\N\t");
-        return;
-    };
-    for c in text.chars() {
-        match c {
-            '\\' => out.push_str("\\\\"),
-            '\t' => out.push_str("\\t"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\0' => out.push('\u{2400}'),
-            c => out.push(c),
-        }
-    }
-    out.push('\t');
 }

@@ -11,7 +11,7 @@ use steno_store::index::word_tokens::WordTokenizer;
 use steno_store::index::{EntryFilter, SearchHit, SearchRequest};
 
 use super::PostgresRemote;
-use super::rows::cut_word;
+use super::folded_words::cut_word;
 use crate::team_error::TeamError;
 
 /// The words of a query for the index of the database, and what must hold for each entry that has them.
@@ -42,10 +42,11 @@ impl PostgresRemote {
             if !request.query.matches_regex(&hit.text) {
                 continue;
             }
-            match texts.get(row.get::<_, &[u8]>(12)) {
+            let text_hash: Option<&[u8]> = row.get(12);
+            match text_hash.and_then(|hash| texts.get(hash)) {
                 Some(known) => hits[*known].copies += 1,
                 None => {
-                    texts.insert(row.get::<_, &[u8]>(12).to_vec(), hits.len());
+                    texts.extend(text_hash.map(|hash| (hash.to_vec(), hits.len())));
                     hits.push(hit);
                 }
             }
@@ -71,7 +72,7 @@ fn hit_from_row(row: &Row) -> Option<SearchHit> {
         model: row.get(10),
         source: row.get(11),
         copies: 0,
-        text: row.get(13),
+        text: row.get::<_, Option<String>>(13)?,
     })
 }
 
@@ -111,9 +112,11 @@ impl DatabaseQuery {
         }
         let excluded = request.query.excluded_terms();
         let excluded = excluded.iter().map(|term| DatabaseTerm::new(term, &mut tokenizer));
-        let excluded = excluded.collect::<Result<Vec<_>, _>>()?;
-        if !excluded.is_empty() {
-            let any: Vec<_> = excluded.into_iter().map(|term| term.condition).collect();
+        let (words_alone, phrases): (Vec<_>, Vec<_>) =
+            excluded.collect::<Result<Vec<_>, _>>()?.into_iter().partition(|term| term.is_exact);
+        words.extend(words_alone.iter().map(|term| format!("!({})", term.words)));
+        if !phrases.is_empty() {
+            let any: Vec<_> = phrases.into_iter().map(|term| term.condition).collect();
             conditions.push(json!({ "any": any, "not": "true" }));
         }
         Ok(Self { words: words.join(" & "), conditions: Value::Array(conditions) })

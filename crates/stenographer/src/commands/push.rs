@@ -1,8 +1,7 @@
 //! `steno push`: sends sessions to a remote.
 
-use steno_model::Session;
 use steno_store::index::SessionFilter;
-use steno_team::{PushSummary, SessionPush, TeamError};
+use steno_team::{OutgoingSession, PushSummary, SessionPush, TeamError};
 
 use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
@@ -64,23 +63,23 @@ pub(crate) fn push_sessions(
     let mut push = begun.map_err(explain)?;
     push.push_tombstones(&store.vault).map_err(explain)?;
     let mut progress = ui.start_progress("pushing");
-    let mut failures = Vec::new();
-    for session in &selected {
-        progress.step_of(selected.len(), &session.id);
-        let dir = store.vault.session_dir(&session.agent.parse()?, &session.id);
-        if dir.is_being_recorded()? {
-            continue;
-        }
-        if let Err(error) = push.push_session(&dir, session) {
-            if matches!(error, TeamError::Database { .. } | TeamError::Objects { .. }) {
-                push.finish().map_err(explain)?;
-                return Err(explain(error));
+    let (mut failures, mut fatal) = (Vec::new(), None);
+    let count = selected.len();
+    push.push_sessions(&selected, &mut |session, result| {
+        progress.step_of(count, &session.heading.id);
+        match result {
+            Err(error @ (TeamError::Database { .. } | TeamError::Objects { .. })) => {
+                fatal = Some(error);
             }
-            failures.push(format!("{}: {error}", session.id));
+            Err(error) => failures.push(format!("{}: {error}", session.heading.id)),
+            Ok(()) => {}
         }
-    }
+    });
     drop(progress);
     let summary = push.finish().map_err(explain)?;
+    if let Some(error) = fatal {
+        return Err(explain(error));
+    }
     Ok(PushedSessions { summary, failures })
 }
 
@@ -90,10 +89,10 @@ fn select_sessions(
     env: &ProcessEnvironment,
     store: &SessionStore,
     access: &TeamAccess,
-) -> Result<Vec<Session>, CommandError> {
+) -> Result<Vec<OutgoingSession>, CommandError> {
     let rules = Config::load(env)?.privacy_rules(&env.home)?;
     let rules = rules.with_tagged_sessions(&store.vault)?;
-    let (_, selected) = store.query(ui, |index| {
+    let (_, listed) = store.query(ui, |index| {
         let private = index.find_private_sessions(&rules)?;
         let mut selected = Vec::new();
         index.each_session(&SessionFilter::default(), None, &mut |listed| {
@@ -106,6 +105,11 @@ fn select_sessions(
         })?;
         Ok(selected)
     })?;
+    let mut selected = Vec::new();
+    for heading in listed {
+        let dir = store.vault.session_dir(&heading.agent.parse()?, &heading.id);
+        selected.push(OutgoingSession { dir, heading });
+    }
     Ok(selected)
 }
 
@@ -134,6 +138,10 @@ fn report(
     if summary.shared > 0 {
         let shared = count_noun(summary.shared, "session");
         ui.status(format_args!("{shared} not pushed: they share a file with other sessions"));
+    }
+    if summary.expired > 0 {
+        let expired = count_noun(summary.expired, "session");
+        ui.status(format_args!("{expired} not pushed: older than {name} keeps them"));
     }
     if summary.refused > 0 {
         let refused = count_noun(summary.refused, "session");

@@ -8,7 +8,7 @@ use crate::config::{Config, check_remote_name};
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::team_access::{TeamAccess, explain_team_error};
-use crate::ui::Ui;
+use crate::ui::{Ui, count_noun};
 
 /// Name the places where a team shares sessions.
 ///
@@ -29,6 +29,7 @@ enum RemoteAction {
     Remove(NameArgs),
     /// Create what a remote needs, or migrate it: once, as the owner of the folder or database.
     Init(NameArgs),
+    Prune(PruneArgs),
 }
 
 /// Add a remote to config.toml.
@@ -69,6 +70,22 @@ struct NameArgs {
     name: String,
 }
 
+/// Remove old sessions from a database, as its owner.
+///
+/// Removes the sessions of all members that ended before the time in `keep`, such as `keep = "365d"` below the remote in
+/// config.toml. From then on, no member pushes a session of that age.
+#[derive(Debug, clap::Args)]
+struct PruneArgs {
+    /// The remote.
+    name: String,
+    /// Only say what would be removed.
+    #[arg(long)]
+    dry_run: bool,
+    /// Print JSON Lines.
+    #[arg(long)]
+    json: bool,
+}
+
 /// Runs the command.
 pub(crate) fn run(
     ui: &mut Ui,
@@ -80,6 +97,7 @@ pub(crate) fn run(
         RemoteAction::List(args) => list(ui, env, args),
         RemoteAction::Remove(args) => remove(ui, env, &args.name),
         RemoteAction::Init(args) => initialise(ui, env, &args.name),
+        RemoteAction::Prune(args) => prune(ui, env, args),
     }
 }
 
@@ -168,5 +186,32 @@ fn initialise(
         true => ui.status(format_args!("initialised {name}")),
         false => ui.status(format_args!("{name} is up to date")),
     }
+    Ok(CommandExit::Done)
+}
+
+fn prune(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &PruneArgs,
+) -> Result<CommandExit, CommandError> {
+    let name = &args.name;
+    let configured = Config::load(env)?.remote(Some(name))?;
+    let days = configured.keep_days.ok_or_else(|| {
+        let error = CommandError::user(format!(
+            "config.toml does not limit how long {name} keeps sessions"
+        ));
+        error.hint(format!("add a number of days: [remote.{name}] keep = \"365d\""))
+    })?;
+    let mut remote = TeamAccess::find(env, Some(name))?.connect(env)?;
+    let pruned = remote.prune(days, args.dry_run);
+    let pruned = pruned.map_err(|error| explain_team_error(error, name))?;
+    if args.json {
+        serde_json::to_writer(ui.out(), &pruned)?;
+        writeln!(ui.out())?;
+        return Ok(CommandExit::Done);
+    }
+    let done = if args.dry_run { "would remove" } else { "removed" };
+    let sessions = count_noun(pruned.sessions, "session");
+    ui.status(format_args!("{done} {sessions} that ended over {days} days ago from {name}"));
     Ok(CommandExit::Done)
 }

@@ -13,13 +13,14 @@ const EXAMPLE: &str =
     "[remote.team] url = \"postgres://ada@db.example.com/steno\" projects = [\"shop\"]";
 
 /// The settings of a remote.
-const SETTING_NAMES: [&str; 10] = [
+const SETTING_NAMES: [&str; 11] = [
     "url",
     "projects",
     "agents",
     "visibility",
     "redact",
     "every",
+    "keep",
     "password_command",
     "keys",
     "index",
@@ -32,6 +33,8 @@ pub(crate) struct ConfiguredRemote {
     pub(crate) settings: RemoteSettings,
     /// How often `steno watch` pushes, zero for each quiet moment; `None` if it does not.
     pub(crate) every: Option<Duration>,
+    /// How many days the remote keeps sessions after their end; `None` for ever.
+    pub(crate) keep_days: Option<u32>,
     /// The search index that `steno load` fills.
     pub(crate) index: Option<IndexSettings>,
 }
@@ -129,6 +132,10 @@ impl Config {
             }),
             None => None,
         };
+        let keep_days = text("keep")?.map(|text| parse_days(text).ok_or(text)).transpose();
+        let keep_days = keep_days.map_err(|text| {
+            wrong(item, &format!("keep is not a number of days such as 365d: {text}"))
+        })?;
         let settings = RemoteSettings {
             name: name.to_owned(),
             url,
@@ -139,7 +146,7 @@ impl Config {
             password_command: text("password_command")?.map(str::to_owned),
             keys,
         };
-        Ok(ConfiguredRemote { settings, every, index })
+        Ok(ConfiguredRemote { settings, every, keep_days, index })
     }
 
     /// Adds a remote to the file.
@@ -200,6 +207,10 @@ pub(crate) fn check_remote_name(name: &str) -> Result<(), String> {
         true => Ok(()),
         false => Err(format!("a remote's name has letters, digits, _ and - only: {name:?}")),
     }
+}
+
+fn parse_days(text: &str) -> Option<u32> {
+    text.strip_suffix('d')?.parse().ok().filter(|days| *days > 0)
 }
 
 /// Parses an interval. `now` and `0s` have no length.

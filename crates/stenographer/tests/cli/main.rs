@@ -106,8 +106,10 @@ mod team;
 mod team_colleagues;
 #[cfg(unix)]
 mod team_page;
+mod team_retention;
 #[cfg(unix)]
 mod team_rights;
+mod team_search;
 #[cfg(unix)]
 mod terminal;
 #[cfg(target_os = "linux")]

@@ -1,38 +1,43 @@
-//! Who sees what in the database of a team: three roles in two teams, against every table and function.
+//! Who sees what in the database of a team: three roles in two teams, and two in none, against every table and function.
 
 use serde_json::json;
 
 use crate::harness::Home;
 use crate::postgres_server::PostgresServer;
 
-/// The roles: ada and bob are in one team, eve in another, mallory in none.
-const ROLES: [&str; 4] = ["ada", "bob", "eve", "mallory"];
+/// The roles: ada and bob are in one team, eve in another. nemo may use the schema, but is in no team; mallory is nobody.
+const ROLES: [&str; 5] = ["ada", "bob", "eve", "nemo", "mallory"];
 
 /// What each role may read of each table: the words of the sessions that it finds there. `-` is a refusal.
 ///
 /// ada has pushed a private session (`apricot`), one for the team (`banana`) and one for everyone (`cherry`).
-const TABLES: [(&str, [&str; 4]); 7] = [
-    ("meta", ["1", "1", "1", "-"]),
-    ("member", ["2", "2", "1", "-"]),
-    ("session", ["3", "2", "1", "-"]),
-    ("frame", ["3", "2", "1", "-"]),
-    ("entry", ["-", "-", "-", "-"]),
-    ("usage", ["0", "0", "0", "-"]),
-    ("forgotten", ["1", "1", "0", "-"]),
+const TABLES: [(&str, [&str; 5]); 7] = [
+    ("meta", ["1", "1", "1", "1", "-"]),
+    ("member", ["2", "2", "1", "0", "-"]),
+    ("session", ["3", "2", "1", "0", "-"]),
+    ("frame", ["3", "2", "1", "0", "-"]),
+    ("entry", ["-", "-", "-", "-", "-"]),
+    ("usage", ["0", "0", "0", "0", "-"]),
+    ("forgotten", ["1", "1", "0", "0", "-"]),
 ];
 
 /// Calls of each function, and how many rows each role gets. `-` is a refusal.
-const FUNCTIONS: [(&str, [&str; 4]); 10] = [
-    ("own_team()", ["1", "1", "1", "-"]),
-    ("may_see('ada', 'shop', 'private', 'shop')", ["1", "1", "1", "-"]),
-    ("is_forgotten('claude-code', 'x')", ["1", "1", "1", "-"]),
-    ("is_own(1)", ["1", "1", "1", "-"]),
-    ("clear_rows(0)", ["-", "-", "-", "-"]),
-    ("clear_session('none', 'none')", ["1", "1", "1", "-"]),
-    ("forget('none', 'none', '{}')", ["1", "1", "1", "-"]),
-    ("search('fruit'::tsquery, '[]', '{}', null, 100)", ["3", "2", "1", "-"]),
-    ("charges()", ["0", "0", "0", "-"]),
-    ("add_member('mallory', 'shop')", ["-", "-", "-", "-"]),
+const FUNCTIONS: [(&str, [&str; 5]); 15] = [
+    ("own_team()", ["1", "1", "1", "1", "-"]),
+    ("may_see('ada', 'shop', 'private', 'shop')", ["1", "1", "1", "1", "-"]),
+    ("is_forgotten('claude-code', 'x')", ["1", "1", "1", "1", "-"]),
+    ("is_own(1)", ["1", "1", "1", "1", "-"]),
+    ("clear_rows(0)", ["-", "-", "-", "-", "-"]),
+    ("clear_session('none', 'none')", ["1", "1", "1", "-", "-"]),
+    ("forget('none', 'none', '{}')", ["1", "1", "1", "-", "-"]),
+    ("search('fruit'::tsquery, '[]', '{}', null, 100)", ["3", "2", "1", "0", "-"]),
+    ("charges()", ["0", "0", "0", "0", "-"]),
+    ("add_member('mallory', 'shop')", ["-", "-", "-", "-", "-"]),
+    ("entry_ranges(0, 1)", ["-", "-", "-", "-", "-"]),
+    ("phrase_checks('[]')", ["-", "-", "-", "-", "-"]),
+    ("session_checks('{}')", ["-", "-", "-", "-", "-"]),
+    ("entry_checks('{}')", ["-", "-", "-", "-", "-"]),
+    ("prune(9e15::bigint, false)", ["-", "-", "-", "-", "-"]),
 ];
 
 fn line(id: &str, text: &str) -> String {
@@ -61,6 +66,7 @@ fn prepared() -> Option<PostgresServer> {
     for (role, team) in [("ada", "shop"), ("bob", "shop"), ("eve", "bank")] {
         server.add_member(role, team);
     }
+    server.sql("steno", "CREATE ROLE nemo LOGIN IN ROLE steno_member");
     server.sql("steno", "CREATE ROLE mallory LOGIN");
     push_as(&server, "ada", "apricot", "private");
     push_as(&server, "ada", "banana", "team");
@@ -92,7 +98,7 @@ fn each_role_sees_only_what_it_may() {
     let without = "SELECT relname FROM pg_class WHERE relnamespace = 'steno'::regnamespace
         AND relkind IN ('r', 'p') AND NOT relrowsecurity";
     assert_eq!(server.sql("steno", without), "", "row level security everywhere");
-    let functions = "SELECT DISTINCT proname FROM pg_proc
+    let functions = "SELECT proname FROM pg_proc
         WHERE pronamespace = 'steno'::regnamespace ORDER BY 1";
     let mut known: Vec<&str> =
         FUNCTIONS.iter().map(|(call, _)| call.split('(').next().unwrap()).collect();
@@ -114,6 +120,110 @@ fn each_role_sees_only_what_it_may() {
             assert_eq!(count(&server, role, &format!("steno.{partition}")), "-", "{partition}");
         }
     }
+}
+
+/// All rights on tables, columns and functions of anybody but the owner. `PUBLIC` has none.
+const RIGHTS: &str = "\
+add_member:
+charges: steno_member EXECUTE
+clear_rows: steno_member EXECUTE
+clear_session: steno_member EXECUTE
+entry: steno_member INSERT
+entry_checks:
+entry_ranges:
+forget: steno_member EXECUTE
+forgotten: steno_member SELECT
+frame: steno_member INSERT, steno_member SELECT
+is_forgotten: steno_member EXECUTE
+is_own: steno_member EXECUTE
+may_see: steno_member EXECUTE
+member: steno_member SELECT
+meta: steno_member SELECT
+own_team: steno_member EXECUTE
+phrase_checks:
+prune:
+search: steno_member EXECUTE
+session: steno_member INSERT of agent id owner team visibility, steno_member SELECT, \
+steno_member UPDATE of branch cost digest ended entries manifest models project revision started taken thread \
+title tokens visibility
+session_checks:
+usage: steno_member INSERT, steno_member SELECT, steno_member UPDATE
+";
+
+#[test]
+fn nobody_has_another_right() {
+    let Some(server) = prepared() else { return };
+    let sql = "
+        WITH owned AS (
+            SELECT regexp_replace(relname, '^entry_(other|[0-9_]+)$', 'partition') AS name,
+                coalesce(relacl, acldefault('r', relowner)) AS acl, relowner AS owner, NULL::name AS part
+            FROM pg_class WHERE relnamespace = 'steno'::regnamespace AND relkind IN ('r', 'p', 'v', 'm')
+            UNION ALL
+            SELECT relname, attacl, relowner, attname FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+            WHERE relnamespace = 'steno'::regnamespace AND attacl IS NOT NULL
+            UNION ALL
+            SELECT proname, coalesce(proacl, acldefault('f', proowner)), proowner, NULL
+            FROM pg_proc WHERE pronamespace = 'steno'::regnamespace
+        ), granted AS (
+            SELECT name, owned.owner, part, grantee, privilege_type FROM owned, aclexplode(acl)
+        ), rights AS (
+            SELECT name, concat(CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END, ' ',
+                privilege_type, ' of ' || string_agg(part, ' ' ORDER BY part)) AS allowed
+            FROM granted WHERE grantee <> owner GROUP BY name, grantee, privilege_type)
+        SELECT trim(format('%s: %s', name, (SELECT string_agg(allowed, ', ' ORDER BY allowed) FROM rights
+            WHERE rights.name = owned.name)))
+        FROM owned WHERE name <> 'partition' OR name IN (SELECT name FROM rights) GROUP BY name ORDER BY name COLLATE \"C\"";
+    assert_eq!(server.sql("steno", sql), RIGHTS);
+    // Functions with the rights of their owner are those that check who asks.
+    let sql = "SELECT string_agg(proname, ' ' ORDER BY proname COLLATE \"C\") FROM pg_proc
+        WHERE pronamespace = 'steno'::regnamespace AND prosecdef";
+    let expected = "charges clear_rows clear_session forget is_forgotten is_own own_team search";
+    assert_eq!(server.sql("steno", sql).trim(), expected);
+}
+
+#[test]
+fn no_text_is_run_as_sql() {
+    let Some(server) = prepared() else { return };
+    let hostile = [
+        "x' OR true OR 'a' = 'a",
+        "x'') OR true --",
+        "\\'); DROP TABLE steno.session CASCADE; --",
+        "%L %s %I %1$s",
+        "$1 $2",
+        "'::text) UNION SELECT * FROM steno.session --",
+    ];
+    let fields =
+        ["agent", "session", "thread", "owner", "project", "role", "tool", "model", "errors"];
+    let state = "SELECT (SELECT count(*) FROM steno.session), (SELECT count(*) FROM steno.entry),
+        (SELECT count(*) FROM steno.member)";
+    let before = server.sql("steno", state);
+    let search = |conditions: &serde_json::Value, filter: &serde_json::Value| {
+        let call = format!("steno.search('fruit', $_${conditions}$_$, $_${filter}$_$, NULL, 100)");
+        count(&server, "bob", &call)
+    };
+    assert_eq!(search(&json!([]), &json!({})), "2");
+    for text in hostile {
+        for field in fields {
+            // Only `errors` has other values than texts; all but `true` select everything.
+            let expected = if field == "errors" { "2" } else { "0" };
+            assert_eq!(search(&json!([]), &json!({ field: text })), expected, "{field}: {text}");
+        }
+        for field in ["since", "until"] {
+            assert_eq!(search(&json!([]), &json!({ field: text })), "-", "{field}: {text}");
+        }
+        for place in ["folded", "parts", text] {
+            let conditions = json!([{ "any": [{ "in": place, "text": text }] }]);
+            assert_eq!(search(&conditions, &json!({})), "0", "{place}: {text}");
+            let excluded = json!([{ "any": [{ "in": place, "text": text }], "not": "true" }]);
+            assert_eq!(search(&excluded, &json!({})), "2", "not {place}: {text}");
+        }
+        let query = json!([{ "any": [{ "in": "words", "query": text }] }]);
+        assert!(["0", "-"].contains(&search(&query, &json!({})).as_str()), "words: {text}");
+        for call in ["is_forgotten", "clear_session"] {
+            count(&server, "bob", &format!("steno.{call}($_${text}$_$, $_${text}$_$)"));
+        }
+    }
+    assert_eq!(server.sql("steno", state), before);
 }
 
 #[test]

@@ -1,0 +1,70 @@
+//! The words of a text, as the database needs them.
+
+use steno_store::index::text_folding::fold_text;
+use steno_store::index::word_tokens::WordTokenizer;
+
+use crate::team_error::TeamError;
+
+/// A longer text is only searched up to here.
+const MAX_SEARCHED_BYTES: usize = 4 << 20;
+
+/// The limit for the different words of one text. PostgreSQL stores no `tsvector` over 1 MB.
+const MAX_VECTOR_BYTES: usize = 900 << 10;
+
+/// A longer word is cut: PostgreSQL limits the length of a key.
+const MAX_WORD_LENGTH: usize = 500;
+
+/// The folded words of a text.
+pub(super) struct FoldedWords {
+    /// The words of the text in order, with a space around each.
+    pub(super) folded: String,
+    /// The parts of its words, likewise.
+    pub(super) parts: String,
+    /// Each word once, as a `tsvector`.
+    pub(super) vector: String,
+}
+
+impl FoldedWords {
+    pub(super) fn new(text: &str, tokenizer: &mut WordTokenizer) -> Result<Self, TeamError> {
+        let indexable = fold_text(beginning(text, MAX_SEARCHED_BYTES));
+        let folded = join_words(&indexable.text, tokenizer)?;
+        let parts = join_words(&indexable.parts, tokenizer)?;
+        let mut words: Vec<&str> =
+            folded.split(' ').chain(parts.split(' ')).filter(|word| !word.is_empty()).collect();
+        words.sort_unstable();
+        words.dedup();
+        let mut vector = String::with_capacity(words.iter().map(|word| word.len() + 3).sum());
+        let mut bytes = 0;
+        for word in words {
+            bytes += word.len();
+            if bytes > MAX_VECTOR_BYTES {
+                break;
+            }
+            vector.push('\'');
+            vector.push_str(word);
+            vector.push_str("' ");
+        }
+        Ok(Self { folded, parts, vector })
+    }
+}
+
+fn join_words(text: &str, tokenizer: &mut WordTokenizer) -> Result<String, TeamError> {
+    let mut joined = String::with_capacity(text.len() + 2);
+    joined.push(' ');
+    tokenizer.for_each_word(text, &mut |word| {
+        joined.push_str(cut_word(word));
+        joined.push(' ');
+    })?;
+    Ok(joined)
+}
+
+/// The beginning of a very long word.
+pub(super) fn cut_word(word: &str) -> &str {
+    beginning(word, MAX_WORD_LENGTH)
+}
+
+/// As many whole characters as fit.
+fn beginning(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or(0)]
+}

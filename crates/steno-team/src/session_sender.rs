@@ -1,0 +1,238 @@
+//! Sends one session after the other over one connection.
+//!
+//! # Resuming
+//! Frames are sent before the manifest that names them, and those that the remote has are not sent again. A push that
+//! was killed leaves at most frames without a manifest, which the next push uses.
+//!
+//! # Two machines
+//! Both read the manifest, and only one can replace it. The other reads it again: if its own content continues a stream,
+//! it appends to that; if it differs, it adds a stream of the next generation.
+
+use std::path::Path;
+
+use steno_model::Session;
+use steno_model::durable::OnPath;
+use steno_store::index::session_rows::SessionRowReader;
+use steno_store::view::redaction::SecretRedactor;
+use steno_vault::{SessionDir, Vault};
+
+use crate::frame_chain::{FrameHash, SentFrame, compress};
+use crate::manifest::{REMOTE_VERSION, SessionKey, SessionManifest};
+use crate::push_summary::PushSummary;
+use crate::redacted_copy::{RedactedCopy, find_continued, next_generation, stream_end};
+use crate::remote::TeamRemote;
+use crate::remote_settings::RemoteSettings;
+use crate::session_receiver::SessionReceiver;
+use crate::team_error::TeamError;
+
+/// How often a session is tried when other machines push it too.
+pub(crate) const MAX_ATTEMPTS: usize = 20;
+
+/// How many bytes are sent at once.
+const MAX_SENT_BYTES: usize = 4 << 20;
+
+/// A session to push.
+#[derive(Clone, Debug)]
+pub struct OutgoingSession {
+    /// Its folder in the vault.
+    pub dir: SessionDir,
+    /// What lists show of it.
+    pub heading: Session,
+}
+
+impl OutgoingSession {
+    /// Whether it ended before a moment, in milliseconds since 1970.
+    pub(crate) fn ended_before(&self, moment: i64) -> bool {
+        let ended = self.heading.ended.or(self.heading.started);
+        ended.is_some_and(|ended| ended.instant().as_millisecond() < moment)
+    }
+}
+
+/// One connection of a push.
+#[derive(Debug)]
+pub(crate) struct SessionSender<'a> {
+    remote: &'a mut TeamRemote,
+    settings: &'a RemoteSettings,
+    folder: &'a Path,
+    rows: Option<SessionRowReader>,
+    /// What was done so far.
+    pub(crate) summary: PushSummary,
+}
+
+impl<'a> SessionSender<'a> {
+    /// Sends nothing yet. `folder` is this machine's own folder for the remote.
+    pub(crate) fn new(
+        remote: &'a mut TeamRemote,
+        settings: &'a RemoteSettings,
+        folder: &'a Path,
+    ) -> Self {
+        Self { remote, settings, folder, rows: None, summary: PushSummary::default() }
+    }
+
+    /// Pushes one session. Returns its revision; `None` if it was not pushed.
+    pub(crate) fn push_session(
+        &mut self,
+        session: &OutgoingSession,
+    ) -> Result<Option<FrameHash>, TeamError> {
+        if session.dir.is_being_recorded()? {
+            return Ok(None);
+        }
+        let Some(files) = session.dir.transfer_files()? else {
+            self.summary.shared += 1;
+            return Ok(None);
+        };
+        let make = |file| RedactedCopy::make(file, self.settings.redact);
+        let mut copies = files.iter().map(make).collect::<Result<Vec<_>, _>>()?;
+        let draft = self.draft_manifest(session)?;
+        let manifest = match self.push_copies(&draft, &mut copies) {
+            Err(TeamError::Forgotten(_)) => {
+                self.summary.refused += 1;
+                return Ok(None);
+            }
+            other => other?,
+        };
+        if self.remote.has_entries() {
+            self.push_rows(&manifest, &mut copies)?;
+        }
+        Ok(Some(manifest.revision()))
+    }
+
+    /// The manifest without files.
+    fn draft_manifest(&self, session: &OutgoingSession) -> Result<SessionManifest, TeamError> {
+        let OutgoingSession { dir, heading } = session;
+        let owner = self.remote.owner().to_owned();
+        let key = SessionKey { owner, agent: dir.agent().to_owned(), id: dir.id().clone() };
+        let mut heading = heading.clone();
+        heading.extra.clear();
+        if self.settings.redact {
+            SecretRedactor::default().redact_session(&mut heading);
+        }
+        let forgotten = dir.part_tombstones()?.iter().map(|tombstone| tombstone.id).collect();
+        Ok(SessionManifest {
+            version: REMOTE_VERSION,
+            key,
+            visibility: self.settings.visibility,
+            heading: serde_json::to_value(&heading).unwrap_or_default(),
+            forgotten,
+            files: Vec::new(),
+        })
+    }
+
+    /// Sends what the remote lacks. Returns the session as the remote has it then.
+    fn push_copies(
+        &mut self,
+        draft: &SessionManifest,
+        copies: &mut [RedactedCopy],
+    ) -> Result<SessionManifest, TeamError> {
+        for _ in 0..MAX_ATTEMPTS {
+            let mut present = self.remote.read_manifest(&draft.key)?;
+            if present.as_ref().is_some_and(|present| present.forgotten != draft.forgotten) {
+                self.remote.clear_session(&draft.key)?;
+                present = None;
+            }
+            let expected = present.as_ref().map(SessionManifest::revision);
+            let mut manifest = SessionManifest {
+                files: present.map(|present| present.files).unwrap_or_default(),
+                ..draft.clone()
+            };
+            for copy in &mut *copies {
+                self.push_copy(copy, &mut manifest)?;
+            }
+            if expected == Some(manifest.revision()) {
+                self.summary.unchanged += 1;
+                return Ok(manifest);
+            }
+            if self.remote.swap_manifest(expected, &manifest)? {
+                self.summary.sessions += 1;
+                return Ok(manifest);
+            }
+        }
+        Err(TeamError::Contended(draft.key.to_string()))
+    }
+
+    /// Adds a copy to the manifest, and sends the frames that the remote lacks.
+    fn push_copy(
+        &mut self,
+        copy: &mut RedactedCopy,
+        manifest: &mut SessionManifest,
+    ) -> Result<(), TeamError> {
+        let at = match find_continued(copy, &manifest.files)? {
+            Some(at) => at,
+            None => {
+                let generation = next_generation(copy, &manifest.files);
+                manifest.files.push(copy.new_stream(generation));
+                manifest.files.len() - 1
+            }
+        };
+        let (offset, chain) = stream_end(&manifest.files[at], &manifest.key);
+        if offset >= copy.length() {
+            return Ok(());
+        }
+        manifest.files[at].redaction.clone_from(&copy.redaction);
+        let mut batch: Vec<SentFrame> = Vec::new();
+        let mut batch_bytes = 0;
+        let mut links = Vec::new();
+        let (before, sender) = (manifest.clone(), &mut *self);
+        copy.for_each_frame(offset, chain, &mut |link, content| {
+            let known = sender.remote.known_frames(&before, &[link.hash])?;
+            if !known.contains(&link.hash) {
+                let stored = compress(&content).map_err(|error| TeamError::Content {
+                    path: before.key.id.as_str().into(),
+                    reason: error.to_string(),
+                })?;
+                batch_bytes += stored.len();
+                batch.push((link.hash, stored));
+                (sender.summary.frames, sender.summary.bytes) =
+                    (sender.summary.frames + 1, sender.summary.bytes + link.length);
+            }
+            links.push(link);
+            if batch_bytes >= MAX_SENT_BYTES {
+                sender.remote.put_frames(&before, &batch)?;
+                batch.clear();
+                batch_bytes = 0;
+            }
+            Ok(())
+        })?;
+        if !batch.is_empty() {
+            self.remote.put_frames(&before, &batch)?;
+        }
+        self.summary.secrets += copy.redaction.as_ref().map_or(0, |redaction| redaction.count);
+        manifest.files[at].frames.extend(links);
+        Ok(())
+    }
+
+    /// Sends entries and usage, as they are read from what the remote has of the session now.
+    fn push_rows(
+        &mut self,
+        manifest: &SessionManifest,
+        copies: &mut [RedactedCopy],
+    ) -> Result<(), TeamError> {
+        let staging = tempfile::Builder::new().prefix("staging-").tempdir_in(self.folder);
+        let staging = staging.on("create a folder in", self.folder)?;
+        let vault = Vault::new(staging.path().join("vault"));
+        let dir = manifest.key.session_dir(&vault)?;
+        let commit = vault.begin_commit();
+        let mut receiver = SessionReceiver { key: &manifest.key, dir: &dir, commit };
+        for stream in &manifest.files {
+            let own = copies.iter_mut().find(|copy| copy.is_copy_of(stream));
+            let Some(copy) = own else {
+                // Another machine has pushed more of the session, or something else.
+                receiver.receive_stream(self.remote, stream)?;
+                continue;
+            };
+            if copy.starts_with(&stream.frames)? {
+                receiver.receive_content(stream, &mut copy.content_from(0)?)?;
+            } else {
+                receiver.receive_stream(self.remote, stream)?;
+            }
+        }
+        receiver.commit.finish()?;
+        let reader = match &mut self.rows {
+            Some(reader) => reader,
+            None => self.rows.insert(SessionRowReader::new(self.folder)?),
+        };
+        let rows = reader.read(&dir)?;
+        self.summary.rows += self.remote.put_rows(&manifest.key, &rows)?;
+        Ok(())
+    }
+}
