@@ -2,8 +2,8 @@
 
 use postgres::config::{Host, SslMode};
 use postgres::{Client, Config, NoTls};
-use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::tls_settings::TlsSettings;
 use super::{PostgresPassword, describe};
 use crate::team_error::TeamError;
 
@@ -13,20 +13,25 @@ const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(15);
 /// Connects. Without `sslmode` in the URL, only a server on this machine may be without TLS.
 pub(crate) fn connect(url: &str, password: Option<&PostgresPassword>) -> Result<Client, TeamError> {
     let failed = |reason: String| TeamError::Connection { remote: url.to_owned(), reason };
-    let mut config: Config = url.parse().map_err(|_| failed("the URL is invalid".to_owned()))?;
+    let (tls, rest) = TlsSettings::split_url(url);
+    let mut config: Config = rest.parse().map_err(|_| failed("the URL is invalid".to_owned()))?;
     config.application_name("steno").connect_timeout(CONNECT_TIMEOUT);
     if let Some(PostgresPassword(password)) = password {
         config.password(password);
     }
-    if !url.contains("sslmode=") && !is_local(&config) {
-        config.ssl_mode(SslMode::Require);
-    }
+    config.ssl_mode(match tls.mode.as_deref() {
+        Some("disable") => SslMode::Disable,
+        Some("allow" | "prefer") => SslMode::Prefer,
+        Some("require" | "verify-ca" | "verify-full") => SslMode::Require,
+        Some(other) => return Err(failed(format!("unknown sslmode: {other}"))),
+        None if is_local(&config) && !tls.has_certificates() => SslMode::Disable,
+        None => SslMode::Require,
+    });
     let client = match config.get_ssl_mode() {
         SslMode::Disable => config.connect(NoTls),
-        _ if is_local(&config) && !url.contains("sslmode=") => config.connect(NoTls),
-        _ => config.connect(tls_connector().map_err(failed)?),
+        _ => config.connect(tls.connector().map_err(failed)?),
     };
-    client.map_err(|error| failed(describe(&error)))
+    client.map_err(|error| failed(explain_certificate(describe(&error))))
 }
 
 fn is_local(config: &Config) -> bool {
@@ -37,14 +42,17 @@ fn is_local(config: &Config) -> bool {
     })
 }
 
-fn tls_connector() -> Result<MakeRustlsConnect, String> {
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(MakeRustlsConnect::new(config))
+/// Says what to do about a certificate that was refused.
+fn explain_certificate(reason: String) -> String {
+    let explanations = [
+        (
+            "UnknownIssuer",
+            "the server's certificate is not trusted; name its issuer with sslrootcert",
+        ),
+        ("NotValidForName", "the server's certificate is for another host name"),
+        ("certificate not valid for name", "the server's certificate is for another host name"),
+        ("Expired", "the server's certificate has expired"),
+    ];
+    let found = explanations.iter().find(|(sign, _)| reason.contains(sign));
+    found.map_or(reason.clone(), |(_, explanation)| format!("{explanation} ({reason})"))
 }

@@ -110,6 +110,7 @@ mod team_retention;
 #[cfg(unix)]
 mod team_rights;
 mod team_search;
+mod team_tls;
 #[cfg(unix)]
 mod terminal;
 #[cfg(target_os = "linux")]

@@ -61,6 +61,29 @@ impl PostgresServer {
         format!("postgres://{role}@127.0.0.1:{}/steno", self.port)
     }
 
+    /// The URL of the database under a host name, with options such as `sslmode=require`.
+    pub(crate) fn url_with(&self, role: &str, host: &str, options: &str) -> String {
+        format!("postgres://{role}@{host}:{}/steno?{options}", self.port)
+    }
+
+    /// Lets the server speak TLS. `rules` are the lines of `pg_hba.conf` for other roles than the owner.
+    pub(crate) fn enable_tls(&self, files: [(&str, String); 3], rules: &str) {
+        let data = PathBuf::from(self.data());
+        let settings = "ssl = on\nssl_cert_file = 'server.pem'\nssl_key_file = 'server.key'\n\
+            ssl_ca_file = 'clients.pem'\npassword_encryption = 'scram-sha-256'\n";
+        let access = format!("host all postgres 127.0.0.1/32 trust\n{rules}");
+        let settings = [("postgresql.auto.conf", settings.to_owned()), ("pg_hba.conf", access)];
+        for (name, content) in files.into_iter().chain(settings) {
+            let path = data.join(name);
+            std::fs::write(&path, content).unwrap();
+            run_checked(Command::new("chmod").arg("600").arg(&path));
+            if is_root() {
+                run_checked(Command::new("chown").arg(SERVER_USER).arg(&path));
+            }
+        }
+        self.run_as_server(&format!("pg_ctl -D {} -w restart", self.data()));
+    }
+
     /// The folder of the programs.
     pub(crate) fn programs(&self) -> std::path::Display<'_> {
         self.programs.display()
