@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use serde::Serialize;
 use steno_store::index::session_rows::SessionRows;
 
 #[cfg(feature = "bucket")]
@@ -11,17 +10,9 @@ use crate::folder_remote::FolderRemote;
 use crate::frame_chain::{FrameHash, FrameLink, SentFrame};
 use crate::manifest::{SessionKey, SessionManifest};
 use crate::postgres_remote::PostgresRemote;
+use crate::prune_summary::PruneSummary;
 use crate::remote_tombstone::RemoteTombstone;
 use crate::team_error::TeamError;
-
-/// What was removed from a remote as it was too old.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct PruneSummary {
-    /// Sessions.
-    pub sessions: u64,
-    /// Months of which no entry is left.
-    pub months: u64,
-}
 
 /// An open remote.
 #[derive(Debug)]

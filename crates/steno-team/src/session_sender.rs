@@ -29,7 +29,7 @@ use crate::team_error::TeamError;
 pub(crate) const MAX_ATTEMPTS: usize = 20;
 
 /// How many bytes are sent at once.
-const MAX_SENT_BYTES: usize = 4 << 20;
+const MAX_SENT_BYTES: usize = 2 << 20;
 
 /// A session to push.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Removes sessions that are older than the owner of the database keeps them.
 
 use super::PostgresRemote;
-use crate::remote::PruneSummary;
+use crate::prune_summary::PruneSummary;
 use crate::team_error::TeamError;
 
 const DAY_MS: i64 = 86_400_000;

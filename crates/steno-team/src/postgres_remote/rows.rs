@@ -14,8 +14,8 @@ use crate::team_error::TeamError;
 /// How many entries are sent at once.
 const MAX_BATCH_ENTRIES: usize = 2_000;
 
-/// The size of text at which a batch ends.
-const MAX_BATCH_BYTES: usize = 4 << 20;
+/// The size of text at which a batch ends. A batch takes four times as much memory.
+const MAX_BATCH_BYTES: usize = 1 << 20;
 
 /// Adds entries after those that the database has, unless another machine has added some. One statement does both, so a
 /// push that is killed leaves all of a batch or nothing.
