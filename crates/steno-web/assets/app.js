@@ -20,6 +20,6 @@ resume?.addEventListener("click", async () => {
   const shown = document.querySelector("#resumed");
   if (!shown) return;
   const code = document.createElement("code");
-  code.textContent = result.command ?? result.error;
-  shown.replaceChildren(code);
+  code.textContent = result.command ?? `steno resume ${resume.dataset.resume?.split("/").at(-2)} --project DIR`;
+  shown.replaceChildren(...(result.command ? [] : [`${result.error}. If the folder has moved, run this with its new place: `]), code);
 });

@@ -59,7 +59,14 @@ export const entryTools = document.createElement("div");
 entryTools.className = "entry-tools";
 const copyButton = makeButton("Copy the text of this entry (y)", "Copy");
 const linkButton = makeButton("Copy a link to this entry (Y)", "Link");
-entryTools.append(copyButton, linkButton);
+const numberLabel = document.createElement("span");
+numberLabel.title = "The number of this entry";
+entryTools.append(numberLabel, copyButton, linkButton);
+/** Moves the buttons to an entry. @param {Element} entry */
+function moveTools(entry) {
+  numberLabel.textContent = `entry ${numberOf(entry)}`;
+  entry.append(entryTools);
+}
 copyButton.addEventListener("click", async () => {
   const entry = copyButton.closest(ENTRY);
   if (entry) copyFrom(copyButton, await entryText(entry));
@@ -74,17 +81,18 @@ for (const [key, button] of /** @type {[string, HTMLElement][]} */ ([["y", copyB
   keys[key] = () => {
     const entry = document.querySelector("li.at");
     if (!entry) return;
-    entry.append(entryTools);
+    moveTools(entry);
     button.click();
   };
 }
 
 /** What numbers beside entries mean. Not in the page itself, because a long session has many. @type {Record<string, string>} */
 const MEANINGS = {
+  ".at-once": "The agent started these calls at once, without waiting for each other",
   ".entries i": "Tokens that the model read and wrote for this message, and what a turn cost",
   "li > .took": "From the first entry to the last",
   "li > .calls": "Calls of tools",
-  "li > .errors": "Errors and failed tool calls",
+  "li > .errors": "Calls of tools that failed, and other errors, as of the model's API",
   "li > .tokens": "Tokens that the model read, cached or not, and tokens that it wrote",
   "li > .cost": "US dollars: as the agent reported, or calculated from tokens and list prices. ? means that the price of a model is unknown.",
 };
@@ -102,7 +110,7 @@ for (const name of ["pointerover", "focusin"]) {
     const meaning = Object.keys(MEANINGS).find((name) => target.matches(name));
     if (meaning) /** @type {HTMLElement} */ (target).title = MEANINGS[meaning];
     const [entry, block] = [target.closest(ENTRY), target.closest("main pre")];
-    if (entry && entryTools.parentElement !== entry) entry.append(entryTools);
+    if (entry && entryTools.parentElement !== entry) moveTools(entry);
     if (block && codeButton.parentElement !== block) block.prepend(codeButton);
   });
 }

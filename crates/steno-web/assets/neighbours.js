@@ -27,11 +27,7 @@ function remember(name, value) {
 
 /** Remembers the list before it is left. */
 function rememberList() {
-  const query = new URLSearchParams(location.search);
-  const typed = /** @type {HTMLInputElement | null} */ (document.querySelector("#filter"))?.value ?? "";
-  if (typed) query.set("filter", typed);
-  else query.delete("filter");
-  remember(QUERY, query.toString());
+  remember(QUERY, location.search.slice(1));
   remember(SCROLL, String(scrollY));
 }
 
@@ -61,7 +57,7 @@ async function loadNeighbours(base) {
   const found = response.ok ? await response.json() : null;
   if (!found) return;
   const count = document.querySelector("#list-place");
-  if (count) count.textContent = `${found.place} of ${found.sessions}`;
+  if (count) count.textContent = `${found.place.toLocaleString("en-US")} of ${found.sessions.toLocaleString("en-US")}`;
   setLink("list-previous", found.previous, "Previous session ([)");
   setLink("list-next", found.next, "Next session (])");
 }

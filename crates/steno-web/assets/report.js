@@ -1,5 +1,5 @@
 // @ts-check
-// Reports that are not complete at first: requests the rest until all sessions were read.
+// Reports: bars that lead somewhere, and reports that are not complete at first, whose rest is requested.
 
 /** How long to wait before a request that failed is repeated, in milliseconds. */
 const RETRY_DELAY = 3000;
@@ -18,4 +18,8 @@ async function finishReport() {
   }
 }
 
+document.addEventListener("click", (event) => {
+  const bar = /** @type {SVGElement | null} */ (/** @type {Element} */ (event.target).closest(".chart [data-href]"));
+  if (bar) location.href = bar.dataset.href ?? "";
+});
 finishReport();

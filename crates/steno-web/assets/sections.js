@@ -66,10 +66,30 @@ document.addEventListener("click", (event) => {
   if (link?.getAttribute("href") === location.hash) openSection();
 });
 
-for (const one of document.querySelectorAll("details[data-load]")) {
-  const section = /** @type {HTMLDetailsElement} */ (one);
-  section.addEventListener("toggle", () => section.open && loadSection(section));
+/** @param {HTMLDetailsElement} section */
+const watchSection = (section) => section.addEventListener("toggle", () => section.open && loadSection(section));
+
+/** @param {ParentNode} root @returns {HTMLDetailsElement[]} */
+const sectionsOf = (root) => [...root.querySelectorAll("details[data-load]")].map((one) => /** @type {HTMLDetailsElement} */ (one));
+
+/** Takes over the headings of sections of a session that has grown, and loads open ones again. @param {ParentNode} fresh */
+export function updateSections(fresh) {
+  for (const section of sectionsOf(fresh)) {
+    const shown = /** @type {HTMLDetailsElement | null} */ (document.getElementById(section.id));
+    if (!shown) {
+      document.querySelector(".sections")?.prepend(section);
+      watchSection(section);
+      continue;
+    }
+    const [heading, wanted] = [shown.querySelector("summary"), section.querySelector("summary")];
+    if (!heading || !wanted || heading.innerHTML === wanted.innerHTML) continue;
+    heading.innerHTML = wanted.innerHTML;
+    shown.className = section.className;
+    if (shown.open) loadSection(shown);
+  }
 }
+
+sectionsOf(document).forEach(watchSection);
 openSection();
 /** The most prompts of an exported file that are listed. */
 const MAX_PROMPTS = 2000;

@@ -28,12 +28,15 @@ function markNew() {
   }
 }
 
+/** Whether the overview was open before a list without sessions, which has none. @type {boolean | undefined} */
+let wasOpen;
+
 /** The state of the list that a reload keeps. */
 function readState() {
   const box = filterBox();
   return {
     at: document.querySelector("a.row.at")?.getAttribute("href"),
-    isOpen: /** @type {HTMLDetailsElement | null} */ (document.querySelector("#overview"))?.open ?? true,
+    isOpen: /** @type {HTMLDetailsElement | null} */ (document.querySelector("#overview"))?.open ?? wasOpen,
     typed: box?.value ?? "",
     caret: document.activeElement === box ? box?.selectionStart ?? 0 : null,
   };
@@ -45,7 +48,12 @@ async function reloadList() {
   if (!list) return;
   const request = ++lastRequest;
   const query = new URLSearchParams(location.search);
-  query.set("filter", filterBox()?.value ?? "");
+  const typed = filterBox()?.value ?? "";
+  if (typed) query.set("filter", typed);
+  else query.delete("filter");
+  // The address keeps the text for a reload, a link, and the way back.
+  const address = query.size ? `/?${query}` : "/";
+  if (address !== location.pathname + location.search) history.replaceState(history.state, "", address);
   const response = await fetch(`/sessions?${query}`);
   const text = await response.text();
   if (request !== lastRequest || !response.ok) return;
@@ -65,7 +73,8 @@ function restore(state) {
     }
   }
   const overview = /** @type {HTMLDetailsElement | null} */ (document.querySelector("#overview"));
-  if (overview) overview.open = state.isOpen;
+  wasOpen = state.isOpen;
+  if (overview && wasOpen !== undefined) overview.open = wasOpen;
   rows().find((row) => row.getAttribute("href") === state.at)?.classList.add("at");
   markNew();
 }

@@ -5,6 +5,7 @@ import { listen } from "./live.js";
 import { link, numberAt, numberOf, placeOf, reorder } from "./places.js";
 import { remark, setMarks } from "./marks.js";
 import { current, goTo, isShown, keys, refold, scrollToEntry } from "./reader.js";
+import { updateSections } from "./sections.js";
 import { isFoldedAt, isFoldedWhole, setSubagents, syncFoldButtons } from "./subagents.js";
 
 const main = /** @type {HTMLElement | null} */ (document.querySelector("main[data-session]"));
@@ -92,14 +93,30 @@ function watch(chunk) {
 /** The longest session that is printed whole, in entries. A longer one is exported first. */
 const MAX_PRINTED = 5000;
 
-/** Loads all entries that are not folded away, and prints them. */
+const printDialog = /** @type {HTMLDialogElement | null} */ (document.querySelector("#print-part"));
+
+/** Loads all entries that are not folded away, and prints them. Of a longer session only a part can be printed, so it asks. */
 async function printAll() {
+  if (count > MAX_PRINTED) return askBeforePrint();
   isPrinting = true;
-  const missing = count > MAX_PRINTED ? [] : chunks().filter((chunk) => !isFolded(chunk));
-  for (const chunk of missing) await fill(chunk);
+  for (const chunk of chunks().filter((chunk) => !isFolded(chunk))) await fill(chunk);
   print();
   isPrinting = false;
 }
+
+/** Says how much of a long session is printed. */
+function askBeforePrint() {
+  const loaded = document.querySelectorAll("#entries > .chunk > li[id]").length;
+  const numbers = printDialog?.querySelectorAll("p > b") ?? [];
+  [loaded, count].forEach((number, at) => numbers[at].textContent = number.toLocaleString("en-US"));
+  printDialog?.showModal();
+}
+printDialog?.addEventListener("close", () => {
+  const choice = printDialog.returnValue;
+  printDialog.returnValue = "";
+  if (choice === "print") print();
+  if (choice === "export") document.getElementById("export-open")?.click();
+});
 
 /** The entry that was requested last. If several load late, only this one is shown. */
 let requested = -1;
@@ -188,9 +205,35 @@ async function grow(state) {
     watch(chunk);
   }
   count = entries;
+  refreshHead();
   const fresh = /** @type {HTMLElement | null} */ (document.querySelector("#fresh"));
   if (wasAtEnd) show(numberAt(count - 1));
   else if (fresh) fresh.hidden = false;
+}
+
+/** How long the head waits for more entries, and how often it looks whether a session still runs, in milliseconds. */
+const HEAD_DELAY = 500;
+const STATUS_INTERVAL = 30_000;
+
+let headTimer = 0;
+/** Updates the facts above the entries and the minimap, soon and once for several changes. */
+function refreshHead() {
+  if (headTimer) return;
+  headTimer = window.setTimeout(async () => {
+    headTimer = 0;
+    const response = await fetch(`${base}/head`);
+    if (!response.ok) return;
+    const fresh = document.createElement("template");
+    fresh.innerHTML = await response.text();
+    for (const selector of ["#session-head", ".minimap"]) {
+      const [shown, part] = [document.querySelector(selector), fresh.content.querySelector(selector)];
+      if (!shown || !part) continue;
+      // The element itself stays, because scripts listen to it.
+      shown.innerHTML = part.innerHTML;
+      Object.assign(/** @type {HTMLElement} */ (shown).dataset, /** @type {HTMLElement} */ (part).dataset);
+    }
+    updateSections(fresh.content);
+  }, HEAD_DELAY);
 }
 
 /** Asks for the state of the session, after the connection was lost. */
@@ -230,7 +273,7 @@ function findAll(box) {
   /** @param {number} step */
   const next = (step) => {
     if (found.length) at = (at + step + found.length) % found.length;
-    if (counter) counter.textContent = box.value.trim() ? `${found.length ? at + 1 : 0} of ${found.length}` : "";
+    if (counter) counter.textContent = box.value.trim() ? `${(found.length ? at + 1 : 0).toLocaleString("en-US")} of ${found.length.toLocaleString("en-US")}` : "";
     if (found.length) show(found[at]);
   };
   box.addEventListener("input", () => {
@@ -255,6 +298,7 @@ function findAll(box) {
 
 if (main) {
   chunks().forEach(watch);
+  setInterval(() => document.querySelector("#session-head .running") && refreshHead(), STATUS_INTERVAL);
   addEventListener("subagents", refit);
   const [, , agent, id] = base.split("/");
   listen(`/events?agent=${agent}&id=${id}`, {

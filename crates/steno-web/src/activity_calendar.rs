@@ -9,6 +9,8 @@ use jiff::civil::Date;
 use jiff::{Span, ToSpan};
 use maud::{Markup, html};
 
+use crate::units::count_of;
+
 /// How many weeks the calendar shows.
 const WEEKS: i32 = 53;
 
@@ -35,6 +37,7 @@ pub(crate) fn activity_calendar(days: impl Iterator<Item = Date>, today: Date) -
         .collect();
     let total: u32 = counts.values().sum();
     html! {
+        .calendar-line {
         svg #calendar .calendar viewBox={ "0 0 " (LEFT + WEEKS * STEP) " " (TOP + 7 * STEP) } preserveAspectRatio="xMaxYMid slice" role="img"
             data-first=(first) data-counts=(list.join(","))
             aria-label={ "Sessions by the day of their last activity, over the last year: " (total) " in all, at most " (most) " in a day" }
@@ -45,6 +48,27 @@ pub(crate) fn activity_calendar(days: impl Iterator<Item = Date>, today: Date) -
             }
             @for shade in 0..SHADES {
                 path class={ "shade" (shade) } d=(shade_path(first, today, &|day| shade_of(counts.get(&day).copied().unwrap_or(0)) == shade)) {}
+            }
+        }
+        (calendar_notes(&counts))
+        }
+    }
+}
+
+/// The busiest day, and what the shades mean.
+fn calendar_notes(counts: &BTreeMap<Date, u32>) -> Markup {
+    let busiest = counts.iter().max_by_key(|(day, count)| (**count, **day));
+    html! {
+        ul.calendar-notes {
+            li { b { (counts.len()) } " active days in the last year" }
+            @if let Some((day, count)) = busiest {
+                li { "Most on " (day.strftime("%-d %b %Y").to_string()) ": " b { (count_of(u64::from(*count), "session")) } }
+            }
+            li {
+                "Sessions a day: "
+                @for (shade, name) in ["0", "1", "2–3", "4–7", "8+"].iter().enumerate() {
+                    svg.calendar-key viewBox="0 0 12 12" aria-hidden="true" { rect class={ "shade" (shade) } width="12" height="12" {} } (name) " "
+                }
             }
         }
     }

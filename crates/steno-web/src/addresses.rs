@@ -1,6 +1,7 @@
 //! The addresses of sessions, and short forms of file paths.
 
 use axum::extract::Path;
+use maud::{Markup, html};
 use steno_model::SessionId;
 
 /// The agent and id of a session, as its address has them.
@@ -10,6 +11,11 @@ pub(crate) type SessionPath = Path<(String, String)>;
 pub(crate) fn session_address(agent: &str, id: &SessionId) -> String {
     // Both consist of letters, digits, '.', '_' and '-', so they need no encoding.
     format!("/session/{agent}/{id}")
+}
+
+/// A link to an entry of this session.
+pub(crate) fn entry_link(number: usize) -> Markup {
+    html! { a href={ "#e" (number) } { "entry " (number) } }
 }
 
 /// A path relative to a project folder, if it is inside it.
@@ -32,6 +38,13 @@ pub(crate) fn last_segment(path: &str) -> &str {
     path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)
 }
 
+/// The last segment of a path, or the last two if another path has the same last one.
+pub(crate) fn distinct_name<'a>(path: &'a str, others: &[&str]) -> &'a str {
+    let name = last_segment(path);
+    let is_taken = others.iter().any(|other| *other != path && last_segment(other) == name);
+    if is_taken { short_path(path) } else { name }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,5 +57,12 @@ mod tests {
             assert_eq!(path_in_project(path, project), path);
         }
         assert_eq!(path_in_project("/a", Some("/")), "/a");
+    }
+
+    #[test]
+    fn folders_of_one_name_are_distinguished() {
+        let all = ["/home/me/code/billing", "/home/me/work/billing", "/home/me/code/site"];
+        let names = all.map(|path| distinct_name(path, &all));
+        assert_eq!(names, ["code/billing", "work/billing", "site"]);
     }
 }

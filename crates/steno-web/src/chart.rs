@@ -1,4 +1,4 @@
-//! Charts as SVG: bars over time, hours of the week, and a share of the largest value.
+//! Charts as SVG: bars over time, hours of the week, and shares.
 //!
 //! Positions across are percentages, so that labels keep their size on every screen.
 
@@ -24,6 +24,8 @@ pub(crate) struct BarChart<'a> {
     pub(crate) format: fn(f64) -> String,
     /// Lines at some amounts, with their names.
     pub(crate) limits: &'a [(String, f64)],
+    /// The names of the parts of bars; empty if bars have none.
+    pub(crate) series: &'a [String],
 }
 
 /// A bar of a chart.
@@ -34,6 +36,10 @@ pub(crate) struct ChartBar {
     pub(crate) label: String,
     /// The amount, if it is known.
     pub(crate) amount: Option<f64>,
+    /// Where a click leads. The table below a chart has the same links for the keyboard.
+    pub(crate) link: Option<String>,
+    /// The amount of each series, from bottom to top; empty for a bar of one colour.
+    pub(crate) parts: Vec<f64>,
 }
 
 impl BarChart<'_> {
@@ -42,29 +48,38 @@ impl BarChart<'_> {
         let amounts = self.bars.iter().filter_map(|bar| bar.amount);
         let limits = self.limits.iter().map(|(_, at)| *at);
         let top = scale_top(amounts.chain(limits).fold(0.0, f64::max));
+        let quarters = [0.0, 0.25, 0.5, 0.75, 1.0].map(|part| top * part);
         let height = |amount: f64| BOTTOM - amount / top * (BOTTOM - TOP);
         html! {
             figure.chart {
                 svg.axis height=(HEIGHT) aria-hidden="true" {
-                    @for quarter in 0..=4 {
-                        @let amount = top * f64::from(quarter) / 4.0;
-                        text x="100%" y=(round_tenth(height(amount)) + 4.0) text-anchor="end" { (axis_label(&(self.format)(amount))) }
+                    @for (amount, label) in quarters.iter().zip(axis_labels(&quarters.map(self.format))) {
+                        text x="100%" y=(round_tenth(height(*amount)) + 4.0) text-anchor="end" { (label) }
                     }
                 }
                 svg.plot height=(HEIGHT) role="img" aria-label=(self.title) {
-                    @for quarter in 0..=4 {
-                        @let y = round_tenth(height(top * f64::from(quarter) / 4.0));
+                    @for amount in quarters {
+                        @let y = round_tenth(height(amount));
                         line.grid x1="0" x2="100%" y1=(y) y2=(y) {}
                     }
                     @for (at, bar) in self.bars.iter().enumerate() { (self.draw_bar(at, bar, height(bar.amount.unwrap_or(0.0)))) }
                     @for (name, amount) in self.limits {
                         @let y = round_tenth(height(*amount));
                         line.limit x1="0" x2="100%" y1=(y) y2=(y) {}
-                        text.limit x="4" y=(y - 4.0) { (clean_text(name)) ": " ((self.format)(*amount)) }
+                        @let (x, anchor) = if self.is_right_end_lower() { ("99.5%", "end") } else { ("0.5%", "start") };
+                        text.limit x=(x) y=(y - 4.0) text-anchor=(anchor) { (clean_text(name)) ": " ((self.format)(*amount)) }
                     }
                 }
             }
         }
+    }
+
+    /// Whether the bars at the right end are lower than those at the left, so that a label there hides less.
+    fn is_right_end_lower(&self) -> bool {
+        let near = self.bars.len().div_ceil(6);
+        let highest =
+            |bars: &[ChartBar]| bars.iter().filter_map(|bar| bar.amount).fold(0.0, f64::max);
+        highest(&self.bars[self.bars.len() - near..]) < highest(&self.bars[..near])
     }
 
     fn draw_bar(&self, at: usize, bar: &ChartBar, y: f64) -> Markup {
@@ -74,13 +89,68 @@ impl BarChart<'_> {
         let every = self.bars.len().div_ceil(MAX_LABELS).max(1);
         let amount = bar.amount.map_or("no price".to_owned(), self.format);
         html! {
-            rect.bar x={ (round_tenth(middle - width / 2.0)) "%" } y=(round_tenth(y)) width={ (round_tenth(width)) "%" }
-                height=(round_tenth((BOTTOM - y).max(0.0))) rx="2"
-            {
-                title { (clean_text(&bar.name)) ": " (amount) }
+            @let (x, width) = (round_tenth(middle - width / 2.0), round_tenth(width));
+            @if self.series.is_empty() {
+                rect.bar x={ (x) "%" } y=(round_tenth(y)) width={ (width) "%" }
+                    height=(round_tenth((BOTTOM - y).max(0.0))) rx="2" data-href=[&bar.link]
+                {
+                    title { (clean_text(&bar.name)) ": " (amount) }
+                }
+            } @else {
+                @for (at, part) in stack_parts(&bar.parts, BOTTOM - y).into_iter().enumerate().filter(|(_, part)| part.height > 0.0) {
+                    rect class={ "bar s" (at) } x={ (x) "%" } y=(round_tenth(BOTTOM - part.bottom - part.height)) width={ (width) "%" }
+                        height=(round_tenth(part.height)) data-href=[&bar.link]
+                    {
+                        title { (clean_text(&bar.name)) ": " (clean_text(&self.series[at])) " " ((self.format)(part.amount)) " of " (amount) }
+                    }
+                }
             }
-            @if at.is_multiple_of(every) {
-                text.wide-label[!(at / every).is_multiple_of(NARROW_STEP)] x={ (round_tenth(middle)) "%" } y=(BOTTOM + 17.0) text-anchor="middle" { (clean_text(&bar.label)) }
+            // Counted from the end, so that the newest bar always has a label.
+            @let from_end = self.bars.len() - 1 - at;
+            @if from_end.is_multiple_of(every) {
+                text.wide-label[!(from_end / every).is_multiple_of(NARROW_STEP)] x={ (round_tenth(middle)) "%" } y=(BOTTOM + 17.0) text-anchor="middle" { (clean_text(&bar.label)) }
+            }
+        }
+    }
+}
+
+/// A part of a bar, in pixels from the bottom of the bar.
+struct StackedPart {
+    amount: f64,
+    bottom: f64,
+    height: f64,
+}
+
+/// The parts of a bar with a height, from bottom to top.
+fn stack_parts(amounts: &[f64], height: f64) -> Vec<StackedPart> {
+    let total: f64 = amounts.iter().sum::<f64>().max(1e-9);
+    let mut bottom = 0.0;
+    let part = |amount: &f64| {
+        let part = StackedPart { amount: *amount, bottom, height: amount / total * height };
+        bottom += part.height;
+        part
+    };
+    amounts.iter().map(part).collect()
+}
+
+/// One bar that counts divide, in the colours of [`chart_legend`].
+pub(crate) fn divided_bar(counts: &[usize]) -> Markup {
+    let amounts: Vec<f64> = counts.iter().map(|count| *count as f64).collect();
+    html! {
+        svg.divided viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true" {
+            @for (at, part) in stack_parts(&amounts, 100.0).into_iter().enumerate() {
+                rect class={ "bar s" (at) } x=(round_tenth(part.bottom)) width=(round_tenth(part.height)) height="10" {}
+            }
+        }
+    }
+}
+
+/// The colours of the series of a chart.
+pub(crate) fn chart_legend(names: &[String]) -> Markup {
+    html! {
+        ul.legend {
+            @for (at, name) in names.iter().enumerate() {
+                li { svg.key viewBox="0 0 10 10" aria-hidden="true" { rect class={ "bar s" (at) } width="10" height="10" rx="2" {} } (clean_text(name)) }
             }
         }
     }
@@ -113,11 +183,28 @@ pub(crate) fn week_hours_chart(title: &str, counts: &[[u64; 24]; 7]) -> Markup {
     }
 }
 
-/// A share of the largest value, as a bar in a table.
+/// A share in percent.
+pub(crate) fn share_text(share: f64) -> String {
+    if share > 0.0 && share < 0.005 { "<1%".to_owned() } else { format!("{:.0}%", share * 100.0) }
+}
+
+/// A share, as a bar in a table.
 pub(crate) fn share_bar(share: f64) -> Markup {
     html! {
         svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" {
             rect width=(round_tenth(share.clamp(0.0, 1.0) * 100.0)) height="8" rx="2" {}
+        }
+    }
+}
+
+/// What was spent of a budget, as a bar with a mark at the limit.
+pub(crate) fn budget_bar(spent: f64, limit: f64) -> Markup {
+    let whole = spent.max(limit).max(1e-9);
+    let percent = |amount: f64| round_tenth(amount / whole * 100.0);
+    html! {
+        svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" {
+            rect width=(percent(spent)) height="8" rx="2" {}
+            @if spent > limit { path d={ "M" (percent(limit)) " 0v8" } vector-effect="non-scaling-stroke" {} }
         }
     }
 }
@@ -132,13 +219,27 @@ fn scale_top(largest: f64) -> f64 {
     steps.into_iter().find(|step| *step >= largest).unwrap_or(largest)
 }
 
-/// An amount of a scale without needless zeros: `$5,000` for `$5,000.00`, `8k` for `8.00k`.
-fn axis_label(amount: &str) -> String {
-    let Some((whole, rest)) = amount.split_once('.') else { return amount.to_owned() };
-    match rest.trim_start_matches('0') {
-        unit if unit.starts_with(|first: char| first.is_ascii_digit()) => amount.to_owned(),
-        unit => format!("{whole}{unit}"),
-    }
+/// Amounts of a scale with equal decimals and without needless zeros: `$0`, `$2.50`, `$5.00`, and `0`, `4k`, `8k`.
+fn axis_labels(amounts: &[String]) -> Vec<String> {
+    let decimals_of = |amount: &String| {
+        let fraction = amount.split_once('.').map_or("", |(_, rest)| rest);
+        fraction.trim_end_matches(char::is_alphabetic).trim_end_matches('0').len()
+    };
+    let most = amounts.iter().map(decimals_of).max().unwrap_or(0);
+    let label = |amount: &String| {
+        let Some((whole, rest)) = amount.split_once('.') else { return amount.clone() };
+        let unit = rest.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        let digits = &rest[..rest.len() - unit.len()];
+        let is_zero = !amount.contains(|digit: char| ('1'..='9').contains(&digit));
+        // Cents have two digits.
+        let decimals = if amount.starts_with('$') && most > 0 { 2 } else { most };
+        match decimals {
+            0 => format!("{whole}{unit}"),
+            _ if is_zero => format!("{whole}{unit}"),
+            _ => format!("{whole}.{digits:0<decimals$.decimals$}{unit}"),
+        }
+    };
+    amounts.iter().map(label).collect()
 }
 
 fn round_tenth(number: f64) -> f64 {
@@ -165,11 +266,18 @@ mod tests {
                 name: format!("<day {at}>"),
                 label: at.to_string(),
                 amount: Some(f64::from(at)),
+                link: None,
+                parts: Vec::new(),
             })
             .collect();
         let limits = [("Budget".to_owned(), 45.0)];
-        let chart =
-            BarChart { title: "Cost", bars: &bars, format: format_dollars, limits: &limits };
+        let chart = BarChart {
+            title: "Cost",
+            bars: &bars,
+            format: format_dollars,
+            limits: &limits,
+            series: &[],
+        };
         let text = chart.draw().0;
         assert!(text.contains("<title>&lt;day 7&gt;: $7.00</title>"), "{text}");
         assert_eq!(text.matches("text-anchor=\"middle\"").count(), 10, "{text}");
@@ -184,9 +292,43 @@ mod tests {
     }
 
     #[test]
-    fn a_scale_has_no_needless_zeros() {
-        let all = ["$5,000.00", "$2.50", "8.00k", "16.5k", "400"];
-        assert_eq!(all.map(axis_label), ["$5,000", "$2.50", "8k", "16.5k", "400"]);
+    fn a_scale_has_equal_decimals_and_no_needless_zeros() {
+        let labels = |all: [&str; 3]| axis_labels(&all.map(str::to_owned));
+        assert_eq!(labels(["$0.00", "$2,500.00", "$5,000.00"]), ["$0", "$2,500", "$5,000"]);
+        assert_eq!(labels(["$0.00", "$2.50", "$5.00"]), ["$0", "$2.50", "$5.00"]);
+        assert_eq!(labels(["0", "2.50k", "10.0k"]), ["0", "2.5k", "10.0k"]);
+        assert_eq!(labels(["0", "4.00k", "8.00k"]), ["0", "4k", "8k"]);
+        assert_eq!(labels(["0", "300", "400"]), ["0", "300", "400"]);
+    }
+
+    #[test]
+    fn parts_of_a_bar_lie_on_each_other() {
+        let bars = [ChartBar {
+            name: "Monday".to_owned(),
+            label: "Mon".to_owned(),
+            amount: Some(4.0),
+            link: None,
+            parts: vec![3.0, 0.0, 1.0],
+        }];
+        let series = ["a<b".to_owned(), "none".to_owned(), "others".to_owned()];
+        let chart = BarChart {
+            title: "Cost",
+            bars: &bars,
+            format: format_dollars,
+            limits: &[],
+            series: &series,
+        };
+        let text = chart.draw().0;
+        assert!(text.contains("<title>Monday: a&lt;b $3.00 of $4.00</title>"), "{text}");
+        assert!(text.contains("bar s2") && !text.contains("bar s1"), "{text}");
+        let heights = stack_parts(&bars[0].parts, 100.0);
+        let heights: Vec<_> = heights.iter().map(|part| (part.bottom, part.height)).collect();
+        assert_eq!(heights, [(0.0, 75.0), (75.0, 0.0), (75.0, 25.0)]);
+    }
+
+    #[test]
+    fn shares_are_whole_percents() {
+        assert_eq!([0.0, 0.001, 0.014, 1.0].map(share_text), ["0%", "<1%", "1%", "100%"]);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use maud::{Markup, html};
 use steno_model::{Session, Timestamp};
 use steno_store::index::EntryFilter;
 
-use crate::addresses::last_segment;
-use crate::filter_query::FilterQuery;
+use crate::addresses::distinct_name;
+use crate::filter_query::{ALL_DAYS, FilterQuery};
 use crate::library::SessionListing;
 use crate::render::plain::clean_text;
 
@@ -32,18 +32,19 @@ pub(crate) fn period_form(
     html! {
         .period {
             nav.tabs aria-label="Period" {
+                @let with = |since: String, period: &str| FilterQuery { since, until: String::new(), period: period.to_owned(), ..filters.clone() };
                 @for (name, days) in PERIODS {
                     @let since = today.saturating_sub(jiff::Span::new().days(days)).to_string();
                     @let is_chosen = filters.since == since && filters.until.is_empty();
-                    a href=(FilterQuery { until: String::new(), ..filters.clone() }.address_with(page, "since", &since))
-                        aria-current=[is_chosen.then_some("true")] { (name) }
+                    a href=(with(since, "").address_of(page)) aria-current=[is_chosen.then_some("true")] { (name) }
                 }
                 @let is_all = filters.since.is_empty() && filters.until.is_empty();
-                a href=(FilterQuery { until: String::new(), ..filters.clone() }.address_with(page, "since", ""))
-                    aria-current=[is_all.then_some("true")] { "All" }
+                a href=(with(String::new(), ALL_DAYS).address_of(page)) aria-current=[is_all.then_some("true")] { "All" }
             }
             form.dates action=(page) {
                 @if !filters.by.is_empty() { input type="hidden" name="by" value=(filters.by); }
+                // A form without dates asks for all days.
+                input type="hidden" name="period" value=(ALL_DAYS);
                 label { "From " input type="date" name="since" value=(filters.since); }
                 label { "to " input type="date" name="until" value=(filters.until); }
                 (choice("agent", "All agents", &filters.agent, &choices(|session| vec![&session.agent])))
@@ -53,6 +54,13 @@ pub(crate) fn period_form(
             }
         }
     }
+}
+
+/// A link to all days of a report, for a period without anything.
+pub(crate) fn all_days_link(page: &str, filters: &FilterQuery) -> Markup {
+    let (since, until, period) = (String::new(), String::new(), ALL_DAYS.to_owned());
+    let all = FilterQuery { since, until, period, ..filters.clone() };
+    html! { a href=(all.address_of(page)) { "Show all days" } }
 }
 
 /// The days that a period covers, also those without anything; `None` if it has no begin.
@@ -73,7 +81,7 @@ fn choice(name: &str, all: &str, chosen: &str, values: &[&str]) -> Markup {
         select name=(name) aria-label=(name) {
             option value="" { (all) }
             @if !chosen.is_empty() && !values.contains(&chosen) { option value=(chosen) selected { (clean_text(chosen)) } }
-            @for value in values { option value=(value) selected[*value == chosen] { (clean_text(last_segment(value))) } }
+            @for value in values { option value=(value) selected[*value == chosen] { (clean_text(distinct_name(value, values))) } }
         }
     }
 }

@@ -9,6 +9,7 @@ use steno_seeds::thread::ThreadError;
 use steno_store::format::FormatError;
 use steno_store::index::IndexError;
 use steno_store::index::query::QueryError;
+use steno_store::view::markdown::capitalize_first;
 
 use crate::page::PageHead;
 
@@ -65,6 +66,15 @@ pub enum WebError {
 }
 
 impl WebError {
+    /// The heading of the error's page.
+    fn page_title(&self) -> &'static str {
+        match self {
+            WebError::NotFound(name) if name.contains('/') => "No such session",
+            WebError::NotFound(_) => "Not found",
+            _ => "Something went wrong",
+        }
+    }
+
     /// The HTTP status code.
     pub(crate) fn status_code(&self) -> StatusCode {
         match self {
@@ -84,8 +94,8 @@ impl WebError {
 impl IntoResponse for WebError {
     fn into_response(self) -> Response {
         let body = html! {
-            h1 { "Something went wrong" }
-            p { (self.to_string()) }
+            h1 { (self.page_title()) }
+            p { (capitalize_first(&self.to_string())) }
             p { a href="/" { "All sessions" } }
         };
         (self.status_code(), PageHead::new("Error", "").with_body(&body)).into_response()

@@ -1,5 +1,7 @@
 //! The query parameters that search and cost share. They have the names of the commands' flags.
 
+use jiff::ToSpan;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 use steno_model::moment::{self, DayEdge, LocalNow};
@@ -9,6 +11,12 @@ use steno_store::index::{
 
 use crate::error::WebError;
 use crate::library::SessionLibrary;
+
+/// The value of `period` for all days.
+pub(crate) const ALL_DAYS: &str = "all";
+
+/// How many days a report shows unless a period is chosen.
+pub(crate) const DEFAULT_DAYS: i32 = 30;
 
 /// The filters in a query; an empty field is no filter.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -27,6 +35,10 @@ pub(crate) struct FilterQuery {
     pub(crate) errors: bool,
     pub(crate) sort: String,
     pub(crate) by: String,
+    /// What the bars of the cost chart are divided by: `project` or `model`.
+    pub(crate) stack: String,
+    /// `all` for a report without a period; otherwise a report has a default one.
+    pub(crate) period: String,
     pub(crate) limit: Option<usize>,
 }
 
@@ -100,6 +112,19 @@ impl FilterQuery {
         })
     }
 
+    /// These filters with the last days as their period, unless they have one or are to have none.
+    pub(crate) fn with_default_period(mut self, days: i32, today: Date) -> Self {
+        if self.since.is_empty() && self.until.is_empty() && self.period != ALL_DAYS {
+            self.since = today.saturating_sub((days - 1).days()).to_string();
+        }
+        self
+    }
+
+    /// The address of `page` with these filters.
+    pub(crate) fn address_of(&self, page: &str) -> String {
+        self.address_with(page, "", "")
+    }
+
     /// The address of `page` with these filters, one of them changed.
     pub(crate) fn address_with(&self, page: &str, name: &str, value: &str) -> String {
         let all = [
@@ -116,6 +141,8 @@ impl FilterQuery {
             ("errors", if self.errors { "true" } else { "" }),
             ("sort", &self.sort),
             ("by", &self.by),
+            ("stack", &self.stack),
+            ("period", &self.period),
         ];
         let pairs = all.map(|(known, text)| (known, if known == name { value } else { text }));
         let pairs = pairs.into_iter().filter(|(_, text)| !text.is_empty());
@@ -138,6 +165,18 @@ pub(crate) fn encode_query_text(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_report_has_a_default_period() {
+        let since = |filters: FilterQuery| {
+            filters.with_default_period(30, jiff::civil::date(2026, 1, 30)).since
+        };
+        assert_eq!(since(FilterQuery::default()), "2026-01-01");
+        let period = ALL_DAYS.to_owned();
+        assert_eq!(since(FilterQuery { period, ..FilterQuery::default() }), "");
+        let until = "2026-01-05".to_owned();
+        assert_eq!(since(FilterQuery { until, ..FilterQuery::default() }), "");
+    }
 
     #[test]
     fn an_address_keeps_the_other_filters() {

@@ -34,14 +34,25 @@ pub(crate) fn session_heading(session: &Session, facts: &HeadingFacts<'_>) -> Ma
             @if let Some(cost) = &facts.cost { li title=(COST_EXPLANATION) { b { (cost) } } }
             @for model in &session.models { li title="Model" { (clean_text(model)) } }
             @if let Some(project) = &session.project { li title="Project folder" { code { (clean_text(project)) } } }
-            @if let Some(branch) = &session.branch { li title="Git branch" { "on " code { (clean_text(branch)) } } }
-            @if let Some(reason) = &session.stop_reason { li title="Why the agent stopped" { (clean_text(reason)) } }
+            @if let Some(branch) = branch_name(session) { li title="Git branch" { "on " code { (clean_text(branch)) } } }
+            @if let Some(reason) = session.stop_reason.as_deref().and_then(stop_text) { li title="Why the agent stopped" { "stopped: " (clean_text(&reason)) } }
             @if let Some(quality) = facts.quality.filter(|quality| !quality.is_clean()) {
                 li { a href="#quality" title="Errors, retries, undone edits and compactions: show them" { (problem_summary(quality)) } }
             }
             @if let Some(fork) = facts.fork { li { (fork_fact(fork)) } }
         }
     }
+}
+
+/// Why an agent stopped, in words; `None` if it was done.
+fn stop_text(reason: &str) -> Option<String> {
+    let is_done = matches!(reason, "" | "end_turn" | "stop" | "completed" | "done" | "success");
+    (!is_done).then(|| reason.replace(['_', '-'], " "))
+}
+
+/// The branch of a session; `None` for a detached head.
+pub(crate) fn branch_name(session: &Session) -> Option<&str> {
+    session.branch.as_deref().filter(|name| !name.is_empty())
 }
 
 /// The links to the list and to the sessions beside this one. A script fills in their addresses.
@@ -256,6 +267,12 @@ mod tests {
         assert_eq!(title_of(Some("<b>bold</b> words")), "<b>bold</b> words");
         let address = "see https://example.org/a/very/long/address/that/goes/on/and/on/and/on";
         assert_eq!(title_of(Some(address)), address);
+    }
+
+    #[test]
+    fn only_an_unusual_end_is_named() {
+        assert_eq!(stop_text("end_turn"), None);
+        assert_eq!(stop_text("max_tokens").as_deref(), Some("max tokens"));
     }
 
     #[test]

@@ -66,7 +66,10 @@ pub(crate) const LIST_FACETS: [ListFacet; 6] = [
     ListFacet {
         title: "Branch",
         name: "branch",
-        values: |session| session.branch.as_deref().into_iter().collect(),
+        // A branch without a name is a detached head.
+        values: |session| {
+            session.branch.as_deref().into_iter().filter(|name| !name.is_empty()).collect()
+        },
     },
     ListFacet { title: "Status", name: "status", values: |session| vec![session.status.as_str()] },
 ];
@@ -333,6 +336,21 @@ mod tests {
         let agents = matcher.count_facet(&LIST_FACETS[0], all.iter());
         let agents: Vec<_> = agents.iter().map(|one| (one.value, one.sessions)).collect();
         assert_eq!(agents, [("pi", 1), ("codex", 1)]);
+    }
+
+    #[test]
+    fn a_branch_without_a_name_is_no_value_of_the_facet() {
+        let all =
+            [session("pi", Some(""), "2026-01-05"), session("pi", Some("main"), "2026-01-06")];
+        let facet = LIST_FACETS.iter().find(|facet| facet.name == "branch");
+        let filter = ListFilter::default();
+        let now = LocalNow {
+            now: "2026-01-10T12:00:00Z".parse().expect("the time is valid"),
+            zone: &TimeZone::UTC,
+        };
+        let matcher = filter.to_matcher(&now).expect("the filter is valid");
+        let counted = matcher.count_facet(facet.expect("the facet is known"), all.iter());
+        assert_eq!(counted, [FacetValue { value: "main", sessions: 1 }]);
     }
 
     #[test]

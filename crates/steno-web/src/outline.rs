@@ -1,5 +1,6 @@
 //! The outline of a session: its turns, the runs of its subagents, and the totals of each.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use maud::{Markup, html};
@@ -10,7 +11,8 @@ use steno_store::view::entry_totals::{EntryCosts, EntryTotals};
 use steno_store::view::lanes::{SubagentLanes, SubagentRun};
 use steno_store::view::turns::split_turns;
 
-use crate::units::{count_of, format_duration};
+use crate::prompt_branches::{PromptBranch, find_branches};
+use crate::units::{count_of, exact_count, format_duration};
 
 /// The longest run of a subagent that is unfolded at first, in entries.
 const MAX_UNFOLDED_RUN: usize = 40;
@@ -20,6 +22,10 @@ const MAX_UNFOLDED_RUN: usize = 40;
 pub(crate) struct SessionOutline {
     turns: Vec<OutlinedTurn>,
     pub(crate) runs: Vec<OutlinedRun>,
+    /// The calls that were started together, by number: which one it is, and how many there are.
+    pub(crate) parallel_calls: HashMap<usize, (usize, usize)>,
+    /// Where the user went back and left what had followed.
+    pub(crate) branches: Vec<PromptBranch>,
     /// The totals of the session.
     pub(crate) totals: EntryTotals,
 }
@@ -33,6 +39,8 @@ struct OutlinedTurn {
 /// A run of a subagent and its totals.
 pub(crate) struct OutlinedRun {
     pub(crate) run: SubagentRun,
+    /// What the call that started it says of it.
+    pub(crate) task: Option<String>,
     pub(crate) totals: EntryTotals,
 }
 
@@ -47,8 +55,10 @@ impl OutlinedRun {
 pub(crate) struct CompactedSpan {
     /// How many entries were in the context since the last compaction.
     pub(crate) entries: usize,
-    /// The tokens of the context before and after.
-    pub(crate) tokens: Option<(u64, u64)>,
+    /// The tokens of the context before: as the agent reported, or as the last message had read.
+    pub(crate) tokens_before: Option<u64>,
+    /// The tokens that the next message read.
+    pub(crate) tokens_after: Option<u64>,
 }
 
 impl SessionOutline {
@@ -66,11 +76,18 @@ impl SessionOutline {
         let runs = lanes.subagent_runs(entries).into_iter();
         let runs = runs.map(|run| OutlinedRun {
             totals: costs.sum_entries(numbered(run.places.clone())),
+            task: run.places.start.checked_sub(1).and_then(|caller| {
+                let call = &entries[lanes.number_at(caller)];
+                let task = call.tool_input.as_ref()?.get("description")?.as_str()?;
+                Some(task.trim().to_owned()).filter(|task| !task.is_empty())
+            }),
             run,
         });
         Self {
             turns: turns.collect(),
             runs: runs.collect(),
+            parallel_calls: find_parallel_calls(entries),
+            branches: find_branches(entries),
             totals: costs.sum_entries(entries.iter().enumerate()),
         }
     }
@@ -118,6 +135,23 @@ impl SessionOutline {
     }
 }
 
+/// The calls of messages with several of them.
+fn find_parallel_calls(entries: &[Entry]) -> HashMap<usize, (usize, usize)> {
+    let mut messages: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (number, entry) in entries.iter().enumerate() {
+        let is_call = entry.kind == EntryKind::ToolCall;
+        if let Some(message) = entry.message_id.as_deref().filter(|_| is_call) {
+            messages.entry(message).or_default().push(number);
+        }
+    }
+    let several = messages.into_values().filter(|calls| calls.len() > 1);
+    let numbered = several.flat_map(|calls| {
+        let count = calls.len();
+        calls.into_iter().enumerate().map(move |(at, number)| (number, (at + 1, count)))
+    });
+    numbered.collect()
+}
+
 /// Totals in one line, each with a unit. A script explains them by their classes: a long session has many.
 pub(crate) fn totals_line(totals: &EntryTotals) -> Markup {
     html! {
@@ -125,7 +159,8 @@ pub(crate) fn totals_line(totals: &EntryTotals) -> Markup {
             span.took { (format_duration(duration)) }
         }
         @if totals.tool_calls > 0 { span.calls { (count_of(totals.tool_calls, "tool call")) } }
-        @if totals.failures > 0 { span.errors { (totals.failures) " failed" } }
+        @if totals.failed_calls > 0 { span.errors { (exact_count(totals.failed_calls)) " failed" } }
+        @if totals.other_errors > 0 { span.errors { (count_of(totals.other_errors, "other error")) } }
         @if !totals.usage.is_empty() {
             span.tokens {
                 (format_count(totals.usage.prompt_tokens())) " tokens in, " (format_count(totals.usage.output)) " out"
@@ -142,6 +177,11 @@ pub(crate) fn cost_text(totals: &EntryTotals) -> Option<String> {
         Some(cost) => Some(format!("{}{suffix}", format_dollars(cost))),
         None => totals.is_partly_unpriced.then(|| "cost unknown".to_owned()),
     }
+}
+
+/// The tokens of the context before a compaction, as Claude Code reports them.
+fn stated_context(entry: &Entry) -> Option<u64> {
+    entry.metadata.as_ref()?.get("compactMetadata")?.get("preTokens")?.as_u64()
 }
 
 /// What the compaction at a position removed.
@@ -161,7 +201,12 @@ pub(crate) fn compacted_span(
     let read_before = before().find_map(|entry| prompt(entry).filter(|tokens| *tokens > 0));
     let mut after = (place + 1..entries.len()).map(at).filter(is_own);
     let read_after = after.find_map(|entry| prompt(entry).filter(|tokens| *tokens > 0));
-    CompactedSpan { entries: before().count(), tokens: read_before.zip(read_after) }
+    let stated = stated_context(at(place));
+    CompactedSpan {
+        entries: before().count(),
+        tokens_before: stated.or(read_before),
+        tokens_after: read_after,
+    }
 }
 
 #[cfg(test)]
@@ -191,6 +236,17 @@ mod tests {
         assert!(outline.turn_end(3).is_none(), "a prompt alone has no totals");
         assert!(outline.turn_end(1).is_none());
         assert!(outline.lone_answer(1).is_none(), "a call is no answer");
+    }
+
+    #[test]
+    fn calls_of_one_message_are_parallel() {
+        let call = |message: &str| {
+            let mut entry = said(Role::Assistant, EntryKind::ToolCall, 0);
+            entry.message_id = Some(message.to_owned());
+            entry
+        };
+        let calls = find_parallel_calls(&[call("a"), call("b"), call("a")]);
+        assert_eq!(calls, HashMap::from([(0, (1, 2)), (2, (2, 2))]));
     }
 
     #[test]
@@ -226,6 +282,12 @@ mod tests {
             said(Role::Assistant, EntryKind::Text, 8000),
         ];
         let span = compacted_span(&entries, &SubagentLanes::default(), 2);
-        assert_eq!((span.entries, span.tokens), (2, Some((90_000, 8000))));
+        let tokens = (span.tokens_before, span.tokens_after);
+        assert_eq!((span.entries, tokens), (2, (Some(90_000), Some(8000))));
+        let mut stated = entries;
+        let reported = serde_json::json!({"compactMetadata": {"preTokens": 167_482}});
+        stated[2].metadata = reported.as_object().cloned();
+        let span = compacted_span(&stated, &SubagentLanes::default(), 2);
+        assert_eq!(span.tokens_before, Some(167_482), "the reported number is exact");
     }
 }

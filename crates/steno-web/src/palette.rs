@@ -6,7 +6,8 @@ use axum::extract::Query;
 use maud::{Markup, html};
 use serde::Deserialize;
 use steno_model::Session;
-use steno_store::index::match_lines::LineLimits;
+use steno_store::index::SearchHit;
+use steno_store::index::match_lines::{LineLimits, MatchLine};
 
 use crate::addresses::{last_segment, session_address};
 use crate::app::WebApp;
@@ -22,6 +23,12 @@ use crate::viewer::PageViewer;
 /// How many sessions and search hits are offered.
 const MAX_SESSIONS: usize = 8;
 const MAX_HITS: usize = 6;
+
+/// How many hits are looked at, so that several of one session do not hide other sessions.
+const MAX_LOOKED_AT: usize = 24;
+
+/// How many bytes of a line are shown before its first match.
+const MAX_BEFORE_MATCH: usize = 30;
 
 /// The shortest text that is searched for.
 const MIN_SEARCH_CHARS: usize = 2;
@@ -79,23 +86,63 @@ fn hit_options(library: &SessionLibrary, typed: &str) -> Markup {
     // The last word is still being typed.
     let asked = if is_word { format!("{typed}*") } else { typed.to_owned() };
     let filters = FilterQuery { q: asked, ..FilterQuery::default() };
-    let Ok((question, hits)) = filters.search(library, &library.zone, MAX_HITS) else {
+    let Ok((question, hits)) = filters.search(library, &library.zone, MAX_LOOKED_AT) else {
         return html! {};
     };
     let marks = encode_query_text(typed.trim());
     html! {
-        @for hit in &hits {
+        @for (hit, more) in best_of_sessions(&hits) {
             @let place = format!("{}?marks={marks}#e{}", session_address(&hit.agent, &hit.session), hit.number);
             li role="option" data-href=(place) {
                 b { "Found" }
                 span {
                     @for line in question.matching_lines(&hit.text, LineLimits { max_lines: 1, context_lines: 0 }) {
-                        (marked_line(&line.text, &line.marks))
+                        (cut_line(&line))
                     }
                 }
-                small { (clean_text(hit.title.as_deref().unwrap_or(hit.session.as_str()))) }
+                small {
+                    (clean_text(hit.title.as_deref().unwrap_or(hit.session.as_str())))
+                    @if more > 0 { " · " (more) " more" }
+                }
             }
         }
         li role="option" data-href={ "/search?q=" (marks) } { b { "Search" } span { "all sessions for “" (clean_text(typed.trim())) "”" } }
+    }
+}
+
+/// The best hit of each session, and how many others of it were looked at.
+fn best_of_sessions(hits: &[SearchHit]) -> Vec<(&SearchHit, usize)> {
+    let mut best: Vec<(&SearchHit, usize)> = Vec::new();
+    for hit in hits {
+        let is_same = |known: &SearchHit| known.agent == hit.agent && known.session == hit.session;
+        match best.iter_mut().find(|(known, _)| is_same(known)) {
+            Some((_, more)) => *more += 1,
+            None => best.push((hit, 0)),
+        }
+    }
+    best.truncate(MAX_HITS);
+    best
+}
+
+/// A line that begins shortly before its first match.
+fn cut_line(line: &MatchLine) -> Markup {
+    let begin = line.marks.first().map_or(0, |mark| mark.start.saturating_sub(MAX_BEFORE_MATCH));
+    let begin = (begin..line.text.len()).find(|at| line.text.is_char_boundary(*at)).unwrap_or(0);
+    let marks: Vec<_> =
+        line.marks.iter().map(|mark| mark.start - begin..mark.end - begin).collect();
+    html! { @if begin > 0 { "…" } (marked_line(&line.text[begin..], &marks)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_begins_shortly_before_its_match() {
+        let text = format!("{}needle é", "é".repeat(40));
+        let line = |text: String, mark| MatchLine { number: 1, text, marks: vec![mark] };
+        let shown = cut_line(&line(text, 80..86)).0;
+        assert_eq!(shown, format!("…{}<mark>needle</mark> é", "é".repeat(15)));
+        assert_eq!(cut_line(&line("a needle".to_owned(), 2..8)).0, "a <mark>needle</mark>");
     }
 }

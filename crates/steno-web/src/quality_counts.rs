@@ -8,23 +8,39 @@ use steno_store::view::quality::SessionQuality;
 
 use crate::units::{count_of, exact_count};
 
-/// The problems of a session in a few words: `2 errors (1 not repaired), 1 retry`.
+/// What counts as a retry.
+pub(crate) const RETRY_MEANING: &str =
+    "The same call again in the same turn after it failed, with no edit between";
+
+/// The problems of a session in a few words: `3 failed calls, 1 other error, 2 not repaired, 1 retry`.
 pub(crate) fn problem_summary(quality: &SessionQuality) -> String {
-    let unrepaired = quality.count_unrepaired();
-    let all = [
-        (quality.failures.len(), "error"),
-        (quality.retries.len(), "retry"),
-        (quality.undone_edits.len(), "undone edit"),
-        (quality.compactions.len(), "compaction"),
+    let (failed, others) = split_errors(quality);
+    let (errors, unrepaired) = (quality.failures.len(), quality.count_unrepaired());
+    // An error of a session without failed calls is not another one.
+    let other = if failed > 0 { "other error" } else { "error" };
+    let counted = |count: usize, noun| (count > 0).then(|| count_of(count as u64, noun));
+    let open = match unrepaired {
+        0 => None,
+        // One thing is not said twice.
+        1 if errors == 1 => Some("not repaired".to_owned()),
+        open if open == errors => Some("none repaired".to_owned()),
+        open => Some(format!("{} not repaired", exact_count(open as u64))),
+    };
+    let found = [
+        counted(failed, "failed call"),
+        counted(others, other),
+        open,
+        counted(quality.retries.len(), "retry"),
+        counted(quality.undone_edits.len(), "undone edit"),
+        counted(quality.compactions.len(), "compaction"),
     ];
-    let found = all.into_iter().filter(|(count, _)| *count > 0);
-    let mut found: Vec<String> = found.map(|(count, noun)| count_of(count as u64, noun)).collect();
-    if unrepaired > 0
-        && let Some(errors) = found.first_mut()
-    {
-        errors.push_str(&format!(" ({} not repaired)", exact_count(unrepaired as u64)));
-    }
+    let found: Vec<String> = found.into_iter().flatten().collect();
     if found.is_empty() { "no problems".to_owned() } else { found.join(", ") }
+}
+
+/// How many errors of a session are failed calls, and how many are others.
+pub(crate) fn split_errors(quality: &SessionQuality) -> (usize, usize) {
+    (quality.failed_calls, quality.failures.len().saturating_sub(quality.failed_calls))
 }
 
 /// The signs of trouble in one session or in several, counted.
@@ -50,12 +66,12 @@ impl QualityCounts {
         let quality = SessionQuality::from_entries(entries);
         let count =
             |is: fn(&Entry) -> bool| entries.iter().filter(|entry| is(entry)).count() as u64;
-        let failed_calls = count(Entry::is_tool_error);
+        let (failed_calls, other_errors) = split_errors(&quality);
         Self {
             sessions: 1,
             tool_calls: count(|entry| entry.kind == EntryKind::ToolCall),
-            failed_calls,
-            other_errors: (quality.failures.len() as u64).saturating_sub(failed_calls),
+            failed_calls: failed_calls as u64,
+            other_errors: other_errors as u64,
             unrepaired: quality.count_unrepaired() as u64,
             retries: quality.retries.len() as u64,
             undone_edits: quality.undone_edits.len() as u64,
@@ -146,7 +162,10 @@ mod tests {
         assert_eq!((all.sessions, all.problems()), (2, 6));
         assert_eq!(QualityCounts::default().failure_percent(), None);
         let quality = SessionQuality::from_entries(&entries);
-        assert_eq!(problem_summary(&quality), "2 errors (2 not repaired), 1 retry");
+        assert_eq!(
+            problem_summary(&quality),
+            "1 failed call, 1 other error, none repaired, 1 retry"
+        );
         assert_eq!(problem_summary(&SessionQuality::default()), "no problems");
     }
 

@@ -7,11 +7,11 @@ use steno_store::view::amount::format_count;
 use steno_store::view::failures::{FailureRepair, RepairKind, SessionFailure};
 use steno_store::view::quality::{RepeatedEntry, SessionQuality};
 
-use crate::quality_counts::problem_summary;
+use crate::addresses::entry_link;
+use crate::quality_counts::{RETRY_MEANING, problem_summary, split_errors};
 use crate::render::plain::{clean_text, first_line};
 use crate::render::result_text::ResultText;
 use crate::render::tool::call_summary;
-use crate::section_lists::entry_link;
 use crate::units::{count_of, exact_count};
 
 /// How many entries of a group are listed.
@@ -51,7 +51,7 @@ pub(crate) fn quality_report(quality: &SessionQuality, entries: &[Entry]) -> Mar
     html! {
         (quality_line(quality))
         (group(&outcome, failures))
-        (group("Retries: the same call again in the same turn after it failed", retries))
+        (group(&format!("Retries: {}", RETRY_MEANING.to_lowercase()), retries))
         (group("Edits that a later edit undid", undone))
         (group("Compactions of the context", compactions))
     }
@@ -120,9 +120,11 @@ fn pair_items<'a>(
 
 /// The problems and the context of a session, in one line.
 fn quality_line(quality: &SessionQuality) -> Markup {
+    let (failed, others) = split_errors(quality);
     let all = [
-        (quality.failures.len(), "error", "Errors and failed tool calls"),
-        (quality.retries.len(), "retry", "The same call again in the same turn, after it failed"),
+        (failed, "failed call", "Tool calls whose result is an error"),
+        (others, "other error", "Errors that are no results of tools, as of the model's API"),
+        (quality.retries.len(), "retry", RETRY_MEANING),
         (quality.undone_edits.len(), "undone edit", "Edits that a later edit reversed"),
         (
             quality.compactions.len(),

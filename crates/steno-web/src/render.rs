@@ -4,6 +4,7 @@
 //! and nothing is loaded from elsewhere. A session may have ten thousand short entries, so the markup around each one
 //! is minimal.
 
+mod branch;
 pub(crate) mod diff;
 mod entry;
 pub(crate) mod markdown;
@@ -28,7 +29,7 @@ use steno_vault::notes::Note;
 use self::entry::EntryPlace;
 pub(crate) use self::entry::is_error_entry;
 use self::entry::{is_empty_notice, is_plain_notice};
-use self::plain::clean_text;
+use self::plain::{clean_text, first_line};
 use crate::outline::{OutlinedRun, SessionOutline, totals_line};
 use crate::units::count_of;
 
@@ -37,6 +38,9 @@ const MAX_INLINE_BYTES: usize = 20_000;
 
 /// How many entries back the model's name counts as known to the reader.
 const MODEL_LOOKBACK: usize = 20;
+
+/// How many characters of a subagent's task are shown.
+const MAX_TASK_CHARS: usize = 80;
 
 /// The expected HTML size of an entry, in bytes.
 const ENTRY_BYTES_ESTIMATE: usize = 1000;
@@ -89,6 +93,7 @@ impl EntryRenderer<'_> {
                 fold_end = None;
             }
             self.render_marks(&mut page, place);
+            self.render_branch(&mut page, all, place);
             self.render_breaks(&mut page, &LaneChange { before, entry, place, last, now });
             if fold_end.is_none() {
                 fold_end = self.begin_notice_fold(&mut page, all, place..places.end);
@@ -135,6 +140,15 @@ impl EntryRenderer<'_> {
         }
     }
 
+    /// Renders where the user went back, above the prompt that does so.
+    fn render_branch(&self, page: &mut String, all: &[Entry], place: usize) {
+        let number = self.lanes.number_at(place);
+        let branches = &self.outline.branches;
+        if let Ok(at) = branches.binary_search_by_key(&number, |branch| branch.prompt) {
+            branch::branch_mark(&branches[at], all).render_to(page);
+        }
+    }
+
     /// Renders the date and the name of the agent, where they change.
     fn render_breaks(&self, page: &mut String, change: &LaneChange<'_>) {
         let LaneChange { before, entry, place, last, now } = *change;
@@ -168,7 +182,9 @@ impl EntryRenderer<'_> {
         let name = source.strip_prefix("subagent:").unwrap_or(source);
         html! {
             li class={ "lane-name lane " (lane_colour(source)) " " (depth_class(one.run.depth)) (self.run_classes(place, Some(at))) } {
-                button type="button" data-run=(at) aria-expanded=(!one.is_folded()) { "Subagent " b { (clean_text(name)) } }
+                button type="button" data-run=(at) aria-expanded=(!one.is_folded()) title={ "Subagent " (clean_text(name)) } {
+                    "Subagent " b { @match &one.task { Some(task) => (first_line(task, MAX_TASK_CHARS)), None => (clean_text(name)) } }
+                }
                 span title="Messages, tool calls and results, and notices" { (count_of(one.totals.entries, "entry")) }
                 (totals_line(&one.totals))
             }

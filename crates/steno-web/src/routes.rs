@@ -26,6 +26,7 @@ pub(crate) fn build_router(
     let history = history.map(|options| build_history_routes(options, app.body_bytes));
     let session = Router::new()
         .route("/", get(pages::session::session_page))
+        .route("/head", get(pages::session::head_part))
         .route("/part", get(pages::session::entries_part))
         .route("/contents", get(pages::session_sections::contents_section))
         .route("/changes", get(pages::session_sections::changes_section))

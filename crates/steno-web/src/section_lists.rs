@@ -9,7 +9,8 @@ use steno_store::view::pictures::{TextSegment, names_picture, split_pictures};
 use steno_store::view::quality::SessionQuality;
 use steno_store::view::turns::is_prompt;
 
-use crate::addresses::path_in_project;
+use crate::addresses::{entry_link, path_in_project};
+use crate::prompt_branches::find_branches;
 use crate::render::diff;
 use crate::render::plain::{clean_text, first_line};
 use crate::units::{count_of, exact_count};
@@ -53,12 +54,17 @@ impl SectionCounts {
 
 /// A table of contents: the prompts, each with its time.
 pub(crate) fn prompt_list(entries: &[Entry], zone: &TimeZone) -> Markup {
+    let branches = find_branches(entries);
+    let branch_at = |number: usize| branches.iter().find(|branch| branch.prompt == number);
     html! {
         ol.contents-list {
             @for (number, entry) in listed_prompts(entries).take(MAX_PROMPTS) {
                 li {
                     a href={ "#e" (number) } {
-                        span { (first_line(&entry.content, PREVIEW_CHARS)) }
+                        span {
+                            @if let Some(branch) = branch_at(number) { b title={ "Went back: instead of entry " (branch.left) } { "↶ " } }
+                            (first_line(&entry.content, PREVIEW_CHARS))
+                        }
                         @if let Some(at) = entry.created_at { small { (at.in_zone(zone).wall().strftime("%H:%M").to_string()) } }
                     }
                 }
@@ -115,11 +121,6 @@ pub(crate) fn file_change_list(changes: &[FileChange], project: Option<&str>) ->
         }
         @if changes.len() > MAX_FILES { p.hint { (changes.len() - MAX_FILES) " more files are not shown." } }
     }
-}
-
-/// A link to an entry of this session.
-pub(crate) fn entry_link(number: usize) -> Markup {
-    html! { a href={ "#e" (number) } { "entry " (number) } }
 }
 
 #[cfg(test)]

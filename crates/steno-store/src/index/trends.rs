@@ -4,7 +4,7 @@
 //! source, because the index has no ids of calls.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use rusqlite::types::Value;
 use rusqlite::{Row, params_from_iter};
@@ -29,6 +29,8 @@ pub struct TrendReport {
     pub failures: u64,
     /// Entries per quarter of an hour, by its start in milliseconds since 1970, in order.
     pub quarter_hours: Vec<(i64, u64)>,
+    /// How many sessions were active in each quarter of an hour, by its start in milliseconds since 1970, in order.
+    pub active_sessions: Vec<(i64, u64)>,
     /// The tools, the most used first.
     pub tools: Vec<ToolTrend>,
     /// The longest waits for a model or a tool, the longest first.
@@ -133,6 +135,7 @@ struct TrendCounter<'a> {
     filter: &'a EntryFilter,
     report: TrendReport,
     quarters: BTreeMap<i64, u64>,
+    active_sessions: BTreeMap<i64, u64>,
     tools: HashMap<String, ToolTrend>,
     session: SessionTrend,
 }
@@ -144,6 +147,8 @@ struct SessionTrend {
     session: TrendSession,
     entries: u64,
     compactions: u64,
+    /// The quarters of an hour with selected entries.
+    quarters: BTreeSet<i64>,
     /// The calls without a result, by source, the oldest first.
     open_calls: HashMap<String, VecDeque<OpenCall>>,
     /// The time of the last entry of each source.
@@ -182,6 +187,7 @@ impl<'a> TrendCounter<'a> {
             filter,
             report: TrendReport::default(),
             quarters: BTreeMap::new(),
+            active_sessions: BTreeMap::new(),
             tools: HashMap::new(),
             session: SessionTrend::default(),
         }
@@ -220,7 +226,9 @@ impl<'a> TrendCounter<'a> {
             self.report.failures += u64::from(entry.failed);
             self.session.compactions += u64::from(entry.kind == "compaction");
             if let Some(at) = entry.at {
-                *self.quarters.entry(at.div_euclid(QUARTER_HOUR_MS)).or_default() += 1;
+                let quarter = at.div_euclid(QUARTER_HOUR_MS);
+                *self.quarters.entry(quarter).or_default() += 1;
+                self.session.quarters.insert(quarter);
             }
         }
         let tool = self.count_tool(&entry, is_selected);
@@ -276,6 +284,9 @@ impl<'a> TrendCounter<'a> {
         let done = std::mem::take(&mut self.session);
         self.report.sessions += u64::from(done.entries > 0);
         self.report.compactions += done.compactions;
+        for quarter in done.quarters {
+            *self.active_sessions.entry(quarter).or_default() += 1;
+        }
         if done.compactions > 0 {
             self.report.most_compacted.push((done.session, done.compactions));
         }
@@ -286,11 +297,12 @@ impl<'a> TrendCounter<'a> {
         let mut report = self.report;
         report.most_compacted.sort_by_key(|(_, count)| Reverse(*count));
         report.most_compacted.truncate(MAX_REPORTED);
-        report.quarter_hours = self
-            .quarters
-            .into_iter()
-            .map(|(quarter, count)| (quarter * QUARTER_HOUR_MS, count))
-            .collect();
+        let by_start = |counts: BTreeMap<i64, u64>| {
+            let counts = counts.into_iter();
+            counts.map(|(quarter, count)| (quarter * QUARTER_HOUR_MS, count)).collect()
+        };
+        report.quarter_hours = by_start(self.quarters);
+        report.active_sessions = by_start(self.active_sessions);
         let named = self.tools.into_iter().map(|(tool, trend)| ToolTrend { tool, ..trend });
         report.tools = named.filter(|trend| trend.calls > 0).collect();
         report.tools.sort_by(|a, b| b.calls.cmp(&a.calls).then_with(|| a.tool.cmp(&b.tool)));
@@ -342,6 +354,18 @@ mod tests {
             report.longest_waits.iter().map(|wait| (wait.number, wait.wait_ms)).collect();
         assert_eq!(waits, [(4, 16_000), (1, 10_000), (3, 4000), (2, 1000)]);
         assert_eq!(report.quarter_hours, [(0, 6)]);
+    }
+
+    #[test]
+    fn sessions_that_are_active_at_once_are_counted() {
+        let filter = EntryFilter::default();
+        let mut trends = TrendCounter::new(&filter);
+        trends.add_entry(entry(0, 0, "prompt", None));
+        trends.add_entry(entry(1, 60, "text", None));
+        trends.end_session();
+        trends.add_entry(entry(0, 300, "prompt", None));
+        trends.add_entry(entry(1, 1000, "text", None));
+        assert_eq!(trends.into_report().active_sessions, [(0, 2), (QUARTER_HOUR_MS, 1)]);
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use crate::cost::report::ChargeSum;
 
-/// A count in at most five characters: `265`, `89.7k`, `3.49M`.
+/// A count in at most five characters: `265`, `89.7k`, `3.49M`, `4.32B`.
 pub fn format_count(number: u64) -> String {
     let mut scaled = number as f64;
-    for unit in ["", "k", "M", "G", "T"] {
+    for unit in ["", "k", "M", "B", "T"] {
         // A value that rounds up to 1000 belongs to the next unit.
         if scaled < 999.5 || unit == "T" {
             let digits = match scaled {
@@ -94,7 +94,7 @@ mod tests {
         let shown =
             ["0", "999", "1.00k", "9.99k", "10.0k", "99.9k", "100k", "999k", "1.00M", "3.49M"];
         assert_eq!(all.map(format_count), shown);
-        assert_eq!(format_count(u64::MAX), "18446744T");
+        assert_eq!([4_320_000_000, u64::MAX].map(format_count), ["4.32B", "18446744T"]);
     }
 
     #[test]

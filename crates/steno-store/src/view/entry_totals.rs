@@ -28,8 +28,10 @@ pub struct EntryTotals {
     pub entries: u64,
     /// How many of them call a tool.
     pub tool_calls: u64,
-    /// How many of them are errors or failed tool calls.
-    pub failures: u64,
+    /// How many of them are results of tool calls that failed.
+    pub failed_calls: u64,
+    /// How many of them are other errors, as of the model's API.
+    pub other_errors: u64,
     /// The tokens of their messages.
     pub usage: Usage,
     /// The cost of the messages whose price is known, in dollars; `None` if there are none.
@@ -79,7 +81,9 @@ impl EntryTotals {
     fn add_entry(&mut self, entry: &Entry) {
         self.entries += 1;
         self.tool_calls += u64::from(entry.kind == EntryKind::ToolCall);
-        self.failures += u64::from(entry.kind == EntryKind::Error || entry.is_tool_error());
+        let is_failed_call = entry.is_tool_error();
+        self.failed_calls += u64::from(is_failed_call);
+        self.other_errors += u64::from(entry.kind == EntryKind::Error && !is_failed_call);
         let instant = |at: &Timestamp| at.instant();
         let times = entry.created_at;
         self.first = self.first.into_iter().chain(times).min_by_key(instant);
@@ -129,8 +133,10 @@ mod tests {
     fn calls_and_failures_are_counted() {
         let mut failed = Entry::new(Role::Tool, EntryKind::ToolResult, "no");
         failed.extra.insert("is_error".to_owned(), true.into());
-        let entries = [Entry::new(Role::Assistant, EntryKind::ToolCall, ""), failed];
+        let overloaded = Entry::new(Role::System, EntryKind::Error, "overloaded");
+        let entries = [Entry::new(Role::Assistant, EntryKind::ToolCall, ""), failed, overloaded];
         let totals = EntryCosts::default().sum_entries(entries.iter().enumerate());
-        assert_eq!((totals.tool_calls, totals.failures, totals.duration_ms()), (1, 1, None));
+        assert_eq!((totals.tool_calls, totals.failed_calls, totals.other_errors), (1, 1, 1));
+        assert_eq!(totals.duration_ms(), None);
     }
 }

@@ -13,7 +13,9 @@ use steno_model::entry::{Entry, EntryKind};
 pub struct SessionQuality {
     /// Errors and failed tool calls.
     pub failures: Vec<SessionFailure>,
-    /// Calls that repeat an earlier call of the same turn which failed.
+    /// How many of them are failed tool calls.
+    pub failed_calls: usize,
+    /// Calls that repeat an earlier call of the same turn which failed, while no file was edited.
     pub retries: Vec<RepeatedEntry>,
     /// Edits whose new text a later edit replaced by the old text.
     pub undone_edits: Vec<RepeatedEntry>,
@@ -48,6 +50,7 @@ impl SessionQuality {
             entries.iter().enumerate().filter(|(_, entry)| entry.kind == EntryKind::Compaction);
         Self {
             failures: find_failures(entries),
+            failed_calls: entries.iter().filter(|entry| entry.is_tool_error()).count(),
             retries: find_retries(entries),
             undone_edits: find_undone_edits(entries),
             compactions: compacted.map(|(number, _)| number).collect(),
@@ -90,6 +93,9 @@ fn find_retries(entries: &[Entry]) -> Vec<RepeatedEntry> {
         }
         if call.tool_call_id.as_deref().is_some_and(|id| failed.contains(id)) {
             last_failed.insert(key, later);
+        } else if !find_edits(call).is_empty() {
+            // To run a command again after an edit is how agents work, and no retry.
+            last_failed.clear();
         }
     }
     retries
@@ -194,6 +200,23 @@ mod tests {
         ];
         let quality = SessionQuality::from_entries(&entries);
         assert_eq!(quality.retries, [RepeatedEntry { earlier: 3, later: 6 }]);
+    }
+
+    #[test]
+    fn a_command_that_runs_again_after_an_edit_is_no_retry() {
+        let same = json!({"command": "make"});
+        let entries = |is_failed_edit: bool| {
+            [
+                call("1", same.clone()),
+                result("1", true),
+                edit("2", "a", "b"),
+                result("2", is_failed_edit),
+                call("3", same.clone()),
+            ]
+        };
+        assert_eq!(SessionQuality::from_entries(&entries(false)).retries, []);
+        let retry = RepeatedEntry { earlier: 0, later: 4 };
+        assert_eq!(SessionQuality::from_entries(&entries(true)).retries, [retry]);
     }
 
     #[test]

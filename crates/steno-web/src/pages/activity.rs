@@ -7,23 +7,20 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
-use steno_store::cost::report::{GroupBy, ReportGroup};
+use steno_store::cost::report::{GroupBy, ReportGroup, ReportRow};
 use steno_store::index::trends::{ToolTrend, TrendReport, TrendSession};
-use steno_store::view::amount::{format_cost, format_count};
+use steno_store::view::amount::{format_cost, format_count, format_dollars};
 
 use crate::app::WebApp;
 use crate::chart::{self, BarChart, ChartBar};
-use crate::date_range::{period_days, period_form};
+use crate::date_range::{all_days_link, period_days, period_form};
 use crate::error::WebError;
-use crate::filter_query::FilterQuery;
-use crate::library::SessionLibrary;
+use crate::filter_query::{DEFAULT_DAYS, FilterQuery};
+use crate::library::CostAccounts;
 use crate::page::{self, PageHead};
 use crate::render::plain::clean_text;
 use crate::units::{COST_EXPLANATION, count_of, exact_count, explain_tokens, format_duration};
 use crate::viewer::PageViewer;
-
-/// How many days are shown unless a period is chosen.
-const DEFAULT_DAYS: i32 = 29;
 
 /// The most bars of a chart, and the most rows of a table.
 const MAX_BARS: usize = 370;
@@ -33,31 +30,36 @@ const MAX_ROWS: usize = 50;
 pub(crate) async fn activity_page(
     app: WebApp,
     viewer: PageViewer,
-    Query(mut filters): Query<FilterQuery>,
+    Query(filters): Query<FilterQuery>,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
         let today = viewer.today(&library.clock);
-        if filters.since.is_empty() && filters.until.is_empty() && filters.by != "all" {
-            filters.since = today.saturating_sub(DEFAULT_DAYS.days()).to_string();
-        }
+        let filters = filters.with_default_period(DEFAULT_DAYS, today);
         let filter = filters.to_filter(library, &viewer.zone)?;
         let trends = library.query_index(|index| index.load_trends(&filter))?;
         let listing = library.session_listing()?;
+        let accounts = library.cost_accounts(filter.clone())?;
+        let view = ActivityView {
+            trends: &trends,
+            accounts: &accounts,
+            filters: &filters,
+            zone: &viewer.zone,
+            period: period_days(&filter, &viewer.zone, today),
+        };
         let body = html! {
             h1 { "Activity" }
             (page::stale_notice(library.index_notice().as_deref()))
             (page::damage_notice(&library.damage_warnings()?))
-            (period_form("/activity", &FilterQuery { by: "all".to_owned(), ..filters.clone() }, today, &listing))
-            (trend_figures(&trends))
+            (period_form("/activity", &filters, today, &listing))
             @if trends.entries == 0 {
-                .empty { p { b { "No activity in this period" } } p { "Choose a longer period or fewer filters, or run " code { "steno sync" } " to import sessions." } }
+                .empty { p { b { "No activity in this period" } } p { (all_days_link("/activity", &filters)) ", choose fewer filters, or run " code { "steno sync" } " to import sessions." } }
             } @else {
-                h2 { "Entries by day" }
-                (day_chart(&trends, &viewer.zone, period_days(&filter, &viewer.zone, today)))
+                (trend_figures(&trends, &viewer.zone))
+                (view.day_chart())
                 h2 { "Entries by hour of the week" }
                 (chart::week_hours_chart("Entries by weekday and hour", &count_week_hours(&trends, &viewer.zone)))
                 (tool_table(&trends.tools))
-                (model_table(library, &viewer, &filters)?)
+                (view.model_table())
                 (wait_list(&trends))
                 (compaction_list(&trends))
             }
@@ -67,18 +69,32 @@ pub(crate) async fn activity_page(
     .await
 }
 
-fn trend_figures(trends: &TrendReport) -> Markup {
+fn trend_figures(trends: &TrendReport, zone: &TimeZone) -> Markup {
     let calls: u64 = trends.tools.iter().map(|tool| tool.calls).sum();
+    let failed: u64 = trends.tools.iter().map(|tool| tool.failures).sum();
+    let errors = format!("errors, {} of them failed calls", exact_count(failed));
     let all = [
         (trends.sessions, "sessions", "Sessions with entries in this period"),
         (trends.prompts, "prompts", "Messages of a person"),
         (trends.entries, "entries", "Messages, tool calls and results, and notices"),
         (calls, "tool calls", "Calls of tools"),
-        (trends.failures, "failures", "Errors and failed tool calls"),
+        (
+            trends.failures,
+            errors.as_str(),
+            "Failed calls of tools and other errors, as of the model's API",
+        ),
         (trends.compactions, "compactions", "How often an agent replaced its context by a summary"),
     ];
     html! {
-        ul.figures { @for (count, name, about) in all { li title=(about) { b { (exact_count(count)) } small { (name) } } } }
+        ul.figures {
+            @for (count, name, about) in all { li title=(about) { b { (exact_count(count)) } small { (name) } } }
+            @if let Some((at, most)) = trends.active_sessions.iter().rev().max_by_key(|(_, sessions)| *sessions) {
+                li title="Sessions with entries in the same quarter of an hour" {
+                    b { (exact_count(*most)) }
+                    small { "sessions at once" @if let Some(at) = local_time(*at, zone) { ", " (at.strftime("%-d %b, %H:%M").to_string()) } }
+                }
+            }
+        }
     }
 }
 
@@ -88,33 +104,134 @@ fn local_time(millisecond: i64, zone: &TimeZone) -> Option<jiff::civil::DateTime
     Some(at.to_zoned(zone.clone()).datetime())
 }
 
-fn day_chart(trends: &TrendReport, zone: &TimeZone, period: Option<(Date, Date)>) -> Markup {
-    let mut days: BTreeMap<Date, u64> = BTreeMap::new();
-    for (at, count) in &trends.quarter_hours {
-        let day = local_time(*at, zone).map(|at| at.date());
-        day.into_iter().for_each(|day| *days.entry(day).or_default() += count);
+/// What the chart of days shows.
+struct DayMetric {
+    /// The value of `by`.
+    name: &'static str,
+    tab: &'static str,
+    title: &'static str,
+    format: fn(f64) -> String,
+}
+
+/// The metrics, the first of which is shown unless another one is chosen.
+const METRICS: [DayMetric; 5] = [
+    DayMetric {
+        name: "entries",
+        tab: "Entries",
+        title: "Entries by day",
+        format: |amount| format_count(amount as u64),
+    },
+    DayMetric {
+        name: "tokens",
+        tab: "Tokens",
+        title: "Tokens by day",
+        format: |amount| format_count(amount as u64),
+    },
+    DayMetric { name: "cost", tab: "Cost", title: "Known cost by day", format: format_dollars },
+    DayMetric {
+        name: "sessions",
+        tab: "Sessions",
+        title: "Sessions with tokens by day",
+        format: |amount| format_count(amount as u64),
+    },
+    DayMetric {
+        name: "at-once",
+        tab: "At once",
+        title: "Most sessions at once by day, in a quarter of an hour",
+        format: |amount| format_count(amount as u64),
+    },
+];
+
+/// The entries and the charges of a period.
+struct ActivityView<'a> {
+    trends: &'a TrendReport,
+    accounts: &'a CostAccounts,
+    filters: &'a FilterQuery,
+    zone: &'a TimeZone,
+    period: Option<(Date, Date)>,
+}
+
+impl ActivityView<'_> {
+    fn metric(&self) -> &'static DayMetric {
+        METRICS.iter().find(|metric| metric.name == self.filters.by).unwrap_or(&METRICS[0])
     }
-    let (Some(first), Some(last)) = (days.keys().next(), days.keys().next_back()) else {
-        return html! {};
-    };
-    let (first, last) = period.unwrap_or((*first, *last));
-    let all: Vec<Date> = first.series(1.day()).take_while(|day| *day <= last).collect();
-    let recent = &all[all.len().saturating_sub(MAX_BARS)..];
-    let bars: Vec<ChartBar> = recent
-        .iter()
-        .map(|day| ChartBar {
+
+    /// The chart of days, with tabs for what it shows.
+    fn day_chart(&self) -> Markup {
+        let metric = self.metric();
+        html! {
+            h2 { (metric.title) }
+            nav.tabs aria-label="What the chart shows" {
+                @for one in &METRICS {
+                    a href=(self.filters.address_with("/activity", "by", one.name)) aria-current=[(one.name == metric.name).then_some("true")] { (one.tab) }
+                }
+            }
+            (self.draw_days(metric))
+        }
+    }
+
+    fn draw_days(&self, metric: &DayMetric) -> Markup {
+        let days = self.day_amounts(metric);
+        let (Some(first), Some(last)) = (days.keys().next(), days.keys().next_back()) else {
+            return html! { p.hint { "Nothing of this kind was recorded in this period." } };
+        };
+        let (first, last) = self.period.unwrap_or((*first, *last));
+        let all: Vec<Date> = first.series(1.day()).take_while(|day| *day <= last).collect();
+        let bar = |day: &Date| ChartBar {
             name: day.strftime("%A, %-d %B %Y").to_string(),
             label: day.strftime("%-d %b").to_string(),
-            amount: Some(days.get(day).copied().unwrap_or(0) as f64),
-        })
-        .collect();
-    BarChart {
-        title: "Entries by day",
-        bars: &bars,
-        format: |amount| format_count(amount as u64),
-        limits: &[],
+            amount: Some(days.get(day).copied().unwrap_or(0.0)),
+            link: Some(format!("/?since={day}&until={day}")),
+            parts: Vec::new(),
+        };
+        let bars: Vec<ChartBar> =
+            all[all.len().saturating_sub(MAX_BARS)..].iter().map(bar).collect();
+        let (title, format) = (metric.title, metric.format);
+        BarChart { title, bars: &bars, format, limits: &[], series: &[] }.draw()
     }
-    .draw()
+
+    /// The amount of each day.
+    fn day_amounts(&self, metric: &DayMetric) -> BTreeMap<Date, f64> {
+        let mut days: BTreeMap<Date, f64> = BTreeMap::new();
+        let local_days = |counts: &[(i64, u64)]| -> Vec<(Date, f64)> {
+            let day = |at: i64| local_time(at, self.zone).map(|at| at.date());
+            counts.iter().filter_map(|(at, count)| Some((day(*at)?, *count as f64))).collect()
+        };
+        match metric.name {
+            "entries" => local_days(&self.trends.quarter_hours)
+                .into_iter()
+                .for_each(|(day, count)| *days.entry(day).or_default() += count),
+            "at-once" => {
+                local_days(&self.trends.active_sessions).into_iter().for_each(|(day, count)| {
+                    let most = days.entry(day).or_default();
+                    *most = most.max(count);
+                })
+            }
+            name => {
+                for row in self.report_rows(GroupBy::Day) {
+                    let Some(day) = row.key.as_deref().and_then(|key| key.parse().ok()) else {
+                        continue;
+                    };
+                    let tokens = row.sum.tokens();
+                    days.insert(
+                        day,
+                        match name {
+                            "tokens" => tokens.prompt_tokens().saturating_add(tokens.output) as f64,
+                            "cost" => row.sum.cost().unwrap_or(0.0),
+                            _ => row.sum.sessions.len() as f64,
+                        },
+                    );
+                }
+            }
+        }
+        days
+    }
+
+    fn report_rows(&self, by: GroupBy) -> Vec<ReportRow> {
+        let CostAccounts { charges, costs, filter } = self.accounts;
+        let selected: Vec<usize> = charges.select_charges(filter).collect();
+        charges.report_rows(costs, &selected, &ReportGroup { by, zone: self.zone })
+    }
 }
 
 fn count_week_hours(trends: &TrendReport, zone: &TimeZone) -> [[u64; 24]; 7] {
@@ -129,7 +246,7 @@ fn count_week_hours(trends: &TrendReport, zone: &TimeZone) -> [[u64; 24]; 7] {
 }
 
 fn tool_table(tools: &[ToolTrend]) -> Markup {
-    let most = tools.first().map_or(1, |tool| tool.calls).max(1);
+    let calls = tools.iter().map(|tool| tool.calls).sum::<u64>().max(1);
     html! {
         @if !tools.is_empty() {
             h2 { "Tools" }
@@ -142,7 +259,7 @@ fn tool_table(tools: &[ToolTrend]) -> Markup {
                             th.minor title="From call to result, of all calls together" { "Total time" }
                             th title="From call to result, on average" { "Average" }
                             th title="From call to result, the longest" { "Longest" }
-                            th.share { "Share of calls" }
+                            th.percent title="Share of all calls" { "Share" } th.share {}
                         }
                     }
                     tbody {
@@ -155,7 +272,9 @@ fn tool_table(tools: &[ToolTrend]) -> Markup {
                                 td.minor { (format_duration(tool.total_ms)) }
                                 td { @if tool.timed_calls > 0 { (format_duration(tool.total_ms / tool.timed_calls as i64)) } }
                                 td { (format_duration(tool.longest_ms)) }
-                                td.share { (chart::share_bar(tool.calls as f64 / most as f64)) }
+                                @let share = tool.calls as f64 / calls as f64;
+                                td.percent { (chart::share_text(share)) }
+                                td.share { (chart::share_bar(share)) }
                             }
                         }
                     }
@@ -166,16 +285,10 @@ fn tool_table(tools: &[ToolTrend]) -> Markup {
     }
 }
 
-fn model_table(
-    library: &SessionLibrary,
-    viewer: &PageViewer,
-    filters: &FilterQuery,
-) -> Result<Markup, WebError> {
-    let accounts = library.cost_accounts(filters.to_filter(library, &viewer.zone)?)?;
-    let selected: Vec<usize> = accounts.charges.select_charges(&accounts.filter).collect();
-    let group = ReportGroup { by: GroupBy::Model, zone: &viewer.zone };
-    let rows = accounts.charges.report_rows(&accounts.costs, &selected, &group);
-    Ok(html! {
+impl ActivityView<'_> {
+    fn model_table(&self) -> Markup {
+        let (rows, filters) = (self.report_rows(GroupBy::Model), self.filters);
+        html! {
         @if !rows.is_empty() {
             h2 { "Models" }
             .wide-table tabindex="0" {
@@ -185,7 +298,12 @@ fn model_table(
                         @for row in rows.iter().take(MAX_ROWS) {
                             @let tokens = row.sum.tokens();
                             tr {
-                                td { (clean_text(row.key.as_deref().filter(|name| !name.is_empty()).unwrap_or("unknown"))) }
+                                td {
+                                    @match row.key.as_deref().filter(|name| !name.is_empty()) {
+                                        Some(name) => a href=(FilterQuery { by: String::new(), ..filters.clone() }.address_with("/cost", "model", name)) { (clean_text(name)) },
+                                        None => "unknown",
+                                    }
+                                }
                                 td { (exact_count(row.sum.sessions.len() as u64)) }
                                 td title=(explain_tokens(&tokens)) { (format_count(tokens.prompt_tokens())) }
                                 td title=(explain_tokens(&tokens)) { (format_count(tokens.output)) }
@@ -196,7 +314,8 @@ fn model_table(
                 }
             }
         }
-    })
+        }
+    }
 }
 
 fn wait_list(trends: &TrendReport) -> Markup {

@@ -45,7 +45,7 @@ pub(crate) async fn compare_page(
         let is_asked = !both.a.is_empty() && !both.b.is_empty();
         let body = html! {
             h1 { "Compare" }
-            (compare_form(library, &both)?)
+            (compare_form(library, &viewer, &both)?)
             @if is_asked { (comparison(library, &viewer, &both)?) }
             @else { .empty { p { b { "Choose two sessions" } } p { "Search for them by title, project, agent or id. Their facts and entries are then shown side by side." } } }
         };
@@ -55,7 +55,11 @@ pub(crate) async fn compare_page(
 }
 
 /// Two buttons that choose a session by searching, in the palette.
-fn compare_form(library: &SessionLibrary, both: &SessionPair) -> Result<Markup, WebError> {
+fn compare_form(
+    library: &SessionLibrary,
+    viewer: &PageViewer,
+    both: &SessionPair,
+) -> Result<Markup, WebError> {
     let listing = library.session_listing()?;
     let choice = |field: &str, name: &str, chosen: &str| {
         let mut sessions = listing.sessions.iter().map(|one| &one.session);
@@ -64,7 +68,11 @@ fn compare_form(library: &SessionLibrary, both: &SessionPair) -> Result<Markup, 
             button.pick type="button" data-pick=(field) data-chosen=(chosen) {
                 small { (name) }
                 @match known {
-                    Some(session) => { b { (heading::session_title(session)) } " " (heading::agent_label(session)) }
+                    Some(session) => {
+                        b { (heading::session_title(session)) }
+                        " " (heading::agent_label(session))
+                        @if let Some(started) = session.started { small { (started.in_zone(&viewer.zone).wall().strftime("%-d %b %Y, %H:%M")) } }
+                    }
                     None if chosen.is_empty() => b { "Choose a session…" },
                     None => b { (clean_text(chosen)) },
                 }
@@ -113,12 +121,13 @@ fn comparison(
             tbody {
                 @for fact in facts::compare_facts(&sessions[0], &sessions[1], &clock) {
                     @if fact.name != "cost" {
-                        tr { th scope="row" { (capitalize_first(fact.name)) } td { (fact_text(&fact, &fact.a)) } td { (fact_text(&fact, &fact.b)) } }
+                        tr.differs[fact.a != fact.b] { th scope="row" { (capitalize_first(fact.name)) } td { (fact_text(&fact, &fact.a)) } td { (fact_text(&fact, &fact.b)) } }
                     }
                 }
-                tr { th scope="row" { "Duration" } @for one in [a, b] { td { (heading::session_duration(&one.session).unwrap_or_default()) } } }
+                @let lengths = [a, b].map(|one| heading::session_duration(&one.session).unwrap_or_default());
+                tr.differs[lengths[0] != lengths[1]] { th scope="row" { "Duration" } @for length in &lengths { td { (length) } } }
                 @if costs.iter().any(|cost| !cost.is_empty()) {
-                    tr title=(COST_EXPLANATION) { th scope="row" { "Cost" } @for cost in &costs { td { (cost) } } }
+                    tr.differs[costs[0] != costs[1]] title=(COST_EXPLANATION) { th scope="row" { "Cost" } @for cost in &costs { td { (cost) } } }
                 }
             }
         }
@@ -181,8 +190,8 @@ fn entry_pair(pair: &EntryPair<'_>, bases: &[String; 2], viewer: &PageViewer) ->
         section.pair {
             header { span { (link(pair.a, &bases[0])) } b { (change_name(pair.change)) } span { (link(pair.b, &bases[1])) } }
             .columns {
-                pre tabindex="0" { @for row in rows { (side_line(row.a, row.b, true)) } }
-                pre tabindex="0" { @for row in rows { (side_line(row.b, row.a, false)) } }
+                @if pair.a.is_some() { pre tabindex="0" { @for row in rows { (side_line(row.a, row.b, true)) } } }
+                @if pair.b.is_some() { pre tabindex="0" { @for row in rows { (side_line(row.b, row.a, false)) } } }
             }
         }
     }

@@ -9,16 +9,19 @@ use steno_store::view::amount::{format_cost, format_count, format_dollars};
 use steno_store::view::json_rows::cost::{timestamp_from_millis, unpriced_models};
 use steno_store::view::markdown::capitalize_first;
 
-use crate::addresses::last_segment;
+use crate::addresses::distinct_name;
 use crate::app::WebApp;
+use crate::budget_list::budget_list;
 use crate::chart::{self, BarChart, ChartBar};
-use crate::date_range::{period_days, period_form};
+use crate::cost_series::{CostSeries, SeriesRequest};
+use crate::date_range::{all_days_link, period_days, period_form};
+use crate::day_bars::{MAX_DAYS, fill_days};
 use crate::error::WebError;
-use crate::filter_query::FilterQuery;
+use crate::filter_query::{DEFAULT_DAYS, FilterQuery};
 use crate::library::{CostAccounts, SessionLibrary};
 use crate::page::{self, PageHead};
 use crate::render::plain::clean_text;
-use crate::units::{COST_EXPLANATION, exact_count};
+use crate::units::{COST_EXPLANATION, count_of, exact_count};
 use crate::viewer::PageViewer;
 
 /// The groups, in the order of their tabs. Blocks have a tab of their own, people only on the page of a team.
@@ -41,9 +44,6 @@ const MAX_ROWS: usize = 200;
 /// How many projects and models are listed below a chart.
 const MAX_BREAKDOWN_ROWS: usize = 6;
 
-/// The most days of a chart, with those that cost nothing.
-const MAX_DAYS: usize = 370;
-
 /// A row of the table: its name, its link and its sum.
 struct CostLine<'a> {
     name: String,
@@ -58,6 +58,10 @@ pub(crate) async fn cost_page(
     Query(filters): Query<FilterQuery>,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
+        let today = viewer.today(&library.clock);
+        // The tabs keep only a period that was chosen: each has its own default.
+        let asked = filters;
+        let filters = asked.clone().with_default_period(default_days(&asked), today);
         let accounts = library.cost_accounts(filters.to_filter(library, &viewer.zone)?)?;
         let selected: Vec<usize> = accounts.charges.select_charges(&accounts.filter).collect();
         let total = accounts.charges.sum_charges(&accounts.costs, &selected);
@@ -66,14 +70,14 @@ pub(crate) async fn cost_page(
             h1 { "Cost" }
             (page::stale_notice(library.index_notice().as_deref()))
             (page::damage_notice(&library.damage_warnings()?))
-            (period_form("/cost", &filters, viewer.today(&library.clock), &*library.session_listing()?))
-            (view.total_figures(&total, &selected))
-            (view.budget_list())
+            (period_form("/cost", &filters, today, &*library.session_listing()?))
+            @if !selected.is_empty() { (view.total_figures(&total, &selected)) }
+            (budget_list(library, &viewer, &accounts))
             nav.tabs aria-label="Group by" {
                 @let shown = GROUPS.iter().filter(|by| **by != GroupBy::Person || library.serves_team());
                 @for name in shown.map(|by| by.name()).chain(["block"]) {
                     @let is_current = name == group_name(&filters);
-                    a href=(filters.address_with("/cost", "by", name))
+                    a href=(asked.address_with("/cost", "by", name))
                         aria-current=[is_current.then_some("true")]
                     {
                         "By " (name)
@@ -90,6 +94,15 @@ pub(crate) async fn cost_page(
     .await
 }
 
+/// How many days are shown unless a period is chosen: more of long ones.
+fn default_days(filters: &FilterQuery) -> i32 {
+    match group_by(filters) {
+        Some(GroupBy::Week) => 90,
+        Some(GroupBy::Month) => 365,
+        _ => DEFAULT_DAYS,
+    }
+}
+
 fn group_name(filters: &FilterQuery) -> &str {
     if filters.by.is_empty() { "day" } else { &filters.by }
 }
@@ -97,6 +110,12 @@ fn group_name(filters: &FilterQuery) -> &str {
 /// The group of a query; `None` for blocks.
 pub(crate) fn group_by(filters: &FilterQuery) -> Option<GroupBy> {
     GROUPS.into_iter().find(|by| by.name() == group_name(filters))
+}
+
+/// All rows of a breakdown.
+struct BreakdownTotals<'a> {
+    cost: f64,
+    keys: &'a [&'a str],
 }
 
 /// What the parts of the page need.
@@ -118,13 +137,13 @@ impl CostView<'_> {
             total.cost().filter(|_| !days.is_empty()).map(|cost| cost / days.len() as f64);
         html! {
             ul.figures {
-                li title=(COST_EXPLANATION) { b { (format_cost(total)) } small { "total cost" } }
+                li title=(COST_EXPLANATION) { (total_cost(total, missing.len())) }
                 @if let Some(average) = average { li title="Total cost divided by the days on which models were used" { b { (format_dollars(average)) } small { "per active day" } } }
                 @if let Some((cost, day)) = most { li title="The day that cost the most" { b { (format_dollars(cost)) } small { "dearest day, " (short_day(day)) } } }
-                li title="Tokens that the model read and that were not cached" { b { (format_count(tokens.input.saturating_add(tokens.cache_write))) } small { "uncached in" } }
-                li title="Tokens that the model read from its cache, which is cheaper" { b { (format_count(tokens.cache_read)) } small { "cached in" } }
+                li title="Tokens that the model read and that were not cached" { b { (format_count(tokens.input.saturating_add(tokens.cache_write))) } small { "tokens in, uncached" } }
+                li title="Tokens that the model read from its cache, which is cheaper" { b { (format_count(tokens.cache_read)) } small { "tokens in, cached" } }
                 li title="Tokens that the model wrote" { b { (format_count(tokens.output)) } small { "tokens out" } }
-                li title="Sessions that used tokens" { b { (exact_count(total.sessions.len() as u64)) } small { "sessions" } }
+                li title="Sessions that used tokens" { b { (exact_count(total.sessions.len() as u64)) } small { "sessions with tokens" } }
             }
             @if !missing.is_empty() {
                 p { small { "No price for " (clean_text(&missing.join(", "))) "; set one in " code { "config.toml" } "." } }
@@ -145,10 +164,11 @@ impl CostView<'_> {
                 @for (title, by) in [("Projects", GroupBy::Project), ("Models", GroupBy::Model)].into_iter().chain(people) {
                     @let rows = self.report_rows(by, selected);
                     @let total: f64 = rows.iter().filter_map(|row| row.sum.cost()).sum();
+                    @let keys: Vec<&str> = rows.iter().filter_map(|row| row.key.as_deref()).collect();
                     section {
                         h2 { (title) }
                         table.sums { tbody {
-                            @for row in rows.iter().take(MAX_BREAKDOWN_ROWS) { (self.breakdown_row(by, row, total)) }
+                            @for row in rows.iter().take(MAX_BREAKDOWN_ROWS) { (self.breakdown_row(by, row, &BreakdownTotals { cost: total, keys: &keys })) }
                         } }
                         @if rows.len() > MAX_BREAKDOWN_ROWS {
                             p.hint { a href=(self.filters.address_with("/cost", "by", by.name())) { "All " (rows.len()) } }
@@ -159,40 +179,19 @@ impl CostView<'_> {
         }
     }
 
-    fn breakdown_row(&self, by: GroupBy, row: &ReportRow, total: f64) -> Markup {
-        let share = row.sum.cost().unwrap_or(0.0) / total.max(1e-9);
+    fn breakdown_row(&self, by: GroupBy, row: &ReportRow, all: &BreakdownTotals<'_>) -> Markup {
+        let share = row.sum.cost().unwrap_or(0.0) / all.cost.max(1e-9);
         html! {
             tr {
                 td title=(clean_text(row.key.as_deref().unwrap_or_default())) {
                     @match row.key.as_deref().filter(|key| !key.is_empty()) {
-                        Some(key) => a href=(self.filters.address_with("/cost", by.name(), key)) { (clean_text(last_segment(key))) },
+                        Some(key) => a href=(self.filters.address_with("/cost", by.name(), key)) { (clean_text(distinct_name(key, all.keys))) },
                         None => { "no " (by.name()) },
                     }
                 }
                 td { (format_cost(&row.sum)) }
-                td title="Share of the total cost" { (share_text(share)) }
+                td title="Share of the total cost" { (chart::share_text(share)) }
                 td.share { (chart::share_bar(share)) }
-            }
-        }
-    }
-
-    /// The budgets and what was spent of them.
-    fn budget_list(&self) -> Markup {
-        let Self { library, viewer, accounts, .. } = *self;
-        let here = viewer.local_now(&library.clock);
-        let all = library.budgets.check(&accounts.charges, &accounts.costs, &here);
-        html! {
-            @if !all.is_empty() {
-                h2 { "Budgets" }
-                ul.budgets aria-label="Budgets" {
-                    @for one in &all {
-                        li.crossed[one.is_crossed()] title="What was spent of a budget in config.toml" {
-                            b { (clean_text(budget_label(&one.name))) }
-                            (chart::share_bar(one.spent / one.limit.max(1e-9)))
-                            span { (format_dollars(one.spent)) " of " (format_dollars(one.limit)) @if one.is_crossed() { ", crossed" } }
-                        }
-                    }
-                }
             }
         }
     }
@@ -200,14 +199,16 @@ impl CostView<'_> {
     fn grouped_costs(&self, by: GroupBy, selected: &[usize]) -> Markup {
         let rows = self.report_rows(by, selected);
         let is_time = matches!(by, GroupBy::Day | GroupBy::Week | GroupBy::Month);
-        let mut lines: Vec<CostLine<'_>> =
-            rows.iter().map(|row| cost_line(self.accounts, by, row)).collect();
+        let mut lines: Vec<CostLine<'_>> = rows.iter().map(|row| self.cost_line(by, row)).collect();
         let charted = if is_time {
             lines.len().saturating_sub(MAX_DAYS)..lines.len()
         } else {
             0..lines.len().min(20)
         };
-        let mut bars: Vec<ChartBar> = lines[charted].iter().map(cost_bar).collect();
+        let series = if is_time { self.cost_series(by, selected) } else { CostSeries::default() };
+        let bar =
+            |line: &CostLine<'_>| ChartBar { parts: series.parts_of(&line.name), ..cost_bar(line) };
+        let mut bars: Vec<ChartBar> = lines[charted].iter().map(bar).collect();
         if by == GroupBy::Day {
             let Self { library, viewer, accounts, .. } = *self;
             let period = period_days(&accounts.filter, &viewer.zone, viewer.today(&library.clock));
@@ -218,10 +219,75 @@ impl CostView<'_> {
             lines.reverse();
         }
         html! {
-            @if lines.is_empty() { (no_charges()) }
-            @else { (cost_chart(&format!("Cost by {}", by.name()), &bars, &self.budget_lines(by)))
+            @if lines.is_empty() { (no_charges(self.filters)) }
+            @else {
+                @let (title, limits) = (format!("Cost by {}", by.name()), self.budget_lines(by));
+                (BarChart { title: &title, bars: &bars, format: format_dollars, limits: &limits, series: &series.names }.draw())
+                @if is_time { .chart-notes { (chart::chart_legend(&series.names)) (self.stack_tabs()) } }
                 @if is_time { (self.breakdowns(selected)) }
                 (cost_table(by.name(), &lines))
+            }
+        }
+    }
+
+    fn cost_line<'r>(&self, by: GroupBy, row: &'r ReportRow) -> CostLine<'r> {
+        let charges = &self.accounts.charges;
+        let account = row.sum.sessions.iter().map(|at| &charges.accounts[*at]).next();
+        let (name, link) = match account.filter(|_| by == GroupBy::Session) {
+            Some(account) => (
+                account.title.clone().unwrap_or_else(|| account.session.clone()),
+                Some(format!("/session/{}/{}", account.agent, account.session)),
+            ),
+            None => (
+                row.key.clone().unwrap_or_else(|| format!("no {}", by.name())),
+                row.key.as_deref().and_then(|key| self.narrowed_address(by, key)),
+            ),
+        };
+        CostLine { name, link, sum: &row.sum }
+    }
+
+    /// The address of the costs of one group: the sessions of a day, week or month, the days of a project, model or agent.
+    fn narrowed_address(&self, by: GroupBy, key: &str) -> Option<String> {
+        let days = |first: Date, last: Date| {
+            let (since, until) = (first.to_string(), last.to_string());
+            let by = GroupBy::Session.name().to_owned();
+            FilterQuery { since, until, by, ..self.filters.clone() }.address_of("/cost")
+        };
+        match by {
+            GroupBy::Day => key.parse().ok().map(|day| days(day, day)),
+            GroupBy::Week => {
+                let monday: Date = key.parse().ok()?;
+                Some(days(monday, monday.saturating_add(6.days())))
+            }
+            GroupBy::Month => {
+                let first: Date = format!("{key}-01").parse().ok()?;
+                Some(days(first, first.last_of_month()))
+            }
+            GroupBy::Project | GroupBy::Model | GroupBy::Agent if !key.is_empty() => {
+                let by_day = FilterQuery { by: String::new(), ..self.filters.clone() };
+                Some(by_day.address_with("/cost", by.name(), key))
+            }
+            _ => None,
+        }
+    }
+
+    /// The parts of the bars: by project unless another division was chosen.
+    fn cost_series(&self, period: GroupBy, selected: &[usize]) -> CostSeries {
+        let CostAccounts { charges, costs, .. } = self.accounts;
+        let request = SeriesRequest { charges, costs, selected, zone: &self.viewer.zone };
+        CostSeries::new(&request, period, self.stacked_by())
+    }
+
+    fn stacked_by(&self) -> GroupBy {
+        if self.filters.stack == GroupBy::Model.name() { GroupBy::Model } else { GroupBy::Project }
+    }
+
+    fn stack_tabs(&self) -> Markup {
+        html! {
+            nav.tabs aria-label="Colours of the chart" {
+                @for by in [GroupBy::Project, GroupBy::Model] {
+                    a href=(self.filters.address_with("/cost", "stack", by.name())) aria-current=[(by == self.stacked_by()).then_some("true")] { "Colour by " (by.name()) }
+                }
             }
         }
     }
@@ -237,7 +303,7 @@ impl CostView<'_> {
     }
 
     fn block_costs(&self) -> Markup {
-        let Self { library, viewer, accounts, .. } = *self;
+        let Self { library, viewer, accounts, filters } = *self;
         let (blocks, _) = accounts.charges.blocks_started_in(&accounts.costs, &accounts.filter);
         let now = library.clock.now().instant().as_millisecond();
         let used: Vec<_> = blocks.iter().filter(|block| !block.is_gap).collect();
@@ -255,6 +321,8 @@ impl CostView<'_> {
             name: name(start),
             label: name(start)[5..].to_owned(),
             amount,
+            link: None,
+            parts: Vec::new(),
         };
         let bars: Vec<ChartBar> =
             recent.iter().map(|block| bar(block.start, block.sum.cost())).collect();
@@ -271,32 +339,34 @@ impl CostView<'_> {
                     "."
                 }
             }
-            @if lines.is_empty() { (no_charges()) }
-            @else { (cost_chart("Cost by block", &bars, &[])) (cost_table("block", &lines)) }
+            @if lines.is_empty() { (no_charges(filters)) }
+            @else { (BarChart { title: "Cost by block", bars: &bars, format: format_dollars, limits: &[], series: &[] }.draw()) (cost_table("block", &lines)) }
         }
     }
 }
 
-/// The name of a budget. Names of projects stay as they are.
-fn budget_label(name: &str) -> &str {
-    match name {
-        "today" => "Today",
-        "this month" => "This month",
-        project => project,
+/// The known part of the total cost, and how many models have no price.
+fn total_cost(total: &ChargeSum, unpriced: usize) -> Markup {
+    let priceless = match unpriced {
+        1 => "1 model has no price".to_owned(),
+        count => format!("{} have no price", count_of(count as u64, "model")),
+    };
+    html! {
+        @match total.cost() {
+            Some(cost) if unpriced > 0 => { b { (format_dollars(cost)) } small { "at least; " (priceless) } },
+            Some(cost) => { b { (format_dollars(cost)) } small { "total cost" } },
+            None => { b { "unknown" } small { "total cost; " (priceless) } },
+        }
     }
 }
 
-fn no_charges() -> Markup {
+fn no_charges(filters: &FilterQuery) -> Markup {
     html! {
         .empty {
             p { b { "No tokens were used in this period" } }
-            p { "Choose a longer period or fewer filters, or run " code { "steno sync" } " to import sessions." }
+            p { (all_days_link("/cost", filters)) ", choose fewer filters, or run " code { "steno sync" } " to import sessions." }
         }
     }
-}
-
-fn cost_chart(title: &str, bars: &[ChartBar], limits: &[(String, f64)]) -> Markup {
-    BarChart { title, bars, format: format_dollars, limits }.draw()
 }
 
 fn cost_bar(line: &CostLine<'_>) -> ChartBar {
@@ -304,36 +374,9 @@ fn cost_bar(line: &CostLine<'_>) -> ChartBar {
         name: line.name.clone(),
         label: chart::short_label(&line.name),
         amount: line.sum.cost(),
+        link: line.link.clone(),
+        parts: Vec::new(),
     }
-}
-
-/// Adds the days of a period that cost nothing, and those between others, so that the axis shows all days.
-fn fill_days(bars: Vec<ChartBar>, period: Option<(Date, Date)>) -> Vec<ChartBar> {
-    let mut filled: Vec<ChartBar> = Vec::new();
-    let mut next: Option<Date> = period.map(|(first, _)| first);
-    for mut bar in bars {
-        let Ok(day) = bar.name.parse::<Date>() else {
-            filled.push(bar);
-            continue;
-        };
-        let missing =
-            next.into_iter().flat_map(|next| next.series(1.day()).take_while(|at| *at < day));
-        filled.extend(missing.map(|day| day_bar(day, Some(0.0))));
-        bar = day_bar(day, bar.amount);
-        filled.push(bar);
-        next = day.checked_add(1.day()).ok();
-    }
-    if let Some((next, (_, last))) = next.zip(period) {
-        let missing = next.series(1.day()).take_while(|at| *at <= last);
-        filled.extend(missing.map(|day| day_bar(day, Some(0.0))));
-    }
-    let first = filled.len().saturating_sub(MAX_DAYS);
-    filled.split_off(first)
-}
-
-/// A share in percent.
-fn share_text(share: f64) -> String {
-    if share > 0.0 && share < 0.005 { "<1%".to_owned() } else { format!("{:.0}%", share * 100.0) }
 }
 
 /// The name of a line. A narrow screen shows `5 Jan` of `Mon, 5 Jan 2026`.
@@ -359,28 +402,8 @@ fn long_day(day: &str) -> String {
         .map_or_else(|_| day.to_owned(), |day| day.strftime("%a, %-d %b %Y").to_string())
 }
 
-fn day_bar(day: Date, amount: Option<f64>) -> ChartBar {
-    let (name, label) = (day.strftime("%A, %-d %B %Y"), day.strftime("%-d %b"));
-    ChartBar { name: name.to_string(), label: label.to_string(), amount }
-}
-
-fn cost_line<'a>(accounts: &CostAccounts, by: GroupBy, row: &'a ReportRow) -> CostLine<'a> {
-    let account = row.sum.sessions.iter().map(|at| &accounts.charges.accounts[*at]).next();
-    match account.filter(|_| by == GroupBy::Session) {
-        Some(account) => {
-            let name = account.title.clone().unwrap_or_else(|| account.session.clone());
-            let link = Some(format!("/session/{}/{}", account.agent, account.session));
-            CostLine { name, link, sum: &row.sum }
-        }
-        None => {
-            let name = row.key.clone().unwrap_or_else(|| format!("no {}", by.name()));
-            CostLine { name, link: None, sum: &row.sum }
-        }
-    }
-}
-
 fn cost_table(heading: &str, lines: &[CostLine<'_>]) -> Markup {
-    let largest = lines.iter().filter_map(|line| line.sum.cost()).fold(0.0, f64::max);
+    let total: f64 = lines.iter().filter_map(|line| line.sum.cost()).sum();
     html! {
         table.sums {
             thead {
@@ -390,7 +413,7 @@ fn cost_table(heading: &str, lines: &[CostLine<'_>]) -> Markup {
                     th title="Tokens that the model read from its cache" { "Cached in" }
                     th title="Tokens that the model wrote" { "Out" }
                     th title=(COST_EXPLANATION) { "Cost" }
-                    th.share { "Share" }
+                    th.percent title="Share of the cost of all rows" { "Share" } th.share {}
                 }
             }
             tbody {
@@ -399,7 +422,7 @@ fn cost_table(heading: &str, lines: &[CostLine<'_>]) -> Markup {
                     tr {
                         td.day[heading == "day"] {
                             @match link {
-                                Some(link) => a href=(link) { (clean_text(name)) },
+                                Some(link) => a href=(link) { (line_name(name)) },
                                 None => (line_name(name)),
                             }
                         }
@@ -407,7 +430,9 @@ fn cost_table(heading: &str, lines: &[CostLine<'_>]) -> Markup {
                         td { (format_count(tokens.cache_read)) }
                         td { (format_count(tokens.output)) }
                         td { (format_cost(sum)) }
-                        td.share { (chart::share_bar(sum.cost().unwrap_or(0.0) / largest.max(1e-9))) }
+                        @let share = sum.cost().unwrap_or(0.0) / total.max(1e-9);
+                        td.percent { (chart::share_text(share)) }
+                        td.share { (chart::share_bar(share)) }
                     }
                 }
             }
@@ -418,35 +443,12 @@ fn cost_table(heading: &str, lines: &[CostLine<'_>]) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use jiff::civil::date;
-
     use super::*;
-
-    #[test]
-    fn the_axis_has_all_days_of_the_period() {
-        let bars = || {
-            ["2026-01-05", "2026-01-07"]
-                .map(|day| ChartBar {
-                    name: day.to_owned(),
-                    label: String::new(),
-                    amount: Some(2.0),
-                })
-                .into_iter()
-                .collect()
-        };
-        let labels =
-            |bars: Vec<ChartBar>| bars.into_iter().map(|bar| bar.label).collect::<Vec<_>>();
-        assert_eq!(labels(fill_days(bars(), None)), ["5 Jan", "6 Jan", "7 Jan"]);
-        let period = Some((date(2026, 1, 4), date(2026, 1, 8)));
-        let all = ["4 Jan", "5 Jan", "6 Jan", "7 Jan", "8 Jan"];
-        assert_eq!(labels(fill_days(bars(), period)), all);
-    }
 
     #[test]
     fn a_day_is_shown_for_people() {
         assert_eq!(long_day("2026-01-05"), "Mon, 5 Jan 2026");
         assert_eq!(long_day("no day"), "no day");
         assert_eq!(["2026-01-05", "no day"].map(short_day), ["5 Jan", "no day"]);
-        assert_eq!([0.0, 0.001, 0.014, 1.0].map(share_text), ["0%", "<1%", "1%", "100%"]);
     }
 }

@@ -125,7 +125,7 @@ impl SessionListView<'_> {
             }
             #list .listed tabindex="-1" {
                 (notices)
-                @if !sessions.is_empty() { (self.overview(&matching, &undated)) }
+                @if !matching.is_empty() { (self.overview(&matching, &undated)) }
                 (self.day_groups(&matching))
             }
         })
@@ -142,14 +142,18 @@ impl SessionListView<'_> {
     /// The conditions that are set, each with a link that removes it.
     fn chosen_conditions(&self) -> Markup {
         let fields = self.query.fields();
-        let set = fields.iter().filter(|(name, value)| *name != "filter" && !value.is_empty());
+        let set = fields.iter().filter(|(_, value)| !value.trim().is_empty());
         html! {
             @if !self.query.is_empty() {
                 ul.chosen {
                     @for (name, value) in set {
                         li {
                             a href=(self.query.address_with(&[(name, "")])) title="Remove this filter" {
-                                span { @if *name == "errors" { "with errors" } @else { (name) ": " (clean_text(short_path(value))) } } " ×"
+                                span { @match *name {
+                                    "errors" => "with errors",
+                                    "filter" => { "text: " (clean_text(value)) },
+                                    _ => { (name) ": " (clean_text(short_path(value))) },
+                                } } " ×"
                             }
                         }
                     }
@@ -304,7 +308,7 @@ impl SessionListView<'_> {
                 }
             }
             @if more > 0 {
-                p.tools { a #more-sessions href=(self.address_with_limit(limit + PAGE_SESSIONS)) { "Show " (more) " more of " (exact_count(matching.len() as u64)) } }
+                p.tools { a #more-sessions href=(self.address_with_limit(limit + PAGE_SESSIONS)) { "Show " (more) " of " (exact_count((matching.len() - shown.len()) as u64)) " more" } }
             }
         }
     }
@@ -381,11 +385,11 @@ struct KnownCost {
 }
 
 fn project_cell(session: &Session) -> Markup {
-    let branch = session.branch.as_deref().map(|branch| format!(" on branch {branch}"));
+    let branch = heading::branch_name(session).map(|branch| format!(" on branch {branch}"));
     html! {
         span.project title={ (clean_text(session.project.as_deref().unwrap_or_default())) (clean_text(&branch.unwrap_or_default())) } {
             @if let Some(project) = &session.project { (clean_text(last_segment(project))) }
-            @if let Some(branch) = &session.branch { small { " " (clean_text(branch)) } }
+            @if let Some(branch) = heading::branch_name(session) { small { " " (clean_text(branch)) } }
         }
     }
 }

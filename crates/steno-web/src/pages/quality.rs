@@ -8,27 +8,24 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use axum::extract::Query;
-use jiff::ToSpan;
 use maud::{Markup, html};
 use steno_model::Session;
 use steno_store::view::amount::format_count;
 
-use crate::addresses::{last_segment, session_address};
+use crate::addresses::{distinct_name, last_segment, session_address};
 use crate::app::WebApp;
-use crate::date_range::period_form;
+use crate::chart;
+use crate::date_range::{all_days_link, period_form};
 use crate::error::WebError;
-use crate::filter_query::FilterQuery;
+use crate::filter_query::{DEFAULT_DAYS, FilterQuery};
 use crate::heading;
 use crate::library::SessionLibrary;
 use crate::list_filter::{IgnoredCondition, ListFilter};
 use crate::page::{self, PageHead};
-use crate::quality_counts::QualityCounts;
+use crate::quality_counts::{QualityCounts, RETRY_MEANING};
 use crate::render::plain::clean_text;
 use crate::units::{count_of, exact_count};
 use crate::viewer::PageViewer;
-
-/// How many days are shown unless a period is chosen.
-const DEFAULT_DAYS: i32 = 29;
 
 /// How long one request reads sessions.
 const READING_TIME: Duration = Duration::from_millis(700);
@@ -45,35 +42,44 @@ const COLUMNS: [(&str, &str); 8] = [
         "Not repaired",
         "Errors and failed calls after which the same call, file or command did not succeed",
     ),
-    ("Retries", "The same call again in the same turn, after it failed"),
+    ("Retries", RETRY_MEANING),
     ("Undone edits", "Edits that a later edit of the same session reversed"),
     ("Compactions", "How often an agent replaced its context by a summary"),
     ("Largest context", "The most tokens that a model read at once"),
+];
+
+/// How many problems a session of a class has.
+type ProblemRange = fn(u64) -> bool;
+
+/// The classes of sessions, the best first.
+const PROBLEM_CLASSES: [(&str, ProblemRange); 4] = [
+    ("No problems", |problems| problems == 0),
+    ("1 or 2 problems", |problems| (1..=2).contains(&problems)),
+    ("3 to 9 problems", |problems| (3..=9).contains(&problems)),
+    ("10 and more problems", |problems| problems >= 10),
 ];
 
 /// The quality page.
 pub(crate) async fn quality_page(
     app: WebApp,
     viewer: PageViewer,
-    Query(mut filters): Query<FilterQuery>,
+    Query(filters): Query<FilterQuery>,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
         let today = viewer.today(&library.clock);
-        if filters.since.is_empty() && filters.until.is_empty() && filters.by != "all" {
-            filters.since = today.saturating_sub(DEFAULT_DAYS.days()).to_string();
-        }
+        let filters = filters.with_default_period(DEFAULT_DAYS, today);
         let report = QualityReport::read(library, &viewer, &filters)?;
-        let form = FilterQuery { by: "all".to_owned(), ..filters.clone() };
         let body = html! {
             h1 { "Quality" }
             (page::stale_notice(library.index_notice().as_deref()))
             (page::damage_notice(&library.damage_warnings()?))
-            (period_form("/quality", &form, today, &*library.session_listing()?))
+            (period_form("/quality", &filters, today, &*library.session_listing()?))
             (report.progress())
             @if report.sessions.is_empty() && report.unread == 0 {
-                .empty { p { b { "No sessions in this period" } } p { "Choose a longer period or fewer filters, or run " code { "steno sync" } " to import sessions." } }
+                .empty { p { b { "No sessions in this period" } } p { (all_days_link("/quality", &filters)) ", choose fewer filters, or run " code { "steno sync" } " to import sessions." } }
             } @else {
                 (figures(&report.total()))
+                (report.distribution())
                 (group_table("Projects", "project", &filters, &report.group_by(|session| session.project.as_deref())))
                 (group_table("Models", "model", &filters, &report.group_by(|session| session.models.first().map(String::as_str))))
                 (report.worst_sessions())
@@ -156,6 +162,29 @@ impl QualityReport {
         groups
     }
 
+    /// How many sessions have how many problems.
+    fn distribution(&self) -> Markup {
+        let counts = PROBLEM_CLASSES.map(|(_, range)| {
+            self.sessions.iter().filter(|(_, counts)| range(counts.problems())).count()
+        });
+        let names: Vec<String> = PROBLEM_CLASSES
+            .iter()
+            .zip(counts)
+            .map(|((name, _), count)| {
+                let share = chart::share_text(count as f64 / self.sessions.len().max(1) as f64);
+                format!("{name}: {} ({share})", count_of(count as u64, "session"))
+            })
+            .collect();
+        html! {
+            @if !self.sessions.is_empty() {
+                section.distribution aria-label="Sessions by their problems" {
+                    (chart::divided_bar(&counts))
+                    (chart::chart_legend(&names))
+                }
+            }
+        }
+    }
+
     fn worst_sessions(&self) -> Markup {
         let mut worst: Vec<_> =
             self.sessions.iter().filter(|(_, counts)| counts.problems() > 0).collect();
@@ -180,10 +209,15 @@ impl QualityReport {
                         }
                     }
                 }
-                @if worst.len() > MAX_ROWS { p.hint { (worst.len() - MAX_ROWS) " more sessions have problems." } }
+                @if worst.len() > MAX_ROWS { p.hint { (more_sessions(worst.len() - MAX_ROWS)) } }
             }
         }
     }
+}
+
+fn more_sessions(count: usize) -> String {
+    let verb = if count == 1 { "has" } else { "have" };
+    format!("{} {verb} problems.", count_of(count as u64, "more session"))
 }
 
 /// The figures of all sessions together.
@@ -260,6 +294,7 @@ fn group_table(
     groups: &[(&str, QualityCounts)],
 ) -> Markup {
     let name = title.trim_end_matches('s');
+    let values: Vec<&str> = groups.iter().map(|(value, _)| *value).collect();
     html! {
         h2 { (title) }
         .wide-table tabindex="0" {
@@ -270,7 +305,7 @@ fn group_table(
                         tr {
                             td title=(clean_text(value)) {
                                 @if value.is_empty() { "unknown" }
-                                @else { a href=(filters.address_with("/quality", field, value)) { (clean_text(last_segment(value))) } }
+                                @else { a href=(filters.address_with("/quality", field, value)) { (clean_text(distinct_name(value, &values))) } }
                             }
                             (count_cells(counts, 0))
                         }

@@ -84,13 +84,6 @@ pub(crate) async fn session_page(
         let bar = html! { (heading::find_box(true)) (heading::reader_buttons()) (page::palette_button()) };
         let window = EntryWindowView { library, viewer: &viewer, opened: &opened, notes: &notes.all };
         let fork = find_fork(library, &opened);
-        let facts = HeadingFacts {
-            zone: &viewer.zone,
-            status: library.status_check().status_of(session),
-            cost: library.session_cost(&opened),
-            fork: fork.as_ref(),
-            quality: Some(&opened.section_counts().quality),
-        };
         let body = html! {
             main #main .reading
                 data-session=(session_address(&agent, &session.id))
@@ -100,7 +93,7 @@ pub(crate) async fn session_page(
                 data-subagents=[opened.outline.runs_text()]
             {
                 (heading::list_links())
-                (heading::session_heading(session, &facts))
+                (session_head(library, &viewer, &opened, fork.as_ref()))
                 (problem_list(&opened.transcript.problems))
                 (problem_list(&notes.problems))
                 (session_tools(&opened, can_change))
@@ -112,10 +105,47 @@ pub(crate) async fn session_page(
             (minimap::minimap_strip(entries, &opened.lanes))
             button #fresh .fresh type="button" hidden { "New entries" }
             (session_export::export_dialog(session))
+            (session_export::print_dialog())
             @if can_change { (note_form(session)) }
         };
         let title = heading::session_title(session);
         Ok(PageHead::new(&title, "/").viewed_by(&viewer).with_bar(&bar, &body))
+    })
+    .await
+}
+
+/// The title and the facts of a session, which change while it is written.
+fn session_head(
+    library: &SessionLibrary,
+    viewer: &PageViewer,
+    opened: &OpenedSession,
+    fork: Option<&ForkPoint>,
+) -> Markup {
+    let session = &opened.transcript.session;
+    let facts = HeadingFacts {
+        zone: &viewer.zone,
+        status: library.status_check().status_of(session),
+        cost: library.session_cost(opened),
+        fork,
+        quality: Some(&opened.section_counts().quality),
+    };
+    html! { div #session-head { (heading::session_heading(session, &facts)) } }
+}
+
+/// The parts of the page that sum up the session, for a page whose session has grown.
+pub(crate) async fn head_part(
+    State(app): State<WebApp>,
+    viewer: PageViewer,
+    Path((agent, id)): SessionPath,
+) -> Result<Markup, WebError> {
+    app.run_blocking(move |library| {
+        let opened = library.open_session(&agent, &id)?;
+        let fork = find_fork(library, &opened);
+        Ok(html! {
+            (session_head(library, &viewer, &opened, fork.as_ref()))
+            (session_sections::section_folds(&opened))
+            (minimap::minimap_strip(&opened.transcript.entries, &opened.lanes))
+        })
     })
     .await
 }
@@ -152,7 +182,7 @@ fn note_form(session: &Session) -> Markup {
                 textarea name="text" rows="5" aria-label="Text of the note"
                     placeholder="Markdown; #words are tags" required {}
                 p.error role="alert" hidden {}
-                p.tools { button value="save" { "Save" } button value="" formnovalidate { "Cancel" } }
+                p.tools { button.main value="save" { "Save" } button value="" formnovalidate { "Cancel" } }
             }
         }
     }

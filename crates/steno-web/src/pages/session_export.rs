@@ -62,7 +62,24 @@ pub(crate) fn export_dialog(session: &Session) -> Markup {
                 }
                 label { input type="checkbox" name="keep_secrets" value="true"; " Keep keys, tokens and passwords" }
                 p { small { "Without this, what looks like a secret is replaced by “[redacted]”. Read the file before you share it." } }
-                p.tools { button #export-save { "Save" } button #export-cancel type="button" { "Cancel" } }
+                p.tools { button #export-save .main { "Save" } button #export-cancel type="button" { "Cancel" } }
+            }
+        }
+    }
+}
+
+/// The dialog before a session is printed that is too long to be printed whole. A script fills in the numbers.
+pub(crate) fn print_dialog() -> Markup {
+    html! {
+        dialog #print-part aria-labelledby="print-title" {
+            form method="dialog" {
+                h2 #print-title { "Print a part of this session" }
+                p { "Only the " b {} " entries that are loaded now are printed, of " b {} ". To print all, export the session as HTML and print that file." }
+                p.tools {
+                    button.main value="export" { "Export as HTML…" }
+                    button value="print" { "Print the part" }
+                    button value="" { "Cancel" }
+                }
             }
         }
     }

@@ -15,7 +15,7 @@ use super::note::note_aside;
 use super::plain::{CleanText, clean_text, first_line, size_label, text_prefix};
 use super::result_text::ResultText;
 use super::{EntryRenderer, MAX_INLINE_BYTES, depth_class, lane_colour};
-use crate::outline::{compacted_span, cost_text};
+use crate::outline::{CompactedSpan, compacted_span, cost_text};
 use crate::units::{count_of, format_duration};
 
 /// How many characters of a folded text are shown.
@@ -73,7 +73,7 @@ impl EntryRenderer<'_> {
                 self.render_message(page, entry, place)
             }
             EntryKind::Thinking => thinking_details(entry).render_to(page),
-            EntryKind::ToolCall => self.render_tool_call(page, entry),
+            EntryKind::ToolCall => self.render_tool_call(page, place.number, entry),
             EntryKind::ToolResult => self.tool_result(entry, place).render_to(page),
             EntryKind::Compaction => self.compaction_details(entry, place).render_to(page),
             EntryKind::Error => {
@@ -139,7 +139,7 @@ impl EntryRenderer<'_> {
         let limit = if is_error { SHORT_ERROR } else { SHORT_RESULT };
         html! {
             details open[limit.contains(text)] {
-                summary { (heading) code { (first_line(text, PREVIEW_CHARS)) } small { (size_label(text)) } }
+                summary { (heading) code { (first_line(text, PREVIEW_CHARS)) } small { (pictures_label(text).unwrap_or_else(|| size_label(text))) } }
                 (self.long_text(place.number, text))
             }
         }
@@ -153,9 +153,7 @@ impl EntryRenderer<'_> {
                     b { "The agent's context was compacted here" }
                     span {
                         (count_of(span.entries as u64, "entry")) " above left the context"
-                        @if let Some((before, after)) = span.tokens {
-                            ", which went from " (format_count(before)) " to " (format_count(after)) " tokens"
-                        }
+                        (context_change(&span))
                     }
                 }
                 @if entry.content.trim().is_empty() {
@@ -261,6 +259,29 @@ impl ShownWhole {
     }
 }
 
+/// How many pictures a text is; `None` if it has words.
+fn pictures_label(text: &str) -> Option<String> {
+    let segments = split_pictures(text);
+    let is_picture = |one: &&TextSegment<'_>| matches!(one, TextSegment::Picture { .. });
+    let is_blank =
+        |one: &TextSegment<'_>| matches!(one, TextSegment::Text(text) if text.trim().is_empty());
+    let pictures = segments.iter().filter(is_picture).count();
+    let has_words = segments.iter().any(|one| !is_picture(&one) && !is_blank(one));
+    (pictures > 0 && !has_words).then(|| count_of(pictures as u64, "picture"))
+}
+
+/// The size of a context before and after a compaction; nothing of an effect that it did not have.
+fn context_change(span: &CompactedSpan) -> Markup {
+    html! {
+        @match (span.tokens_before, span.tokens_after) {
+            (Some(before), Some(after)) if after < before => { ", which went from " (format_count(before)) " to " (format_count(after)) " tokens" },
+            (Some(before), Some(after)) => { "; it had " (format_count(before)) " tokens before, and the next message read " (format_count(after)) },
+            (Some(before), None) => { "; it had " (format_count(before)) " tokens" },
+            (None, _) => {},
+        }
+    }
+}
+
 /// The name of a result, and how long the call took. The tool is named unless the call is right above.
 fn result_heading(entry: &Entry, place: &EntryPlace<'_>) -> Markup {
     let is_pair =
@@ -330,7 +351,9 @@ impl Render for TokenCounts<'_> {
     fn render_to(&self, page: &mut String) {
         if let Some(usage) = self.usage.filter(|usage| !usage.is_empty()) {
             let (read, written) = (format_count(usage.prompt_tokens()), format_count(usage.output));
-            write!(page, "<i>{read} in, {written} out").expect("a string takes all");
+            // What belongs to one message of several is shown under the pointer only: the turn has the totals.
+            let class = if self.cost.is_some() { " class=own" } else { "" };
+            write!(page, "<i{class}>{read} in, {written} out").expect("a string takes all");
             if let Some(cost) = &self.cost {
                 write!(page, ", {cost}").expect("a string takes all");
             }

@@ -51,7 +51,7 @@ pub(crate) fn minimap_strip(entries: &[Entry], lanes: &SubagentLanes) -> Markup 
         ..MinimapBand::default()
     };
     html! {
-        .minimap data-span=(entries.len() * rows / bands.len().max(1)) title="Tools to the left, tokens to the right" {
+        .minimap data-span=(entries.len() * rows / bands.len().max(1)) title="The whole session from top to bottom. Blue: prompts. Grey: tool calls. Brown: tokens. Red: errors. Line: compaction. Click to go there." {
             svg viewBox={ "0 0 60 " (rows) } preserveAspectRatio="none" role="img"
                 aria-label="Prompts, tools, errors and tokens over the session"
             {

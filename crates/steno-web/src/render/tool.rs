@@ -41,7 +41,7 @@ const ARGUMENT_PREVIEW_CHARS: usize = 160;
 
 impl EntryRenderer<'_> {
     /// Renders a tool call.
-    pub(super) fn render_tool_call(&self, page: &mut String, entry: &Entry) {
+    pub(super) fn render_tool_call(&self, page: &mut String, number: usize, entry: &Entry) {
         let edits = edits::find_edits(entry);
         let name = entry.tool_name.as_deref().unwrap_or("tool");
         if let Some(message) = entry.text_beside_call() {
@@ -54,6 +54,7 @@ impl EntryRenderer<'_> {
                 summary {
                     b { (clean_text(name)) } code { (path_in_project(&call_summary(entry), self.project)) }
                     @if let [edit] = edits.as_slice() { (diff::edit_amount(edit)) }
+                    @if let Some((at, count)) = self.outline.parallel_calls.get(&number) { small.at-once { (at) " of " (count) " at once" } }
                     (TokenCounts::new(entry))
                 }
                 @match edits.as_slice() {

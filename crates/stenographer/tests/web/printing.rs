@@ -48,7 +48,7 @@ fn paper_is_white_and_nothing_is_cut() {
         "/session/claude-code/harbour-login",
         "/session/claude-code/wide",
         "/",
-        "/cost",
+        "/cost?period=all",
         "/activity?since=2026-01-01",
         "/search?q=cookie",
     ] {
@@ -82,6 +82,28 @@ fn all_entries_of_a_session_are_printed() {
     show_print(&browser);
     let hint = "return getComputedStyle(document.querySelector('#entries'), '::after').content";
     assert!(browser.run(hint).to_string().contains("Only a part of this session"));
+}
+
+#[test]
+fn a_part_of_a_very_long_session_is_printed_only_after_a_question() {
+    let Some(browser) = Browser::open(1280, 900) else { return };
+    let mut site = Site::new();
+    let said: Vec<Value> = (0..5001).map(|number| user(&format!("Prompt {number}"))).collect();
+    site.keep("endless", &said);
+    site.serve();
+    browser.go(&site.first("/session/claude-code/endless"));
+    browser.until(SCRIPTS_RUN);
+    browser.run("window.printed = 0; window.print = () => { window.printed += 1; }; document.querySelector('#print').click()");
+    browser.until("document.querySelector('#print-part[open]')?.textContent.includes('of 5,001.')");
+    assert_eq!(browser.run("return window.printed"), json!(0));
+    browser.run("document.querySelector('#print-part [value=export]').click()");
+    browser.until(
+        "document.querySelector('#export[open]') && !document.querySelector('#print-part[open]')",
+    );
+    browser.run("document.querySelector('#export-cancel').click(); document.querySelector('#print').click()");
+    browser.run("document.querySelector('#print-part [value=print]').click()");
+    browser.until("window.printed === 1");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
 /// How each entry looks: its class, colours, font and width.

@@ -147,7 +147,7 @@ fn sections_show_prompts_files_and_quality() {
     // There is room for the prompts beside the session.
     browser.until("document.querySelectorAll('.contents-list a').length === 3");
     let headings = "return [...document.querySelectorAll('.section > summary')].map((one) => [...one.children].map((part) => part.textContent).join(' '))";
-    let expected = json!(["Prompts 3", "Files changed 1 +1 −1", "Quality 1 error, 1 retry"]);
+    let expected = json!(["Prompts 3", "Files changed 1 +1 −1", "Quality 1 failed call, 1 retry"]);
     assert_eq!(browser.run(headings), expected);
     browser.run("document.querySelectorAll('.contents-list a')[1].click()");
     browser.until("document.querySelector('#e5.at')");
@@ -165,7 +165,9 @@ fn sections_show_prompts_files_and_quality() {
     browser.run("document.querySelector('.facts a[href=\"#quality\"]').click()");
     browser.until("document.querySelectorAll('#quality details').length === 2");
     let line = "document.querySelector('.quality-line').textContent";
-    browser.until(&format!("{line}.startsWith('1 error1 retry0 undone edits0 compactions')"));
+    browser.until(&format!(
+        "{line}.startsWith('1 failed call0 other errors1 retry0 undone edits0 compactions')"
+    ));
     let found = browser.run("return document.querySelector('#quality').textContent").to_string();
     assert!(found.contains("1Errors and failed") && found.contains("1Retries"), "{found}");
     assert!(found.contains("21.0k tokens"), "{found}");
@@ -389,5 +391,42 @@ fn a_fork_names_its_parent() {
     browser.until(&format!("{next} === 'e2'"));
     browser.run("document.querySelector('.fork a').click()");
     browser.until("location.pathname.endsWith('/parent') && document.querySelector('#e1.at')");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_prompt_that_goes_back_says_what_it_left() {
+    let Some(browser) = Browser::open(1440, 900) else { return };
+    let mut site = Site::new();
+    let said = [
+        (user("Start here"), None),
+        (assistant("Left or right?"), Some("0")),
+        (user("Go left"), Some("1")),
+        (assistant("There is a wall."), Some("2")),
+        (user("Go right instead"), Some("1")),
+        (assistant("There is a door."), Some("4")),
+    ];
+    let uuid = |at: &str| format!("00000000-0000-4000-8000-00000000000{at}");
+    let record = |at: usize, message: &Value, parent: Option<&str>| {
+        json!({"type": message["role"], "uuid": uuid(&at.to_string()), "parentUuid": parent.map(uuid), "sessionId": "crossing",
+            "version": "2.1.0", "timestamp": format!("2026-01-06T09:00:{at:02}.000Z"), "cwd": "/home/me/code/harbor", "message": message})
+    };
+    let records =
+        said.iter().enumerate().map(|(at, (message, parent))| record(at, message, *parent));
+    let lines: String = records.map(|one| format!("{one}\n")).collect();
+    let file = site.path().join("crossing.jsonl");
+    std::fs::write(&file, lines).unwrap();
+    site.steno(&["import", file.to_str().unwrap()]);
+    site.serve();
+    browser.go(&site.first("/session/claude-code/crossing"));
+    let next = "document.querySelector('.fork').nextElementSibling.id";
+    browser.until(&format!("{next} === 'e4'"));
+    let mark = browser.run("return document.querySelector('.fork').textContent");
+    let expected =
+        "Went back to “Left or right?” (entry 1). What follows “Go left” (entry 2) was left.";
+    assert_eq!(mark, json!(expected));
+    browser.until("document.querySelectorAll('.contents-list a')[2]?.textContent.startsWith('↶ Go right instead')");
+    browser.run("document.querySelector('.fork a').click()");
+    browser.until("document.querySelector('#e1.at')");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

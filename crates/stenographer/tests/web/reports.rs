@@ -25,8 +25,14 @@ fn activity_shows_days_hours_tools_models_and_waits() {
     browser.until("document.querySelectorAll('.plot .bar').length === 31");
     let figures =
         "return [...document.querySelectorAll('.figures li')].map((figure) => figure.textContent)";
-    let expected =
-        ["2sessions", "301prompts", "610entries", "3tool calls", "1failures", "0compactions"];
+    let expected = [
+        "2sessions",
+        "301prompts",
+        "610entries",
+        "3tool calls",
+        "1errors, 1 of them failed calls",
+        "0compactions",
+    ];
     assert_eq!(browser.run(figures), json!(expected));
     let bash = "[...document.querySelectorAll('.sums tr')].find((row) => row.textContent.startsWith('Bash'))";
     assert!(
@@ -113,8 +119,14 @@ fn costs_have_a_period_and_all_days_on_the_axis() {
     }
     site.serve();
     browser.go(&site.first("/"));
-    browser.go(&site.at("/cost"));
+    browser.go(&site.at("/cost?period=all"));
     browser.until("document.querySelectorAll('.plot .bar').length === 5");
+    browser.go(&site.at("/cost"));
+    browser.until("[...document.querySelectorAll('.period [aria-current]')].some((one) => one.textContent === '30 days')");
+    browser.run("document.querySelector('.empty a').click()");
+    browser.until(
+        "location.search === '?period=all' && document.querySelectorAll('.plot .bar').length === 5",
+    );
     let empty = "document.querySelectorAll('.plot .bar')[1].textContent";
     browser.until(&format!("{empty} === 'Tuesday, 6 January 2026: $0.00'"));
     browser.go(&site.at("/cost?since=2026-01-06&until=2026-01-09"));

@@ -71,8 +71,20 @@ fn sessions_are_listed_and_filtered_as_one_types() {
             .to_string()
             .contains("Question number 0")
     );
+    // A reload and the way back keep the text.
+    browser.until("location.search === '?filter=lighthouse'");
+    browser.run("location.reload()");
+    browser.until("document.querySelector('#filter')?.value === 'lighthouse' && document.querySelectorAll('.row').length === 1");
+    browser.until("document.querySelector('.chosen').textContent.includes('text: lighthouse')");
     browser.run("document.querySelector('.row').click()");
     browser.until("location.pathname === '/session/claude-code/harbour-long'");
+    browser.run("history.back()");
+    browser.until("document.querySelector('#filter')?.value === 'lighthouse' && document.querySelectorAll('.row').length === 1");
+    browser.run("document.querySelector('.chosen a').click()");
+    browser.until("location.search === '' && document.querySelectorAll('.row').length === 2");
+    // Where nothing is found, nothing is added up.
+    browser.go(&site.at("/?filter=nowhere"));
+    browser.until("document.querySelector('.empty') && !document.querySelector('#overview')");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
@@ -325,11 +337,11 @@ fn a_session_is_replayed() {
 #[test]
 fn costs_are_drawn_and_sessions_compared() {
     let Some((site, browser)) = opened(1280, 860) else { return };
-    browser.go(&site.at("/cost"));
+    browser.go(&site.at("/cost?period=all"));
     browser.until("document.querySelectorAll('.chart .bar').length === 1");
     browser.picture("cost");
     for by in ["week", "month", "model", "project", "agent", "session", "thread", "block"] {
-        browser.go(&site.at(&format!("/cost?by={by}")));
+        browser.go(&site.at(&format!("/cost?by={by}&period=all")));
         browser.until("document.querySelectorAll('.sums tbody tr').length > 0");
     }
     browser.go(&site.at("/compare?a=claude-code/harbour-login&b=claude-code/harbour-long"));
@@ -387,6 +399,10 @@ fn what_is_recorded_shows_while_it_is_recorded() {
         recording.say("user", &format!("And again, {number}"));
     }
     browser.until("document.querySelector('#e69')");
+    // What sums up the session grows with it.
+    browser.until("document.querySelector('.facts').textContent.includes('70 entries')");
+    browser.until("document.querySelector('#contents > summary').textContent === 'Prompts69'");
+    browser.until("document.querySelector('.minimap').dataset.span === '70'");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
@@ -396,9 +412,12 @@ fn a_narrow_screen_needs_no_scrolling_to_the_side() {
     let phone = json!({"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true});
     browser.emulate("Emulation.setDeviceMetricsOverride", &phone);
     let login = "/session/claude-code/harbour-login";
-    for (name, page) in
-        [("home", "/"), ("session", login), ("cost", "/cost"), ("search", "/search?q=cookie")]
-    {
+    for (name, page) in [
+        ("home", "/"),
+        ("session", login),
+        ("cost", "/cost?period=all"),
+        ("search", "/search?q=cookie"),
+    ] {
         browser.go(&site.at(page));
         browser.until("document.readyState === 'complete'");
         let wide = browser.run("return document.documentElement.scrollWidth - innerWidth");
