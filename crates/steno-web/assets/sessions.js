@@ -42,19 +42,23 @@ function readState() {
   };
 }
 
+/** Keeps the typed text in the address, for a reload, a link and the way back. Returns the query. */
+function keepFilter() {
+  const query = new URLSearchParams(location.search);
+  const typed = filterBox()?.value ?? "";
+  if (typed) query.set("filter", typed);
+  else query.delete("filter");
+  const address = query.size ? `/?${query}` : "/";
+  if (address !== location.pathname + location.search) history.replaceState(history.state, "", address);
+  return query;
+}
+
 let lastRequest = 0;
 /** Reloads the list. A response to an older request is dropped. */
 async function reloadList() {
   if (!list) return;
   const request = ++lastRequest;
-  const query = new URLSearchParams(location.search);
-  const typed = filterBox()?.value ?? "";
-  if (typed) query.set("filter", typed);
-  else query.delete("filter");
-  // The address keeps the text for a reload, a link, and the way back.
-  const address = query.size ? `/?${query}` : "/";
-  if (address !== location.pathname + location.search) history.replaceState(history.state, "", address);
-  const response = await fetch(`/sessions?${query}`);
+  const response = await fetch(`/sessions?${keepFilter()}`);
   const text = await response.text();
   if (request !== lastRequest || !response.ok) return;
   const state = readState();
@@ -147,6 +151,7 @@ if (list) {
   let timer = 0;
   list.addEventListener("input", (event) => {
     if (event.target !== filterBox()) return;
+    keepFilter();
     clearTimeout(timer);
     timer = window.setTimeout(reloadList, 80);
   });

@@ -47,7 +47,7 @@ impl BarChart<'_> {
     pub(crate) fn draw(&self) -> Markup {
         let amounts = self.bars.iter().filter_map(|bar| bar.amount);
         let limits = self.limits.iter().map(|(_, at)| *at);
-        let top = scale_top(amounts.chain(limits).fold(0.0, f64::max));
+        let top = self.whole_top(scale_top(amounts.chain(limits).fold(0.0, f64::max)));
         let quarters = [0.0, 0.25, 0.5, 0.75, 1.0].map(|part| top * part);
         let height = |amount: f64| BOTTOM - amount / top * (BOTTOM - TOP);
         html! {
@@ -74,6 +74,12 @@ impl BarChart<'_> {
         }
     }
 
+    /// The top of a scale of counts is a multiple of four, so that its quarters are counts, too.
+    fn whole_top(&self, top: f64) -> f64 {
+        let is_count = (self.format)(0.5) == (self.format)(0.0);
+        if is_count { (top / 4.0).ceil() * 4.0 } else { top }
+    }
+
     /// Whether the bars at the right end are lower than those at the left, so that a label there hides less.
     fn is_right_end_lower(&self) -> bool {
         let near = self.bars.len().div_ceil(6);
@@ -90,7 +96,8 @@ impl BarChart<'_> {
         let amount = bar.amount.map_or("no price".to_owned(), self.format);
         html! {
             @let (x, width) = (round_tenth(middle - width / 2.0), round_tenth(width));
-            @if self.series.is_empty() {
+            @let is_plain = self.series.is_empty() || bar.parts.iter().all(|part| *part <= 0.0);
+            @if is_plain {
                 rect.bar x={ (x) "%" } y=(round_tenth(y)) width={ (width) "%" }
                     height=(round_tenth((BOTTOM - y).max(0.0))) rx="2" data-href=[&bar.link]
                 {
@@ -324,6 +331,23 @@ mod tests {
         let heights = stack_parts(&bars[0].parts, 100.0);
         let heights: Vec<_> = heights.iter().map(|part| (part.bottom, part.height)).collect();
         assert_eq!(heights, [(0.0, 75.0), (75.0, 0.0), (75.0, 25.0)]);
+    }
+
+    #[test]
+    fn a_scale_of_counts_has_no_fractions() {
+        let bars = [ChartBar {
+            name: "Monday".to_owned(),
+            label: "Mon".to_owned(),
+            amount: Some(2.0),
+            link: None,
+            parts: Vec::new(),
+        }];
+        let format = |amount| format!("{}", amount as u64);
+        let text =
+            BarChart { title: "Sessions", bars: &bars, format, limits: &[], series: &[] }.draw().0;
+        let labels: Vec<&str> =
+            text.split("\"end\">").skip(1).filter_map(|one| one.split('<').next()).collect();
+        assert_eq!(labels, ["0", "1", "2", "3", "4"]);
     }
 
     #[test]

@@ -44,19 +44,21 @@ mod tests {
 
     use super::*;
 
-    fn entry(role: Role, text: &str, parent: Option<&Entry>) -> Entry {
-        let mut entry = Entry::new(role, EntryKind::Text, text);
+    fn entry(id: u8, role: Role, parent: Option<&Entry>) -> Entry {
+        let mut entry = Entry::new(role, EntryKind::Text, "x");
+        let id = format!("00000000-0000-4000-8000-0000000000{id:02}");
+        entry.entry_id = id.parse().expect("the id is valid");
         entry.parent_id = parent.map(|parent| parent.entry_id.to_string());
         entry
     }
 
     #[test]
     fn a_prompt_that_goes_back_is_a_branch() {
-        let start = entry(Role::User, "Start", None);
-        let asked = entry(Role::Assistant, "Left or right?", Some(&start));
-        let first = entry(Role::User, "Left", Some(&asked));
-        let answer = entry(Role::Assistant, "Went left", Some(&first));
-        let second = entry(Role::User, "Right <b>", Some(&asked));
+        let start = entry(1, Role::User, None);
+        let asked = entry(2, Role::Assistant, Some(&start));
+        let first = entry(3, Role::User, Some(&asked));
+        let answer = entry(4, Role::Assistant, Some(&first));
+        let second = entry(5, Role::User, Some(&asked));
         let entries = [start, asked, first, answer, second];
         let branches = find_branches(&entries);
         assert_eq!(branches, [PromptBranch { prompt: 4, left: 2, parent: Some(1) }]);
@@ -64,11 +66,11 @@ mod tests {
 
     #[test]
     fn parts_of_one_prompt_are_no_branches() {
-        let start = entry(Role::Assistant, "Ready", None);
-        let words = entry(Role::User, "Look", Some(&start));
-        let picture = entry(Role::User, "at this", Some(&start));
+        let start = entry(6, Role::Assistant, None);
+        let words = entry(7, Role::User, Some(&start));
+        let picture = entry(8, Role::User, Some(&start));
         assert!(find_branches(&[start, words, picture]).is_empty());
-        let alone = || entry(Role::User, "No parents are recorded", None);
-        assert!(find_branches(&[alone(), entry(Role::Assistant, "Yes", None), alone()]).is_empty());
+        let alone = || entry(9, Role::User, None);
+        assert!(find_branches(&[alone(), entry(10, Role::Assistant, None), alone()]).is_empty());
     }
 }

@@ -259,7 +259,7 @@ fn tool_table(tools: &[ToolTrend]) -> Markup {
                             th.minor title="From call to result, of all calls together" { "Total time" }
                             th title="From call to result, on average" { "Average" }
                             th title="From call to result, the longest" { "Longest" }
-                            th.percent title="Share of all calls" { "Share" } th.share {}
+                            th.percent title="Share of all calls" { "Share" } td.share {}
                         }
                     }
                     tbody {

@@ -413,7 +413,7 @@ fn cost_table(heading: &str, lines: &[CostLine<'_>]) -> Markup {
                     th title="Tokens that the model read from its cache" { "Cached in" }
                     th title="Tokens that the model wrote" { "Out" }
                     th title=(COST_EXPLANATION) { "Cost" }
-                    th.percent title="Share of the cost of all rows" { "Share" } th.share {}
+                    th.percent title="Share of the cost of all rows" { "Share" } td.share {}
                 }
             }
             tbody {

@@ -33,7 +33,9 @@ fn activity_shows_days_hours_tools_models_and_waits() {
         "1errors, 1 of them failed calls",
         "0compactions",
     ];
-    assert_eq!(browser.run(figures), json!(expected));
+    let shown = browser.run(figures);
+    assert_eq!(shown.as_array().unwrap()[..6], json!(expected).as_array().unwrap()[..]);
+    assert!(shown[6].as_str().unwrap().starts_with("2sessions at once, 5 Jan"), "{shown}");
     let bash = "[...document.querySelectorAll('.sums tr')].find((row) => row.textContent.startsWith('Bash'))";
     assert!(
         browser
@@ -42,6 +44,12 @@ fn activity_shows_days_hours_tools_models_and_waits() {
             .contains("11 (100.0%)30 s30 s30 s")
     );
     browser.until("document.querySelectorAll('.punch rect').length === 168");
+    // The chart of days shows other amounts, too.
+    let bar = "[...document.querySelectorAll('.plot .bar')][4].textContent";
+    for (metric, amount) in [("Sessions", "2"), ("At once", "2"), ("Entries", "610")] {
+        browser.run(&format!("[...document.querySelectorAll('.tabs a')].find((one) => one.textContent === '{metric}').click()"));
+        browser.until(&format!("{bar} === 'Monday, 5 January 2026: {amount}'"));
+    }
     browser.until("document.body.innerText.includes('claude-sonnet-4-5')");
     browser.picture("activity");
     browser.run("document.querySelector('.plain-list a').click()");
@@ -129,6 +137,15 @@ fn costs_have_a_period_and_all_days_on_the_axis() {
     );
     let empty = "document.querySelectorAll('.plot .bar')[1].textContent";
     browser.until(&format!("{empty} === 'Tuesday, 6 January 2026: $0.00'"));
+    // Bars are coloured by project or model, and lead to the sessions of their day.
+    let legend =
+        "[...document.querySelectorAll('.legend li')].map((one) => one.textContent).join()";
+    browser.until(&format!("{legend} === 'harbor'"));
+    browser.run("[...document.querySelectorAll('.tabs a')].find((one) => one.textContent === 'Colour by model').click()");
+    browser.until(&format!("{legend} === 'claude-sonnet-4-5'"));
+    browser.until("document.querySelector('.plot .bar').textContent === 'Monday, 5 January 2026: claude-sonnet-4-5 $3.00 of $3.00'");
+    browser.run("document.querySelector('.plot .bar').dispatchEvent(new MouseEvent('click', {bubbles: true}))");
+    browser.until("new URLSearchParams(location.search).get('until') === '2026-01-05' && location.search.includes('by=session')");
     browser.go(&site.at("/cost?since=2026-01-06&until=2026-01-09"));
     browser.until("document.querySelectorAll('.plot .bar').length === 4");
     browser.until("document.querySelector('.figures').textContent.startsWith('$3.00')");
