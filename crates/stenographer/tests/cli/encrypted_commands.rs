@@ -192,7 +192,6 @@ fn an_agent_searches_through_mcp() {
         "arguments": {"query": "apricot"}}),
     );
     assert!(found.contains("orchard"), "{found}");
-    drop(ask);
     drop(input);
     assert!(server.wait_with_output().unwrap().status.success());
 }
