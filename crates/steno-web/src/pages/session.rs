@@ -134,7 +134,7 @@ fn session_head(
 
 /// The parts of the page that sum up the session, for a page whose session has grown.
 pub(crate) async fn head_part(
-    State(app): State<WebApp>,
+    app: WebApp,
     viewer: PageViewer,
     Path((agent, id)): SessionPath,
 ) -> Result<Markup, WebError> {
