@@ -134,8 +134,8 @@ impl SessionListView<'_> {
     fn filter_box(&self) -> Markup {
         html! {
             input #filter data-server type="search" value=(self.query.filter) autocomplete="off"
-                placeholder="Filter (/)" aria-label="Filter by title, agent, project, branch, model or id"
-                title="Words in the title, agent, project, branch, model or id. To search in the sessions, press Ctrl-K.";
+                placeholder="Filter sessions" aria-label="Filter by title, agent, project, branch, model or id"
+                title="Words in the title, agent, project, branch, model or id. Press / to type here, and Ctrl-K to search in the sessions.";
         }
     }
 
