@@ -38,9 +38,9 @@ use self::packed_push::PackedPush;
 use self::session_keys::{BucketMarker, KeyStorage, LiveKey, SessionKeys};
 use crate::frame_chain::{FrameHash, FrameLink};
 use crate::manifest::{REMOTE_VERSION, SessionKey, SessionManifest};
-use crate::remote_settings::SessionVisibility;
 use crate::remote_tombstone::RemoteTombstone;
 use crate::team_error::TeamError;
+use steno_store::session_owners::SessionVisibility;
 
 pub use self::object_access::{BucketAccess, BucketOptions, KeyAccess};
 

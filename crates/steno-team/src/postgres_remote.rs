@@ -109,6 +109,13 @@ impl PostgresRemote {
         work(&mut self.client).map_err(|error| Self::failure(&self.url, action, &error))
     }
 
+    /// The members of this user's team.
+    pub(crate) fn list_members(&mut self) -> Result<Vec<String>, TeamError> {
+        let sql = "SELECT role::text FROM steno.member WHERE team = (SELECT steno.own_team())";
+        let rows = self.run("read the members", |client| client.query(sql, &[]))?;
+        Ok(rows.iter().map(|row| row.get(0)).collect())
+    }
+
     pub(crate) fn list_revisions(&mut self) -> Result<Vec<(SessionKey, FrameHash)>, TeamError> {
         let sql = "SELECT owner::text, agent, id, revision FROM steno.session
             WHERE revision IS NOT NULL";

@@ -40,6 +40,8 @@ impl TeamRemote {
     /// A second connection of the same user, if the remote can have several.
     pub(crate) fn connect_again(&self) -> Result<Option<Self>, TeamError> {
         match self {
+            #[cfg(feature = "bucket")]
+            Self::Bucket(_) => Ok(None),
             Self::Folder(_) => Ok(None),
             Self::Postgres(database) => {
                 Ok(Some(Self::Postgres(Box::new(database.connect_again()?))))

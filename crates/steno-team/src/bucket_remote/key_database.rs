@@ -13,9 +13,9 @@ use crate::bucket_remote::session_keys::{BucketMarker, LiveKey};
 use crate::manifest::SessionKey;
 use crate::postgres_remote::connection::connect;
 use crate::postgres_remote::{PostgresPassword, describe};
-use crate::remote_settings::SessionVisibility;
 use crate::remote_tombstone::RemoteTombstone;
 use crate::team_error::TeamError;
+use steno_store::session_owners::SessionVisibility;
 
 const KEY_SCHEMA: &str = include_str!("key_schema.sql");
 

@@ -12,8 +12,8 @@ use uuid::Uuid;
 use crate::bucket_remote::segment::PiecePlace;
 use crate::frame_chain::FrameHash;
 use crate::manifest::{REMOTE_VERSION, SessionKey, SessionManifest};
-use crate::remote_settings::SessionVisibility;
 use crate::team_error::TeamError;
+use steno_store::session_owners::SessionVisibility;
 
 /// A manifest is decompressed to at most this size: millions of sessions.
 const MAX_MANIFEST_BYTES: usize = 1 << 30;

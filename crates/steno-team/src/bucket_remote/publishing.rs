@@ -9,8 +9,8 @@ use super::session_keys::LiveKey;
 use super::{BucketRemote, KnownManifest, damaged};
 use crate::frame_chain::{FrameHash, SentFrame};
 use crate::manifest::{SessionKey, SessionManifest};
-use crate::remote_settings::SessionVisibility;
 use crate::team_error::TeamError;
+use steno_store::session_owners::SessionVisibility;
 
 /// How often a manifest is tried when other machines replace it too.
 const MAX_ATTEMPTS: u32 = 100;

@@ -10,9 +10,9 @@ use crate::bucket_remote::bucket_objects::BucketObjects;
 use crate::bucket_remote::key_database::KeyDatabase;
 use crate::bucket_remote::key_objects::KeyObjects;
 use crate::manifest::SessionKey;
-use crate::remote_settings::SessionVisibility;
 use crate::remote_tombstone::RemoteTombstone;
 use crate::team_error::TeamError;
+use steno_store::session_owners::SessionVisibility;
 
 /// Where the keys are.
 #[derive(Debug)]

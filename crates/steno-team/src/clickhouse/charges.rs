@@ -59,12 +59,13 @@ impl ClickHouseIndex {
     ) -> Result<HashMap<String, usize>, TeamError> {
         let (own, selected) = (self.own_rows(), session_condition(filter));
         let sql = format!(
-            "SELECT session, agent, id, project, title, thread, coalesce(ended, started), cost, tokens
+            "SELECT session, agent, id, project, title, thread, coalesce(ended, started), cost, tokens, owner
             FROM steno_session FINAL WHERE {own} AND revision != ''{selected} ORDER BY session"
         );
         let mut indexes = HashMap::new();
         for row in self.rows("list sessions", &sql)? {
-            let [name, agent, id, project, title, thread, ended, cost, tokens] = row.as_slice()
+            let [name, agent, id, project, title, thread, ended, cost, tokens, owner] =
+                row.as_slice()
             else {
                 continue;
             };
@@ -79,6 +80,7 @@ impl ClickHouseIndex {
                 project: text(project),
                 title: text(title),
                 thread: text(thread),
+                person: text(owner),
                 ended_at: integer(ended),
                 reported_cost: cost.as_f64(),
                 reported_tokens: integer(tokens).unwrap_or(0),

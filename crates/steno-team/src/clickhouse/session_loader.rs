@@ -18,9 +18,9 @@ use super::loader_rows::{ENTRY_COLUMNS, RowEncoder, USAGE_COLUMNS, hex_text};
 use super::{ClickHouseIndex, MAX_NAMED_SESSIONS, integer, quote, quote_list, text};
 use crate::manifest::{SessionKey, SessionManifest};
 use crate::remote::TeamRemote;
-use crate::remote_settings::SessionVisibility;
 use crate::session_receiver::SessionReceiver;
 use crate::team_error::TeamError;
+use steno_store::session_owners::SessionVisibility;
 
 /// The size of the rows that are sent at once.
 const MAX_SENT_BYTES: usize = 8 << 20;

@@ -130,7 +130,7 @@ pub(crate) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    if args.by == CostGrouping::Person && !env.is_mirror {
+    if args.by == CostGrouping::Person && !env.is_mirror && args.remote.from.is_none() {
         let error = CommandError::usage("--by person needs --from");
         return Err(error.hint("only the record of a team has several people"));
     }
@@ -171,8 +171,10 @@ pub(crate) fn is_answered_by_index(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<bool, CommandError> {
-    let has_session = args.no_index || !args.paths.is_empty() || args.scope.session.is_some();
-    Ok(!has_session && find_index(env, args.remote.from.as_deref())?.is_some())
+    let has_session = !args.paths.is_empty() || args.scope.session.is_some();
+    // The mirror knows the people.
+    let needs_mirror = args.no_index || has_session || args.scope.has_person();
+    Ok(!needs_mirror && find_index(env, args.remote.from.as_deref())?.is_some())
 }
 
 impl Args {

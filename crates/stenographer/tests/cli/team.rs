@@ -73,7 +73,7 @@ impl Member {
     }
 
     /// A machine without a remote.
-    fn alone(user: &str) -> Self {
+    pub(crate) fn alone(user: &str) -> Self {
         let (url, arguments, variables) = (String::new(), Vec::new(), Vec::new());
         let setup = RemoteSetup { url, arguments, variables };
         Self { home: Home::new(), user: user.to_owned(), setup }

@@ -32,7 +32,7 @@ fn session_id(word: &str) -> String {
 /// Pushes the sessions to a remote, each from a machine of its owner.
 fn push_sessions(url: &dyn Fn(&str) -> String) {
     for (at, (word, owner, visibility, _)) in SESSIONS.iter().enumerate() {
-        let machine = Member { home: crate::harness::Home::new(), user: (*owner).to_owned() };
+        let machine = Member::alone(owner);
         let url = url(owner);
         machine.steno(&["remote", "add", "team", &url, "--visibility", visibility]).ok();
         let id = session_id(word);
@@ -180,6 +180,7 @@ fn session_pages(word: &str) -> Vec<String> {
     let base = format!("/session/claude-code/{id}");
     let below = [
         "",
+        "/head",
         "/part?from=0&count=60",
         "/contents",
         "/changes",
@@ -387,7 +388,7 @@ fn a_proxy_names_the_readers_of_the_page() {
     assert_eq!(page.get("/mcp", &host).status, 404);
 
     // A session that becomes private disappears for others.
-    let machine = Member { home: crate::harness::Home::new(), user: "ada".to_owned() };
+    let machine = Member::alone("ada");
     machine.steno(&["remote", "add", "team", &server.url("ada"), "--visibility", "private"]).ok();
     machine.work(&id, &(turn(&id, 3, "the banana fruit") + &turn(&id, 4, "banana")));
     machine.push();
