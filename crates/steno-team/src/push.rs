@@ -100,20 +100,7 @@ impl<'a> SessionPush<'a> {
         report: &mut dyn FnMut(&OutgoingSession, Result<(), TeamError>),
     ) {
         let settings = self.settings_text();
-        let mut changed = Vec::new();
-        for session in sessions {
-            if self.oldest_kept.is_some_and(|oldest| session.ended_before(oldest)) {
-                self.summary.expired += 1;
-                continue;
-            }
-            match session.dir.files_stamp() {
-                Ok(stamp) if self.is_unchanged(session, stamp, &settings) => {
-                    self.summary.unchanged += 1;
-                }
-                Ok(stamp) => changed.push((session, stamp)),
-                Err(error) => report(session, Err(error.into())),
-            }
-        }
+        let changed = self.select_changed(sessions, &settings, report);
         let has_late_refusals = self.remote.has_late_refusals();
         let mut others = connect_others(self.remote, changed.len());
         let (queue, next) = (&changed, &AtomicUsize::new(0));
@@ -155,6 +142,30 @@ impl<'a> SessionPush<'a> {
                 report(session, revision.map(drop));
             }
         });
+    }
+
+    /// The sessions that have changed since they were pushed, with the stamps of their files.
+    fn select_changed<'s>(
+        &mut self,
+        sessions: &'s [OutgoingSession],
+        settings: &str,
+        report: &mut dyn FnMut(&OutgoingSession, Result<(), TeamError>),
+    ) -> Vec<(&'s OutgoingSession, i64)> {
+        let mut changed = Vec::new();
+        for session in sessions {
+            if self.oldest_kept.is_some_and(|oldest| session.ended_before(oldest)) {
+                self.summary.expired += 1;
+                continue;
+            }
+            match session.dir.files_stamp() {
+                Ok(stamp) if self.is_unchanged(session, stamp, settings) => {
+                    self.summary.unchanged += 1;
+                }
+                Ok(stamp) => changed.push((session, stamp)),
+                Err(error) => report(session, Err(error.into())),
+            }
+        }
+        changed
     }
 
     /// Whether a session is as it was when it was pushed last, here and on the remote.

@@ -25,9 +25,10 @@ use crate::addresses::SessionPath;
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::filter_query::FilterQuery;
-use crate::library::{CostAccounts, SessionLibrary, session_person};
+use crate::library::{CostAccounts, SessionLibrary};
 use crate::pages::compare::{SessionPair, open_named};
 use crate::pages::cost::group_by;
+use crate::session_person::session_person;
 
 const OPENAPI_JSON: &str = include_str!("../assets/openapi.json");
 

@@ -8,11 +8,11 @@ use steno_store::view::lanes::SubagentLanes;
 use steno_store::view::quality::SessionQuality;
 use steno_vault::notes::Note;
 
-use crate::library::session_person;
 use crate::quality_counts::problem_summary;
 use crate::render::ForkPoint;
 use crate::render::note::note_aside;
 use crate::render::plain::{clean_text, visible_text};
+use crate::session_person::session_person;
 use crate::units::{COST_EXPLANATION, exact_count, explain_tokens, format_duration};
 
 /// The title and metadata of a session.

@@ -37,6 +37,7 @@ mod render;
 mod routes;
 mod section_lists;
 mod server;
+mod session_person;
 mod status_expiry;
 mod team_page;
 mod units;

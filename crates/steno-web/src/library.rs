@@ -32,6 +32,7 @@ use crate::options::ServerOptions;
 use crate::outline::{SessionOutline, cost_text};
 use crate::quality_counts::{QualityCache, QualityCounts};
 use crate::section_lists::SectionCounts;
+use crate::session_person::set_session_person;
 use crate::status_expiry::StatusExpiry;
 use crate::team_page::TeamPage;
 
@@ -57,14 +58,6 @@ const MAX_TEAM_TEXT_BYTES: usize = 128 << 20;
 
 /// How many rendered lists are cached.
 const MAX_RENDERED_LISTS: usize = 16;
-
-/// Where a session on the page of a team has its owner.
-const PERSON_KEY: &str = "person";
-
-/// The owner of a session on the page of a team.
-pub(crate) fn session_person(session: &Session) -> Option<&str> {
-    session.extra.get(PERSON_KEY)?.as_str()
-}
 
 /// The sessions of a store, as pages need them.
 pub(crate) struct SessionLibrary {
@@ -240,8 +233,7 @@ impl SessionLibrary {
     fn note_owner(&self, owners: Option<&SessionOwners>, session: &mut Session) {
         if let Some(owners) = owners {
             let person = owners.person_of(&session.agent, session.id.as_str());
-            let person = person.map_or(Value::Null, |person| Value::String(person.to_owned()));
-            session.extra.insert(PERSON_KEY.to_owned(), person);
+            set_session_person(session, person);
         }
     }
 

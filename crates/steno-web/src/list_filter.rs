@@ -10,7 +10,7 @@ use steno_store::index::ListedSession;
 
 use crate::error::WebError;
 use crate::filter_query::encode_query_text;
-use crate::library::session_person;
+use crate::session_person::session_person;
 
 /// How many values of a facet are offered.
 const MAX_FACET_VALUES: usize = 8;
@@ -333,7 +333,8 @@ mod tests {
             zone: &TimeZone::UTC,
         };
         let matcher = filter.to_matcher(&now).expect("the filter is valid");
-        let agents = matcher.count_facet(&LIST_FACETS[0], all.iter());
+        let facet = LIST_FACETS.iter().find(|facet| facet.name == "agent");
+        let agents = matcher.count_facet(facet.expect("a facet of agents"), all.iter());
         let agents: Vec<_> = agents.iter().map(|one| (one.value, one.sessions)).collect();
         assert_eq!(agents, [("pi", 1), ("codex", 1)]);
     }

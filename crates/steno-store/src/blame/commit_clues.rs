@@ -180,7 +180,7 @@ impl NotedWriter {
 }
 
 /// The names that git-ai has for agents.
-const GIT_AI_TOOLS: [(&str, &str); 9] = [
+const GIT_AI_TOOLS: [(&str, &str); 11] = [
     ("claude-code", "claude"),
     ("codex", "codex"),
     ("gemini", "gemini"),
@@ -190,6 +190,8 @@ const GIT_AI_TOOLS: [(&str, &str); 9] = [
     ("amp", "amp"),
     ("droid", "droid"),
     ("pi", "pi"),
+    ("cline", "cline"),
+    ("vscode-chat", "github-copilot"),
 ];
 
 /// Whether `key` is git-ai's key of a session: the hash of its tool and id, in the current form or the older one.
@@ -220,6 +222,13 @@ mod tests {
         assert_eq!(note.writer_of("my file.rs", 2), Some(session("0123456789abcdef", Some("c1"))));
         assert_eq!(note.writer_of("src/a.rs", 4), None);
         assert_eq!(AuthorshipNote::parse("just a note"), None);
+    }
+
+    #[test]
+    fn tools_of_git_ai_are_agents_that_steno_reads() {
+        for (agent, tool) in GIT_AI_TOOLS {
+            assert!(steno_agents::registry::agent_named(agent).is_some(), "{agent} for {tool}");
+        }
     }
 
     #[test]

@@ -266,8 +266,15 @@ impl SecretRedactor {
             return;
         }
         let before = self.found.len();
-        if let Cow::Owned(clean) = self.redact_text(text) {
-            *text = self.redact_json(text, before).unwrap_or(clean);
+        match self.redact_text(text) {
+            Cow::Owned(clean) => *text = self.redact_json(text, before).unwrap_or(clean),
+            // Escapes can hide a secret.
+            Cow::Borrowed(_) if text.contains('\\') => {
+                if let Some(rendered) = self.redact_json(text, before) {
+                    *text = rendered;
+                }
+            }
+            Cow::Borrowed(_) => {}
         }
     }
 

@@ -9,7 +9,7 @@ use crate::team_access::{TeamAccess, explain_team_error};
 use crate::team_index::{explain_index_error, find_index, open_index};
 use crate::ui::{Ui, count_noun};
 
-/// Load a remote into ClickHouse, which searches and counts for large organisations.
+/// Load a remote into ClickHouse, for large organisations.
 ///
 /// Loads the sessions that the database lacks, and removes those that the remote no longer shows. It keeps no state: it
 /// may be started at any time, by anything, also twice at once, and may be killed. Sessions with the visibility `private`

@@ -119,10 +119,6 @@ impl Config {
             }
             None => true,
         };
-        let every = text("every")?.map(|text| parse_interval(text).ok_or(text)).transpose();
-        let every = every.map_err(|text| {
-            wrong(item, &format!("every is not a time such as now, 30s, 10m or 1h: {text}"))
-        })?;
         let keys = text("keys")?.map(str::parse::<KeyLocation>).transpose();
         let keys = keys.map_err(|error| wrong(item, &format!("keys: {error}")))?;
         let index = match text("index")? {
@@ -132,10 +128,11 @@ impl Config {
             }),
             None => None,
         };
-        let keep_days = text("keep")?.map(|text| parse_days(text).ok_or(text)).transpose();
-        let keep_days = keep_days.map_err(|text| {
-            wrong(item, &format!("keep is not a number of days such as 365d: {text}"))
-        })?;
+        let every = text("every")?.map(parse_push_interval).transpose();
+        let keep_days = text("keep")?.map(parse_keep_days).transpose();
+        let (every, keep_days) = every
+            .and_then(|every| Ok((every, keep_days?)))
+            .map_err(|reason| wrong(item, &reason))?;
         let settings = RemoteSettings {
             name: name.to_owned(),
             url,
@@ -209,15 +206,19 @@ pub(crate) fn check_remote_name(name: &str) -> Result<(), String> {
     }
 }
 
-fn parse_days(text: &str) -> Option<u32> {
-    text.strip_suffix('d')?.parse().ok().filter(|days| *days > 0)
+/// Parses how long a remote keeps sessions.
+fn parse_keep_days(text: &str) -> Result<u32, String> {
+    let days = text.strip_suffix('d').and_then(|days| days.parse().ok()).filter(|days| *days > 0);
+    days.ok_or_else(|| format!("keep is not a number of days such as 365d: {text}"))
 }
 
 /// Parses an interval. `now` and `0s` have no length.
-fn parse_interval(text: &str) -> Option<Duration> {
-    if text == "now" {
-        return Some(Duration::ZERO);
-    }
+fn parse_push_interval(text: &str) -> Result<Duration, String> {
+    let interval = if text == "now" { Some(Duration::ZERO) } else { parse_duration(text) };
+    interval.ok_or_else(|| format!("every is not a time such as now, 30s, 10m or 1h: {text}"))
+}
+
+fn parse_duration(text: &str) -> Option<Duration> {
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let seconds = match unit {
         "s" => 1,

@@ -289,7 +289,7 @@ fn an_unknown_section_of_the_settings_is_an_error() {
     home.file("store/config.toml", "# mine\n\n[sycn]\nautomatic = true\n");
     let output = home.steno(&["cost"]);
     let message = "error: $HOME/store/config.toml:3: unknown setting: sycn\n\
-        hint: the sections are: agents, aliases, budget, encryption, gateway, keep, prices, private, proxy, redact, remote, run, sync, upstreams";
+        hint: the sections are: agents, aliases, budget, encryption, gateway, keep, prices, private, proxy, redact, remote, run, serve, sync, upstreams";
     assert!(output.stderr.starts_with(message), "{output}");
     assert_eq!(output.code, 1);
 }
