@@ -118,7 +118,7 @@ impl Member {
         let output =
             self.steno(&[&["search", "--json", "-n", "100", "--sort", "time"], args].concat());
         let rows = output.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        rows.map(|row| format!("{} {} {}", row["session"], row["number"], row["lines"])).collect()
+        rows.map(|row| format!("{} {} {}", row["session"], row["entry"], row["lines"])).collect()
     }
 }
 
