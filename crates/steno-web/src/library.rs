@@ -8,7 +8,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use jiff::tz::TimeZone;
 use maud::Markup;
-use serde_json::Value;
 use steno_cipher::store_fs;
 use steno_model::{Clock, Entry, Session, Transcript};
 use steno_store::cost::PriceTable;
