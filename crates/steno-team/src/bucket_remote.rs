@@ -26,7 +26,7 @@ mod session_keys;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use object_store::UpdateVersion;
@@ -54,6 +54,10 @@ pub struct BucketRemote {
     /// This machine's own folder for the remote.
     folder: PathBuf,
     live_keys: HashMap<SessionKey, LiveKey>,
+    /// Sessions without a key when it was asked for last.
+    keyless: HashSet<SessionKey>,
+    /// Own sessions whose key exists for this visibility.
+    prepared: HashMap<SessionKey, SessionVisibility>,
     manifests: HashMap<String, KnownManifest>,
     /// The record that was read last.
     opened: Option<(PublishedSession, SessionRecord)>,
@@ -77,6 +81,8 @@ impl BucketRemote {
             keys,
             folder: folder.to_owned(),
             live_keys: HashMap::new(),
+            keyless: HashSet::new(),
+            prepared: HashMap::new(),
             manifests: HashMap::new(),
             opened: None,
             push: None,
@@ -160,9 +166,17 @@ impl BucketRemote {
         if let Some(live) = self.live_keys.get(key) {
             return Ok(Some(live.clone()));
         }
+        if self.keyless.contains(key) {
+            return Ok(None);
+        }
         let found = self.keys.find(&self.objects, key)?;
-        if let Some(live) = &found {
-            self.live_keys.insert(key.clone(), live.clone());
+        match &found {
+            Some(live) => {
+                self.live_keys.insert(key.clone(), live.clone());
+            }
+            None => {
+                self.keyless.insert(key.clone());
+            }
         }
         Ok(found)
     }
@@ -183,6 +197,8 @@ impl BucketRemote {
         let visible = self.keys.list_visible(&self.objects)?;
         let live = visible.iter().filter_map(|(key, live)| Some((key.clone(), live.clone()?)));
         self.live_keys = live.collect();
+        self.keyless.clear();
+        self.prepared.clear();
         self.manifests.clear();
         let own = self.owner().to_owned();
         let is_shared = self.keys.storage() == KeyStorage::Bucket;
@@ -271,6 +287,8 @@ impl BucketRemote {
 
     fn remove_session(&mut self, key: &SessionKey) -> Result<(), TeamError> {
         self.live_keys.remove(key);
+        self.keyless.remove(key);
+        self.prepared.remove(key);
         self.opened = None;
         self.push()?.discard_session(key);
         self.change_manifest(&mut |manifest| manifest.remove(key))

@@ -131,12 +131,13 @@ impl KeyObjects {
         objects: &BucketObjects,
         key: &SessionKey,
     ) -> Result<LiveKey, TeamError> {
-        if self.find(objects, key)?.is_none() {
-            let new = self.new_key(objects, key)?;
-            // Another machine may have created one since. Then that is used.
-            objects.swap(&names(KEYS, key), None, new)?;
+        if let Some(found) = self.find(objects, key)? {
+            return Ok(found);
         }
-        // The tombstone is written before the key is removed, so one of the two is seen.
+        let new = self.new_key(objects, key)?;
+        // Another machine may have created one since. Then that is used.
+        objects.swap(&names(KEYS, key), None, new)?;
+        // A tombstone is written before its key is removed, so it is seen here, or this key is removed.
         if objects.read(&names(FORGOTTEN, key))?.is_some() {
             objects.remove(&names(KEYS, key))?;
             return Err(TeamError::Forgotten(key.to_string()));

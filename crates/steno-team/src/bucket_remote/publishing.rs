@@ -69,8 +69,15 @@ impl BucketRemote {
         key: &SessionKey,
         visibility: SessionVisibility,
     ) -> Result<LiveKey, TeamError> {
+        if self.prepared.get(key) == Some(&visibility)
+            && let Some(live) = self.live_keys.get(key)
+        {
+            return Ok(live.clone());
+        }
         let live = self.keys.find_or_create(&self.objects, key, visibility)?;
         self.live_keys.insert(key.clone(), live.clone());
+        self.keyless.remove(key);
+        self.prepared.insert(key.clone(), visibility);
         Ok(live)
     }
 
@@ -138,6 +145,8 @@ impl BucketRemote {
         let contended = std::mem::take(&mut self.push()?.contended);
         // Another machine may have replaced the key, too.
         self.live_keys.retain(|key, _| !contended.contains(key));
+        self.prepared.clear();
+        self.keyless.clear();
         Ok(contended)
     }
 

@@ -31,7 +31,7 @@ pub(crate) fn run(
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
     let access = TeamAccess::find(env, args.name.as_deref())?;
-    let PushOutcome { summary, failures } = push_sessions(ui, env, &access)?;
+    let FinishedPush { summary, failures } = push_sessions(ui, env, &access)?;
     let mut exit = CommandExit::Done;
     for failure in failures {
         ui.warning(failure);
@@ -42,7 +42,7 @@ pub(crate) fn run(
 }
 
 /// What a push has done.
-pub(crate) struct PushOutcome {
+pub(crate) struct FinishedPush {
     pub(crate) summary: PushSummary,
     /// The sessions that could not be pushed, and why.
     pub(crate) failures: Vec<String>,
@@ -53,7 +53,7 @@ pub(crate) fn push_sessions(
     ui: &mut Ui,
     env: &ProcessEnvironment,
     access: &TeamAccess,
-) -> Result<PushOutcome, CommandError> {
+) -> Result<FinishedPush, CommandError> {
     Config::load(env)?.configure_redaction()?;
     let explain = |error| explain_team_error(error, &access.settings.name);
     let store = SessionStore::new(env);
@@ -80,7 +80,7 @@ pub(crate) fn push_sessions(
     if let Some(error) = fatal {
         return Err(explain(error));
     }
-    Ok(PushOutcome { summary, failures })
+    Ok(FinishedPush { summary, failures })
 }
 
 /// Returns the sessions that go to the remote: those of its projects and agents that are not private.
