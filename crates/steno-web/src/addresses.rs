@@ -61,8 +61,8 @@ mod tests {
 
     #[test]
     fn folders_of_one_name_are_distinguished() {
-        let all = ["/home/me/code/billing", "/home/me/work/billing", "/home/me/code/site"];
+        let all = ["/home/me/code/billing", "/home/me/old/billing", "/home/me/code/site"];
         let names = all.map(|path| distinct_name(path, &all));
-        assert_eq!(names, ["code/billing", "work/billing", "site"]);
+        assert_eq!(names, ["code/billing", "old/billing", "site"]);
     }
 }

@@ -62,12 +62,7 @@ impl<'a> WritePermission<'a> {
         ui: &mut Ui,
         targets: &[PathBuf],
     ) -> Result<(), CommandError> {
-        self.check_protected(targets)?;
-        if targets_outside(targets, &self.agent_folders(&[])?)?.is_empty() {
-            return Ok(());
-        }
-        let own = self.agent_folders(&(self.find_projects)()?)?;
-        let foreign = targets_outside(targets, &own)?;
+        let foreign = self.find_foreign(targets)?;
         if foreign.is_empty() || ui.can_ask() && ui.confirm(confirm_question(&foreign)) {
             return Ok(());
         }
@@ -76,6 +71,19 @@ impl<'a> WritePermission<'a> {
         let id = self.session.id();
         let hint = format!("use `steno restore {id} --to DIR`, or confirm it at a terminal");
         Err(CommandError::user(message).hint(hint))
+    }
+
+    /// Returns the targets outside of the agent's session folders. Fails if one is protected.
+    pub(crate) fn find_foreign<'t>(
+        &self,
+        targets: &'t [PathBuf],
+    ) -> Result<Vec<&'t Path>, CommandError> {
+        self.check_protected(targets)?;
+        if targets_outside(targets, &self.agent_folders(&[])?)?.is_empty() {
+            return Ok(Vec::new());
+        }
+        let own = self.agent_folders(&(self.find_projects)()?)?;
+        Ok(targets_outside(targets, &own)?)
     }
 
     /// Returns the agent's session folders, including those in project folders, without links.

@@ -276,25 +276,40 @@ impl ResumePlan<'_> {
 
     /// Reports the files that would have to be restored, or why they cannot be.
     fn report_missing(&self, ui: &mut Ui) {
-        match self.find_missing_files() {
-            Ok(missing) => {
-                for (_, target) in missing {
-                    ui.print_note(format_args!("would restore {}", target.display()));
-                }
-            }
-            Err(error) => {
-                ui.report_error(&error);
-            }
+        if let Err(error) = self.list_missing(ui) {
+            ui.report_error(&error);
         }
+    }
+
+    fn list_missing(&self, ui: &mut Ui) -> Result<(), CommandError> {
+        let targets: Vec<PathBuf> =
+            self.find_missing_files()?.into_iter().map(|(_, target)| target).collect();
+        let find_projects = || Ok(self.find_projects());
+        let permission = WritePermission::new(self.env, &self.session, &find_projects);
+        let foreign = permission.find_foreign(&targets)?;
+        for target in &targets {
+            ui.print_note(format_args!("would restore {}", target.display()));
+        }
+        if !foreign.is_empty() {
+            let agent = self.session.agent();
+            ui.print_note(format_args!(
+                "would ask first: this is not in a session folder of {agent}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The folders in which the session may be restored besides those of its agent.
+    fn find_projects(&self) -> Vec<PathBuf> {
+        // A colleague's session must not choose where it is written.
+        let from = self.moved.from.filter(|_| !self.env.is_mirror);
+        from.into_iter().chain([self.moved.to]).map(Path::to_owned).collect()
     }
 
     fn restore_missing(&self, ui: &mut Ui) -> Result<(), CommandError> {
         let missing = self.find_missing_files()?;
         let targets: Vec<PathBuf> = missing.iter().map(|(_, target)| target.clone()).collect();
-        // A colleague's session must not choose where it is written.
-        let from = self.moved.from.filter(|_| !self.env.is_mirror);
-        let find_projects =
-            || Ok(from.into_iter().chain([self.moved.to]).map(Path::to_owned).collect());
+        let find_projects = || Ok(self.find_projects());
         let permission = WritePermission::new(self.env, &self.session, &find_projects);
         permission.check_targets(ui, &targets)?;
         for (file, target) in missing {

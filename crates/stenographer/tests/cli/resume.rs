@@ -131,6 +131,18 @@ fn every_agent_resumes_with_files_that_it_had_purged() {
 }
 
 #[test]
+fn printing_says_what_resuming_would_ask() {
+    let machine = Machine::new();
+    let name = machine.keep("elsewhere/$NAME/$ID.jsonl", CLAUDE);
+    fs::remove_file(machine.home.path().join(&name)).unwrap();
+    let output = machine.resume(&["1b4e", "--print"]);
+    let question = "would ask first: this is not in a session folder of claude-code";
+    assert!(output.code == 0 && output.stderr.trim().ends_with(question), "{output}");
+    let refused = machine.resume(&["1b4e"]);
+    assert!(refused.code == 1 && refused.stderr.contains("not in a session folder"), "{refused}");
+}
+
+#[test]
 fn printing_changes_nothing() {
     let machine = Machine::new();
     let name = machine.keep(AGENTS[0].0, CLAUDE);
