@@ -10,7 +10,7 @@ mod prepared_client;
 mod retention;
 mod rows;
 mod search;
-mod tls_settings;
+pub(crate) mod tls_settings;
 
 use std::collections::HashSet;
 use std::fmt;

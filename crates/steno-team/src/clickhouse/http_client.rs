@@ -14,6 +14,7 @@ use tokio::runtime::Runtime;
 
 use crate::clickhouse_url::ClickHouseUrl;
 use crate::postgres_remote::PostgresPassword;
+use crate::postgres_remote::tls_settings::TlsSettings;
 use crate::team_error::TeamError;
 
 /// How long to wait for a connection.
@@ -51,7 +52,7 @@ impl HttpClient {
         connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
         connector.enforce_http(false);
         let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls_settings().map_err(failed)?)
+            .with_tls_config(TlsSettings::default().client_config().map_err(failed)?)
             .https_or_http()
             .enable_http1()
             .wrap_connector(connector);
@@ -130,18 +131,6 @@ fn describe(error: &dyn std::error::Error) -> String {
         cause = below.source();
     }
     text
-}
-
-fn tls_settings() -> Result<rustls::ClientConfig, String> {
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
-    let settings = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(settings)
 }
 
 /// A text as the value of a parameter in a URL.

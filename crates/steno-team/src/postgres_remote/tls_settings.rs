@@ -10,7 +10,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// What the URL says about TLS.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct TlsSettings {
+pub(crate) struct TlsSettings {
     /// `disable`, `allow`, `prefer`, `require`, `verify-ca` or `verify-full`.
     pub(super) mode: Option<String>,
     /// The only certificates that may sign the server's.
@@ -49,25 +49,29 @@ impl TlsSettings {
         self.root_certificate.is_some() || self.certificate.is_some() || self.key.is_some()
     }
 
-    /// Reads the certificates. The server's certificate and name are always checked.
+    /// Reads the certificates.
     pub(super) fn connector(&self) -> Result<MakeRustlsConnect, String> {
+        self.client_config().map(MakeRustlsConnect::new)
+    }
+
+    /// The settings of a client. The server's certificate and name are always checked.
+    pub(crate) fn client_config(&self) -> Result<ClientConfig, String> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| error.to_string())?
             .with_root_certificates(self.trusted_roots()?);
-        let config = match (&self.certificate, &self.key) {
-            (None, None) => config.with_no_client_auth(),
+        match (&self.certificate, &self.key) {
+            (None, None) => Ok(config.with_no_client_auth()),
             (Some(certificate), Some(key)) => {
                 let key = PrivateKeyDer::from_pem_file(key)
                     .map_err(|error| format!("sslkey: {}: {error}", key.display()))?;
                 let chain = read_certificates("sslcert", certificate)?;
-                config.with_client_auth_cert(chain, key).map_err(|error| error.to_string())?
+                config.with_client_auth_cert(chain, key).map_err(|error| error.to_string())
             }
-            (Some(_), None) => return Err("the URL has sslcert, but no sslkey".to_owned()),
-            (None, Some(_)) => return Err("the URL has sslkey, but no sslcert".to_owned()),
-        };
-        Ok(MakeRustlsConnect::new(config))
+            (Some(_), None) => Err("the URL has sslcert, but no sslkey".to_owned()),
+            (None, Some(_)) => Err("the URL has sslkey, but no sslcert".to_owned()),
+        }
     }
 
     /// The certificates in the URL, or else those of this system.
