@@ -5,7 +5,8 @@
 //! chunk at the end is what an interrupted write leaves: it is not part of the file.
 
 use std::fs::File;
-use std::io;
+use std::ops::Range;
+use std::{io, iter};
 
 /// Bytes before the ciphertext.
 pub(crate) const CHUNK_HEAD_BYTES: usize = 4 + 12;
@@ -19,6 +20,9 @@ pub(crate) const CHUNK_OVERHEAD: u64 = (CHUNK_HEAD_BYTES + 16 + CHUNK_TAIL_BYTES
 /// The largest number of plain bytes in a chunk.
 pub(crate) const MAX_CHUNK_BYTES: usize = 256 << 10;
 
+/// The unit of which a disk writes all or nothing.
+const SECTOR_BYTES: u64 = 512;
+
 /// A chunk of an encrypted file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileChunk {
@@ -28,6 +32,8 @@ pub(crate) struct FileChunk {
     pub(crate) length: u64,
     /// Offset in the encrypted file.
     pub(crate) at: u64,
+    /// Number of bytes in the encrypted file.
+    pub(crate) size: u64,
     /// Whether its lengths were changed, so that its bytes are unknown.
     pub(crate) is_damaged: bool,
 }
@@ -35,6 +41,29 @@ pub(crate) struct FileChunk {
 impl FileChunk {
     pub(crate) fn end(&self) -> u64 {
         self.start + self.length
+    }
+
+    /// Whether a power failure left a sector of the chunk unwritten: it has zeros where the chunk has none.
+    pub(crate) fn has_unwritten_sector(&self, file: &File) -> io::Result<bool> {
+        let length = u32::try_from(self.length).unwrap_or(u32::MAX);
+        let (head, tail) = frame_chunk(length, self.end());
+        let mut bytes = vec![0; usize::try_from(self.size).unwrap_or_default()];
+        // Nonce, ciphertext and tag are taken as never zero.
+        let mut written = vec![true; bytes.len()];
+        for (is_written, byte) in written.iter_mut().zip(head) {
+            *is_written = byte != 0;
+        }
+        for (is_written, byte) in written.iter_mut().rev().zip(tail.iter().rev()) {
+            *is_written = *byte != 0;
+        }
+        read_at(file, &mut bytes, self.at)?;
+        let first = ((SECTOR_BYTES - self.at % SECTOR_BYTES) as usize).min(bytes.len());
+        let is_unwritten = |range: Range<usize>| {
+            bytes[range.clone()].iter().all(|byte| *byte == 0) && written[range].contains(&true)
+        };
+        let rest = (first..bytes.len()).step_by(SECTOR_BYTES as usize);
+        let rest = rest.map(|begin| begin..bytes.len().min(begin + SECTOR_BYTES as usize));
+        Ok(iter::once(0..first).chain(rest).any(is_unwritten))
     }
 }
 
@@ -81,9 +110,9 @@ impl ChunkMap {
 
     /// Notes a chunk that was written at the end.
     pub(crate) fn push(&mut self, length: u64) {
-        let (start, at) = (self.plain_length(), self.end);
-        self.chunks.push(FileChunk { start, length, at, is_damaged: false });
-        self.end = at + length + CHUNK_OVERHEAD;
+        let (start, at, size) = (self.plain_length(), self.end, length + CHUNK_OVERHEAD);
+        self.chunks.push(FileChunk { start, length, at, size, is_damaged: false });
+        self.end = at + size;
         self.scanned_size = self.end;
     }
 
@@ -99,17 +128,18 @@ impl ChunkMap {
     fn scan(&mut self, file: &File, size: u64) -> io::Result<()> {
         while self.end < size {
             let Some(chunk) = self.next_chunk(file, size)? else { return Ok(()) };
-            self.end = chunk.0;
-            self.chunks.push(chunk.1);
+            self.end = chunk.at + chunk.size;
+            self.chunks.push(chunk);
         }
         Ok(())
     }
 
-    /// The chunk after the last one, and its end; `None` if the rest is an interrupted write.
-    fn next_chunk(&self, file: &File, size: u64) -> io::Result<Option<(u64, FileChunk)>> {
+    /// The chunk after the last one; `None` if the rest is an interrupted write.
+    fn next_chunk(&self, file: &File, size: u64) -> io::Result<Option<FileChunk>> {
         let (at, start) = (self.end, self.plain_length());
         let whole = |length, is_damaged| {
-            (at + length + CHUNK_OVERHEAD, FileChunk { start, length, at, is_damaged })
+            let size = length + CHUNK_OVERHEAD;
+            FileChunk { start, length, at, size, is_damaged }
         };
         let stated = read_length(file, at)?.filter(|length| at + length + CHUNK_OVERHEAD <= size);
         if let Some(length) = stated {
@@ -127,10 +157,11 @@ impl ChunkMap {
         let Some((next_at, next_start)) = first_chunk_from_end(file, at, size)? else {
             return Ok(None);
         };
-        let is_after = next_start > start && next_at >= at + CHUNK_OVERHEAD;
+        let (least, most) = (at + CHUNK_OVERHEAD, next_at.saturating_sub(at));
+        let is_after = next_at >= least && (1..=most).contains(&next_start.saturating_sub(start));
         Ok(is_after.then(|| {
-            let length = next_start - start;
-            (next_at, FileChunk { start, length, at, is_damaged: true })
+            let (length, size) = (next_start - start, next_at - at);
+            FileChunk { start, length, at, size, is_damaged: true }
         }))
     }
 }

@@ -180,7 +180,9 @@ impl StoreCipher {
             |_| io::Error::new(io::ErrorKind::InvalidData, "the session's key is missing");
         let file = std::fs::File::open(self.physical_path(key_path)).map_err(missing)?;
         let relative = self.relative_path(key_path);
-        StoreFile::open_encrypted(file, &self.store_key, &relative)?.read_exact(&mut key)?;
+        // The bytes that stand for a damaged key must not become a key.
+        let file = StoreFile::open_encrypted(file, &self.store_key, &relative)?;
+        file.failing_on_damage().read_exact(&mut key)?;
         self.lock_keys().insert(key_path.to_owned(), key);
         Ok(key)
     }

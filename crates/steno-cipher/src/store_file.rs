@@ -7,8 +7,8 @@
 //!
 //! # Damage
 //! A chunk that cannot be authenticated is read as bytes that no format accepts: never as what an attacker chose, and
-//! with the same length, so that the checks of logs and frames report exactly the damaged part. If the ciphertext has
-//! a run of zeros, as an interrupted write leaves it, the bytes are zeros.
+//! with the same length, so that the checks of logs and frames report exactly the damaged part. If the chunk has a
+//! sector of zeros, as an interrupted write leaves it, the bytes are zeros.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -30,9 +30,6 @@ const SALT_BYTES: usize = 16;
 
 /// Magic, salt and length of the encrypted path.
 const FIXED_HEADER_BYTES: usize = MAGIC.len() + SALT_BYTES + 2;
-
-/// A run of zeros of this length is no ciphertext.
-const ZERO_RUN: usize = 64;
 
 /// An open file of a store.
 #[derive(Debug)]
@@ -199,30 +196,25 @@ impl EncryptedState {
     fn decrypt_chunk(&self, file: &File, chunk: &FileChunk) -> io::Result<Vec<u8>> {
         let length = usize::try_from(chunk.length).map_err(|_| damage("a chunk is too long"))?;
         if chunk.is_damaged {
-            return self.replace_damaged(length, false);
+            return self.replace_damaged(file, chunk);
         }
         let mut bytes = vec![0; CHUNK_HEAD_BYTES + length + AES_256_GCM.tag_len()];
         read_at(file, &mut bytes, chunk.at)?;
-        let has_zeros = |bytes: &[u8]| bytes.chunks(ZERO_RUN).any(|run| run == [0; ZERO_RUN]);
         let nonce = *bytes[4..].first_chunk().unwrap_or(&[0; NONCE_LEN]);
-        let is_torn = has_zeros(&bytes[CHUNK_HEAD_BYTES..]);
         let identity = chunk_identity(chunk.start, chunk.length);
         let nonce = Nonce::assume_unique_for_key(nonce);
         let opened = self.key.open_within(nonce, identity, &mut bytes, CHUNK_HEAD_BYTES..);
-        let is_open = opened.is_ok();
-        match is_open {
-            true => {
-                bytes.truncate(length);
-                Ok(bytes)
-            }
-            false => self.replace_damaged(length, is_torn),
+        if opened.is_err() {
+            return self.replace_damaged(file, chunk);
         }
+        bytes.truncate(length);
+        Ok(bytes)
     }
 
-    fn replace_damaged(&self, length: usize, is_torn: bool) -> io::Result<Vec<u8>> {
+    fn replace_damaged(&self, file: &File, chunk: &FileChunk) -> io::Result<Vec<u8>> {
         match self.fails_on_damage {
             true => Err(damage("a part of the file was changed")),
-            false => Ok(unreadable_bytes(length, is_torn)),
+            false => Ok(unreadable_bytes(chunk.length as usize, chunk.has_unwritten_sector(file)?)),
         }
     }
 

@@ -120,6 +120,38 @@ fn a_torn_write_is_no_part_of_the_file_and_is_cut_off() {
 }
 
 #[test]
+fn sectors_that_a_power_failure_left_unwritten_are_read_as_zeros() {
+    let lines = [vec![b'a'; 300], vec![b'b'; 400]];
+    for before in 1..=512 {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, mut file) = new_file(dir.path());
+        file.write_all(&vec![b'-'; before]).unwrap();
+        let begin = fs::metadata(&path).unwrap().len() as usize;
+        lines.iter().for_each(|line| file.write_all(line).unwrap());
+        let whole = fs::read(&path).unwrap();
+        let sectors: Vec<usize> = (begin / 512..whole.len().div_ceil(512)).collect();
+        for unwritten in 1..1 << sectors.len() {
+            let mut torn = whole.clone();
+            for (bit, sector) in sectors.iter().enumerate() {
+                if unwritten & 1 << bit != 0 {
+                    torn[begin.max(sector * 512)..whole.len().min(sector * 512 + 512)].fill(0);
+                }
+            }
+            fs::write(&path, &torn).unwrap();
+            let read = content(&mut reopen(&path).unwrap());
+            let rest = read.get(before..).expect("what was complete stays");
+            let ends = [0, lines[0].len(), lines[0].len() + lines[1].len()];
+            assert!(ends.contains(&rest.len()), "{before} {unwritten:b}: {}", rest.len());
+            let (first, second) = rest.split_at(rest.len().min(lines[0].len()));
+            for (line, read) in lines.iter().zip([first, second]) {
+                let is_zero = read.iter().all(|byte| *byte == 0);
+                assert!(is_zero || line.starts_with(read), "{before} {unwritten:b}: {read:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_file_opens_only_with_its_key_and_path() {
     let dir = tempfile::tempdir().unwrap();
     let (path, mut file) = new_file(dir.path());
@@ -241,6 +273,30 @@ fn a_removed_session_key_makes_the_session_unreadable() {
     store_fs::remove_session_key(&session).unwrap();
     assert!(store_fs::read(&session.join("long.zst")).is_err());
     lock_store(dir.path());
+}
+
+#[test]
+fn a_changed_session_key_is_an_error_and_no_other_key() {
+    let dir = plain_store();
+    let store = dir.path();
+    let master = MasterKey::generate();
+    let keys = KeyFile::new(KeySlot::for_passphrase(&master, "p").unwrap());
+    encrypt_store(store, keys.clone(), &master, &mut |_| ()).unwrap();
+    unlock_store(store, master.clone(), &keys);
+    let session = store.join("vault/agent/secret-project");
+    let key = store_fs::session_key_path(&session).unwrap();
+    lock_store(store);
+    let whole = fs::read(&key).unwrap();
+    for at in 0..whole.len() {
+        let mut changed = whole.clone();
+        changed[at] ^= 1;
+        fs::write(&key, &changed).unwrap();
+        unlock_store(store, master.clone(), &keys);
+        assert!(store_fs::read(&session.join("long.zst")).is_err(), "byte {at}");
+        let new = store_fs::write_atomic(&session.join("new"), b"text");
+        assert!(new.is_err(), "byte {at}");
+        lock_store(store);
+    }
 }
 
 #[test]
