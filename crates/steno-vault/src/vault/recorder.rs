@@ -91,6 +91,9 @@ impl Recorder {
         }
         let (base, cursor) = read_sealed_record(&dir, decoder)?;
         let (log_path, head_path) = dir.live_log_paths(base);
+        if !store_fs::exists(&log_path) {
+            sync_session_key(&dir)?;
+        }
         let paths = LiveLogPaths { log: &log_path, head: &head_path, lock: &dir.write_lock_path() };
         let log = LiveLog::open(&paths, cursor.line_hash())?;
         list_log_in_journal(&dir, &log_path)?;
@@ -226,17 +229,17 @@ impl Recorder {
     }
 }
 
+/// In an encrypted store, syncs the session's key. A log that is on disk without its key would look damaged.
+fn sync_session_key(dir: &SessionDir) -> Result<(), FileError> {
+    store_fs::session_key_path(dir.path()).map_or(Ok(()), |key| store_fs::sync_session_key(&key))
+}
+
 /// Lists a live log in the journal, unless it is listed. Records in an unlisted log are not acknowledged.
-///
-/// In an encrypted store, the session's key is on disk first.
 fn list_log_in_journal(dir: &SessionDir, path: &Path) -> Result<(), FileError> {
     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let is_listed = dir.listed_files()?.is_some_and(|listed| listed.contains_key(&file));
     if is_listed {
         return Ok(());
-    }
-    if let Some(key) = store_fs::session_key_path(dir.path()) {
-        store_fs::sync_session_key(&key)?;
     }
     dir.journal.append_lines(&[JournalLine { file, ..dir.new_journal_line(FileState::Open) }])
 }
