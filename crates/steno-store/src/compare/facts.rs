@@ -1,5 +1,6 @@
 //! The facts of two sessions, side by side.
 
+use crate::view::amount::format_dollars;
 use steno_model::{Session, Timestamp};
 
 /// Formats a time.
@@ -40,6 +41,6 @@ fn session_points(session: &Session, clock: TimeFormatter<'_>) -> Vec<(&'static 
         ("reason", text(&session.stop_reason)),
         ("entries", session.totals.entries.to_string()),
         ("tokens", if usage.is_empty() { String::new() } else { tokens }),
-        ("cost", session.totals.cost.map(|cost| format!("${cost:.2}")).unwrap_or_default()),
+        ("cost", session.totals.cost.map(format_dollars).unwrap_or_default()),
     ]
 }

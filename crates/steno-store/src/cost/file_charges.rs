@@ -6,12 +6,12 @@ use std::collections::hash_map::Entry;
 use foldhash::fast::RandomState;
 
 use super::bill::{self, BillRemainder, MessageBill, SessionBills, signed_counts};
-use super::charge::{ChargeTable, SessionAccount, UsageCharge};
-use super::prompt_band;
+use super::charge::{ChargeTable, CostMode, SessionAccount, UsageCharge};
+use super::{PriceTable, prompt_band};
 use steno_agents::reader::{FormatError, FoundSession, ReaderItem};
 use steno_model::name_hash::{NameHash, NameHasher};
 use steno_model::problem::ProblemList;
-use steno_model::session::{Session, SessionId};
+use steno_model::session::{Session, SessionId, Transcript};
 use steno_model::timestamp::Timestamp;
 use steno_vault::ReadDetail;
 
@@ -47,6 +47,30 @@ impl SessionStatement {
         let rest = bill::bill_remainder(&session, &total);
         Ok(Self { session, bills: bills.bills, rest, problems })
     }
+
+    /// The charges of a transcript.
+    fn from_transcript(transcript: &Transcript) -> Self {
+        let mut bills = SessionBills::default();
+        for (number, entry) in transcript.entries.iter().enumerate() {
+            bills.add_entry(entry, number);
+        }
+        let session = transcript.session.clone();
+        let rest = bill::bill_remainder(&session, &bills.total_usage());
+        Self { session, bills: bills.bills, rest, problems: ProblemList::default() }
+    }
+}
+
+/// The cost of a transcript, as `steno cost` calculates it for the session alone; `None` if a price is not known, or if
+/// it has neither tokens nor a reported cost.
+pub fn transcript_cost(transcript: &Transcript, prices: &PriceTable) -> Option<f64> {
+    let mut collector = ChargeCollector::default();
+    collector.add_statement(SessionStatement::from_transcript(transcript));
+    let table = collector.finish();
+    let costs = table.charge_costs(prices, CostMode::Auto);
+    let selected: Vec<usize> = (0..costs.len()).collect();
+    let sum = table.sum_charges(&costs, &selected);
+    let has_charges = !sum.tokens().is_empty() || transcript.session.totals.cost.is_some();
+    sum.cost().filter(|_| has_charges && sum.unpriced.is_empty())
 }
 
 /// Collects the charges of several sessions.
@@ -140,5 +164,37 @@ impl SessionAccount {
             reported_cost: session.totals.cost,
             reported_tokens: i64::try_from(size).unwrap_or(i64::MAX),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use steno_model::entry::{Entry, EntryKind, Role};
+    use steno_model::usage::Usage;
+
+    fn transcript(models: &[&str]) -> Transcript {
+        let id = "one".parse().expect("the id is valid");
+        let mut transcript = Transcript::new(Session::new(id, "codex"));
+        for model in models {
+            let mut entry = Entry::new(Role::Assistant, EntryKind::Text, "done");
+            entry.model = Some((*model).to_owned());
+            entry.usage = Some(Usage { output: 1_000_000, ..Usage::default() });
+            transcript.push(entry);
+        }
+        transcript
+    }
+
+    #[test]
+    fn the_cost_of_a_transcript_is_known_only_if_all_prices_are() {
+        let prices = PriceTable::bundled();
+        let cost = |models: &[&str]| transcript_cost(&transcript(models), &prices);
+        assert_eq!(cost(&["claude-sonnet-4-5"]), Some(15.0));
+        assert_eq!(cost(&["claude-sonnet-4-5", "claude-sonnet-4-5"]), Some(30.0));
+        assert_eq!(cost(&["claude-sonnet-4-5", "unknown-model"]), None);
+        assert_eq!(cost(&[]), None);
+        let mut reported = transcript(&["unknown-model"]);
+        reported.session.totals.cost = Some(0.5);
+        assert_eq!(transcript_cost(&reported, &prices), Some(0.5));
     }
 }

@@ -6,10 +6,12 @@ use steno_model::{Entry, Timestamp, Transcript};
 use steno_seeds::devflow::{self, DevflowRun};
 use steno_store::compare::text_diff::pair_lines;
 use steno_store::compare::{EntryChange, compare_entries, facts};
+use steno_store::cost::file_charges::transcript_cost;
 use steno_store::view::json_rows;
 use steno_store::view::json_rows::diff::EntryPair;
 
 use self::side_by_side::{LinePair, SideBySidePrinter};
+use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
@@ -61,8 +63,12 @@ pub(crate) fn run(
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
     let store = SessionStore::new(env);
+    let as_diff = |error| CommandError { exit: CommandExit::Usage, ..error };
+    let prices = Config::load(env).and_then(|config| config.prices()).map_err(as_diff)?;
     let read = |name: &str| {
-        store.transcript(name).map_err(|error| CommandError { exit: CommandExit::Usage, ..error })
+        let mut transcript = store.transcript(name).map_err(as_diff)?;
+        transcript.session.totals.cost = transcript_cost(&transcript, &prices);
+        Ok::<_, CommandError>(transcript)
     };
     let (a, b) = (read(&args.a)?, read(&args.b)?);
     ui.report_problems(&a.problems);

@@ -6,6 +6,7 @@ use steno_agents::join::is_only_on_wire;
 use steno_model::{Entry, Role, Transcript};
 use steno_seeds::devflow::{self, RunView, RunViewStyle};
 use steno_seeds::{chibi, leslie, weakincentives};
+use steno_store::cost::file_charges::transcript_cost;
 use steno_store::transcript::{ReadTranscript, for_each_exchange};
 use steno_store::view::json_rows::EntryRow;
 use steno_store::view::json_rows::exchange::ExchangeRow;
@@ -13,6 +14,7 @@ use steno_vault::SessionDir;
 use steno_vault::notes::Note;
 
 use crate::automatic_sync::AutomaticSyncFlag;
+use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::{SessionPath, SessionStore};
@@ -88,6 +90,17 @@ enum ShowStyle {
     Chibi,
 }
 
+impl ShowStyle {
+    /// Whether the cost of an agent's session is calculated. Devflow's viewer shows what its own runs state.
+    fn calculates_cost(self, agent: &str) -> bool {
+        match self {
+            ShowStyle::Terminal => true,
+            ShowStyle::Devflow => agent != devflow::AGENT_NAME,
+            ShowStyle::Weakincentives | ShowStyle::Leslie | ShowStyle::Chibi => false,
+        }
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(
     ui: &mut Ui,
@@ -122,6 +135,10 @@ pub(crate) fn run(
     };
     let count = transcript.entries.len();
     ui.report_problems(&transcript.problems);
+    if !args.json && args.style.calculates_cost(&transcript.session.agent) {
+        let prices = Config::load(env)?.prices()?;
+        transcript.session.totals.cost = transcript_cost(&transcript, &prices);
+    }
     let noted = Note::for_session(&transcript.notes, &transcript.entries);
     let noted: Vec<Note> = noted.into_iter().cloned().collect();
     if let Some(number) = number {

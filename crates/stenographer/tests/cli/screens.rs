@@ -104,7 +104,7 @@ fn show_is_coloured_on_a_terminal_and_plain_in_a_pipe() {
     Write the feed
     claude-code · 2bcd · completed
     2026-01-03 09:00:00 to 09:00:05 · 2 entries · 1,234,567 tokens in, 89 out ·
-    claude-haiku-4-5
+    $1.24 · claude-haiku-4-5
     /code/blog
 
     09:00:00 user

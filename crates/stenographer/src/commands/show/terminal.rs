@@ -4,6 +4,7 @@ use jiff::tz::TimeZone;
 use steno_model::{Entry, EntryKind, Role, Session, Timestamp, Transcript};
 use steno_vault::notes::Note;
 
+use crate::amount::format_dollars;
 use crate::text_table::{fit_columns, wrap_columns};
 use crate::ui::{StyledText, TextStyle, count_noun, group_digits};
 
@@ -120,7 +121,7 @@ pub(crate) fn render_heading(session: &Session, zone: &TimeZone) -> String {
         let (input, output) = (group_digits(usage.prompt_tokens()), group_digits(usage.output));
         facts.push(format!("{input} tokens in, {output} out"));
     }
-    facts.extend(session.totals.cost.map(|cost| format!("${cost:.2}")));
+    facts.extend(session.totals.cost.map(format_dollars));
     facts.extend(session.models.iter().cloned());
     lines.push(facts.join(FACT_SEPARATOR));
     lines.extend(session.project.clone());
