@@ -15,7 +15,7 @@ use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::text_table::TextTable;
-use crate::ui::{Ui, count_noun};
+use crate::ui::{Ui, count_bytes, count_noun};
 use crate::write_permission::WritePermission;
 
 /// Flags of commands that remove sessions.
@@ -260,14 +260,14 @@ impl SessionRemoval<'_> {
 impl RemovalRow {
     fn describe(&self) -> String {
         if self.is_whole {
-            return format!("the session, {}", count_noun(self.bytes, "byte"));
+            return format!("the session, {}", count_bytes(self.bytes));
         }
         let entries = match self.entries.as_slice() {
             [] => String::new(),
             [one] => format!("entry {one}: "),
             [first, .., last] => format!("entries {first} to {last}: "),
         };
-        let (parts, bytes) = (count_noun(self.parts, "text"), count_noun(self.bytes, "byte"));
+        let (parts, bytes) = (count_noun(self.parts, "text"), count_bytes(self.bytes));
         let notes = match self.notes {
             0 => String::new(),
             notes => format!(", {}", count_noun(notes, "note")),

@@ -1,5 +1,6 @@
 //! Texts for people: counts, numbers, and text that cannot control a terminal.
 
+use crate::byte_size::ByteSize;
 use crate::json_output::is_unsafe;
 
 /// Formats a count with its noun.
@@ -10,6 +11,11 @@ pub(crate) fn count_noun(number: u64, noun: &str) -> String {
         (_, Some(stem)) => format!("{number} {stem}ies"),
         (_, None) => format!("{number} {noun}s"),
     }
+}
+
+/// Formats a number of bytes: exact below a kilobyte, else with three digits.
+pub(crate) fn count_bytes(number: u64) -> String {
+    if number < 1000 { count_noun(number, "byte") } else { ByteSize(number).to_string() }
 }
 
 /// Formats a number with commas between groups of three digits.
@@ -46,7 +52,8 @@ mod tests {
     fn one_is_not_many() {
         let entries = [0, 1, 2].map(|number| count_noun(number, "entry"));
         assert_eq!(entries, ["0 entries", "1 entry", "2 entries"]);
-        assert_eq!([1, 2].map(|number| count_noun(number, "byte")), ["1 byte", "2 bytes"]);
+        let bytes = [1, 999, 1000, 1_489_043].map(count_bytes);
+        assert_eq!(bytes, ["1 byte", "999 bytes", "1.0 KB", "1.5 MB"]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::error::{CommandError, CommandExit};
 use crate::json_output::{JsonEscaper, escape_json};
 use crate::pager::Pager;
 use crate::progress_line::ProgressLine;
-pub(crate) use crate::terminal_text::{count_noun, escape_control, group_digits};
+pub(crate) use crate::terminal_text::{count_bytes, count_noun, escape_control, group_digits};
 
 /// Width of a terminal that does not report its own.
 const DEFAULT_COLUMNS: usize = 80;

@@ -9,7 +9,7 @@ use steno_store::format::{self, FoundSession};
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::unknown_format_error;
-use crate::ui::{Ui, count_noun};
+use crate::ui::{Ui, count_bytes, count_noun};
 use steno_store::keep::SessionImporter;
 
 /// Import transcripts from files or folders in any known format.
@@ -90,7 +90,7 @@ impl ImportRun<'_> {
         let news = if imported.bytes_added == 0 {
             "nothing".to_owned()
         } else {
-            count_noun(imported.bytes_added, "byte")
+            count_bytes(imported.bytes_added)
         };
         let entries = count_noun(entries, "entry");
         self.ui.status(format_args!("{agent} {id}: {entries}, {news} new"));

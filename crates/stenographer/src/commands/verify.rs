@@ -10,7 +10,7 @@ use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::team_access::{RemoteFlag, TeamAccess, explain_team_error};
-use crate::ui::{Ui, count_noun};
+use crate::ui::{Ui, count_bytes, count_noun};
 
 /// Check that everything in the vault is present and unchanged.
 ///
@@ -82,7 +82,7 @@ pub(crate) fn verify_remote(
     };
     let bytes = TeamMirror::verify_remote(&mut remote, &mut report);
     let bytes = bytes.map_err(|error| explain_team_error(error, name))?;
-    let checked = format!("{}, {}", count_noun(sessions, "session"), count_noun(bytes, "byte"));
+    let checked = format!("{}, {}", count_noun(sessions, "session"), count_bytes(bytes));
     for damage in &damaged {
         ui.warning(damage);
     }
@@ -137,7 +137,7 @@ fn print_forgotten(
             }
         };
         let why = tombstone.reason.iter().map(|reason| format!(": {reason}")).collect::<String>();
-        let (session, bytes) = (&tombstone.session, count_noun(tombstone.bytes(), "byte"));
+        let (session, bytes) = (&tombstone.session, count_bytes(tombstone.bytes()));
         let (id, by) = (tombstone.short_id(), &tombstone.by);
         let line = format!("{session}: {what}, {bytes}, forgotten {at} by {by} ({id}){why}\n");
         ui.listing_text(&line)?;
@@ -159,7 +159,7 @@ fn print_summary(ui: &mut Ui, report: &VerifyReport) {
     }
     let (sessions, files) =
         (count_noun(report.sessions, "session"), count_noun(report.files, "file"));
-    let checked = format!("{sessions}, {files}, {}", count_noun(report.bytes, "byte"));
+    let checked = format!("{sessions}, {files}, {}", count_bytes(report.bytes));
     let places = count_noun(report.damage.len() as u64, "place");
     match report.damage.len() {
         0 => ui.status(format_args!("{checked}: no damage")),

@@ -242,7 +242,7 @@ fn a_large_incomplete_document_is_recorded() {
     let reason = "session-1.json: not JSON: cut off at byte 209715200";
     let output = home.steno(&["import", &large(&home, "d/session-1.json", start)]);
     assert!(output.stderr.contains(reason), "{output}");
-    assert!(output.stderr.contains(": 0 entries, 209715200 bytes new"), "{output}");
+    assert!(output.stderr.contains(": 0 entries, 210 MB new"), "{output}");
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn a_context_too_large_to_parse_is_imported() {
         output.stderr.contains("context.jsonl: the document is larger than 128 MiB"),
         "{output}"
     );
-    assert!(output.stderr.contains(": 0 entries, 209715200 bytes new"), "{output}");
+    assert!(output.stderr.contains(": 0 entries, 210 MB new"), "{output}");
     std::fs::remove_file(&path).unwrap();
     home.steno(&["restore", output.stdout.trim(), "--to", "task"]).ok();
     assert_eq!(std::fs::metadata(&path).unwrap().len(), 200 << 20);

@@ -20,7 +20,7 @@ use crate::commands::list::MIN_ID_CHARS;
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
 use crate::session_paths::possible_roots;
-use crate::ui::{Ui, count_noun};
+use crate::ui::{Ui, count_bytes, count_noun};
 use steno_model::SessionId;
 use steno_store::StoreError;
 use steno_store::sync::{SessionSyncer, SyncedSession, resolve_links};
@@ -218,7 +218,7 @@ impl<'a> WatchLoop<'a> {
         if self.args.json {
             return self.print_event(&WatchEvent::Stopped { sessions, bytes_new, looks });
         }
-        let (kept, bytes) = (count_noun(sessions, "session"), count_noun(bytes_new, "byte"));
+        let (kept, bytes) = (count_noun(sessions, "session"), count_bytes(bytes_new));
         self.ui.status(format_args!("stopped: synced {kept}, {bytes} new"));
         Ok(())
     }
@@ -379,7 +379,7 @@ impl<'a> WatchLoop<'a> {
             .unwrap_or(session.session.as_str())
             .replace(char::is_control, " ");
         let (entries, bytes) =
-            (count_noun(session.entries, "entry"), count_noun(session.bytes_new, "byte"));
+            (count_noun(session.entries, "entry"), count_bytes(session.bytes_new));
         let agent = session.agent;
         let id: String = session.session.as_str().chars().take(MIN_ID_CHARS).collect();
         let time = time.strftime("%H:%M:%S");
