@@ -328,6 +328,7 @@ impl CliCommand {
             CliCommand::List(args) => &mut args.sync,
             CliCommand::Search(args) => &mut args.sync,
             CliCommand::Cost(args) => &mut args.sync,
+            CliCommand::Stats(args) => &mut args.sync,
             CliCommand::Serve(args) => &mut args.sync,
             CliCommand::Blame(args) => &mut args.sync,
             CliCommand::Log(args) => &mut args.sync,

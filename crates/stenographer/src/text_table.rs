@@ -103,6 +103,12 @@ pub(crate) fn fit_end(text: &str, width: usize) -> String {
     std::iter::once('…').chain(end.into_iter().rev()).collect()
 }
 
+/// Cuts a label to `width` columns: a path at its beginning, which many paths share, other labels at the end.
+pub(crate) fn fit_label(label: &str, width: usize) -> String {
+    let is_path = label.starts_with(['/', '~']) || label.get(1..3) == Some(":\\");
+    if is_path { fit_end(label, width) } else { fit_columns(label, width) }
+}
+
 /// Returns the start of a text that is too wide.
 fn cut_columns(text: &str, width: usize) -> String {
     let mut used = 1;
@@ -189,6 +195,10 @@ mod tests {
             ("abc…".into(), "…def".into())
         );
         assert_eq!((fit_end("abcdef", 6), fit_end("日本語", 4)), ("abcdef".into(), "…語".into()));
+        assert_eq!(
+            ["/a/bcd", "C:\\abc", "abcdef"].map(|label| fit_label(label, 4)),
+            ["…bcd", "…abc", "abc…"]
+        );
     }
 
     #[test]

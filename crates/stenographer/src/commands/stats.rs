@@ -12,6 +12,7 @@ use steno_store::index::{ActivityReport, Index, SessionFilter};
 use self::days::ActiveDays;
 use super::cost::PricedCharges;
 use crate::amount::{format_cost, format_count, render_bar, render_curve, round_for_json};
+use crate::automatic_sync::AutomaticSyncFlag;
 use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
 use crate::known_values::check_known_values;
@@ -19,7 +20,7 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_scope::SessionScope;
 use crate::session_store::SessionStore;
 use crate::team_access::RemoteFlag;
-use crate::text_table::fit_columns;
+use crate::text_table::fit_label;
 use crate::ui::{Ui, count_noun};
 use crate::value_parsers::parse_count;
 use steno_store::view::json_rows::cost::unpriced_models;
@@ -38,6 +39,8 @@ pub(crate) struct Args {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    pub(crate) sync: AutomaticSyncFlag,
     #[command(flatten)]
     pub(crate) remote: RemoteFlag,
 }
@@ -63,6 +66,7 @@ pub(crate) fn run(
 ) -> Result<CommandExit, CommandError> {
     let env = env.in_zone(args.timezone.as_deref())?;
     let prices = Config::load(&env)?.prices()?;
+    args.sync.sync_if_due(ui, &env);
     let store = SessionStore::new(&env);
     store.check_agent(args.scope.agent.as_deref())?;
     let filter = args.scope.to_filter(&env, |name| Ok(store.find_session(name)?.id().clone()))?;
@@ -224,7 +228,7 @@ fn render_list(ui: &Ui, heading: &str, all: &[(String, String, f64)]) -> String 
     let top = all.iter().map(|(_, _, weight)| *weight).fold(0.0, f64::max);
     let mut text = format!("\n{heading}\n");
     for (name, amount, weight) in all {
-        let name = fit_columns(&name.replace(['\n', '\t'], " "), 44);
+        let name = fit_label(&name.replace(['\n', '\t'], " "), 44);
         let bar = if ui.is_terminal() && top > 0.0 {
             render_bar(weight / top, 16)
         } else {

@@ -131,6 +131,8 @@ fn flag_setting_and_variable_disable_it() {
     };
     nothing(steno(&home, &["list", "--no-sync"]));
     nothing(steno(&home, &["--no-sync", "list"]));
+    nothing(steno(&home, &["stats", "--no-sync"]));
+    nothing(steno(&home, &["--no-sync", "stats"]));
     nothing(home.steno(&["list"]));
     home.file("store/config.toml", "[sync]\nautomatic = false\n");
     nothing(steno(&home, &["list"]));
@@ -257,4 +259,13 @@ fn a_store_for_given_paths_stays_one() {
     // Until the user syncs all agents.
     steno(&home, &["sync"]).ok();
     assert!(steno(&home, &["list"]).stdout.contains("fix the login"));
+}
+
+#[test]
+fn the_overview_counts_the_sessions_of_a_new_machine() {
+    let home = home_with_session();
+    steno(&home, &["stats"]).ok();
+    until_finished(&home);
+    let overview = steno(&home, &["stats"]).ok();
+    assert!(overview.starts_with("1 session, "), "{overview}");
 }

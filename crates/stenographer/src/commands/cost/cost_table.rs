@@ -4,7 +4,7 @@ use steno_store::cost::report::ChargeSum;
 use unicode_width::UnicodeWidthStr;
 
 use crate::amount;
-use crate::text_table::fit_columns;
+use crate::text_table::{fit_columns, fit_label};
 
 /// Minimum columns of a label.
 const MIN_LABEL_COLUMNS: usize = 10;
@@ -75,12 +75,7 @@ impl CostTable {
         );
         text.push('\n');
         for line in &self.lines {
-            text.push_str(&render_row(
-                &fit_columns(&line.label, label),
-                label,
-                &line.cells,
-                &widths,
-            ));
+            text.push_str(&render_row(&fit_label(&line.label, label), label, &line.cells, &widths));
             if let Some(cost) = line.cost.filter(|cost| bar > 0 && *cost > 0.0) {
                 text.push_str("  ");
                 text.push_str(&amount::render_bar(cost / top, bar));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::amount::{format_dollars, round_up_scale};
-use crate::text_table::fit_columns;
+use crate::text_table::fit_label;
 
 /// Edges of the chart area in a drawing of 960 by 360.
 const CHART_LEFT: f64 = 70.0;
@@ -75,7 +75,7 @@ fn write_bar(text: &mut String, bar: &SvgBar<'_>) {
         let _ = writeln!(
             text,
             "<text transform=\"translate({x:.1} {y}) rotate(-40)\" text-anchor=\"end\">{}</text>",
-            escape_xml(&fit_columns(label, 16)),
+            escape_xml(&fit_label(label, 16)),
         );
     }
 }
