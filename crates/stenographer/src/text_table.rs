@@ -35,13 +35,15 @@ impl<const N: usize> TextTable<N> {
     }
 
     fn push_cell(&mut self, text: &str) -> TextCell {
-        let begin = self.text.len();
-        if text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
+        let columns = if is_printable_ascii(text) {
             self.text.push_str(text);
+            text.len()
         } else {
-            self.text.push_str(&escape_control(text).replace(['\n', '\t'], " "));
-        }
-        TextCell { end: self.text.len() as u32, columns: count_columns(&self.text[begin..]) as u32 }
+            let text = escape_control(text).replace(['\n', '\t'], " ");
+            self.text.push_str(&text);
+            text.width()
+        };
+        TextCell { end: self.text.len() as u32, columns: columns as u32 }
     }
 
     /// Renders the table. No line is wider than `width` unless the columns before the last are.
@@ -77,11 +79,13 @@ impl<const N: usize> TextTable<N> {
 
 /// Returns the width of a text in columns.
 fn count_columns(text: &str) -> usize {
-    if text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
-        text.len()
-    } else {
-        text.width()
-    }
+    if is_printable_ascii(text) { text.len() } else { text.width() }
+}
+
+/// Returns whether each byte is a character of one column. Without a branch at each byte, compilers use vector
+/// instructions.
+fn is_printable_ascii(text: &str) -> bool {
+    text.bytes().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'))
 }
 
 /// Cuts a text to `width` columns.
@@ -112,13 +116,15 @@ pub(crate) fn fit_label(label: &str, width: usize) -> String {
 /// Returns the start of a text that is too wide.
 fn cut_columns(text: &str, width: usize) -> String {
     let mut used = 1;
-    let fits = |c: &char| {
+    let too_wide = |c: char| {
         used += c.width().unwrap_or(0);
-        used <= width
+        used > width
     };
-    let mut cut: String = text.chars().take_while(fits).collect();
-    cut.push('…');
-    cut
+    let end = match text.get(..width.saturating_sub(1)).filter(|start| is_printable_ascii(start)) {
+        Some(start) => start.len(),
+        None => text.find(too_wide).unwrap_or(text.len()),
+    };
+    format!("{}…", &text[..end])
 }
 
 /// Expands tabs and removes a final carriage return.
