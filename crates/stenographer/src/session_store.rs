@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use jiff::tz::TimeZone;
 use steno_model::durable::FileError;
 use steno_model::{Clock, SessionId, SessionStatus, Transcript};
+use steno_store::cost::PriceTable;
+use steno_store::cost::file_charges::transcript_cost;
 use steno_store::current_status::StatusCheck;
 use steno_store::format::{self, FoundSession};
 use steno_store::index::{
@@ -146,6 +148,15 @@ impl SessionStore {
         let mut transcript = session.read_transcript()?;
         transcript.session.status = self.status_check().status_of(&transcript.session);
         Ok(transcript)
+    }
+
+    /// The cost of a session: what `steno cost --session` states, where a message counts once although several
+    /// sessions have it; of a session that the index does not have as it was read, the cost of its own messages.
+    pub(crate) fn session_cost(&self, transcript: &Transcript, prices: &PriceTable) -> Option<f64> {
+        match self.index.load_session_charges(&transcript.session) {
+            Some(charges) => charges.total_cost(prices),
+            None => transcript_cost(transcript, prices),
+        }
     }
 
     /// Checks which sessions are running now.

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use foldhash::fast::RandomState;
 
 use super::bill::{self, BillRemainder, MessageBill, SessionBills, signed_counts};
-use super::charge::{ChargeTable, CostMode, SessionAccount, UsageCharge};
+use super::charge::{ChargeTable, SessionAccount, UsageCharge};
 use super::{PriceTable, prompt_band};
 use steno_agents::reader::{FormatError, FoundSession, ReaderItem};
 use steno_model::name_hash::{NameHash, NameHasher};
@@ -60,17 +60,11 @@ impl SessionStatement {
     }
 }
 
-/// The cost of a transcript, as `steno cost` calculates it for the session alone; `None` if a price is not known, or if
-/// it has neither tokens nor a reported cost.
+/// The cost of a transcript's own messages; see [`ChargeTable::total_cost`].
 pub fn transcript_cost(transcript: &Transcript, prices: &PriceTable) -> Option<f64> {
     let mut collector = ChargeCollector::default();
     collector.add_statement(SessionStatement::from_transcript(transcript));
-    let table = collector.finish();
-    let costs = table.charge_costs(prices, CostMode::Auto);
-    let selected: Vec<usize> = (0..costs.len()).collect();
-    let sum = table.sum_charges(&costs, &selected);
-    let has_charges = !sum.tokens().is_empty() || transcript.session.totals.cost.is_some();
-    sum.cost().filter(|_| has_charges && sum.unpriced.is_empty())
+    collector.finish().total_cost(prices)
 }
 
 /// Collects the charges of several sessions.

@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use jiff::tz::TimeZone;
 
-use super::charge::{ChargeTable, UsageCharge};
+use super::PriceTable;
+use super::charge::{ChargeTable, CostMode, UsageCharge};
 use steno_model::usage::Usage;
 
 /// The key to group charges by.
@@ -102,6 +103,15 @@ impl ChargeSum {
 }
 
 impl ChargeTable {
+    /// The cost of all charges; `None` if a price is not known, or if there are neither tokens nor a reported cost.
+    pub fn total_cost(&self, prices: &PriceTable) -> Option<f64> {
+        let costs = self.charge_costs(prices, CostMode::Auto);
+        let sum = self.sum_charges(&costs, &Vec::from_iter(0..costs.len()));
+        let is_reported = self.accounts.iter().any(|account| account.reported_cost.is_some());
+        let is_known = sum.unpriced.is_empty() && (is_reported || !sum.tokens().is_empty());
+        sum.cost().filter(|_| is_known)
+    }
+
     /// The sum of these charges.
     pub fn sum_charges(&self, costs: &[Option<f64>], selected: &[usize]) -> ChargeSum {
         let mut sum = ChargeSum::default();

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use rusqlite::Row;
 use rusqlite::types::ValueRef;
+use rusqlite::{OptionalExtension, Row};
 
 use super::{EntryFilter, Index, IndexError};
 use crate::cost::charge::{ChargeTable, QUARTER_HOUR_MS, SessionAccount, UsageCharge};
 use crate::cost::file_charges::token_band;
+use steno_model::session::Session;
 
 const TOKEN_COLUMNS: &str =
     "input, cache_read, cache_write, cache_write_5m, cache_write_1h, output, reasoning";
@@ -27,21 +28,42 @@ impl Index {
                 WHERE time / {QUARTER_HOUR_MS} IN ({cut})"
             ));
         }
-        self.read_charges(&table)
+        self.read_charges(&table, "")
+    }
+
+    /// Loads the charges of one session; `None` unless the index has exactly this number of its entries.
+    pub(super) fn load_session_charges(
+        &self,
+        session: &Session,
+    ) -> Result<Option<ChargeTable>, IndexError> {
+        let sql = "SELECT id FROM session WHERE agent = ?1 AND name = ?2 AND entries = ?3";
+        let key = (&session.agent, session.id.as_str(), session.totals.entries as i64);
+        let find =
+            || self.connection.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional();
+        let Some::<i64>(row) = self.wrap_error(find())? else { return Ok(None) };
+        let charges = self.read_charges(
+            &format!(
+                "SELECT session, model, first, last, {TOKEN_COLUMNS}, band FROM rollup WHERE session = {row}"
+            ),
+            &format!("WHERE id = {row}"),
+        );
+        charges.map(Some)
     }
 
     /// Loads all charges, one per API message.
     pub fn load_message_charges(&self) -> Result<ChargeTable, IndexError> {
-        self.read_charges(&format!(
+        let messages = format!(
             "SELECT session, model, time, time, {TOKEN_COLUMNS}, NULL FROM usage
             ORDER BY session, time, number"
-        ))
+        );
+        self.read_charges(&messages, "")
     }
 
-    fn read_charges(&self, sql: &str) -> Result<ChargeTable, IndexError> {
+    /// Reads the charges that `sql` selects, of the sessions with this condition.
+    fn read_charges(&self, sql: &str, condition: &str) -> Result<ChargeTable, IndexError> {
         let mut charges = ChargeTable::default();
         let read = || -> rusqlite::Result<ChargeTable> {
-            let account_indexes = self.load_accounts(&mut charges)?;
+            let account_indexes = self.load_accounts(&mut charges, condition)?;
             let mut all = self.connection.prepare_cached(sql)?;
             let mut rows = all.query([])?;
             while let Some(row) = rows.next()? {
@@ -56,12 +78,18 @@ impl Index {
         self.wrap_error(read())
     }
 
-    /// Loads all sessions as accounts. Returns the account of each session id.
-    fn load_accounts(&self, charges: &mut ChargeTable) -> rusqlite::Result<HashMap<i64, usize>> {
-        let sql = "SELECT id, agent, name, project, title, thread, coalesce(ended_at, started_at),
-            cost, input + cache_read + cache_write + output FROM session";
+    /// Loads the sessions with this condition as accounts. Returns the account of each session id.
+    fn load_accounts(
+        &self,
+        charges: &mut ChargeTable,
+        condition: &str,
+    ) -> rusqlite::Result<HashMap<i64, usize>> {
+        let sql = format!(
+            "SELECT id, agent, name, project, title, thread, coalesce(ended_at, started_at),
+            cost, input + cache_read + cache_write + output FROM session {condition}"
+        );
         let mut account_indexes = HashMap::new();
-        let mut all = self.connection.prepare_cached(sql)?;
+        let mut all = self.connection.prepare_cached(&sql)?;
         let mut rows = all.query([])?;
         while let Some(row) = rows.next()? {
             account_indexes.insert(row.get(0)?, charges.accounts.len());

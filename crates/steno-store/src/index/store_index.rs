@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::{Index, IndexError, RefreshProgress, RefreshSummary, WriteObstacle};
+use crate::cost::charge::ChargeTable;
+use steno_cipher::store_fs;
+use steno_model::session::Session;
 use steno_vault::Vault;
 
 /// Numbers the indexes in this process's memory.
@@ -170,6 +173,14 @@ impl StoreIndex {
             },
             other => other,
         }
+    }
+
+    /// The charges of a session, if there is an index that has exactly this number of its entries.
+    pub fn load_session_charges(&self, session: &Session) -> Option<ChargeTable> {
+        if !store_fs::exists(&self.store.join("index.db")) {
+            return None;
+        }
+        self.open().ok()?.load_session_charges(session).ok().flatten()
     }
 
     /// Whether queries use an index in memory, because the store has none.

@@ -6,7 +6,6 @@ use steno_model::{Entry, Timestamp, Transcript};
 use steno_seeds::devflow::{self, DevflowRun};
 use steno_store::compare::text_diff::pair_lines;
 use steno_store::compare::{EntryChange, compare_entries, facts};
-use steno_store::cost::file_charges::transcript_cost;
 use steno_store::view::json_rows;
 use steno_store::view::json_rows::diff::EntryPair;
 
@@ -67,7 +66,7 @@ pub(crate) fn run(
     let prices = Config::load(env).and_then(|config| config.prices()).map_err(as_diff)?;
     let read = |name: &str| {
         let mut transcript = store.transcript(name).map_err(as_diff)?;
-        transcript.session.totals.cost = transcript_cost(&transcript, &prices);
+        transcript.session.totals.cost = store.session_cost(&transcript, &prices);
         Ok::<_, CommandError>(transcript)
     };
     let (a, b) = (read(&args.a)?, read(&args.b)?);

@@ -6,7 +6,6 @@ use steno_agents::join::is_only_on_wire;
 use steno_model::{Entry, Role, Transcript};
 use steno_seeds::devflow::{self, RunView, RunViewStyle};
 use steno_seeds::{chibi, leslie, weakincentives};
-use steno_store::cost::file_charges::transcript_cost;
 use steno_store::transcript::{ReadTranscript, for_each_exchange};
 use steno_store::view::json_rows::EntryRow;
 use steno_store::view::json_rows::exchange::ExchangeRow;
@@ -137,7 +136,7 @@ pub(crate) fn run(
     ui.report_problems(&transcript.problems);
     if !args.json && args.style.calculates_cost(&transcript.session.agent) {
         let prices = Config::load(env)?.prices()?;
-        transcript.session.totals.cost = transcript_cost(&transcript, &prices);
+        transcript.session.totals.cost = store.session_cost(&transcript, &prices);
     }
     let noted = Note::for_session(&transcript.notes, &transcript.entries);
     let noted: Vec<Note> = noted.into_iter().cloned().collect();

@@ -228,6 +228,30 @@ fn a_copy_of_a_session_is_billed_once() {
 }
 
 #[test]
+fn show_and_diff_state_the_cost_that_the_ledger_has() {
+    let home = Home::new();
+    let (shared, own) =
+        (("2026-01-02T23:30:00.000Z", "a", OPUS, 2), ("2026-01-05T08:30:00.000Z", "b", HAIKU, 4));
+    claude(&home, FIRST, "/code/one", &[shared]);
+    claude(&home, SECOND, "/code/two", &[shared, own]);
+    home.steno(&["sync"]).ok();
+    let shown = |session: &str| {
+        let text = home.steno(&["show", session]).ok();
+        text.lines().nth(2).unwrap().to_owned()
+    };
+    assert!(shown(FIRST).contains("$50.00"), "{}", shown(FIRST));
+    // The message that both have counts in the first.
+    assert!(shown(SECOND).contains("$20.00"), "{}", shown(SECOND));
+    let compared = home.steno(&["diff", FIRST, SECOND]).stdout;
+    assert!(compared.contains("$50.00") && compared.contains("$20.00"), "{compared}");
+    // Without a store, the session's own messages count.
+    let fresh = Home::new();
+    claude(&fresh, SECOND, "/code/two", &[shared, own]);
+    let path = fresh.path().join(format!(".claude/projects/-code-two/{SECOND}.jsonl"));
+    assert!(fresh.steno(&["show", path.to_str().unwrap()]).ok().contains("$70.00"));
+}
+
+#[test]
 fn what_an_agent_states_can_be_taken() {
     let home = Home::new();
     pi(&home, OPUS, 7.5);
