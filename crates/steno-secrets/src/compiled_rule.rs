@@ -9,7 +9,7 @@ use crate::randomness::{changes_kind_often, is_random_mix, is_wordy, looks_rando
 use crate::secret_rule::{SecretForm, SecretRule};
 use crate::token_match::{is_token_start, match_token};
 use crate::value_plausibility::{is_credential, is_spoken_password};
-use crate::value_shapes::is_filler;
+use crate::value_shapes::{is_code, is_filler};
 
 /// The greatest size of a compiled pattern: every recording process holds some in memory.
 const MAX_PATTERN_BYTES: usize = 256 << 10;
@@ -102,6 +102,7 @@ impl CompiledRule {
             "password in a sentence" | "password in another language" => {
                 !is_reference_or_filler(secret) && is_spoken_password(secret)
             }
+            "npm token" => !is_reference_or_filler(secret) && !is_code(secret),
             "token" => is_random_mix(secret) && !is_filler(secret),
             "Redis password" | "random credential" | "printed secret" | "key on the next line" => {
                 looks_random(secret) && !is_filler(secret)

@@ -27,23 +27,26 @@ pub(crate) struct EncodedPart {
     pub(crate) decoded: Vec<u8>,
 }
 
-/// The parts of a text that are base64 of printable text.
-pub(crate) fn find_base64_parts(text: &[u8]) -> Vec<EncodedPart> {
-    let mut parts = Vec::new();
+/// The long runs of letters, digits, `+`, `/`, `-` and `_` in a text: tokens, hashes and base64.
+pub(crate) fn find_long_runs(text: &[u8]) -> Vec<Range<usize>> {
+    let mut runs = Vec::new();
     let mut at = 0;
     while let Some(start) = find_long_run(text, at) {
         let length = text[start..].iter().take_while(|byte| is_base64(**byte)).count();
         at = start + length;
-        if length > MAX_ENCODED_BYTES {
-            continue;
-        }
-        let padding = text[at..].iter().take(2).take_while(|byte| **byte == b'=').count();
-        let range = start..at + padding;
-        if let Some(decoded) = decode_printable(&text[start..at]) {
-            parts.push(EncodedPart { range, decoded });
-        }
+        runs.push(start..at);
     }
-    parts
+    runs
+}
+
+/// What a run encodes, if it is base64 of printable text.
+pub(crate) fn decode_base64_run(text: &[u8], run: Range<usize>) -> Option<EncodedPart> {
+    if run.len() > MAX_ENCODED_BYTES {
+        return None;
+    }
+    let padding = text[run.end..].iter().take(2).take_while(|byte| **byte == b'=').count();
+    let range = run.start..run.end + padding;
+    Some(EncodedPart { range, decoded: decode_printable(&text[run])? })
 }
 
 fn is_base64(byte: u8) -> bool {
@@ -169,7 +172,8 @@ mod tests {
     #[test]
     fn base64_of_text_is_decoded_and_pictures_are_not() {
         let text = b"see R0lUSFVCX1RPS0VOPWdocF9hYmNkZWZnaGlqa2xtbm9w= and iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAf";
-        let parts = find_base64_parts(text);
+        let runs = find_long_runs(text).into_iter();
+        let parts: Vec<_> = runs.filter_map(|run| decode_base64_run(text, run)).collect();
         assert_eq!(parts.len(), 1);
         assert_eq!(parts[0].decoded, b"GITHUB_TOKEN=ghp_abcdefghijklmnop");
         assert_eq!(text[parts[0].range.end], b' ');

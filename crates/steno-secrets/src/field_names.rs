@@ -225,6 +225,11 @@ fn is_key_variable(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
 }
 
+/// Whether the `key` of this word may be the one of a lock: no word of tables, files and machines is before it.
+pub(crate) fn may_own_key(word: &str) -> bool {
+    !RECORD_WORDS.contains(&word) && !HARMLESS_WORDS.contains(&word)
+}
+
 /// Whether a word makes a following `key` of a sentence the key of a lock, as in `API key` or `Stripe key`.
 pub(crate) fn is_before_key(word: &str) -> bool {
     const IN_SENTENCES: [&str; 12] = [

@@ -10,6 +10,7 @@
 mod argument_lists;
 mod compiled_rule;
 mod cookie_values;
+mod divided_text;
 mod encoded_text;
 mod field_names;
 mod kubernetes_secret;
@@ -23,6 +24,7 @@ mod named_value;
 mod names;
 #[cfg(any(test, feature = "test-support"))]
 pub mod planted;
+mod prefixed_token;
 mod quoted_value;
 mod randomness;
 mod rule_table;

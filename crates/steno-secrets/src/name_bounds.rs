@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use crate::field_names::is_before_key;
+use crate::field_names::{is_before_key, may_own_key};
 use crate::literal_forms::index_length;
 
 /// Longer names are not names.
@@ -14,9 +14,9 @@ const MAX_NAME_BYTES: usize = 80;
 pub(crate) fn may_have_value(after: &[u8], is_option: bool) -> bool {
     let spaces = after.iter().take(40).take_while(|byte| b" \t".contains(byte)).count();
     match after.get(spaces) {
-        Some(b'!') => after[spaces + 1..].starts_with(b"="),
+        Some(b'!' | b'+') => after[spaces + 1..].starts_with(b"="),
         Some(b'[') => index_length(&after[spaces..]) > 0,
-        None | Some(b';' | b'{' | b'}' | b'/' | b'+' | b'#' | b'\0'..=b'\t') => false,
+        None | Some(b';' | b'{' | b'}' | b'/' | b'#' | b'\0'..=b'\t') => false,
         Some(b')') if spaces == 0 => after.get(1).is_some_and(|byte| b" :=".contains(byte)),
         Some(b'\r' | b'\n') => after.iter().take(80).any(|byte| *byte == b':' || *byte == b'='),
         // In a sentence, a value has a digit, a quote or a verb before it.
@@ -41,7 +41,10 @@ pub(crate) fn assignment_length(rest: &[u8], spaces: usize) -> Option<usize> {
     if rest.starts_with(b":-") {
         return (spaces == 0).then_some(2);
     }
-    if [b":=", b"=>", b"=="].iter().any(|it| rest.starts_with(*it)) {
+    if let Some(appended) = literal_offset(rest, &[".=", "+="]) {
+        return Some(appended);
+    }
+    if [":=", "::=", ":::=", "=>", "=="].iter().any(|it| rest.starts_with(it.as_bytes())) {
         return Some(rest.iter().take_while(|byte| b":=>".contains(byte)).count());
     }
     if let Some(operator) = ["||=", "??=", "?="].iter().find(|it| rest.starts_with(it.as_bytes())) {
@@ -55,8 +58,12 @@ pub(crate) fn assignment_length(rest: &[u8], spaces: usize) -> Option<usize> {
 
 /// The length of an operator that compares a name with a literal: `!= "..."`, `in ("..."`.
 pub(crate) fn comparison_length(rest: &[u8]) -> Option<usize> {
-    let operator =
-        ["!==", "!=", "in (", "in ["].iter().find(|it| rest.starts_with(it.as_bytes()))?;
+    literal_offset(rest, &["!==", "!=", "in (", "in ["])
+}
+
+/// The offset of a literal that follows one of these operators.
+fn literal_offset(rest: &[u8], operators: &[&str]) -> Option<usize> {
+    let operator = operators.iter().find(|it| rest.starts_with(it.as_bytes()))?;
     let spaces = rest[operator.len()..].iter().take_while(|byte| **byte == b' ').count();
     let literal = operator.len() + spaces;
     rest.get(literal).is_some_and(|byte| b"\"'".contains(byte)).then_some(literal)
@@ -64,11 +71,20 @@ pub(crate) fn comparison_length(rest: &[u8]) -> Option<usize> {
 
 /// Whether a text ends with a word that makes a following `key` a secret, as in `API key`.
 pub(crate) fn follows_key_word(before: &[u8]) -> bool {
-    let Some(before) = before.strip_suffix(b" ") else { return false };
+    word_before(before).is_some_and(|word| is_before_key(&word))
+}
+
+/// Whether a text ends with a word that may be the name of a service, as in `the Acme key`.
+pub(crate) fn follows_service_word(before: &[u8]) -> bool {
+    word_before(before).is_some_and(|word| word.len() >= 3 && may_own_key(&word))
+}
+
+/// The word at the end of a text, and a space after it.
+fn word_before(before: &[u8]) -> Option<String> {
+    let before = before.strip_suffix(b" ")?;
     let is_inner = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'-';
     let length = before.iter().rev().take(24).take_while(is_inner).count();
-    let word = before[before.len() - length..].to_ascii_lowercase();
-    std::str::from_utf8(&word).is_ok_and(is_before_key)
+    String::from_utf8(before[before.len() - length..].to_ascii_lowercase()).ok()
 }
 
 /// Whether the object around a quoted name is about secrets: `"Jwt": { "Key": "..." }`.

@@ -14,8 +14,8 @@ use crate::literal_forms::{
     TYPE_ANNOTATION, index_length, read_list, scheme_length, wrapped_literal_offset,
 };
 use crate::name_bounds::{
-    assignment_length, comparison_length, follows_key_word, is_inside_secret_object, is_name_byte,
-    may_have_value, name_bounds,
+    assignment_length, comparison_length, follows_key_word, follows_service_word,
+    is_inside_secret_object, is_name_byte, may_have_value, name_bounds,
 };
 use crate::quoted_value::QuotedValue;
 use crate::table_values::find_column_cells;
@@ -132,6 +132,11 @@ impl<'t> FoundName<'t> {
                 FieldNameClass::Random
             }
             "key" if is_option_of => FieldNameClass::UnknownKey,
+            "key" | "Key" | "KEY"
+                if text[end..].starts_with(b":") && follows_service_word(&text[..start]) =>
+            {
+                FieldNameClass::UnknownKey
+            }
             name => classify_field_name(name)?,
         };
         // The name of a secret in a cloud is not the secret.
@@ -254,7 +259,7 @@ impl<'t> FoundName<'t> {
 
     /// Whether the name follows an instruction that sets a variable: `ENV NAME value`.
     fn follows_env(&self) -> bool {
-        ["ENV ", "setenv ", "SetEnv "]
+        ["ENV ", "setenv ", "SetEnv ", "set -gx ", "set -x ", "set -Ux ", "setx "]
             .iter()
             .any(|word| self.text[..self.start].ends_with(word.as_bytes()))
     }
@@ -301,7 +306,29 @@ impl<'t> FoundName<'t> {
         if rest.first() == Some(&b'[') {
             return self.read_list(at);
         }
-        self.read_bare(separator, at + scheme).into_iter().collect()
+        let value = self.read_bare(separator, at + scheme);
+        value.map(|value| self.extend_block(value)).into_iter().collect()
+    }
+
+    /// Adds the next lines of a YAML block: its lines have one indentation, and no spaces in a secret.
+    fn extend_block(&self, value: Range<usize>) -> Range<usize> {
+        let text = self.text;
+        let indent = text[..value.start].iter().rev().take(80).take_while(|b| **b == b' ').count();
+        let line_break = (value.start - indent).checked_sub(1);
+        let is_block = line_break.is_some_and(|at| at > self.end && text[at] == b'\n');
+        let mut end = value.end;
+        while is_block && indent > 0 && text.get(end) == Some(&b'\n') {
+            let line = end + 1 + indent;
+            let is_indented = text.get(end + 1..line).is_some_and(|it| it.trim_ascii().is_empty());
+            let is_inner = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+/=_-.".contains(byte);
+            let length = text.get(line..).unwrap_or_default().iter().take_while(is_inner).count();
+            if !is_indented || length < 4 || !matches!(text.get(line + length), None | Some(b'\n'))
+            {
+                break;
+            }
+            end = line + length;
+        }
+        value.start..end
     }
 
     fn read_list(&self, at: usize) -> Vec<Range<usize>> {
@@ -321,6 +348,13 @@ impl<'t> FoundName<'t> {
             at += 1;
         }
         at += self.count_spaces(at);
+        if separator == NameSeparator::Tag {
+            return at + text[at..].iter().take(80).take_while(|b| b.is_ascii_whitespace()).count();
+        }
+        // A template of Ruby.
+        if text[at..].starts_with(b"<%=") {
+            at += 3 + self.count_spaces(at + 3);
+        }
         // A tag of YAML, such as `!!str`.
         if text[at..].starts_with(b"!!") {
             at += text[at..].iter().take(12).take_while(|byte| **byte != b' ').count();
@@ -471,6 +505,11 @@ impl<'t> FoundName<'t> {
     }
 
     fn is_secret(&self, value: &str, style: ValueStyle) -> bool {
+        // A literal of one language within one of another.
+        let value = match value.starts_with(['\\', '"', '\'']) {
+            true => value.trim_matches(['\\', '"', '\'']),
+            false => value,
+        };
         FieldCandidate { name: self.name(), class: self.class, value, style }.is_plausible()
     }
 }

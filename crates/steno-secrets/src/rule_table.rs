@@ -37,6 +37,9 @@ pub(crate) fn all_rules() -> impl Iterator<Item = &'static SecretRule> {
 /// The rule of values that their names make secret.
 pub(crate) const NAMED_SECRET: &str = "secret";
 
+/// The rule of tokens with a prefix that no other rule knows.
+pub(crate) const PREFIXED_TOKEN: &str = "token";
+
 /// The rule of encoded secrets.
 pub(crate) const ENCODED_SECRET: &str = "encoded secret";
 

@@ -8,11 +8,13 @@ use regex::bytes::Regex;
 
 use crate::argument_lists::find_argument_lists;
 use crate::compiled_rule::{CompiledRule, secret_range};
-use crate::encoded_text::{find_base64_parts, find_escaped_parts};
+use crate::divided_text::find_divided_parts;
+use crate::encoded_text::{UnescapedPart, decode_base64_run, find_escaped_parts, find_long_runs};
 use crate::field_names::NAME_HINTS;
 use crate::kubernetes_secret::{MANIFEST_HINTS, find_manifest_values};
 use crate::named_value::{find_named_secrets, is_secret_field};
-use crate::rule_table::{ENCODED_SECRET, NAMED_SECRET, all_rules, rule_names};
+use crate::prefixed_token::find_prefixed_tokens;
+use crate::rule_table::{ENCODED_SECRET, NAMED_SECRET, PREFIXED_TOKEN, all_rules, rule_names};
 use crate::secret_rule::SecretRule;
 use crate::secret_settings::{
     SecretSettings, SecretSettingsError, compile_patterns, normalize_rule_name,
@@ -51,6 +53,7 @@ pub struct SecretScanner {
     patterns: Vec<(Regex, &'static str)>,
     finds_named: bool,
     finds_encoded: bool,
+    finds_prefixed: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +130,16 @@ impl SecretScanner {
             .build(hints)
             .expect("a few words");
         let (finds_named, finds_encoded) = (is_enabled(NAMED_SECRET), is_enabled(ENCODED_SECRET));
-        Ok(Self { rules, hints, hint_targets, patterns, finds_named, finds_encoded })
+        let finds_prefixed = is_enabled(PREFIXED_TOKEN);
+        Ok(Self {
+            rules,
+            hints,
+            hint_targets,
+            patterns,
+            finds_named,
+            finds_encoded,
+            finds_prefixed,
+        })
     }
 
     /// The names of all rules, each once.
@@ -141,9 +153,9 @@ impl SecretScanner {
         self.find_hinted(text, rules, &mut matches);
         if rules == SecretRuleSet::All {
             self.find_configured(text, &mut matches);
-            if self.finds_encoded {
-                self.find_encoded(text, &mut matches);
-            }
+            self.find_in_runs(text, &mut matches);
+            self.find_escaped(text, &mut matches);
+            self.find_divided(text, &mut matches);
             self.find_streamed(text, &mut matches);
         }
         merge_overlaps(matches)
@@ -226,10 +238,20 @@ impl SecretScanner {
         }
     }
 
-    /// Finds parts of a text that are secret once they are decoded.
-    fn find_encoded(&self, text: &[u8], matches: &mut Vec<RankedMatch>) {
+    /// Finds tokens of unknown services, and base64 that is secret once it is decoded.
+    fn find_in_runs(&self, text: &[u8], matches: &mut Vec<RankedMatch>) {
         let rank = self.rules.len() + 2;
-        for part in find_base64_parts(text) {
+        for run in find_long_runs(text) {
+            if self.finds_prefixed {
+                for range in find_prefixed_tokens(text, run.clone()) {
+                    let context_start = range.start;
+                    let found = SecretMatch { range, context_start, rule: PREFIXED_TOKEN };
+                    matches.push(RankedMatch { found, rank });
+                }
+            }
+            let Some(part) = decode_base64_run(text, run).filter(|_| self.finds_encoded) else {
+                continue;
+            };
             let mut inner = Vec::new();
             self.find_hinted(&part.decoded, SecretRuleSet::All, &mut inner);
             if !inner.is_empty() {
@@ -238,18 +260,41 @@ impl SecretScanner {
                 matches.push(RankedMatch { found, rank });
             }
         }
+    }
+
+    /// Finds secrets that escapes hide.
+    fn find_escaped(&self, text: &[u8], matches: &mut Vec<RankedMatch>) {
+        if !self.finds_encoded {
+            return;
+        }
         for part in find_escaped_parts(text).into_iter().chain(find_argument_lists(text)) {
             let mut inner = Vec::new();
             self.find_hinted(&part.decoded, SecretRuleSet::All, &mut inner);
-            for RankedMatch { found, rank } in inner {
-                let range = part.original_range(&found.range);
-                let context_start = range.start;
-                matches.push(RankedMatch {
-                    found: SecretMatch { range, context_start, ..found },
-                    rank,
-                });
-            }
+            matches.extend(inner.into_iter().map(|inner| inner.mapped_to(&part)));
         }
+    }
+
+    /// Finds secrets that line breaks divide.
+    fn find_divided(&self, text: &[u8], matches: &mut Vec<RankedMatch>) {
+        for part in find_divided_parts(text) {
+            let mut inner = Vec::new();
+            self.find_hinted(&part.decoded, SecretRuleSet::All, &mut inner);
+            self.find_in_runs(&part.decoded, &mut inner);
+            let is_divided = |inner: &RankedMatch| {
+                part.original_range(&inner.found.range).len() > inner.found.range.len()
+            };
+            let divided = inner.into_iter().filter(is_divided);
+            matches.extend(divided.map(|inner| inner.mapped_to(&part)));
+        }
+    }
+}
+
+impl RankedMatch {
+    /// The match in the text that a part was made from.
+    fn mapped_to(self, part: &UnescapedPart) -> Self {
+        let range = part.original_range(&self.found.range);
+        let context_start = range.start;
+        Self { found: SecretMatch { range, context_start, ..self.found }, rank: self.rank }
     }
 }
 

@@ -67,7 +67,11 @@ impl FieldCandidate<'_> {
                     || self.is_chosen_phrase(value)
                     || self.is_numbered_word(value)
             }
-            FieldNameClass::UnknownKey => is_strong_key(value),
+            FieldNameClass::UnknownKey => {
+                is_strong_key(value)
+                    || matches!(self.style, ValueStyle::Quoted | ValueStyle::WholeLine)
+                        && is_hex_key(value)
+            }
             FieldNameClass::Random | FieldNameClass::Cookies => {
                 looks_random(value) && (self.style != ValueStyle::Prose || value.len() >= 12)
                     || self.style == ValueStyle::Quoted && is_symbol_soup(value)
@@ -156,10 +160,23 @@ fn is_strong_key(value: &str) -> bool {
         && value.bytes().all(is_key_byte)
         && !value.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
         && digits >= 2
-        && value.bytes().any(|byte| byte.is_ascii_lowercase())
+        && value.bytes().any(|byte| byte.is_ascii_alphabetic())
         && value.matches(['-', '_']).count() <= 3
         && looks_random(value)
         && word_likeness(value.as_bytes()).is_none_or(|likeness| likeness < MIN_WORD_LIKENESS)
+}
+
+/// Whether a value is a hexadecimal number or a UUID of the length of keys.
+fn is_hex_key(value: &str) -> bool {
+    let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
+    let is_hex = matches!(value.len(), 32 | 40 | 48 | 64)
+        && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_uuid = value.len() == 36
+        && value.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        });
+    (is_hex || is_uuid) && (4..=value.len() - 8).contains(&letters)
 }
 
 /// Whether a value mixes letters, digits and many symbols, and is no pattern.

@@ -106,7 +106,8 @@ pub(crate) fn is_code(value: &str) -> bool {
             && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             && word_likeness(part.as_bytes()).is_none_or(|likeness| likeness >= 0.6)
     };
-    let is_index = value.ends_with(']') && value.contains('[');
+    let is_index = value.contains('[')
+        && (value.ends_with(']') || value.split('[').next().is_some_and(is_name));
     let is_number = value.len() <= 10 && value.starts_with("0x");
     let is_declared = ["*const", "*mut", "&[", "#[", "__u", "__s"];
     is_call
@@ -116,7 +117,9 @@ pub(crate) fn is_code(value: &str) -> bool {
         || value.contains("![")
         || is_declared.iter().any(|start| value.starts_with(start))
         || value.contains("::") && value.bytes().filter(u8::is_ascii_digit).count() < 12
-        || value.strip_suffix('=').is_some_and(|name| name.bytes().all(|b| b.is_ascii_alphabetic()))
+        || value.strip_suffix('=').is_some_and(|name| {
+            name.bytes().all(|byte| byte.is_ascii_alphabetic()) && is_name(name)
+        })
         || value.contains("->")
         || value.contains("=>")
         || value.trim_end_matches('=').contains("==")
@@ -161,6 +164,7 @@ pub(crate) fn is_dotted_words(value: &str) -> bool {
 
 /// Whether a value is a number with a short unit, such as `0.82s`.
 pub(crate) fn is_duration(value: &str) -> bool {
+    let value = value.trim_matches(['(', ')', '[', ']']);
     let number = value.trim_end_matches(|last: char| last.is_ascii_lowercase());
     number.parse::<f64>().is_ok() && (1..=2).contains(&(value.len() - number.len()))
 }
