@@ -49,8 +49,20 @@ pub(crate) fn decode_base64_run(text: &[u8], run: Range<usize>) -> Option<Encode
     Some(EncodedPart { range, decoded: decode_printable(&text[run])? })
 }
 
+/// For each byte, whether it is one of base64 or of its form for URLs. Each byte of a text is looked up at least once.
+const IS_BASE64: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let letter = byte as u8;
+        table[byte] = letter.is_ascii_alphanumeric() || matches!(letter, b'+' | b'/' | b'-' | b'_');
+        byte += 1;
+    }
+    table
+};
+
 fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte)
+    IS_BASE64[usize::from(byte)]
 }
 
 /// The start of the next run of at least `MIN_ENCODED_BYTES` from `at` on.

@@ -20,6 +20,9 @@ const MIN_NAMED_BYTES: usize = 20;
 /// Longer tokens are encoded data.
 const MAX_TOKEN_BYTES: usize = 240;
 
+/// Longer parts are no prefix.
+const MAX_PART_BYTES: usize = 10;
+
 /// Parts of prefixes of keys: `acme_live_...`, `acme-pat-...`.
 const KEY_PARTS: [&str; 28] = [
     "access", "admin", "api", "apikey", "at", "auth", "deploy", "key", "live", "oat", "pat", "prd",
@@ -81,14 +84,19 @@ pub(crate) fn find_prefixed_tokens(text: &[u8], run: Range<usize>) -> Vec<Range<
         return tokens;
     }
     let mut start = run.start;
-    for piece in text[run].split(|byte| b"+/".contains(byte)) {
-        let mut range = start..start + piece.len();
+    while start < run.end {
+        let piece = &text[start..run.end];
+        let length = memchr::memchr2(b'+', b'/', piece).unwrap_or(piece.len());
+        let mut range = start..start + length;
         start = range.end + 1;
+        if length < MIN_NAMED_BYTES + 3 {
+            continue;
+        }
         // The letter of an escape such as `\n`.
         if range.start > 0 && text[range.start - 1] == b'\\' {
             range.start += 1;
         }
-        if is_prefixed_token(&text[range.start.min(range.end)..range.end]) {
+        if is_prefixed_token(&text[range.clone()]) {
             tokens.push(range);
         }
     }
@@ -96,42 +104,44 @@ pub(crate) fn find_prefixed_tokens(text: &[u8], run: Range<usize>) -> Vec<Range<
 }
 
 fn is_prefixed_token(token: &[u8]) -> bool {
-    if !(MIN_NAMED_BYTES + 3..=MAX_TOKEN_BYTES).contains(&token.len()) {
-        return false;
-    }
-    let is_separator = |byte: &u8| b"_-".contains(byte);
     let mut body = token;
     let (mut parts, mut names_key, mut names_service) = (0, false, false);
-    while let Some(length) = body.iter().position(is_separator).filter(|_| parts < 4) {
-        let part = &body[..length];
-        let names_public =
-            std::str::from_utf8(part).is_ok_and(|it| PUBLIC_PARTS.contains(&plain_name(it)));
-        if !is_prefix_part(part) || parts == 0 && names_public {
-            break;
+    while let Some(part) = prefix_part(body).filter(|_| parts < 4) {
+        if parts == 0 && PUBLIC_PARTS.contains(&plain_name(part)) {
+            return false;
         }
-        names_key |= std::str::from_utf8(part)
-            .is_ok_and(|it| KEY_PARTS.contains(&it.to_ascii_lowercase().as_str()));
-        names_service |= parts == 0 && length >= 3 && part.iter().all(u8::is_ascii_alphabetic);
-        body = &body[length + 1..];
+        names_key |= KEY_PARTS.iter().any(|known| part.eq_ignore_ascii_case(known));
+        names_service |=
+            parts == 0 && part.len() >= 3 && part.bytes().all(|byte| byte.is_ascii_alphabetic());
+        body = &body[part.len() + 1..];
         parts += 1;
     }
-    (names_service || names_key) && is_random_body(body, names_key)
+    (names_service || names_key)
+        && token.len() <= MAX_TOKEN_BYTES
+        && is_random_body(body, names_key)
+}
+
+/// The part up to the first `_` or `-`, if it is short, of one case, and starts with a letter.
+fn prefix_part(body: &[u8]) -> Option<&str> {
+    let (mut small, mut capital, mut digits) = (0, 0, 0);
+    for (at, byte) in body.iter().take(MAX_PART_BYTES + 1).enumerate() {
+        match byte {
+            b'a'..=b'z' => small += 1,
+            b'A'..=b'Z' => capital += 1,
+            b'0'..=b'9' => digits += 1,
+            b'_' | b'-' if at > 0 => return std::str::from_utf8(&body[..at]).ok(),
+            _ => return None,
+        }
+        if small > 0 && capital > 0 || digits > 2 {
+            return None;
+        }
+    }
+    None
 }
 
 /// A part without the number at its end: `sha` of `sha256`.
 fn plain_name(part: &str) -> &str {
     part.trim_end_matches(|last: char| last.is_ascii_digit())
-}
-
-/// Whether a part of a prefix is short and of one case.
-fn is_prefix_part(part: &[u8]) -> bool {
-    let is_small = part.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
-    let is_capital = part.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
-    let digits = part.iter().filter(|byte| byte.is_ascii_digit()).count();
-    (1..=10).contains(&part.len())
-        && (is_small || is_capital)
-        && digits <= 2
-        && (digits < part.len() || part.len() <= 2)
 }
 
 fn is_random_body(body: &[u8], names_key: bool) -> bool {
@@ -160,11 +170,9 @@ mod tests {
     use super::*;
     use crate::made_up::MadeUpTexts;
 
-    fn find(template: &str) -> bool {
-        (0..20).all(|seed| {
-            let text = MadeUpTexts::new(seed).fill(template);
-            !find_prefixed_tokens(text.as_bytes(), 0..text.len()).is_empty()
-        })
+    fn find(text: &str) -> Vec<&str> {
+        let found = find_prefixed_tokens(text.as_bytes(), 0..text.len());
+        found.into_iter().map(|range| &text[range]).collect()
     }
 
     #[test]
@@ -172,11 +180,13 @@ mod tests {
         for template in ["ion_{A42}", "acme_live_{A24}", "ACMEPAT_{A40}", "x9-pat-{A28}"] {
             for seed in 0..20 {
                 let text = MadeUpTexts::new(seed).fill(template);
-                assert!(!find_prefixed_tokens(text.as_bytes(), 0..text.len()).is_empty(), "{text}");
+                assert!(!find(&text).is_empty(), "{text}");
             }
         }
-        let text = br"a\nion_VNR17uGgdxr9P2aOrCulvSLTFDqijIV2ImQsOUhDEI";
-        assert_eq!(find_prefixed_tokens(text, 2..text.len()), [3..text.len()]);
+        let text = r"\nion_VNR17uGgdxr9P2aOrCulvSLTFDqijIV2ImQsOUhDEI";
+        let found = find_prefixed_tokens(text.as_bytes(), 1..text.len());
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0], 2..text.len());
     }
 
     #[test]
@@ -195,7 +205,7 @@ mod tests {
         ] {
             for seed in 0..20 {
                 let text = MadeUpTexts::new(seed).fill(template);
-                assert!(find_prefixed_tokens(text.as_bytes(), 0..text.len()).is_empty(), "{text}");
+                assert!(find(&text).is_empty(), "{text}");
             }
         }
     }
