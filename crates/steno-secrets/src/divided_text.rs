@@ -56,19 +56,29 @@ fn join(part: &mut UnescapedPart, text: &[u8], head_end: usize, rest: usize) {
 
 /// Where the token before a line break ends, and where its rest starts. `None` if nothing is divided there.
 fn joint_at(text: &[u8], line_break: usize) -> Option<(usize, usize)> {
-    let is_gap = |byte: &&u8| b" \t\r\\\"'+".contains(byte);
     let before = &text[..line_break];
-    let gap = before.iter().rev().take(6).take_while(is_gap).count();
+    // Most lines end with a mark or a short word, so these are excluded first.
+    let last = *before.last()?;
+    let is_gap = |byte: &&u8| b" \t\r\\\"'+".contains(byte);
+    let gap = match before {
+        [.., b' ' | b'"' | b'\'', b'+'] => before.iter().rev().take(6).take_while(is_gap).count(),
+        _ if IS_INNER[usize::from(last)] => 0,
+        _ if is_gap(&&last) => before.iter().rev().take(6).take_while(is_gap).count(),
+        _ => return None,
+    };
     let head_end = line_break - gap;
-    let head = text[..head_end].iter().rev().take(40).take_while(|byte| is_inner(**byte)).count();
-    let head = &text[head_end - head..head_end];
-    if head.len() < MIN_HEAD_BYTES || !head.iter().any(u8::is_ascii_digit) && head.len() < 24 {
+    let near = &text[head_end.checked_sub(MIN_HEAD_BYTES)?..head_end];
+    if near.iter().rev().any(|byte| !IS_INNER[usize::from(*byte)]) {
+        return None;
+    }
+    let is_inner = |byte: &&u8| IS_INNER[usize::from(**byte)];
+    let head = text[..head_end].iter().rev().take(40).take_while(is_inner);
+    if !head.clone().any(u8::is_ascii_digit) && head.count() < 24 {
         return None;
     }
     let after = &text[line_break + 1..];
     let rest = line_break + 1 + after.iter().take(40).take_while(is_gap).count();
-    let length =
-        text[rest..].iter().take(MAX_LINE_BYTES).take_while(|byte| is_inner(**byte)).count();
+    let length = text[rest..].iter().take(MAX_LINE_BYTES).take_while(is_inner).count();
     let padding = text[rest + length..].iter().take(2).take_while(|byte| **byte == b'=').count();
     let end = text.get(rest + length + padding);
     let part = &text[rest..rest + length];
@@ -78,9 +88,18 @@ fn joint_at(text: &[u8], line_break: usize) -> Option<(usize, usize)> {
     (length >= MIN_REST_BYTES && is_closed && is_random).then_some((head_end, rest))
 }
 
-fn is_inner(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"+/_-.~|$".contains(&byte)
-}
+/// For each byte, whether it may be in a token.
+const IS_INNER: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let letter = byte as u8;
+        let is_mark = matches!(letter, b'+' | b'/' | b'_' | b'-' | b'.' | b'~' | b'|' | b'$');
+        table[byte] = letter.is_ascii_alphanumeric() || is_mark;
+        byte += 1;
+    }
+    table
+};
 
 fn line_start(text: &[u8], at: usize) -> usize {
     at - text[..at].iter().rev().take(MAX_LINE_BYTES).take_while(|byte| **byte != b'\n').count()

@@ -74,14 +74,15 @@ fn close_stream(stream: &mut StreamedText, streams: &mut Vec<StreamedText>) {
 /// The lines with an object of JSON, without those that name events.
 fn json_lines(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
-    let lines = text.split(|byte| *byte == b'\n').map(move |line| {
-        let range = start..start + line.len();
-        start = range.end + 1;
+    let ends = memchr::memchr_iter(b'\n', text).chain([text.len()]);
+    let lines = ends.map(move |end| {
+        let range = start..end;
+        start = end + 1;
         range
     });
     lines.filter(|line| {
-        let line = &text[line.clone()];
-        line.starts_with(b"{") || line.starts_with(b"data:") || line.starts_with(b" ")
+        let line = text[line.clone()].trim_ascii_start();
+        line.starts_with(b"{") || line.starts_with(b"data:")
     })
 }
 
