@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
-use crate::randomness::{changes_kind_often, is_random_mix, is_wordy, looks_random};
+use crate::randomness::{changes_kind_often, is_date, is_random_mix, is_wordy, looks_random};
 use crate::secret_rule::{SecretForm, SecretRule};
 use crate::token_match::{is_token_start, match_token};
 use crate::value_plausibility::{is_credential, is_spoken_password};
@@ -70,7 +70,9 @@ impl CompiledRule {
                     }
                 }
                 for captures in captures_from(self.pattern(pattern, false), &text[..end], start) {
-                    let Some(range) = secret_range(&captures) else { continue };
+                    let Some(mut range) = secret_range(&captures) else { continue };
+                    let is_escape = pattern.starts_with(r"\b") && text[range.start] == b'\\';
+                    range.start += if is_escape { 2 } else { 0 };
                     let context_start = captures.get(0).map_or(range.start, |whole| whole.start());
                     if context_start > hit.start {
                         break;
@@ -87,6 +89,11 @@ impl CompiledRule {
         self.pattern.get_or_init(|| {
             let start = if is_anchored { "^" } else { "" };
             let pattern = if is_anchored { pattern.trim_start_matches(r"\b") } else { pattern };
+            // The letter of an escape such as `\n` is not part of a word.
+            let pattern = match pattern.strip_prefix(r"\b") {
+                Some(rest) => format!(r"(?:\b|\\[nrt]){rest}"),
+                None => pattern.to_owned(),
+            };
             let pattern = format!("(?-u){start}(?:{pattern})");
             let compiled = RegexBuilder::new(&pattern).size_limit(MAX_PATTERN_BYTES).build();
             compiled.expect("a valid rule")
@@ -102,14 +109,20 @@ impl CompiledRule {
             "password in a sentence" | "password in another language" => {
                 !is_reference_or_filler(secret) && is_spoken_password(secret)
             }
+            "mail or file password" if self.rule.hints.contains(&" LOGIN ") => {
+                !is_reference_or_filler(secret) && !is_dummy(secret)
+            }
             "npm token" => !is_reference_or_filler(secret) && !is_code(secret),
             "token" => is_random_mix(secret) && !is_filler(secret),
-            "Redis password" | "random credential" | "printed secret" | "key on the next line" => {
+            "Redis password" => {
+                (looks_random(secret) || is_spoken_password(secret)) && !is_filler(secret)
+            }
+            "random credential" | "printed secret" | "key on the next line" => {
                 looks_random(secret) && !is_filler(secret)
             }
             "recovery code" => {
                 let digits = secret.bytes().filter(u8::is_ascii_digit).count();
-                (looks_random(secret) || digits >= 8) && !is_filler(secret)
+                (looks_random(secret) || digits >= 4 && !is_date(secret)) && !is_filler(secret)
             }
             "printed password" => {
                 !is_reference_or_filler(secret)

@@ -14,6 +14,8 @@ const MAX_NAME_BYTES: usize = 80;
 pub(crate) fn may_have_value(after: &[u8], is_option: bool) -> bool {
     let spaces = after.iter().take(40).take_while(|byte| b" \t".contains(byte)).count();
     match after.get(spaces) {
+        // Base64 may start with these.
+        Some(b'/' | b'+') if is_option && spaces == 1 => true,
         Some(b'!' | b'+') => after[spaces + 1..].starts_with(b"="),
         Some(b'[') => index_length(&after[spaces..]) > 0,
         None | Some(b';' | b'{' | b'}' | b'/' | b'#' | b'\0'..=b'\t') => false,

@@ -133,7 +133,8 @@ impl<'t> FoundName<'t> {
             }
             "key" if is_option_of => FieldNameClass::UnknownKey,
             "key" | "Key" | "KEY"
-                if text[end..].starts_with(b":") && follows_service_word(&text[..start]) =>
+                if matches!(text.get(end), Some(b':' | b' ' | b'='))
+                    && follows_service_word(&text[..start]) =>
             {
                 FieldNameClass::UnknownKey
             }

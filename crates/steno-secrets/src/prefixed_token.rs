@@ -30,6 +30,9 @@ const KEY_PARTS: [&str; 28] = [
     "tkn", "tok", "token", "uat", "whsec",
 ];
 
+/// Parts of prefixes after which a long hexadecimal number is a key.
+const SECRET_PARTS: [&str; 6] = ["apikey", "pat", "secret", "sk", "tok", "token"];
+
 /// Prefixes of what services make public: hashes, ids, names of files.
 const PUBLIC_PARTS: [&str; 43] = [
     "acct",
@@ -105,20 +108,20 @@ pub(crate) fn find_prefixed_tokens(text: &[u8], run: Range<usize>) -> Vec<Range<
 
 fn is_prefixed_token(token: &[u8]) -> bool {
     let mut body = token;
-    let (mut parts, mut names_key, mut names_service) = (0, false, false);
+    let (mut parts, mut names_key, mut names_service, mut names_secret) = (0, false, false, false);
     while let Some(part) = prefix_part(body).filter(|_| parts < 4) {
         if parts == 0 && PUBLIC_PARTS.contains(&plain_name(part)) {
             return false;
         }
+        names_secret |= SECRET_PARTS.iter().any(|known| part.eq_ignore_ascii_case(known));
         names_key |= KEY_PARTS.iter().any(|known| part.eq_ignore_ascii_case(known));
         names_service |=
             parts == 0 && part.len() >= 3 && part.bytes().all(|byte| byte.is_ascii_alphabetic());
         body = &body[part.len() + 1..];
         parts += 1;
     }
-    (names_service || names_key)
-        && token.len() <= MAX_TOKEN_BYTES
-        && is_random_body(body, names_key)
+    let is_random = (names_service || names_key) && is_random_body(body, names_key);
+    token.len() <= MAX_TOKEN_BYTES && (is_random || names_secret && is_hex_body(body))
 }
 
 /// The part up to the first `_` or `-`, if it is short, of one case, and starts with a letter.
@@ -142,6 +145,14 @@ fn prefix_part(body: &[u8]) -> Option<&str> {
 /// A part without the number at its end: `sha` of `sha256`.
 fn plain_name(part: &str) -> &str {
     part.trim_end_matches(|last: char| last.is_ascii_digit())
+}
+
+/// Whether a body is a hexadecimal number of the length of keys, or a UUID.
+fn is_hex_body(body: &[u8]) -> bool {
+    let digits = body.iter().filter(|byte| byte.is_ascii_digit()).count();
+    matches!(body.len(), 32 | 36 | 40 | 48 | 64)
+        && digits >= 4
+        && body.iter().all(|byte| byte.is_ascii_hexdigit() || body.len() == 36 && *byte == b'-')
 }
 
 fn is_random_body(body: &[u8], names_key: bool) -> bool {

@@ -82,7 +82,9 @@ pub(crate) fn is_letter_soup(value: &str) -> bool {
 
 pub(crate) fn is_date(value: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let is_long_number = digits == value.len() && digits >= 20;
     digits >= 6
+        && !is_long_number
         && value
             .bytes()
             .all(|byte| byte.is_ascii_digit() || b"-:/.tz+ ".contains(&byte.to_ascii_lowercase()))

@@ -67,11 +67,7 @@ impl FieldCandidate<'_> {
                     || self.is_chosen_phrase(value)
                     || self.is_numbered_word(value)
             }
-            FieldNameClass::UnknownKey => {
-                is_strong_key(value)
-                    || matches!(self.style, ValueStyle::Quoted | ValueStyle::WholeLine)
-                        && is_hex_key(value)
-            }
+            FieldNameClass::UnknownKey => is_strong_key(value) || is_hex_key(value),
             FieldNameClass::Random | FieldNameClass::Cookies => {
                 looks_random(value) && (self.style != ValueStyle::Prose || value.len() >= 12)
                     || self.style == ValueStyle::Quoted && is_symbol_soup(value)

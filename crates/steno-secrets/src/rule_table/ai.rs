@@ -9,7 +9,7 @@ pub(crate) const AI_TOKENS: &[SecretRule] = token_rules! {
     "Langfuse key" ["sk-lf-"] Kebab 30..=60 finds "sk-lf-{u}" leaves "pk-lf-{u}";
     "Helicone key" ["sk-helicone-"] Kebab 20..=80 finds "sk-helicone-{l7}-{l7}-{l7}-{l7}" leaves "sk-helicone-docs";
     "Groq key" ["gsk_"] Alnum 20..=80 finds "gsk_{A52}" leaves "gsk_model_name";
-    "xAI key" ["xai-"] Alnum 20..=120 finds "xai-{A80}" leaves "xai-grok-beta";
+    "xAI key" ["xai-"] Word 20..=120 finds "xai-{A80}" leaves "xai-grok-beta";
     "Perplexity key" ["pplx-"] Alnum 20..=80 finds "pplx-{A48}" leaves "pplx-online-large";
     "Replicate token" ["r8_"] Alnum 30..=60 finds "r8_{A37}" leaves "r8_unorm";
     "Hugging Face token" ["hf_", "api_org_"] Alnum 30..=60 finds "hf_{M34}" leaves "hf_hub_download";
@@ -42,6 +42,12 @@ pub(crate) const AI_TOKENS: &[SecretRule] = token_rules! {
     "Context7 key" ["ctx7sk-"] Kebab 30..=60 finds "ctx7sk-{u}" leaves "ctx7sk-x";
     "Factory key" ["fk-"] Kebab 40..=80 finds "fk-{w44}" leaves "fk-users-and-orders";
     "Val Town token" ["vtwn_"] Alnum 24..=60 finds "vtwn_{A32}" leaves "vtwn_x";
+    "LlamaCloud key" ["llx-"] Kebab 40..=60 finds "llx-{A48}" leaves "llx-x";
+    "Lakera key" ["lkr_"] LowerHex 60..=70 finds "lkr_{h64}" leaves "lkr_x";
+    "Cohere key" ["co_"] Alnum 36..=44 finds "co_{A40}" leaves "co_author";
+    "Stability key" ["stab-"] Alnum 36..=60 finds "stab-{A48}" leaves "stab-x";
+    "Exa key" ["exa_"] Kebab 30..=44 finds "exa_{u}" leaves "exa_flops";
+    "Baseten key" ["bst_"] Alnum 30..=60 finds "bst_{A40}" leaves "bst_node";
     "Hyperbrowser key" ["hb_"] LowerHex 28..=40 finds "hb_{h28}" leaves "hb_ttl";
 };
 

@@ -5,6 +5,7 @@ use crate::secret_rule::{SecretRule, pattern_rules, token_rules};
 pub(crate) const CLOUD_TOKENS: &[SecretRule] = token_rules! {
     "AWS ECR token" ["eyJwYXlsb2FkIjoi"] Base64 100..=4000 finds "eyJwYXlsb2FkIjoi{b300}" leaves "eyJwYXlsb2FkIjoi";
     "Cloudflare tunnel token" ["eyJhIjoi"] Base64 100..=400 finds "eyJhIjoi{b160}" leaves "eyJhIjoi";
+    "CircleCI token" ["CCIPAT_", "CCIPRJ_"] Word 60..=64 finds "CCIPAT_{A22}_{h40}" leaves "CCIPAT_x";
     "AWS key id" ["AKIA", "ASIA", "ABIA", "ACCA"] UpperAlnum 16..=16 finds "AKIA{U16}" leaves "AKIAISNOTAKEY";
     "AWS Bedrock key" ["ABSKQmVkcm9ja0FQSUtleS", "bedrock-api-key-"] Base64 60..=300 finds "ABSKQmVkcm9ja0FQSUtleS{b100}" leaves "bedrock-api-key-name";
     "Google key" ["AIza"] Kebab 35..=39 finds "AIza{w35}" leaves "AIzawa is a name";
@@ -21,7 +22,7 @@ pub(crate) const CLOUD_TOKENS: &[SecretRule] = token_rules! {
     "Render key" ["rnd_"] Alnum 28..=44 finds "rnd_{A32}" leaves "rnd_seed_value";
     "Heroku key" ["HRKU-"] Kebab 36..=80 finds "HRKU-AA{w58}" leaves "HRKU-docs";
     "Supabase key" ["sbp_", "sb_secret_"] Kebab 30..=60 finds "sbp_{h40}" leaves "sbp_project";
-    "PlanetScale token" ["pscale_tkn_", "pscale_pw_", "pscale_oauth_"] Dotted 32..=70 finds "pscale_tkn_{w43}" leaves "pscale_pw_name";
+    "PlanetScale token" ["pscale_tkn_", "pscale_pw_", "pscale_oauth_"] Loose 32..=70 finds "pscale_tkn_{w43}" leaves "pscale_pw_name";
     "Neon key" ["napi_"] LowerAlnum 40..=70 finds "napi_{l64}" leaves "napi_env";
     "Neon password" ["npg_"] Alnum 11..=24 finds "npg_{A12}" leaves "npg_pool_size";
     "Xata key" ["xau_"] Alnum 28..=40 finds "xau_{A32}" leaves "xau_branch";
@@ -60,6 +61,21 @@ pub(crate) const CLOUD_TOKENS: &[SecretRule] = token_rules! {
     "TeamCity token" ["eyJ0eXAiOiAiVENWMiJ9."] Dotted 40..=160 finds "eyJ0eXAiOiAiVENWMiJ9.{A36}.{A48}" leaves "eyJ0eXAiOiAiVENWMiJ9.x";
     "JumpCloud key" ["jca_"] Alnum 30..=50 finds "jca_{A36}" leaves "jca_x";
     "Appwrite key" ["standard_"] LowerHex 200..=260 finds "standard_{h224}" leaves "standard_library";
+    "Akamai secret" ["akaa-"] Kebab 30..=50 finds "akaa-{l16}-{l16}" leaves "akaa-x";
+    "Buddy token" ["bdy_"] Alnum 30..=60 finds "bdy_{A40}" leaves "bdy_x";
+    "Chef key" ["chk_"] Alnum 30..=60 finds "chk_{A40}" leaves "chk_box_is_checked";
+    "Cloudsmith token" ["cs_ent_"] Alnum 30..=60 finds "cs_ent_{A40}" leaves "cs_ent_x";
+    "Coolify token" ["coolify_"] Alnum 30..=60 finds "coolify_{A40}" leaves "coolify_instance_settings_2";
+    "Defined Networking token" ["dnkey-"] Loose 60..=120 finds "dnkey-{l26}-{w52}" leaves "dnkey-x";
+    "Koyeb token" ["koyeb_"] Alnum 40..=70 finds "koyeb_{A50}" leaves "koyeb_service";
+    "NetBird token" ["nbp_"] Alnum 36..=40 finds "nbp_{A36}" leaves "nbp_rate";
+    "Northflank token" ["nf-"] Dotted 60..=300 finds "nf-eyJ{A80}.{A43}" leaves "nf-core";
+    "Oracle key" ["ocid1.credential."] Dotted 40..=160 finds "ocid1.credential.oc1..{l60}" leaves "ocid1.credential.oc1";
+    "Scalr token" ["at-"] Alnum 24..=40 finds "at-{A32}" leaves "at-least-one";
+    "Spectral key" ["spu-"] LowerHex 32..=32 finds "spu-{h32}" leaves "spu-x";
+    "Split key" ["split_"] Alnum 32..=60 finds "split_{A40}" leaves "split_at_first_2";
+    "Teleport token" ["teleport-"] LowerHex 32..=64 finds "teleport-{h32}" leaves "teleport-cluster";
+    "Turso token" ["turso_"] Alnum 40..=120 finds "turso_{A60}" leaves "turso_database";
     "Unkey key" ["unkey_"] Alnum 20..=60 finds "unkey_{A24}" leaves "unkey_root";
 };
 
@@ -85,6 +101,5 @@ pub(crate) const CLOUD_PATTERNS: &[SecretRule] = pattern_rules! {
     "Elastic key" ["ApiKey "] within 1, 120 certain r"\bApiKey ([A-Za-z0-9+/_-]{40,}={0,2})" finds "Authorization: ApiKey {b60}==" leaves "ApiKey <your key>";
     "Salesforce token" ["00D"] within 1, 160 certain r"\b00D[A-Za-z0-9]{12,15}!([A-Za-z0-9._]{60,})" finds "00D{A12}!{A96}" leaves "00D{A12}";
     "Okta token" ["SSWS"] within 1, 60 certain r"(?i)\bSSWS\s+(00[a-z0-9_-]{38,42})" finds "Authorization: SSWS 00{w40}" leaves "SSWS {token}";
-    "CircleCI token" ["CCIPAT_", "CCIPRJ_"] within 1, 80 certain r"\bCCIP(?:AT|RJ)_[A-Za-z0-9]{22}_[a-f0-9]{40}\b" finds "CCIPAT_{A22}_{h40}" leaves "CCIPAT_x";
     "GCP private key id" ["private_key_id"] within 4, 80 certain r#""private_key_id\\{0,3}"\s{0,4}:\s{0,4}\\{0,3}"([0-9a-f]{40})\\{0,3}""# finds "{\"private_key_id\": \"{h40}\"" leaves "\"private_key_id\": null";
 };
