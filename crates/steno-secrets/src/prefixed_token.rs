@@ -99,11 +99,41 @@ pub(crate) fn find_prefixed_tokens(text: &[u8], run: Range<usize>) -> Vec<Range<
         if range.start > 0 && text[range.start - 1] == b'\\' {
             range.start += 1;
         }
-        if is_prefixed_token(&text[range.clone()]) {
+        if is_prefixed_token(&text[range.clone()]) || follows_id(text, &range) {
             tokens.push(range);
         }
     }
     tokens
+}
+
+/// Whether an id and a mark are before random characters: `{hexadecimal id}:{key}`, `{number}|{key}`, `ab1.{key}`.
+fn follows_id(text: &[u8], range: &Range<usize>) -> bool {
+    let Some(mark) = range.start.checked_sub(1).map(|at| text[at]) else { return false };
+    if !b":|.".contains(&mark) {
+        return false;
+    }
+    let before = &text[range.start.saturating_sub(42)..range.start - 1];
+    let is_inner = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
+    let id = &before[before.len() - before.iter().rev().take_while(is_inner).count()..];
+    let body = &text[range.clone()];
+    let is_key = || is_random_body(body, true) && changes_kind_often(body);
+    match mark {
+        b':' => matches!(id.len(), 24 | 36) && is_hex(id) && (is_key() || is_hex_body(body)),
+        b'|' => (3..=20).contains(&id.len()) && id.iter().all(u8::is_ascii_digit) && is_key(),
+        _ => {
+            let is_label = (2..=6).contains(&id.len())
+                && !id.contains(&b'-')
+                && !PUBLIC_PARTS.iter().any(|known| id == known.as_bytes());
+            let is_start =
+                before.len() == id.len() || !before[..before.len() - id.len()].ends_with(b".");
+            is_label && is_start && is_random_body(body, false)
+        }
+    }
+}
+
+/// Whether a text is a hexadecimal number or a UUID.
+fn is_hex(text: &[u8]) -> bool {
+    text.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b'-')
 }
 
 fn is_prefixed_token(token: &[u8]) -> bool {
@@ -194,6 +224,16 @@ mod tests {
                 assert!(!find(&text).is_empty(), "{text}");
             }
         }
+        for template in ["{h24}:{h64}", "{u}:{h32}", "{d15}|{A27}", "na1.{A40}"] {
+            for seed in 0..20 {
+                let text = MadeUpTexts::new(seed).fill(template);
+                let start = text.find([':', '|', '.']).unwrap() + 1;
+                assert!(
+                    !find_prefixed_tokens(text.as_bytes(), start..text.len()).is_empty(),
+                    "{text}"
+                );
+            }
+        }
         let text = r"\nion_VNR17uGgdxr9P2aOrCulvSLTFDqijIV2ImQsOUhDEI";
         let found = find_prefixed_tokens(text.as_bytes(), 1..text.len());
         assert_eq!(found.len(), 1);
@@ -212,6 +252,10 @@ mod tests {
             "acme_live_{u}",
             "test_that_the_parser_reads_2_tokens_and_3_keys",
             "key-{h64}",
+            "sha256:{h64}",
+            "{u}:{d13}",
+            "id|{h40}",
+            "https://www.{A40}",
             "a-{l32}",
         ] {
             for seed in 0..20 {
