@@ -25,7 +25,10 @@ pub(crate) enum FieldNameClass {
 }
 
 /// Lower-case words that occur in every name that is classified. A text without them has no such name.
-pub(crate) const NAME_HINTS: [&str; 33] = [
+pub(crate) const NAME_HINTS: [&str; 36] = [
+    "reporter_id",
+    "sonar.login",
+    "sonarlogin",
     "totp",
     "otp_",
     "recovery_code",
@@ -164,7 +167,8 @@ pub(crate) fn classify_field_name(name: &str) -> Option<FieldNameClass> {
 fn classify_words(name: &str) -> Option<FieldNameClass> {
     let lower = name.to_ascii_lowercase();
     // Exact case: `sessionId` is the id of a session, which is not secret.
-    if KNOWN_RANDOM_NAMES.contains(&lower.as_str()) || name == "sessionid" {
+    let is_session = name == "sessionid" || name.starts_with('_') && name.ends_with("_session");
+    if KNOWN_RANDOM_NAMES.contains(&lower.as_str()) || is_session {
         return Some(FieldNameClass::Random);
     }
     let words = split_words(name);
@@ -211,6 +215,7 @@ fn classify_words(name: &str) -> Option<FieldNameClass> {
 
 /// Whether a name is a variable of the environment for a key, such as `MAPS_KEY`.
 fn is_key_variable(name: &str) -> bool {
+    let name = name.strip_prefix("process.env.").or(name.strip_prefix("env.")).unwrap_or(name);
     let is_other = [
         "GPG_KEY",
         "PGP_KEY",

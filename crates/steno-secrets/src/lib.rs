@@ -8,6 +8,7 @@
 //! This crate must not know sessions, entries or formats. It reads no files.
 
 mod argument_lists;
+mod coloured_text;
 mod compiled_rule;
 mod cookie_values;
 mod divided_text;

@@ -25,7 +25,7 @@ pub(crate) fn may_have_value(after: &[u8], is_option: bool) -> bool {
         Some(_) if spaces > 0 && !is_option => {
             let word = &after[spaces..after.len().min(spaces + 100)];
             !word[0].is_ascii_alphabetic()
-                || word.iter().any(|byte| byte.is_ascii_digit() || b"\"'`!@#$%^*".contains(byte))
+                || word.iter().any(|byte| byte.is_ascii_digit() || b"\"'`!@#$%^*~+".contains(byte))
         }
         Some(_) => true,
     }

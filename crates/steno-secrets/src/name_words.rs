@@ -160,7 +160,10 @@ pub(crate) const HARMLESS_ENDINGS: [&str; 69] = [
 ];
 
 /// Names that are secret although their words do not say so.
-pub(crate) const KNOWN_RANDOM_NAMES: [&str; 19] = [
+pub(crate) const KNOWN_RANDOM_NAMES: [&str; 22] = [
+    "cc_test_reporter_id",
+    "sonar.login",
+    "sonarlogin",
     "otp_seed",
     "otp_secret",
     "recovery_codes",

@@ -31,11 +31,11 @@ const MAX_PAIR_BYTES: usize = 240;
 const MAX_TYPE_BYTES: usize = 64;
 
 /// Words of which one is between the name and the value of a pair.
-const PAIR_WORDS: [&str; 4] = ["alue", "ALUE", "efault", "val"];
+const PAIR_WORDS: [&str; 5] = ["alue", "ALUE", "efault", "val", "ontent"];
 
 /// What is between a name and its value in lists of pairs: `"name": "TOKEN", "value": "..."`.
 static PAIRED_VALUE: LazyLock<Regex> = LazyLock::new(|| {
-    let between = r#"^["'\\]{0,4}\s{0,4},?\s{0,40}(?:\{\s{0,40}(?:type\s{0,12}=\s{0,3}\w{1,10}\s{0,40}|(?:sensitive|nullable)\s{0,12}=\s{0,3}\w{4,5}\s{0,40}|description\s{0,12}=\s{0,3}"[^"\n]{0,80}"\s{0,40}){0,3})?["'\\]{0,4}(?i:value|default|stringvalue|defaultvalue|val)["'\\]{0,4}\s{0,4}[:=]\s{0,4}"#;
+    let between = r#"^["'\\]{0,4}\s{0,4},?\s{0,40}(?:\{\s{0,40}(?:type\s{0,12}=\s{0,3}\w{1,10}\s{0,40}|(?:sensitive|nullable)\s{0,12}=\s{0,3}\w{4,5}\s{0,40}|description\s{0,12}=\s{0,3}"[^"\n]{0,80}"\s{0,40}){0,3})?(?:--type\s\w{3,20}\s{1,3})?(?:--|["'\\]{0,4}(?:Parameter)?)(?i:value|default|stringvalue|defaultvalue|val|content)["'\\]{0,4}(?:\s{0,4}[:=]|\s)\s{0,4}"#;
     Regex::new(&format!("(?-u){between}")).expect("a valid pattern")
 });
 
@@ -166,6 +166,13 @@ impl<'t> FoundName<'t> {
             && let Some(element) = FOLLOWING_ELEMENT.find(after)
         {
             return self.read_value(NameSeparator::Tag, self.end + element.end());
+        }
+        // A field of a form.
+        if let Some(start) = ["\"\r\n\r\n", "\"\n\n", "\"\\r\\n\\r\\n", "\\\"\\r\\n\\r\\n"]
+            .iter()
+            .find(|start| after.starts_with(start.as_bytes()))
+        {
+            return self.read_value(NameSeparator::Colon, self.end + start.len());
         }
         let found = self.read_separator();
         // Alone, `pass` is mostly the result of a test.

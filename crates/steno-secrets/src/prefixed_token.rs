@@ -21,7 +21,7 @@ const MIN_NAMED_BYTES: usize = 20;
 const MAX_TOKEN_BYTES: usize = 240;
 
 /// Longer parts are no prefix.
-const MAX_PART_BYTES: usize = 10;
+const MAX_PART_BYTES: usize = 14;
 
 /// Parts of prefixes of keys: `acme_live_...`, `acme-pat-...`.
 const KEY_PARTS: [&str; 28] = [
@@ -118,6 +118,9 @@ fn follows_id(text: &[u8], range: &Range<usize>) -> bool {
     let body = &text[range.clone()];
     let is_key = || is_random_body(body, true) && changes_kind_often(body);
     match mark {
+        b':' if (8..=10).contains(&id.len()) && id.iter().all(u8::is_ascii_digit) => {
+            body.len() == 35 && is_key()
+        }
         b':' => matches!(id.len(), 24 | 36) && is_hex(id) && (is_key() || is_hex_body(body)),
         b'|' => (3..=20).contains(&id.len()) && id.iter().all(u8::is_ascii_digit) && is_key(),
         _ => {
@@ -143,7 +146,9 @@ fn is_prefixed_token(token: &[u8]) -> bool {
         if parts == 0 && PUBLIC_PARTS.contains(&plain_name(part)) {
             return false;
         }
-        names_secret |= SECRET_PARTS.iter().any(|known| part.eq_ignore_ascii_case(known));
+        let small = part.to_ascii_lowercase();
+        names_secret |= SECRET_PARTS.contains(&small.as_str())
+            || ["token", "secret", "apikey"].iter().any(|ending| small.ends_with(ending));
         names_key |= KEY_PARTS.iter().any(|known| part.eq_ignore_ascii_case(known));
         names_service |=
             parts == 0 && part.len() >= 3 && part.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -195,7 +200,21 @@ fn is_random_body(body: &[u8], names_key: bool) -> bool {
         return false;
     }
     let is_wordy = word_likeness(body).is_some_and(|likeness| likeness >= MAX_WORD_LIKENESS);
-    changes_kind_often(body) && !is_wordy && has_many_bytes(body)
+    (changes_kind_often(body) || body.len() >= MIN_UNNAMED_BYTES && has_two_kinds(body))
+        && !is_wordy
+        && has_many_bytes(body)
+}
+
+/// Whether letters of one case and digits take turns, and are no hexadecimal number.
+fn has_two_kinds(body: &[u8]) -> bool {
+    let digits = body.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let is_turn = |pair: &&[u8]| pair[0].is_ascii_digit() != pair[1].is_ascii_digit();
+    let turns = body.windows(2).filter(is_turn).count();
+    digits >= 4
+        && digits * 3 <= body.len() * 2
+        && turns * 4 >= body.len()
+        && body.iter().all(u8::is_ascii_alphanumeric)
+        && body.iter().any(|byte| byte.to_ascii_lowercase() > b'f')
 }
 
 /// Whether at least a third of the characters differ, as in no filler.

@@ -7,6 +7,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::bytes::Regex;
 
 use crate::argument_lists::find_argument_lists;
+use crate::coloured_text::find_coloured_parts;
 use crate::compiled_rule::{CompiledRule, secret_range};
 use crate::divided_text::find_divided_parts;
 use crate::encoded_text::{UnescapedPart, decode_base64_run, find_escaped_parts, find_long_runs};
@@ -267,9 +268,11 @@ impl SecretScanner {
         if !self.finds_encoded {
             return;
         }
-        for part in find_escaped_parts(text).into_iter().chain(find_argument_lists(text)) {
+        let parts = find_escaped_parts(text).into_iter().chain(find_argument_lists(text));
+        for part in parts.chain(find_coloured_parts(text)) {
             let mut inner = Vec::new();
             self.find_hinted(&part.decoded, SecretRuleSet::All, &mut inner);
+            self.find_in_runs(&part.decoded, &mut inner);
             matches.extend(inner.into_iter().map(|inner| inner.mapped_to(&part)));
         }
     }

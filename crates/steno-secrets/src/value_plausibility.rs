@@ -157,7 +157,7 @@ fn is_strong_key(value: &str) -> bool {
         && !value.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
         && digits >= 2
         && value.bytes().any(|byte| byte.is_ascii_alphabetic())
-        && value.matches(['-', '_']).count() <= 3
+        && value.matches(['-', '_']).count() <= (value.len() / 8).max(3)
         && looks_random(value)
         && word_likeness(value.as_bytes()).is_none_or(|likeness| likeness < MIN_WORD_LIKENESS)
 }

@@ -61,6 +61,8 @@ pub(crate) const CLOUD_TOKENS: &[SecretRule] = token_rules! {
     "TeamCity token" ["eyJ0eXAiOiAiVENWMiJ9."] Dotted 40..=160 finds "eyJ0eXAiOiAiVENWMiJ9.{A36}.{A48}" leaves "eyJ0eXAiOiAiVENWMiJ9.x";
     "JumpCloud key" ["jca_"] Alnum 30..=50 finds "jca_{A36}" leaves "jca_x";
     "Appwrite key" ["standard_"] LowerHex 200..=260 finds "standard_{h224}" leaves "standard_library";
+    "AppSync key" ["da2-"] LowerAlnum 26..=26 finds "da2-{l26}" leaves "da2-x";
+    "Pixie key" ["px-api-", "px-dep-"] Kebab 36..=36 finds "px-api-{u}" leaves "px-api-x";
     "Akamai secret" ["akaa-"] Kebab 30..=50 finds "akaa-{l16}-{l16}" leaves "akaa-x";
     "Buddy token" ["bdy_"] Alnum 30..=60 finds "bdy_{A40}" leaves "bdy_x";
     "Chef key" ["chk_"] Alnum 30..=60 finds "chk_{A40}" leaves "chk_box_is_checked";
@@ -84,9 +86,9 @@ pub(crate) const CLOUD_PATTERNS: &[SecretRule] = pattern_rules! {
     "AWS secret key" ["AKIA", "ASIA"] within 1, 300 guessed r#"\bA[KS]IA[0-9A-Z]{16}\b[^A-Za-z0-9/+]{1,4}(?:[A-Za-z_ -]{0,40}["'\s:=,;|/]{1,6}){0,2}([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)"# finds "x,AKIA{U16},{b40}" leaves "the user AKIA, {h40}";
     "Azure key" ["AccountKey=", "SharedAccessKey=", "AccessKey="] within 8, 140 certain r"(?:AccountKey|SharedAccessKey|AccessKey)=([A-Za-z0-9+/]{40,86}={1,2})" finds "AccountKey={b86}==" leaves "AccountKey=${KEY}";
     "Azure signature" ["sig="] within 2, 200 certain r"[?&;]sig=([A-Za-z0-9%+/_-]{40,}(?:%3[Dd]|=)?)" finds "https://x.blob.core.windows.net/c?sv=2022-11-02&sig={A43}%3D" leaves "?sig=none";
-    "Azure client secret" ["8Q~", "7Q~"] within 4, 44 certain r"\b[A-Za-z0-9_.~-]{3}[78]Q~[A-Za-z0-9_.~-]{31,34}" finds "{A3}8Q~{A34}" leaves "see 8Q~ for more";
+    "Azure client secret" ["Q~"] within 5, 44 certain r"(?:^|[^A-Za-z0-9_.~-])([A-Za-z0-9_.~-]{3}[0-9]Q~[A-Za-z0-9_.~-]{31,34})(?:[^A-Za-z0-9_~-]|$)" finds "{A3}8Q~{A34}" leaves "see 8Q~ for more";
     "Azure DevOps token" ["AZDO"] within 80, 8 certain r"\b[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}\b" finds "{A76}AZDO{A4}" leaves "AZDO pipelines";
-    "Azure key" ["AzSe", "AzCa", "AzFu", "ACDb", "AIoT", "ASbE", "AEhS", "+ACR", "+ABa", "+AMC"] within 90, 14 certain r"(?:^|[^A-Za-z0-9+/=_-])([A-Za-z0-9+/]{33,76}(?:AzSe|AzCa|AzFu|ACDb|AIoT|ASbE|AEhS|\+ACR|\+ABa|\+AMC)[A-Za-z0-9+/]{5,9}={0,2})(?:[^A-Za-z0-9+/=_-]|$)" finds "{A42}AzSeB{A5}" leaves "AzSe is a search service";
+    "Azure key" ["AzSe", "AzCa", "AzFu", "ACDb", "AIoT", "ASbE", "AEhS", "AZEG", "APIM", "+ASt", "+ACR", "+ABa", "+AMC"] within 90, 14 certain r"(?:^|[^A-Za-z0-9+/=_-])([A-Za-z0-9+/]{33,76}(?:AzSe|AzCa|AzFu|ACDb|AIoT|ASbE|AEhS|AZEG|APIM|\+ASt|\+ACR|\+ABa|\+AMC)[A-Za-z0-9+/]{5,9}={0,2})(?:[^A-Za-z0-9+/=_-]|$)" finds "{A42}AzSeB{A5}" leaves "AzSe is a search service";
     "Backblaze key" ["K00"] within 1, 40 certain r"\bK00[0-9][A-Za-z0-9+/]{27}\b" finds "K004{A27}" leaves "K00 short";
     "Harness token" ["pat.", "sat."] within 1, 90 certain r"\b[ps]at\.[A-Za-z0-9_-]{22}\.[a-f0-9]{24}\.[A-Za-z0-9]{20}\b" finds "pat.{A22}.{h24}.{A20}" leaves "pat.name";
     "GitHub token" ["v1."] within 1, 60 certain r"\bv1\.[0-9a-f]{40}\b" finds "v1.{h40}" leaves "v1.{d1}.{d1}";
