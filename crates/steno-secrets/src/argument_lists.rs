@@ -1,17 +1,21 @@
 //! Reads commands that are written as lists of JSON, `["curl", "-u", "bob:..."]`, as a shell would print them.
 
-use memchr::memmem;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 use crate::encoded_text::UnescapedPart;
 
 /// How much of a list is read before and after its first option.
 const MAX_LIST_BYTES: usize = 4096;
 
+static OPTION_START: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"-"));
+
 /// The commands in a text, each with its arguments joined by spaces.
 pub(crate) fn find_argument_lists(text: &[u8]) -> Vec<UnescapedPart> {
     let mut parts = Vec::new();
     let mut at = 0;
-    while let Some(option) = memmem::find(&text[at..], b"\"-").map(|offset| at + offset) {
+    while let Some(option) = OPTION_START.find(&text[at..]).map(|offset| at + offset) {
         let is_inner = |byte: &&u8| !b"[]".contains(byte);
         let before = text[at..option].iter().rev().take(MAX_LIST_BYTES).take_while(is_inner);
         let start = option - before.count();
@@ -69,7 +73,7 @@ mod tests {
         let parts = find_argument_lists(text);
         assert_eq!(parts.len(), 1);
         assert_eq!(parts[0].decoded, br#""curl -u bob:x y""#);
-        let at = memmem::find(&parts[0].decoded, b"bob").expect("the argument is there");
+        let at = memchr::memmem::find(&parts[0].decoded, b"bob").expect("the argument is there");
         assert_eq!(&text[parts[0].original_range(&(at..at + 7))], b"bob:x y");
         assert!(find_argument_lists(br#"{"a": "-b", "c": "-d"}"#).is_empty());
     }

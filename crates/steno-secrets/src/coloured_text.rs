@@ -1,11 +1,15 @@
 //! Removes the escapes that colour output on a terminal, because they hide where a name or a token starts.
 
-use memchr::memmem;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 use crate::encoded_text::UnescapedPart;
 
-/// The escape character, and how JSON, languages and shells write it.
-const ESCAPES: [&[u8]; 5] = [b"\x1b", b"\\u001b", b"\\u001B", b"\\x1b", b"\\033"];
+/// The escape character, and how JSON writes it.
+const ESCAPES: [&[u8]; 2] = [b"\x1b", b"\\u001b"];
+
+static QUOTED_ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\\u001b["));
 
 /// Longer lines are not read to their end.
 const MAX_LINE_BYTES: usize = 4096;
@@ -27,16 +31,15 @@ pub(crate) fn find_coloured_parts(text: &[u8]) -> Vec<UnescapedPart> {
 
 /// The next escape that sets a colour.
 fn find_escape(text: &[u8], mut at: usize) -> Option<usize> {
-    while let Some(bracket) = memmem::find(&text[at..], b"[").map(|offset| at + offset) {
-        let escape = ESCAPES.iter().find(|it| text[at..bracket].ends_with(it));
-        if let Some(escape) = escape
-            && escape_length(&text[bracket - escape.len()..]).is_some()
-        {
-            return Some(bracket - escape.len());
+    loop {
+        let plain = memchr::memchr(0x1b, &text[at..]);
+        let quoted = QUOTED_ESCAPE.find(&text[at..]);
+        let escape = at + plain.into_iter().chain(quoted).min()?;
+        if escape_length(&text[escape..]).is_some() {
+            return Some(escape);
         }
-        at = bracket + 1;
+        at = escape + 1;
     }
-    None
 }
 
 fn remove_escapes(text: &[u8], start: usize, end: usize) -> UnescapedPart {
@@ -72,11 +75,7 @@ mod tests {
 
     #[test]
     fn colours_are_removed_and_mapped_back() {
-        for text in [
-            "a\n\x1b[1;32mtoken\x1b[0m=x\nb [m",
-            "\\u001b[32mtoken\\u001b[0m=x",
-            "\\033[mtoken\\x1b[K=x",
-        ] {
+        for text in ["a\n\x1b[1;32mtoken\x1b[0m=x\nb [m", "\\u001b[32mtoken\\u001b[K=x"] {
             let parts = find_coloured_parts(text.as_bytes());
             assert_eq!(parts.len(), 1, "{text}");
             assert_eq!(parts[0].decoded, b"token=x");

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
-use crate::randomness::{changes_kind_often, is_date, is_random_mix, is_wordy, looks_random};
+use crate::randomness::{changes_kind_often, is_random_mix, is_wordy, looks_random};
 use crate::secret_rule::{SecretForm, SecretRule};
 use crate::token_match::{is_token_start, match_token};
 use crate::value_plausibility::{is_credential, is_spoken_password};
@@ -122,7 +122,7 @@ impl CompiledRule {
             }
             "recovery code" => {
                 let digits = secret.bytes().filter(u8::is_ascii_digit).count();
-                (looks_random(secret) || digits >= 4 && !is_date(secret)) && !is_filler(secret)
+                (looks_random(secret) || digits >= 4 && !is_year(secret)) && !is_filler(secret)
             }
             "printed password" => {
                 !is_reference_or_filler(secret)
@@ -175,6 +175,11 @@ fn is_reference_or_filler(secret: &str) -> bool {
     let is_code =
         ["${", "{{", "process.env", "os.environ"].iter().any(|part| secret.contains(part));
     is_filled || is_variable || is_code
+}
+
+/// Whether a value starts with a year, as dates do.
+fn is_year(secret: &str) -> bool {
+    ["19", "20"].iter().any(|century| secret.starts_with(century)) && secret.contains(['-', ':'])
 }
 
 /// Whether a word with one digit is what a program calls its result, such as `Store2`.

@@ -23,62 +23,96 @@ const MAX_TOKEN_BYTES: usize = 240;
 /// Longer parts are no prefix.
 const MAX_PART_BYTES: usize = 14;
 
-/// Parts of prefixes of keys: `acme_live_...`, `acme-pat-...`.
-const KEY_PARTS: [&str; 28] = [
-    "access", "admin", "api", "apikey", "at", "auth", "deploy", "key", "live", "oat", "pat", "prd",
-    "priv", "private", "prod", "refresh", "rt", "sandbox", "sec", "secret", "sk", "svc", "test",
-    "tkn", "tok", "token", "uat", "whsec",
-];
+/// Whether a part of a prefix is one of keys: `acme_live_...`, `acme-pat-...`.
+fn names_key(part: &str) -> bool {
+    matches!(
+        part,
+        "access"
+            | "admin"
+            | "api"
+            | "apikey"
+            | "at"
+            | "auth"
+            | "deploy"
+            | "key"
+            | "live"
+            | "oat"
+            | "pat"
+            | "prd"
+            | "priv"
+            | "private"
+            | "prod"
+            | "refresh"
+            | "rt"
+            | "sandbox"
+            | "sec"
+            | "secret"
+            | "sk"
+            | "svc"
+            | "test"
+            | "tkn"
+            | "tok"
+            | "token"
+            | "uat"
+            | "whsec"
+    )
+}
 
-/// Parts of prefixes after which a long hexadecimal number is a key.
-const SECRET_PARTS: [&str; 6] = ["apikey", "pat", "secret", "sk", "tok", "token"];
+/// Whether a long hexadecimal number after a part of a prefix is a key.
+fn names_secret(part: &str) -> bool {
+    matches!(part, "apikey" | "pat" | "secret" | "sk" | "tok" | "token")
+        || ["token", "secret", "apikey"].iter().any(|ending| part.ends_with(ending))
+}
 
-/// Prefixes of what services make public: hashes, ids, names of files.
-const PUBLIC_PARTS: [&str; 43] = [
-    "acct",
-    "asst",
-    "batch",
-    "blake",
-    "build",
-    "bundle",
-    "call",
-    "chatcmpl",
-    "chunk",
-    "commit",
-    "cs",
-    "css",
-    "cus",
-    "digest",
-    "etag",
-    "evt",
-    "file",
-    "gen",
-    "hash",
-    "img",
-    "index",
-    "integrity",
-    "main",
-    "md",
-    "msg",
-    "nonce",
-    "org",
-    "phc",
-    "pi",
-    "pk",
-    "price",
-    "proj",
-    "pub",
-    "public",
-    "req",
-    "resp",
-    "run",
-    "session",
-    "seti",
-    "sha",
-    "sub",
-    "thread",
-    "toolu",
-];
+/// Whether a part is a prefix of what services make public: hashes, ids, names of files.
+fn is_public_part(part: &str) -> bool {
+    matches!(
+        part,
+        "acct"
+            | "asst"
+            | "batch"
+            | "blake"
+            | "build"
+            | "bundle"
+            | "call"
+            | "chatcmpl"
+            | "chunk"
+            | "commit"
+            | "cs"
+            | "css"
+            | "cus"
+            | "digest"
+            | "etag"
+            | "evt"
+            | "file"
+            | "gen"
+            | "hash"
+            | "img"
+            | "index"
+            | "integrity"
+            | "main"
+            | "md"
+            | "msg"
+            | "nonce"
+            | "org"
+            | "phc"
+            | "pi"
+            | "pk"
+            | "price"
+            | "proj"
+            | "pub"
+            | "public"
+            | "req"
+            | "resp"
+            | "run"
+            | "session"
+            | "seti"
+            | "sha"
+            | "sub"
+            | "thread"
+            | "toolu"
+    )
+}
 
 /// The token in a run of letters, digits, `_`, `-`, `+` and `/`, if there is one: `acme_live_9Zk...`.
 pub(crate) fn find_prefixed_tokens(text: &[u8], run: Range<usize>) -> Vec<Range<usize>> {
@@ -126,7 +160,7 @@ fn follows_id(text: &[u8], range: &Range<usize>) -> bool {
         _ => {
             let is_label = (2..=6).contains(&id.len())
                 && !id.contains(&b'-')
-                && !PUBLIC_PARTS.iter().any(|known| id == known.as_bytes());
+                && std::str::from_utf8(id).is_ok_and(|id| !is_public_part(id));
             let is_start =
                 before.len() == id.len() || !before[..before.len() - id.len()].ends_with(b".");
             is_label && is_start && is_random_body(body, false)
@@ -141,22 +175,25 @@ fn is_hex(text: &[u8]) -> bool {
 
 fn is_prefixed_token(token: &[u8]) -> bool {
     let mut body = token;
-    let (mut parts, mut names_key, mut names_service, mut names_secret) = (0, false, false, false);
+    let (mut parts, mut has_key, mut has_service, mut has_secret) = (0, false, false, false);
     while let Some(part) = prefix_part(body).filter(|_| parts < 4) {
-        if parts == 0 && PUBLIC_PARTS.contains(&plain_name(part)) {
+        let mut small = [0; MAX_PART_BYTES];
+        let small = &mut small[..part.len()];
+        small.copy_from_slice(part.as_bytes());
+        small.make_ascii_lowercase();
+        let Ok(small) = std::str::from_utf8(small) else { return false };
+        if parts == 0 && is_public_part(plain_name(small)) {
             return false;
         }
-        let small = part.to_ascii_lowercase();
-        names_secret |= SECRET_PARTS.contains(&small.as_str())
-            || ["token", "secret", "apikey"].iter().any(|ending| small.ends_with(ending));
-        names_key |= KEY_PARTS.iter().any(|known| part.eq_ignore_ascii_case(known));
-        names_service |=
+        has_secret |= names_secret(small);
+        has_key |= names_key(small);
+        has_service |=
             parts == 0 && part.len() >= 3 && part.bytes().all(|byte| byte.is_ascii_alphabetic());
         body = &body[part.len() + 1..];
         parts += 1;
     }
-    let is_random = (names_service || names_key) && is_random_body(body, names_key);
-    token.len() <= MAX_TOKEN_BYTES && (is_random || names_secret && is_hex_body(body))
+    let is_random = (has_service || has_key) && is_random_body(body, has_key);
+    token.len() <= MAX_TOKEN_BYTES && (is_random || has_secret && is_hex_body(body))
 }
 
 /// The part up to the first `_` or `-`, if it is short, of one case, and starts with a letter.

@@ -3,11 +3,15 @@
 //! A key that is divided between two such lines is in neither of them.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use memchr::memmem;
 
 /// A longer string is not a piece of a stream.
 const MAX_PIECE_BYTES: usize = 1000;
+
+static OBJECT_END: LazyLock<memmem::Finder<'static>> =
+    LazyLock::new(|| memmem::Finder::new(b"\"}"));
 
 /// Strings of successive lines, joined.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -38,7 +42,7 @@ impl StreamedText {
 /// The streams in a text.
 pub(crate) fn find_streams(text: &[u8]) -> Vec<StreamedText> {
     let mut streams = Vec::new();
-    if memmem::find(text, b"\"}").is_none() || memchr::memchr(b'\n', text).is_none() {
+    if memchr::memchr(b'\n', text).is_none() || OBJECT_END.find(text).is_none() {
         return streams;
     }
     let mut stream = StreamedText::default();

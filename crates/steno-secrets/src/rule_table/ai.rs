@@ -44,7 +44,6 @@ pub(crate) const AI_TOKENS: &[SecretRule] = token_rules! {
     "Val Town token" ["vtwn_"] Alnum 24..=60 finds "vtwn_{A32}" leaves "vtwn_x";
     "LlamaCloud key" ["llx-"] Kebab 40..=60 finds "llx-{A48}" leaves "llx-x";
     "Lakera key" ["lkr_"] LowerHex 60..=70 finds "lkr_{h64}" leaves "lkr_x";
-    "Cohere key" ["co_"] Alnum 36..=44 finds "co_{A40}" leaves "co_author";
     "Stability key" ["stab-"] Alnum 36..=60 finds "stab-{A48}" leaves "stab-x";
     "Exa key" ["exa_"] Kebab 30..=44 finds "exa_{u}" leaves "exa_flops";
     "Baseten key" ["bst_"] Alnum 30..=60 finds "bst_{A40}" leaves "bst_node";

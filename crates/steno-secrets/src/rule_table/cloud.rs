@@ -73,7 +73,6 @@ pub(crate) const CLOUD_TOKENS: &[SecretRule] = token_rules! {
     "NetBird token" ["nbp_"] Alnum 36..=40 finds "nbp_{A36}" leaves "nbp_rate";
     "Northflank token" ["nf-"] Dotted 60..=300 finds "nf-eyJ{A80}.{A43}" leaves "nf-core";
     "Oracle key" ["ocid1.credential."] Dotted 40..=160 finds "ocid1.credential.oc1..{l60}" leaves "ocid1.credential.oc1";
-    "Scalr token" ["at-"] Alnum 24..=40 finds "at-{A32}" leaves "at-least-one";
     "Spectral key" ["spu-"] LowerHex 32..=32 finds "spu-{h32}" leaves "spu-x";
     "Split key" ["split_"] Alnum 32..=60 finds "split_{A40}" leaves "split_at_first_2";
     "Teleport token" ["teleport-"] LowerHex 32..=64 finds "teleport-{h32}" leaves "teleport-cluster";
