@@ -1,15 +1,6 @@
 //! Removes the escapes that colour output on a terminal, because they hide where a name or a token starts.
 
-use std::sync::LazyLock;
-
-use memchr::memmem::Finder;
-
 use crate::encoded_text::UnescapedPart;
-
-/// The escape character, and how JSON writes it.
-const ESCAPES: [&[u8]; 2] = [b"\x1b", b"\\u001b"];
-
-static QUOTED_ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\\u001b["));
 
 /// Longer lines are not read to their end.
 const MAX_LINE_BYTES: usize = 4096;
@@ -18,7 +9,7 @@ const MAX_LINE_BYTES: usize = 4096;
 pub(crate) fn find_coloured_parts(text: &[u8]) -> Vec<UnescapedPart> {
     let mut parts = Vec::new();
     let mut at = 0;
-    while let Some(escape) = find_escape(text, at) {
+    while let Some(escape) = memchr::memchr(0x1b, &text[at..]).map(|offset| at + offset) {
         let is_inner = |byte: &&u8| **byte != b'\n';
         let before =
             text[at..escape].iter().rev().take(MAX_LINE_BYTES).take_while(is_inner).count();
@@ -27,19 +18,6 @@ pub(crate) fn find_coloured_parts(text: &[u8]) -> Vec<UnescapedPart> {
         at = escape + after.max(1);
     }
     parts
-}
-
-/// The next escape that sets a colour.
-fn find_escape(text: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        let plain = memchr::memchr(0x1b, &text[at..]);
-        let quoted = QUOTED_ESCAPE.find(&text[at..]);
-        let escape = at + plain.into_iter().chain(quoted).min()?;
-        if escape_length(&text[escape..]).is_some() {
-            return Some(escape);
-        }
-        at = escape + 1;
-    }
 }
 
 fn remove_escapes(text: &[u8], start: usize, end: usize) -> UnescapedPart {
@@ -59,14 +37,15 @@ fn remove_escapes(text: &[u8], start: usize, end: usize) -> UnescapedPart {
     UnescapedPart { decoded, offsets }
 }
 
-/// The length of an escape such as `ESC [ 1 ; 32 m` at the start of a text.
 fn escape_length(text: &[u8]) -> Option<usize> {
-    let start = ESCAPES.iter().find(|it| text.starts_with(it))?.len();
-    let numbers = text.get(start + 1..)?.iter().take(20);
+    Some(1 + color_length(text.strip_prefix(b"\x1b")?)?)
+}
+
+/// The length of what follows the escape character in `ESC [ 1 ; 32 m`.
+pub(crate) fn color_length(text: &[u8]) -> Option<usize> {
+    let numbers = text.strip_prefix(b"[")?.iter().take(20);
     let numbers = numbers.take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
-    let last = start + 1 + numbers;
-    let is_escape = text[start] == b'[' && matches!(text.get(last), Some(b'm' | b'K'));
-    is_escape.then_some(last + 1)
+    matches!(text.get(1 + numbers), Some(b'm' | b'K')).then_some(numbers + 2)
 }
 
 #[cfg(test)]
@@ -75,12 +54,11 @@ mod tests {
 
     #[test]
     fn colours_are_removed_and_mapped_back() {
-        for text in ["a\n\x1b[1;32mtoken\x1b[0m=x\nb [m", "\\u001b[32mtoken\\u001b[K=x"] {
-            let parts = find_coloured_parts(text.as_bytes());
-            assert_eq!(parts.len(), 1, "{text}");
-            assert_eq!(parts[0].decoded, b"token=x");
-            assert_eq!(&text[parts[0].original_range(&(6..7))], "x");
-        }
+        let text = "a\n\x1b[1;32mtoken\x1b[0m=x\nb [m";
+        let parts = find_coloured_parts(text.as_bytes());
+        assert_eq!(parts.len(), 1, "{text}");
+        assert_eq!(parts[0].decoded, b"token=x");
+        assert_eq!(&text[parts[0].original_range(&(6..7))], "x");
         assert!(find_coloured_parts(b"a[1] [m \\u001c[0m").is_empty());
     }
 }

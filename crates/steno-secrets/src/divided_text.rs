@@ -19,6 +19,10 @@ pub(crate) fn find_divided_parts(text: &[u8]) -> Vec<UnescapedPart> {
     let mut parts = Vec::new();
     let mut open: Option<UnescapedPart> = None;
     for line_break in memchr::memchr_iter(b'\n', text) {
+        // Most lines end with other marks.
+        if line_break == 0 || BYTE_USES[usize::from(text[line_break - 1])] == 0 {
+            continue;
+        }
         let Some((head_end, rest)) = joint_at(text, line_break) else { continue };
         // What was joined ends where this joint starts, or this joint starts another part.
         let is_next = open.as_ref().is_some_and(|part| {
@@ -57,27 +61,25 @@ fn join(part: &mut UnescapedPart, text: &[u8], head_end: usize, rest: usize) {
 /// Where the token before a line break ends, and where its rest starts. `None` if nothing is divided there.
 fn joint_at(text: &[u8], line_break: usize) -> Option<(usize, usize)> {
     let before = &text[..line_break];
-    // Most lines end with a mark or a short word, so these are excluded first.
-    let last = *before.last()?;
-    let is_gap = |byte: &&u8| b" \t\r\\\"'+".contains(byte);
-    let gap = match before {
-        [.., b' ' | b'"' | b'\'', b'+'] => before.iter().rev().take(6).take_while(is_gap).count(),
-        _ if IS_INNER[usize::from(last)] => 0,
-        _ if is_gap(&&last) => before.iter().rev().take(6).take_while(is_gap).count(),
-        _ => return None,
+    let is_plus_inner = !matches!(before, [.., b' ' | b'"' | b'\'', b'+']);
+    let last = BYTE_USES[usize::from(*before.last()?)];
+    let gap = match last & INNER != 0 && is_plus_inner {
+        true => 0,
+        false => before.iter().rev().take(6).take_while(|byte| has_use(**byte, GAP)).count(),
     };
     let head_end = line_break - gap;
     let near = &text[head_end.checked_sub(MIN_HEAD_BYTES)?..head_end];
-    if near.iter().rev().any(|byte| !IS_INNER[usize::from(*byte)]) {
+    if near.iter().rev().any(|byte| !has_use(*byte, INNER)) {
         return None;
     }
-    let is_inner = |byte: &&u8| IS_INNER[usize::from(**byte)];
+    let is_inner = |byte: &&u8| has_use(**byte, INNER);
     let head = text[..head_end].iter().rev().take(40).take_while(is_inner);
     if !head.clone().any(u8::is_ascii_digit) && head.count() < 24 {
         return None;
     }
     let after = &text[line_break + 1..];
-    let rest = line_break + 1 + after.iter().take(40).take_while(is_gap).count();
+    let rest =
+        line_break + 1 + after.iter().take(40).take_while(|byte| has_use(**byte, GAP)).count();
     let length = text[rest..].iter().take(MAX_LINE_BYTES).take_while(is_inner).count();
     let padding = text[rest + length..].iter().take(2).take_while(|byte| **byte == b'=').count();
     let end = text.get(rest + length + padding);
@@ -88,18 +90,33 @@ fn joint_at(text: &[u8], line_break: usize) -> Option<(usize, usize)> {
     (length >= MIN_REST_BYTES && is_closed && is_random).then_some((head_end, rest))
 }
 
-/// For each byte, whether it may be in a token.
-const IS_INNER: [bool; 256] = {
-    let mut table = [false; 256];
+/// A byte of tokens.
+const INNER: u8 = 1;
+
+/// A byte between the halves of a token: spaces, quotes and operators.
+const GAP: u8 = 2;
+
+/// For each byte, whether it is one of tokens, between their halves, or both.
+const BYTE_USES: [u8; 256] = {
+    let mut table = [0; 256];
     let mut byte = 0;
     while byte < 256 {
         let letter = byte as u8;
         let is_mark = matches!(letter, b'+' | b'/' | b'_' | b'-' | b'.' | b'~' | b'|' | b'$');
-        table[byte] = letter.is_ascii_alphanumeric() || is_mark;
+        if letter.is_ascii_alphanumeric() || is_mark {
+            table[byte] |= INNER;
+        }
+        if matches!(letter, b' ' | b'\t' | b'\r' | b'\\' | b'"' | b'\'' | b'+') {
+            table[byte] |= GAP;
+        }
         byte += 1;
     }
     table
 };
+
+fn has_use(byte: u8, wanted: u8) -> bool {
+    BYTE_USES[usize::from(byte)] & wanted != 0
+}
 
 fn line_start(text: &[u8], at: usize) -> usize {
     at - text[..at].iter().rev().take(MAX_LINE_BYTES).take_while(|byte| **byte != b'\n').count()

@@ -6,6 +6,8 @@ use base64::Engine;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
+use crate::coloured_text::color_length;
+
 /// Shorter runs hold no secret with a known form.
 const MIN_ENCODED_BYTES: usize = 24;
 
@@ -139,17 +141,19 @@ fn unescape_part(text: &[u8], range: Range<usize>) -> UnescapedPart {
     let mut offsets = Vec::with_capacity(range.len() + 1);
     let mut at = range.start;
     while at < range.end {
-        offsets.push(at);
-        let (byte, length) = decode_escape(&text[at..range.end]).unwrap_or((text[at], 1));
-        decoded.push(byte);
+        let (byte, length) = decode_escape(&text[at..range.end]).unwrap_or((Some(text[at]), 1));
+        if let Some(byte) = byte {
+            offsets.push(at);
+            decoded.push(byte);
+        }
         at += length;
     }
     offsets.push(range.end);
     UnescapedPart { decoded, offsets }
 }
 
-/// The byte that an escape at the start of a text encodes, and the escape's length.
-fn decode_escape(text: &[u8]) -> Option<(u8, usize)> {
+/// The byte that an escape at the start of a text encodes, and the escape's length. Colours encode none.
+fn decode_escape(text: &[u8]) -> Option<(Option<u8>, usize)> {
     const ENTITIES: [(&[u8], u8); 6] = [
         (b"&quot;", b'"'),
         (b"&amp;", b'&'),
@@ -159,14 +163,17 @@ fn decode_escape(text: &[u8]) -> Option<(u8, usize)> {
         (b"&#34;", b'"'),
     ];
     match text {
-        [b'%', high, low, ..] => Some((decode_hex(*high, *low)?, 3)),
+        [b'%', high, low, ..] => Some((Some(decode_hex(*high, *low)?), 3)),
         [b'&', ..] => {
             let entity = ENTITIES.iter().find(|(name, _)| text.starts_with(name));
-            entity.map(|(name, byte)| (*byte, name.len()))
+            entity.map(|(name, byte)| (Some(*byte), name.len()))
+        }
+        [b'\\', b'u', b'0', b'0', b'1', b'b' | b'B', color @ ..] => {
+            color_length(color).map(|length| (None, 6 + length))
         }
         [b'\\', b'u', b'0', b'0', high, low, ..] => {
             let byte = decode_hex(*high, *low)?;
-            b"\"'=&<>/+".contains(&byte).then_some((byte, 6))
+            b"\"'=&<>/+".contains(&byte).then_some((Some(byte), 6))
         }
         _ => None,
     }
@@ -193,10 +200,10 @@ mod tests {
 
     #[test]
     fn quotes_may_be_entities() {
-        let text = b"a &quot;b&quot; \\u0022c\\u0022 \\u001b[0m & d\nnext";
+        let text = b"a &quot;b&quot; \\u0022c\\u0022 \\u001b[0m & \\u001c d\nnext";
         let parts = find_escaped_parts(text);
         assert_eq!(parts.len(), 1);
-        assert_eq!(parts[0].decoded, b"a \"b\" \"c\" \\u001b[0m & d");
+        assert_eq!(parts[0].decoded, b"a \"b\" \"c\"  & \\u001c d");
     }
 
     #[test]
