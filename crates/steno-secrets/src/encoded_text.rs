@@ -8,6 +8,9 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
 use crate::coloured_text::color_length;
 
+/// Shorter runs are words.
+const MIN_RUN_BYTES: usize = 20;
+
 /// Shorter runs hold no secret with a known form.
 const MIN_ENCODED_BYTES: usize = 24;
 
@@ -43,7 +46,7 @@ pub(crate) fn find_long_runs(text: &[u8]) -> Vec<Range<usize>> {
 
 /// What a run encodes, if it is base64 of printable text.
 pub(crate) fn decode_base64_run(text: &[u8], run: Range<usize>) -> Option<EncodedPart> {
-    if run.len() > MAX_ENCODED_BYTES {
+    if !(MIN_ENCODED_BYTES..=MAX_ENCODED_BYTES).contains(&run.len()) {
         return None;
     }
     let padding = text[run.end..].iter().take(2).take_while(|byte| **byte == b'=').count();
@@ -67,11 +70,11 @@ fn is_base64(byte: u8) -> bool {
     IS_BASE64[usize::from(byte)]
 }
 
-/// The start of the next run of at least `MIN_ENCODED_BYTES` from `at` on.
+/// The start of the next run of at least `MIN_RUN_BYTES` from `at` on.
 fn find_long_run(text: &[u8], mut at: usize) -> Option<usize> {
     // Looks at one byte of each possible run: if it is not of base64, no run contains it.
-    while at + MIN_ENCODED_BYTES <= text.len() {
-        let window = &text[at..at + MIN_ENCODED_BYTES];
+    while at + MIN_RUN_BYTES <= text.len() {
+        let window = &text[at..at + MIN_RUN_BYTES];
         match window.iter().rposition(|byte| !is_base64(*byte)) {
             Some(last) => at += last + 1,
             None => return Some(at),

@@ -117,7 +117,7 @@ fn is_public_part(part: &str) -> bool {
 /// The token in a run of letters, digits, `_`, `-`, `+` and `/`, if there is one: `acme_live_9Zk...`.
 pub(crate) fn find_prefixed_tokens(text: &[u8], run: Range<usize>) -> Vec<Range<usize>> {
     let mut tokens = Vec::new();
-    if run.len() > MAX_RUN_BYTES {
+    if !(MIN_NAMED_BYTES + 3..=MAX_RUN_BYTES).contains(&run.len()) {
         return tokens;
     }
     let mut start = run.start;

@@ -154,9 +154,10 @@ impl SecretScanner {
         self.find_hinted(text, rules, &mut matches);
         if rules == SecretRuleSet::All {
             self.find_configured(text, &mut matches);
-            self.find_in_runs(text, &mut matches);
+            let runs = find_long_runs(text);
+            self.find_in_runs(text, &runs, &mut matches);
             self.find_escaped(text, &mut matches);
-            self.find_divided(text, &mut matches);
+            self.find_divided(text, &runs, &mut matches);
             self.find_streamed(text, &mut matches);
         }
         merge_overlaps(matches)
@@ -240,9 +241,9 @@ impl SecretScanner {
     }
 
     /// Finds tokens of unknown services, and base64 that is secret once it is decoded.
-    fn find_in_runs(&self, text: &[u8], matches: &mut Vec<RankedMatch>) {
+    fn find_in_runs(&self, text: &[u8], runs: &[Range<usize>], matches: &mut Vec<RankedMatch>) {
         let rank = self.rules.len() + 2;
-        for run in find_long_runs(text) {
+        for run in runs {
             if self.finds_prefixed {
                 for range in find_prefixed_tokens(text, run.clone()) {
                     let context_start = range.start;
@@ -250,7 +251,8 @@ impl SecretScanner {
                     matches.push(RankedMatch { found, rank });
                 }
             }
-            let Some(part) = decode_base64_run(text, run).filter(|_| self.finds_encoded) else {
+            let Some(part) = decode_base64_run(text, run.clone()).filter(|_| self.finds_encoded)
+            else {
                 continue;
             };
             let mut inner = Vec::new();
@@ -272,17 +274,17 @@ impl SecretScanner {
         for part in parts.chain(find_coloured_parts(text)) {
             let mut inner = Vec::new();
             self.find_hinted(&part.decoded, SecretRuleSet::All, &mut inner);
-            self.find_in_runs(&part.decoded, &mut inner);
+            self.find_in_runs(&part.decoded, &find_long_runs(&part.decoded), &mut inner);
             matches.extend(inner.into_iter().map(|inner| inner.mapped_to(&part)));
         }
     }
 
     /// Finds secrets that line breaks divide.
-    fn find_divided(&self, text: &[u8], matches: &mut Vec<RankedMatch>) {
-        for part in find_divided_parts(text) {
+    fn find_divided(&self, text: &[u8], runs: &[Range<usize>], matches: &mut Vec<RankedMatch>) {
+        for part in find_divided_parts(text, runs) {
             let mut inner = Vec::new();
             self.find_hinted(&part.decoded, SecretRuleSet::All, &mut inner);
-            self.find_in_runs(&part.decoded, &mut inner);
+            self.find_in_runs(&part.decoded, &find_long_runs(&part.decoded), &mut inner);
             let is_divided = |inner: &RankedMatch| {
                 part.original_range(&inner.found.range).len() > inner.found.range.len()
             };
