@@ -108,13 +108,16 @@ mod tests {
 
     #[test]
     fn wrapped_tokens_are_joined() {
-        assert_eq!(joined("k: q7Rz0vXw93Jk\n  LkTn5Yb2 x\nend"), ["k: q7Rz0vXw93JkLkTn5Yb2 x"]);
         assert_eq!(
-            joined("a = \"q7Rz0vXw93Jk\" +\n  \"LkTn5Yb2\";"),
-            ["a = \"q7Rz0vXw93JkLkTn5Yb2\";"]
+            joined("k: q7Rz0vXw93JkPm4Xs8Dv\n  LkTn5Yb2 x\nend"),
+            ["k: q7Rz0vXw93JkPm4Xs8DvLkTn5Yb2 x"]
         );
-        let three = "q7Rz0vXw93Lk\nTn5Yb2Hd8Fg1\nkJhGfDs4\n\nx";
-        assert_eq!(joined(three), ["q7Rz0vXw93LkTn5Yb2Hd8Fg1kJhGfDs4"]);
+        assert_eq!(
+            joined("a = \"q7Rz0vXw93JkPm4Xs8Dv\" +\n  \"LkTn5Yb2\";"),
+            ["a = \"q7Rz0vXw93JkPm4Xs8DvLkTn5Yb2\";"]
+        );
+        let three = "q7Rz0vXw93LkWm3Bt6Cn\nTn5Yb2Hd8Fg1Qs7Jx9Zr\nkJhGfDs4\n\nx";
+        assert_eq!(joined(three), ["q7Rz0vXw93LkWm3Bt6CnTn5Yb2Hd8Fg1Qs7Jx9ZrkJhGfDs4"]);
     }
 
     #[test]
