@@ -171,7 +171,15 @@ fn classify_words(name: &str) -> Option<FieldNameClass> {
     if KNOWN_RANDOM_NAMES.contains(&lower.as_str()) || is_session {
         return Some(FieldNameClass::Random);
     }
-    let words = split_words(name);
+    let mut words = split_words(name);
+    // `token2` is another token.
+    for word in &mut words {
+        let number = word.bytes().rev().take_while(u8::is_ascii_digit).count();
+        if number <= 2 && number < word.len() && !word.starts_with("auth0") {
+            word.truncate(word.len() - number);
+        }
+    }
+    words.retain(|word| word.len() != 1 || !word.bytes().all(|byte| byte.is_ascii_digit()));
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
     let ends =
         |list: &[&str]| words.iter().any(|word| list.iter().any(|ending| word.ends_with(ending)));

@@ -236,8 +236,8 @@ impl<'t> FoundName<'t> {
                 Some((NameSeparator::Option, at))
             }
             _ if closing == 0 && spaces == 1 => {
-                let verbs: [&[u8]; 7] =
-                    [b"is ", b"was ", b"to ", b"= ", b"of ", b"lautet ", b"ist "];
+                let verbs: [&[u8]; 8] =
+                    [b"is ", b"was ", b"to ", b"= ", b"- ", b"of ", b"lautet ", b"ist "];
                 let verb =
                     verbs.iter().find(|verb| rest.starts_with(verb)).map_or(0, |verb| verb.len());
                 let verb = if rest.starts_with(b"is: ") { 4 } else { verb };
@@ -314,7 +314,9 @@ impl<'t> FoundName<'t> {
         if rest.first() == Some(&b'[') {
             return self.read_list(at);
         }
-        let value = self.read_bare(separator, at + scheme);
+        // The text may be cut before the closing quote.
+        let opening = usize::from(matches!(rest.first(), Some(b'"' | b'\'')));
+        let value = self.read_bare(separator, at + opening + scheme);
         value.map(|value| self.extend_block(value)).into_iter().collect()
     }
 

@@ -15,12 +15,22 @@ use crate::field_names::NAME_HINTS;
 use crate::kubernetes_secret::{MANIFEST_HINTS, find_manifest_values};
 use crate::named_value::{find_named_secrets, is_secret_field};
 use crate::prefixed_token::find_prefixed_tokens;
+use crate::randomness::looks_random;
 use crate::rule_table::{ENCODED_SECRET, NAMED_SECRET, PREFIXED_TOKEN, all_rules, rule_names};
 use crate::secret_rule::SecretRule;
 use crate::secret_settings::{
     SecretSettings, SecretSettingsError, compile_patterns, normalize_rule_name,
 };
 use crate::streamed_text::find_streams;
+
+/// Shorter values may be parts of words.
+const MIN_REPEATED_BYTES: usize = 12;
+
+/// Longer values are found by their form wherever they are.
+const MAX_REPEATED_BYTES: usize = 200;
+
+/// How many values of a text are looked for in the whole text.
+const MAX_REPEATED_VALUES: usize = 50;
 
 /// A secret found in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -160,7 +170,8 @@ impl SecretScanner {
             self.find_divided(text, &runs, &mut matches);
             self.find_streamed(text, &mut matches);
         }
-        merge_overlaps(matches)
+        let found = merge_overlaps(matches);
+        if found.is_empty() { found } else { add_repeated(text, found) }
     }
 
     /// Whether the whole value of a field with this name is a secret: the name of the rule.
@@ -301,6 +312,37 @@ impl RankedMatch {
         let context_start = range.start;
         Self { found: SecretMatch { range, context_start, ..self.found }, rank: self.rank }
     }
+}
+
+/// Adds the other places of secrets that are long and random: a name is only near one of them.
+fn add_repeated(text: &[u8], found: Vec<SecretMatch>) -> Vec<SecretMatch> {
+    let mut all: Vec<_> = found
+        .iter()
+        .cloned()
+        .enumerate()
+        .map(|(rank, found)| RankedMatch { found, rank })
+        .collect();
+    let mut values: Vec<&[u8]> = Vec::new();
+    for secret in &found {
+        let value = &text[secret.range.clone()];
+        let is_random = std::str::from_utf8(value).is_ok_and(|value| {
+            (MIN_REPEATED_BYTES..=MAX_REPEATED_BYTES).contains(&value.len()) && looks_random(value)
+        });
+        if !is_random || values.contains(&value) || values.len() >= MAX_REPEATED_VALUES {
+            continue;
+        }
+        values.push(value);
+        let places = memchr::memmem::find_iter(text, value);
+        all.extend(places.map(|start| RankedMatch {
+            found: SecretMatch {
+                range: start..start + value.len(),
+                context_start: start,
+                rule: secret.rule,
+            },
+            rank: found.len(),
+        }));
+    }
+    merge_overlaps(all)
 }
 
 /// Joins matches that overlap. The rule that comes first in the table names the joined match.
