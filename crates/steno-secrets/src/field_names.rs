@@ -185,8 +185,9 @@ fn classify_words(name: &str) -> Option<FieldNameClass> {
         |list: &[&str]| words.iter().any(|word| list.iter().any(|ending| word.ends_with(ending)));
     // The last word is what the value is: `password_id` is an id, `secret_id` of a vault is a secret.
     let is_id = words.last().is_some_and(|word| matches!(word.as_str(), "id" | "ids"))
-        && !lower.ends_with("secret_id")
-        && !lower.ends_with("secretid");
+        && !["secret_id", "secretid"].iter().any(|ending| {
+            lower.trim_end_matches(|last: char| last.is_ascii_digit()).ends_with(ending)
+        });
     let is_last = |list: &[&str]| words.last().is_some_and(|word| list.contains(&word.as_str()));
     if is_id || has(&HARMLESS_WORDS) || is_last(&HARMLESS_ENDINGS) {
         return None;

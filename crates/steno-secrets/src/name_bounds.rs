@@ -17,8 +17,10 @@ pub(crate) fn may_have_value(after: &[u8], is_option: bool) -> bool {
         // Base64 may start with these.
         Some(b'/' | b'+') if is_option && spaces == 1 => true,
         Some(b'!' | b'+') => after[spaces + 1..].starts_with(b"="),
+        // Braces around the value of a variable in C++.
+        Some(b'{') => after[spaces + 1..].trim_ascii_start().starts_with(b"\""),
         Some(b'[') => index_length(&after[spaces..]) > 0,
-        None | Some(b';' | b'{' | b'}' | b'/' | b'#' | b'\0'..=b'\t') => false,
+        None | Some(b';' | b'}' | b'/' | b'#' | b'\0'..=b'\t') => false,
         Some(b')') if spaces == 0 => after.get(1).is_some_and(|byte| b" :=".contains(byte)),
         Some(b'\r' | b'\n') => after.iter().take(80).any(|byte| *byte == b':' || *byte == b'='),
         // In a sentence, a value has a digit, a quote or a verb before it.

@@ -227,6 +227,10 @@ impl<'t> FoundName<'t> {
             b'<' if rest.starts_with(b"<- ") && spaces > 0 => Some((NameSeparator::Equals, at + 2)),
             b',' if is_constant && adjacent => Some((NameSeparator::Cell, at + 1)),
             b'"' | b'\'' if is_quoted && spaces > 0 => Some((NameSeparator::Argument, at)),
+            b'{' => {
+                let space = rest[1..].iter().take(60).take_while(|b| b.is_ascii_whitespace());
+                Some((NameSeparator::Argument, at + 1 + space.count()))
+            }
             b'(' if adjacent => Some((NameSeparator::Argument, at + 1)),
             b'>' if is_quoted || self.start > 0 && text[self.start - 1] == b'<' => {
                 Some((NameSeparator::Tag, at + 1))

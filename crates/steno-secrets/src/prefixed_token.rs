@@ -147,6 +147,10 @@ fn follows_id(text: &[u8], range: &Range<usize>) -> bool {
         return false;
     }
     let before = &text[range.start.saturating_sub(42)..range.start - 1];
+    // The two halves of a key of Tableau.
+    if mark == b':' && before.ends_with(b"==") {
+        return range.len() >= MIN_UNNAMED_BYTES && is_random_body(&text[range.clone()], true);
+    }
     let is_inner = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
     let id = &before[before.len() - before.iter().rev().take_while(is_inner).count()..];
     let body = &text[range.clone()];

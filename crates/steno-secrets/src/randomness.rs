@@ -22,15 +22,25 @@ pub(crate) fn looks_random(value: &str) -> bool {
     if letters == 0 {
         return digits >= 20;
     }
-    if is_wordy(value) {
+    if is_wordy(value) && !(value.len() >= 16 && case_turns(value) * 6 >= value.len()) {
         return false;
     }
     match word_likeness(value.as_bytes()) {
+        // Random letters of both cases take turns more often than the words of a name.
+        Some(likeness) if digits == 0 && case_turns(value) * 6 >= value.len() => {
+            likeness < 0.75 && value.len() >= 12
+        }
         Some(likeness) if digits == 0 => likeness < MIN_WORD_LIKENESS && value.len() >= 12,
         // Few digits in a text of words are a version or a count.
         Some(likeness) => likeness < 0.85 || digits * 4 >= letters,
         None => true,
     }
+}
+
+/// How often a capital follows a small letter.
+fn case_turns(value: &str) -> usize {
+    let is_turn = |pair: &&[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
+    value.as_bytes().windows(2).filter(is_turn).count()
 }
 
 /// Whether a value consists of words and small numbers, as names of models, versions and regions do.

@@ -40,6 +40,8 @@ impl FieldCandidate<'_> {
     /// Whether the value is a secret.
     pub(crate) fn is_plausible(&self) -> bool {
         let value = self.value.trim();
+        // Escaped line breaks at the end are not part of a value.
+        let value = value.trim_end_matches("\\n").trim_end_matches("\\r");
         // Code is the most frequent, so it is recognised first.
         let may_be_code = self.style != ValueStyle::Quoted && !self.is_assigned_phrase(value);
         if may_be_code && (is_code(value) || value.starts_with('{')) {
@@ -70,7 +72,8 @@ impl FieldCandidate<'_> {
             FieldNameClass::UnknownKey => is_strong_key(value) || is_hex_key(value),
             FieldNameClass::Random | FieldNameClass::Cookies => {
                 looks_random(value) && (self.style != ValueStyle::Prose || value.len() >= 12)
-                    || self.style == ValueStyle::Quoted && is_symbol_soup(value)
+                    || self.style == ValueStyle::Quoted
+                        && (is_symbol_soup(value) || is_mixed_key(value))
             }
         }
     }
@@ -152,6 +155,9 @@ impl FieldCandidate<'_> {
 fn is_strong_key(value: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     let is_key_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=_-".contains(&byte);
+    if is_letter_soup(value) && value.len() >= 20 {
+        return true;
+    }
     (20..=256).contains(&value.len())
         && value.bytes().all(is_key_byte)
         && !value.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
@@ -190,6 +196,20 @@ fn is_symbol_soup(value: &str) -> bool {
             .iter()
             .any(|part| value.contains(part))
         && changes_kind_often(value.as_bytes())
+}
+
+/// Whether a literal mixes letters, digits and other marks than a random text of base64 has, and is no code.
+fn is_mixed_key(value: &str) -> bool {
+    let count = |is_kind: fn(&u8) -> bool| value.bytes().filter(is_kind).count();
+    value.len() >= 16
+        && value.bytes().all(|byte| byte.is_ascii_graphic() && !b"(){}<>$\\".contains(&byte))
+        && count(u8::is_ascii_digit) >= 2
+        && count(u8::is_ascii_alphabetic) >= 6
+        && !is_url(value)
+        && !is_path(value)
+        && !is_date(value)
+        && !is_wordy(value)
+        && word_likeness(value.as_bytes()).is_none_or(|likeness| likeness < MIN_WORD_LIKENESS)
 }
 
 fn is_number_password(value: &str) -> bool {

@@ -6,6 +6,8 @@ pub(crate) const CODE_TOKENS: &[SecretRule] = token_rules! {
     "GitHub token" ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"] Alnum 36..=255 finds "ghp_{A36}" leaves "ghp_token_from_settings";
     "GitHub token" ["github_pat_"] Word 36..=255 finds "github_pat_11{U9}0{A10}_{A59}" leaves "github_pat_is_fine_grained";
     "GitLab token" ["glpat-", "gldt-", "glrt-", "glrtr-", "glcbt-", "glptt-", "glft-", "glimt-", "glagent-", "gloas-", "glsoat-", "glffct-", "glwt-", "GR1348941"] Dotted 20..=310 finds "glpat-{w20}" leaves "glpat-is-a-prefix";
+    "Bitbucket token" ["BBDC-"] Base64 40..=50 finds "BBDC-{b44}" leaves "BBDC-x";
+    "pganalyze key" ["pgar_"] Alnum 24..=40 finds "pgar_{A27}" leaves "pgar_x";
     "Bitbucket token" ["ATBB"] Alnum 28..=60 finds "ATBB{A32}" leaves "ATBB short";
     "Bitbucket token" ["ATCTT3xFf"] Loose 60..=300 finds "ATCTT3xFfGN0{w150}" leaves "ATCTT3xFf";
     "Atlassian token" ["ATATT3xFf", "ATSTT3xFf", "ATOTT3xFf"] Loose 60..=300 finds "ATATT3xFfGF0{w170}={U8}" leaves "ATATT3xFf";

@@ -110,7 +110,7 @@ pub(crate) const SERVICE_PATTERNS: &[SecretRule] = pattern_rules! {
     "LaunchDarkly key" ["sdk-", "api-"] within 1, 60 certain r"\b(?:sdk|api)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b" finds "sdk-{u}" leaves "sdk-for-node";
     "PayPal token" ["access_token$"] within 1, 120 certain r"access_token\$(?:production|sandbox)\$[a-z0-9]{10,20}\$[a-f0-9]{32}" finds "access_token$production${l16}${h32}" leaves "access_token$x";
     "PayPal token" ["A21AA"] within 1, 140 certain r"\bA21AA[A-Za-z0-9_-]{80,}" finds "A21AA{w92}" leaves "A21AA short";
-    "New Relic key" ["NRAL"] within 40, 1 certain r"\b[a-f0-9]{36}NRAL\b" finds "{h36}NRAL" leaves "NRAL";
+    "New Relic key" ["NRAL", "NRMA"] within 48, 1 certain r"\b(?:eu01xx)?[a-f0-9]{30,42}-?NR(?:AL|MA)\b" finds "{h36}NRAL" leaves "NRAL";
     "Sentry DSN secret" [".ingest.sentry.io", "sentry.io"] within 90, 10 certain r"https://[0-9a-f]{32}:([0-9a-f]{32})@" finds "https://{h32}:{h32}@o1.ingest.sentry.io/1" leaves "https://{h32}@o1.ingest.sentry.io/1";
     "Airtable token" ["pat"] within 1, 90 certain r"\bpat[A-Za-z0-9]{14}\.[a-f0-9]{64}\b" finds "pat{A14}.{h64}" leaves "path.join.parts";
     "Asana token" ["1/", "2/"] within 1, 70 certain r"\b[12]/[0-9]{13,20}(?:/[0-9]{13,20})?:[0-9a-f]{32}\b" finds "1/{d16}:{h32}" leaves "1/2:3";
