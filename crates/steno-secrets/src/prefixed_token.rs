@@ -39,6 +39,7 @@ fn names_key(part: &str) -> bool {
             | "oat"
             | "pat"
             | "prd"
+            | "pri"
             | "priv"
             | "private"
             | "prod"
@@ -60,7 +61,7 @@ fn names_key(part: &str) -> bool {
 
 /// Whether a long hexadecimal number after a part of a prefix is a key.
 fn names_secret(part: &str) -> bool {
-    matches!(part, "apikey" | "pat" | "secret" | "sk" | "tok" | "token")
+    matches!(part, "apikey" | "pri" | "pat" | "secret" | "sk" | "tok" | "token")
         || ["token", "secret", "apikey"].iter().any(|ending| part.ends_with(ending))
 }
 
@@ -180,7 +181,7 @@ fn is_hex(text: &[u8]) -> bool {
 fn is_prefixed_token(token: &[u8]) -> bool {
     let mut body = token;
     let (mut parts, mut has_key, mut has_service, mut has_secret) = (0, false, false, false);
-    while let Some(part) = prefix_part(body).filter(|_| parts < 4) {
+    while let Some(part) = prefix_part(body, parts > 0).filter(|_| parts < 4) {
         let mut small = [0; MAX_PART_BYTES];
         let small = &mut small[..part.len()];
         small.copy_from_slice(part.as_bytes());
@@ -200,18 +201,20 @@ fn is_prefixed_token(token: &[u8]) -> bool {
     token.len() <= MAX_TOKEN_BYTES && (is_random || has_secret && is_hex_body(body))
 }
 
-/// The part up to the first `_` or `-`, if it is short, of one case, and starts with a letter.
-fn prefix_part(body: &[u8]) -> Option<&str> {
+/// The part up to the first `_` or `-`, if it is short and of one case. Only inner parts are numbers.
+fn prefix_part(body: &[u8], is_inner: bool) -> Option<&str> {
     let (mut small, mut capital, mut digits) = (0, 0, 0);
     for (at, byte) in body.iter().take(MAX_PART_BYTES + 1).enumerate() {
         match byte {
             b'a'..=b'z' => small += 1,
             b'A'..=b'Z' => capital += 1,
             b'0'..=b'9' => digits += 1,
-            b'_' | b'-' if at > 0 => return std::str::from_utf8(&body[..at]).ok(),
+            b'_' | b'-' if at > digits || at > 0 && is_inner => {
+                return std::str::from_utf8(&body[..at]).ok();
+            }
             _ => return None,
         }
-        if small > 0 && capital > 0 || digits > 2 {
+        if small > 0 && capital > 0 || digits > 2 && !(is_inner && small + capital == 0) {
             return None;
         }
     }

@@ -3,6 +3,7 @@
 use crate::secret_rule::{SecretRule, pattern_rules, token_rules};
 
 pub(crate) const KEY_TOKENS: &[SecretRule] = token_rules! {
+    "private key" ["LS0tLS1CRUdJTiBQUklWQVRF", "LS0tLS1CRUdJTiBSU0EgUFJJVkFURS", "LS0tLS1CRUdJTiBFQyBQUklWQVRF", "LS0tLS1CRUdJTiBPUEVOU1NIIFBSSVZBVEUg", "LS0tLS1CRUdJTiBEU0EgUFJJVkFURS", "LS0tLS1CRUdJTiBFTkNSWVBURUQg", "LS0tLS1CRUdJTiBQR1AgUFJJVkFURS"] Base64 60..=16000 finds "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQ{b200}" leaves "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t{b200}";
     "age key" ["AGE-SECRET-KEY-1"] UpperAlnum 50..=60 finds "AGE-SECRET-KEY-1{U58}" leaves "AGE-SECRET-KEY-1";
     "PASETO token" ["v1.local.", "v2.local.", "v3.local.", "v4.local.", "v1.public.", "v2.public.", "v3.public.", "v4.public."] Dotted 40..=2000 finds "v4.local.{w120}" leaves "v4.local.name";
     "age key" ["AGE-PLUGIN-"] Kebab 30..=400 finds "AGE-PLUGIN-YUBIKEY-1{U60}" leaves "AGE-PLUGIN-NAME";
@@ -21,7 +22,8 @@ pub(crate) const KEY_PATTERNS: &[SecretRule] = pattern_rules! {
     "minisign key" ["secret key"] within 60, 400 certain r"untrusted comment: [^\n\\]{0,60}secret key[^\n\\]{0,60}(?:\n|\\n)([A-Za-z0-9+/=]{60,})" finds "untrusted comment: minisign encrypted secret key\nRWRTY0Iy{b200}" leaves "untrusted comment: minisign public key";
     "JSON web key" ["\"d\""] within 300, 1200 guessed r#""kty\\{0,3}"(?s:.)+?"d\\{0,3}"\s{0,3}:\s{0,3}\\{0,3}"([A-Za-z0-9_-]{40,})\\{0,3}"|"d\\{0,3}"\s{0,3}:\s{0,3}\\{0,3}"([A-Za-z0-9_-]{40,})\\{0,3}"[^{}]+"kty""# finds "{\"kty\":\"EC\",\"crv\":\"P-256\",\"d\":\"{w43}\"}" leaves "{\"a\":1,\"d\":\"{w43}\"}";
     "JSON web token" ["eyJ"] within 1, 8000 certain r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}" finds "eyJhbGciOiJIUzI1NiJ9.eyJ{w30}.{w43}" leaves "eyJhbGciOiJIUzI1NiJ9 is a header";
-    "JSON web token" ["eyJhbGciOi"] within 1, 9000 certain r"eyJhbGciOi[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*){2,4}" finds "eyJhbGciOiJkaXIi{w30}..{w16}.{w200}.{w22}" leaves "eyJhbGciOiJIUzI1NiJ9";
+    "JSON web token" ["ewog"] within 1, 8000 certain r"ewog[A-Za-z0-9_-]{10,}={0,2}\.ewog[A-Za-z0-9_-]{10,}={0,2}\.[A-Za-z0-9_-]{20,}" finds "ewogICJhbGciOiAiSFMyNTYiCn0.ewog{w40}.{w43}" leaves "ewogICJhbGciOiAiSFMyNTYiCn0";
+    "JSON web token" ["eyJhbGciOi", "eyJ0eXAiOiJ", "eyJraWQiOi"] within 1, 9000 certain r"eyJ[A-Za-z0-9_-]{17,}(?:\.[A-Za-z0-9_-]*){2,4}" finds "eyJhbGciOiJkaXIi{w30}..{w16}.{w200}.{w22}" leaves "eyJhbGciOiJIUzI1NiJ9";
     "password hash" ["$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$7$", "$y$", "$gy$", "$apr1$", "$argon2", "$scrypt$", "$pbkdf2"] within 2, 240 certain r"\$(?:2[aby]\$[0-9]{2}\$[./A-Za-z0-9]{53}|(?:1|apr1)\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}|[567]\$(?:rounds=[0-9]{1,9}\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{43,86}|g?y\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{1,86}\$[./A-Za-z0-9]{20,86}|argon2id?\$v=[0-9]+\$[a-z0-9=,]{5,40}\$[A-Za-z0-9+/]{8,86}\$[A-Za-z0-9+/]{20,86}|scrypt\$[A-Za-z0-9=,+/$]{40,}|pbkdf2[a-z0-9-]{0,12}\$[A-Za-z0-9=,+./$]{40,})" finds "root:$6${A16}${A86}:19000:0:99999:7:::" leaves "costs $1$ or $5$";
     "password hash" ["$krb5", "$8$", "$9$", "$DCC2$", "$NETNTLM"] within 2, 400 certain r"\$(?:krb5[a-z]{2,6}\$[^\s$]{1,60}\$[^\s]{32,}|[89]\$[./A-Za-z0-9]{8,20}\$[./A-Za-z0-9]{43}|(?:DCC2|NETNTLM(?:v2)?)\$[^\s]{32,})" finds "$krb5asrep$23${h32}${h120}" leaves "costs $8$ or $9$";
     "password hash" ["{SSHA}", "{SHA}", "{SSHA512}", "{SSHA256}", "{SMD5}", "{CRYPT}"] within 1, 180 certain r"\{(?:SSHA|SHA|SSHA512|SSHA256|SMD5|CRYPT)\}[A-Za-z0-9+/$.]{20,}={0,2}" finds "userPassword: {SSHA}{b32}" leaves "{SHA} hashes";
