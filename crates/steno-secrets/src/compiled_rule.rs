@@ -216,6 +216,7 @@ fn is_dummy(secret: &str) -> bool {
         "changeit",
         "pwd",
     ];
+    let secret = secret.trim_end_matches(['>', ')', '}', ']']);
     DUMMIES.iter().any(|dummy| secret.eq_ignore_ascii_case(dummy))
 }
 

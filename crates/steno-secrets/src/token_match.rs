@@ -42,7 +42,21 @@ pub(crate) fn match_token(
     } else {
         match_broken_token(text, prefix.end, alphabet, length)?
     };
-    is_token_body(&text[prefix.end..end]).then_some(prefix.start..end)
+    // The name of a file, or words: a token of this alphabet has digits.
+    let is_name = alphabet == TokenAlphabet::Loose
+        && !text[prefix.end..end].iter().any(u8::is_ascii_digit)
+        || is_file_name_end(&text[end..]);
+    (!is_name && is_token_body(&text[prefix.end..end])).then_some(prefix.start..end)
+}
+
+/// Whether the ending of a file's name follows, such as `.png`.
+fn is_file_name_end(after: &[u8]) -> bool {
+    const ENDINGS: [&[u8]; 9] =
+        [b"png", b"jpg", b"svg", b"gif", b"css", b"js", b"html", b"woff2", b"map"];
+    after.strip_prefix(b".").is_some_and(|after| {
+        let ending = ENDINGS.iter().find(|ending| after.starts_with(ending));
+        ending.is_some_and(|it| !after.get(it.len()).is_some_and(u8::is_ascii_alphanumeric))
+    })
 }
 
 /// The end of a token that a line break divides, as a terminal or an editor does.

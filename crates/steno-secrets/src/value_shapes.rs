@@ -74,6 +74,7 @@ pub(crate) fn is_reference(value: &str) -> bool {
         || value.strip_prefix('@').is_some_and(is_annotation)
         // A variable of PHP and its element, or an alias of YAML.
         || value.starts_with("$_")
+        || value.starts_with(".$")
         || value.strip_prefix('*').is_some_and(is_alias)
         || value.len() > 2 && value.starts_with('%') && value.ends_with('%')
         || value.starts_with('{') && value.ends_with('}')
