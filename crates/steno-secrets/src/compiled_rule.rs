@@ -45,6 +45,7 @@ impl CompiledRule {
                     found(range, start);
                 }
             }
+            SecretForm::Run { .. } => {}
             SecretForm::Pattern { window: (before @ 0..=1, after), pattern } => {
                 let is_exact = pattern.starts_with("(?i)") || text[hit.clone()] == *hint.as_bytes();
                 if !is_exact || before == 1 && !is_token_start(text, hit.start) {
@@ -83,6 +84,22 @@ impl CompiledRule {
                 }
             }
         }
+    }
+
+    /// The secret near the start of a run, for a rule of runs.
+    pub(crate) fn find_at_run(&self, text: &[u8], run: usize) -> Option<Range<usize>> {
+        let SecretForm::Run { pattern, window: (before, after) } = self.rule.form else {
+            return None;
+        };
+        let start = run.checked_sub(before)?;
+        let rest = &text[start..text.len().min(start + after)];
+        let has_hint = self.rule.hints.iter().any(|hint| rest.starts_with(hint.as_bytes()));
+        if !has_hint || !is_token_start(text, start) {
+            return None;
+        }
+        let range = secret_range(&self.pattern(pattern, true).captures(rest)?)?;
+        let range = start + range.start..start + range.end;
+        self.is_plausible(&text[range.clone()]).then_some(range)
     }
 
     fn pattern(&self, pattern: &str, is_anchored: bool) -> &Regex {

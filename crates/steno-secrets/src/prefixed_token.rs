@@ -14,6 +14,9 @@ const MAX_RUN_BYTES: usize = 600;
 /// The fewest random characters after a prefix that says nothing of secrets.
 const MIN_UNNAMED_BYTES: usize = 32;
 
+/// Shorter parts of runs are no tokens.
+const MIN_PIECE_BYTES: usize = 20;
+
 /// The fewest random characters after a prefix that speaks of keys.
 const MIN_NAMED_BYTES: usize = 20;
 
@@ -115,30 +118,31 @@ fn is_public_part(part: &str) -> bool {
     )
 }
 
-/// The token in a run of letters, digits, `_`, `-`, `+` and `/`, if there is one: `acme_live_9Zk...`.
-pub(crate) fn find_prefixed_tokens(text: &[u8], run: Range<usize>) -> Vec<Range<usize>> {
-    let mut tokens = Vec::new();
-    if !(MIN_NAMED_BYTES + 3..=MAX_RUN_BYTES).contains(&run.len()) {
-        return tokens;
-    }
-    let mut start = run.start;
-    while start < run.end {
-        let piece = &text[start..run.end];
-        let length = memchr::memchr2(b'+', b'/', piece).unwrap_or(piece.len());
-        let mut range = start..start + length;
-        start = range.end + 1;
-        if length < MIN_NAMED_BYTES + 3 {
-            continue;
+/// The parts of a run of letters, digits, `_`, `-`, `+` and `/` that may be tokens: what is between `+` and `/`.
+pub(crate) fn token_pieces(text: &[u8], run: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let is_encoded = run.len() > MAX_RUN_BYTES;
+    let mut start = if is_encoded { run.end } else { run.start };
+    std::iter::from_fn(move || {
+        while start < run.end {
+            let piece = &text[start..run.end];
+            let length = memchr::memchr2(b'+', b'/', piece).unwrap_or(piece.len());
+            let mut range = start..start + length;
+            start = range.end + 1;
+            if length < MIN_PIECE_BYTES {
+                continue;
+            }
+            // The letter of an escape such as `\n`.
+            range.start += usize::from(range.start > 0 && text[range.start - 1] == b'\\');
+            return Some(range);
         }
-        // The letter of an escape such as `\n`.
-        if range.start > 0 && text[range.start - 1] == b'\\' {
-            range.start += 1;
-        }
-        if is_prefixed_token(&text[range.clone()]) || follows_id(text, &range) {
-            tokens.push(range);
-        }
-    }
-    tokens
+        None
+    })
+}
+
+/// Whether a part of a text is a token of a service that no rule knows: `acme_live_9Zk...`.
+pub(crate) fn is_unknown_token(text: &[u8], piece: &Range<usize>) -> bool {
+    piece.len() > MIN_NAMED_BYTES + 2
+        && (is_prefixed_token(&text[piece.clone()]) || follows_id(text, piece))
 }
 
 /// Whether an id and a mark are before random characters: `{hexadecimal id}:{key}`, `{number}|{key}`, `ab1.{key}`.
@@ -274,9 +278,13 @@ mod tests {
     use super::*;
     use crate::made_up::MadeUpTexts;
 
-    fn find(text: &str) -> Vec<&str> {
-        let found = find_prefixed_tokens(text.as_bytes(), 0..text.len());
-        found.into_iter().map(|range| &text[range]).collect()
+    fn tokens_from(text: &str, start: usize) -> Vec<Range<usize>> {
+        let pieces = token_pieces(text.as_bytes(), start..text.len());
+        pieces.filter(|piece| is_unknown_token(text.as_bytes(), piece)).collect()
+    }
+
+    fn find(text: &str) -> Vec<Range<usize>> {
+        tokens_from(text, 0)
     }
 
     #[test]
@@ -291,14 +299,11 @@ mod tests {
             for seed in 0..20 {
                 let text = MadeUpTexts::new(seed).fill(template);
                 let start = text.find([':', '|', '.']).unwrap() + 1;
-                assert!(
-                    !find_prefixed_tokens(text.as_bytes(), start..text.len()).is_empty(),
-                    "{text}"
-                );
+                assert!(!tokens_from(&text, start).is_empty(), "{text}");
             }
         }
         let text = r"\nion_VNR17uGgdxr9P2aOrCulvSLTFDqijIV2ImQsOUhDEI";
-        let found = find_prefixed_tokens(text.as_bytes(), 1..text.len());
+        let found = tokens_from(text, 1);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0], 2..text.len());
     }

@@ -6,13 +6,14 @@ mod cloud;
 mod code;
 mod keys;
 mod messaging;
+mod runs;
 mod sentences;
 mod services;
 
 use crate::secret_rule::SecretRule;
 
 /// The tables, in order of precedence: if two rules match, the earlier one names the secret.
-const RULE_TABLES: [&[SecretRule]; 14] = [
+const RULE_TABLES: [&[SecretRule]; 15] = [
     keys::KEY_TOKENS,
     keys::KEY_PATTERNS,
     ai::AI_TOKENS,
@@ -20,6 +21,7 @@ const RULE_TABLES: [&[SecretRule]; 14] = [
     code::CODE_TOKENS,
     messaging::MESSAGING_TOKENS,
     services::SERVICE_TOKENS,
+    runs::RUN_PATTERNS,
     ai::AI_PATTERNS,
     cloud::CLOUD_PATTERNS,
     code::CODE_PATTERNS,

@@ -34,6 +34,13 @@ pub(crate) enum SecretForm {
         /// hint with a word; with 0, the hint may be within a word.
         window: (usize, usize),
     },
+    /// A pattern that is searched near the start of a long run of letters and digits.
+    Run {
+        pattern: &'static str,
+        /// How many bytes before the run the match starts, with a hint in its exact case, and where it ends at the
+        /// latest.
+        window: (usize, usize),
+    },
 }
 
 /// The characters of a token.
@@ -104,4 +111,18 @@ macro_rules! pattern_rules {
     (@ guessed) => { false };
 }
 
-pub(crate) use {pattern_rules, token_rules};
+/// A table of rules for runs: name, hints, bytes before the start of the run and after, pattern, and examples.
+macro_rules! run_rules {
+    ($($name:literal $hints:tt from $before:literal to $after:literal $pattern:literal finds $finds:literal leaves $leaves:literal;)*) => {
+        &[$(crate::secret_rule::SecretRule {
+            name: $name,
+            hints: &$hints,
+            form: crate::secret_rule::SecretForm::Run { pattern: $pattern, window: ($before, $after) },
+            is_certain: true,
+            finds: $finds,
+            leaves: $leaves,
+        }),*]
+    };
+}
+
+pub(crate) use {pattern_rules, run_rules, token_rules};

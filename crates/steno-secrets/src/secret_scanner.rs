@@ -1,5 +1,6 @@
 //! Applies all rules to a text.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
@@ -14,10 +15,10 @@ use crate::encoded_text::{UnescapedPart, decode_base64_run, find_escaped_parts, 
 use crate::field_names::NAME_HINTS;
 use crate::kubernetes_secret::{MANIFEST_HINTS, find_manifest_values};
 use crate::named_value::{find_named_secrets, is_secret_field};
-use crate::prefixed_token::find_prefixed_tokens;
+use crate::prefixed_token::{is_unknown_token, token_pieces};
 use crate::randomness::looks_random;
 use crate::rule_table::{ENCODED_SECRET, NAMED_SECRET, PREFIXED_TOKEN, all_rules, rule_names};
-use crate::secret_rule::SecretRule;
+use crate::secret_rule::{SecretForm, SecretRule};
 use crate::secret_settings::{
     SecretSettings, SecretSettingsError, compile_patterns, normalize_rule_name,
 };
@@ -65,6 +66,41 @@ pub struct SecretScanner {
     finds_named: bool,
     finds_encoded: bool,
     finds_prefixed: bool,
+    run_rules: RunRules,
+}
+
+/// The rules that start where a long run of letters and digits starts.
+#[derive(Debug, Default)]
+struct RunRules {
+    /// Each rule, and the first bytes of its run.
+    starts: Vec<(usize, u8)>,
+    /// The rules with something before their run, which a dot ends.
+    after_dot: Vec<usize>,
+    /// For each byte, whether it is in `starts`.
+    is_start: BTreeSet<u8>,
+}
+
+impl RunRules {
+    fn push(&mut self, at: usize, rule: &SecretRule, before: usize) {
+        if before > 0 {
+            self.after_dot.push(at);
+            return;
+        }
+        let mut firsts: Vec<_> = rule.hints.iter().map(|hint| hint.as_bytes()[0]).collect();
+        firsts.dedup();
+        self.is_start.extend(&firsts);
+        self.starts.extend(firsts.into_iter().map(|first| (at, first)));
+    }
+
+    /// The rules to try for a run.
+    fn candidates(&self, text: &[u8], run: usize) -> impl Iterator<Item = usize> {
+        let first = text[run];
+        let follows_dot = run > 0 && text[run - 1] == b'.';
+        let after_dot = if follows_dot { self.after_dot.as_slice() } else { &[] };
+        let starts = if self.is_start.contains(&first) { self.starts.as_slice() } else { &[] };
+        let starts = starts.iter().filter(move |start| start.1 == first).map(|start| start.0);
+        starts.chain(after_dot.iter().copied())
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +157,12 @@ impl SecretScanner {
         let rules: Vec<_> = all_rules().map(compile).collect();
         let mut hints = Vec::new();
         let mut hint_targets = Vec::new();
+        let mut run_rules = RunRules::default();
         for (at, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.is_enabled) {
+            if let SecretForm::Run { window: (before, _), .. } = rule.rule.form {
+                run_rules.push(at, rule.rule, before);
+                continue;
+            }
             for hint in rule.rule.hints {
                 hints.push(*hint);
                 hint_targets.push(HintTarget::Rule { rule: at, hint });
@@ -150,6 +191,7 @@ impl SecretScanner {
             finds_named,
             finds_encoded,
             finds_prefixed,
+            run_rules,
         })
     }
 
@@ -162,9 +204,10 @@ impl SecretScanner {
     pub fn find_secrets(&self, text: &[u8], rules: SecretRuleSet) -> Vec<SecretMatch> {
         let mut matches = Vec::new();
         self.find_hinted(text, rules, &mut matches);
+        let runs = find_long_runs(text);
+        self.find_run_rules(text, &runs, &mut matches);
         if rules == SecretRuleSet::All {
             self.find_configured(text, &mut matches);
-            let runs = find_long_runs(text);
             self.find_in_runs(text, &runs, &mut matches);
             self.find_escaped(text, &mut matches);
             self.find_divided(text, &runs, &mut matches);
@@ -236,8 +279,7 @@ impl SecretScanner {
     /// Finds secrets that are divided between the pieces of a stream.
     fn find_streamed(&self, text: &[u8], matches: &mut Vec<RankedMatch>) {
         for stream in find_streams(text) {
-            let mut inner = Vec::new();
-            self.find_hinted(&stream.joined, SecretRuleSet::All, &mut inner);
+            let inner = self.find_inside(&stream.joined);
             for RankedMatch { found, rank } in inner {
                 let ranges = stream.original_ranges(&found.range);
                 // What is in one piece was found there.
@@ -251,12 +293,26 @@ impl SecretScanner {
         }
     }
 
+    /// Finds tokens that start where a run starts.
+    fn find_run_rules(&self, text: &[u8], runs: &[Range<usize>], matches: &mut Vec<RankedMatch>) {
+        for piece in runs.iter().flat_map(|run| token_pieces(text, run.clone())) {
+            for rank in self.run_rules.candidates(text, piece.start) {
+                if let Some(range) = self.rules[rank].find_at_run(text, piece.start) {
+                    let (context_start, rule) = (range.start, self.rules[rank].rule.name);
+                    let found = SecretMatch { range, context_start, rule };
+                    matches.push(RankedMatch { found, rank });
+                }
+            }
+        }
+    }
+
     /// Finds tokens of unknown services, and base64 that is secret once it is decoded.
     fn find_in_runs(&self, text: &[u8], runs: &[Range<usize>], matches: &mut Vec<RankedMatch>) {
         let rank = self.rules.len() + 2;
         for run in runs {
             if self.finds_prefixed {
-                for range in find_prefixed_tokens(text, run.clone()) {
+                let pieces = token_pieces(text, run.clone());
+                for range in pieces.filter(|piece| is_unknown_token(text, piece)) {
                     let context_start = range.start;
                     let found = SecretMatch { range, context_start, rule: PREFIXED_TOKEN };
                     matches.push(RankedMatch { found, rank });
@@ -266,14 +322,30 @@ impl SecretScanner {
             else {
                 continue;
             };
-            let mut inner = Vec::new();
-            self.find_hinted(&part.decoded, SecretRuleSet::All, &mut inner);
+            let inner = self.find_inside(&part.decoded);
             if !inner.is_empty() {
                 let context_start = part.range.start;
                 let found = SecretMatch { range: part.range, context_start, rule: ENCODED_SECRET };
                 matches.push(RankedMatch { found, rank });
             }
         }
+    }
+
+    /// All that is found in a text that was made from another, without decoding it further.
+    fn find_inside(&self, text: &[u8]) -> Vec<RankedMatch> {
+        let mut inner = Vec::new();
+        self.find_hinted(text, SecretRuleSet::All, &mut inner);
+        let runs = find_long_runs(text);
+        self.find_run_rules(text, &runs, &mut inner);
+        if self.finds_prefixed {
+            let pieces = runs.iter().flat_map(|run| token_pieces(text, run.clone()));
+            inner.extend(pieces.filter(|piece| is_unknown_token(text, piece)).map(|range| {
+                let context_start = range.start;
+                let found = SecretMatch { range, context_start, rule: PREFIXED_TOKEN };
+                RankedMatch { found, rank: self.rules.len() + 2 }
+            }));
+        }
+        inner
     }
 
     /// Finds secrets that escapes hide.
@@ -283,9 +355,7 @@ impl SecretScanner {
         }
         let parts = find_escaped_parts(text).into_iter().chain(find_argument_lists(text));
         for part in parts.chain(find_coloured_parts(text)) {
-            let mut inner = Vec::new();
-            self.find_hinted(&part.decoded, SecretRuleSet::All, &mut inner);
-            self.find_in_runs(&part.decoded, &find_long_runs(&part.decoded), &mut inner);
+            let inner = self.find_inside(&part.decoded);
             matches.extend(inner.into_iter().map(|inner| inner.mapped_to(&part)));
         }
     }
@@ -293,8 +363,7 @@ impl SecretScanner {
     /// Finds secrets that line breaks divide.
     fn find_divided(&self, text: &[u8], runs: &[Range<usize>], matches: &mut Vec<RankedMatch>) {
         for part in find_divided_parts(text, runs) {
-            let mut inner = Vec::new();
-            self.find_hinted(&part.decoded, SecretRuleSet::All, &mut inner);
+            let mut inner = self.find_inside(&part.decoded);
             self.find_in_runs(&part.decoded, &find_long_runs(&part.decoded), &mut inner);
             let is_divided = |inner: &RankedMatch| {
                 part.original_range(&inner.found.range).len() > inner.found.range.len()

@@ -13,7 +13,6 @@ pub(crate) const CODE_TOKENS: &[SecretRule] = token_rules! {
     "Atlassian token" ["ATATT3xFf", "ATSTT3xFf", "ATOTT3xFf"] Loose 60..=300 finds "ATATT3xFfGF0{w170}={U8}" leaves "ATATT3xFf";
     "npm token" ["npm_"] Alnum 36..=36 finds "npm_{A36}" leaves "npm_config_registry";
     "PyPI token" ["pypi-AgE"] Kebab 50..=300 finds "pypi-AgEIcHlwaS5vcmc{w80}" leaves "pypi-simple";
-    "crates.io token" ["cio"] Alnum 32..=32 finds "cio{A32}" leaves "ciopfs";
     "RubyGems key" ["rubygems_"] LowerHex 48..=48 finds "rubygems_{h48}" leaves "rubygems_version";
     "NuGet key" ["oy2"] LowerAlnum 43..=43 finds "oy2{l43}" leaves "oy2k";
     "Docker Hub token" ["dckr_pat_", "dckr_oat_"] Kebab 24..=40 finds "dckr_pat_{w27}" leaves "dckr_pat_name";

@@ -24,7 +24,6 @@ pub(crate) const MESSAGING_TOKENS: &[SecretRule] = token_rules! {
 };
 
 pub(crate) const MESSAGING_PATTERNS: &[SecretRule] = pattern_rules! {
-    "Twilio key" ["AC"] within 1, 90 certain r#"AC[0-9a-f]{32}["']?(?::|,? )\s{0,2}["']?([0-9a-f]{32})\b"# finds "AC{h32}:{h32}" leaves "AC{h32}";
     "Slack webhook" ["hooks.slack.com"] within 10, 160 certain r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([A-Za-z0-9/]{20,})" finds "https://hooks.slack.com/services/T{U8}/B{U8}/{A24}" leaves "https://hooks.slack.com/services/";
     "Discord webhook" ["discord.com/api/", "discordapp.com/api/"] within 10, 140 certain r"discord(?:app)?\.com/api/(?:v[0-9]{1,2}/)?webhooks/[0-9]{15,22}/([A-Za-z0-9_-]{40,})" finds "https://discord.com/api/webhooks/{d18}/{w68}" leaves "https://discord.com/api/webhooks/{d18}";
     "Teams webhook" ["webhook.office.com", "outlook.office.com/webhook", "outlook.office365.com/webhook"] within 20, 240 certain r"(?:webhook|outlook)\.office(?:365)?\.com/webhookb?2?/([A-Za-z0-9@/-]{60,})" finds "https://acme.webhook.office.com/webhookb2/{u}@{u}/IncomingWebhook/{h32}/{u}" leaves "https://acme.webhook.office.com/";
@@ -34,12 +33,10 @@ pub(crate) const MESSAGING_PATTERNS: &[SecretRule] = pattern_rules! {
     "webhook" ["/webhook/", "/webhooks/", "/webhookb2/", "/incoming/"] within 80, 200 certain r"https?://[A-Za-z0-9.-]{3,80}(?::[0-9]{2,5})?(?:/[A-Za-z0-9_.-]{1,24}){0,4}?/(?:webhooks?|webhookb2|incoming)/([A-Za-z0-9/_-]{0,60}[A-Za-z0-9]{28,80}(?:/[A-Za-z0-9]{16,80})?)" finds "https://acme.tines.com/webhook/{h32}/{h32}" leaves "https://acme.org/webhooks/how-to-receive-events";
     "webhook" ["/hooks/"] within 60, 90 certain r"https?://[A-Za-z0-9.-]{3,60}(?::[0-9]{2,5})?(?:/[a-z]{2,12})?/hooks/([a-z0-9]{26}|[A-Za-z0-9]{17,24}/[A-Za-z0-9]{20,60})\b" finds "https://chat.acme.org/hooks/{l26}" leaves "https://acme.org/hooks/usehooks-documentation";
     "Firebase key" [":APA91b"] within 14, 180 certain r"\bAAAA[A-Za-z0-9_-]{7}:APA91b[A-Za-z0-9_-]{100,160}" finds "AAAA{w7}:APA91b{w134}" leaves "AAAA:APA91b";
-    "Discord token" ["MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"] within 1, 90 certain r"\b[MNO][TjzD][A-Za-z0-9_-]{22,26}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,42}" finds "MTA{A23}.{A6}.{A38}" leaves "More.than.that";
     "Telegram token" [":AA"] within 14, 40 certain r"(?:\bbot|\b)([0-9]{8,10}:AA[A-Za-z0-9_-]{32,34})" finds "{d9}:AA{w33}" leaves "12345678:AAA";
     "Twitch token" ["oauth:"] within 1, 40 certain r"\boauth:([a-z0-9]{30})\b" finds "PASS oauth:{l30}" leaves "oauth:token";
     "Mailgun key" ["mailgun"] within 1, 100 certain r"(?i)mailgun[a-z_ ]{0,30}\W{1,6}([0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8})\b" finds "mailgun: {h32}-{h8}-{h8}" leaves "mailgun {u}";
     "Mailchimp key" ["-us"] within 33, 6 certain r"\b[0-9a-f]{32}-us[0-9]{1,2}\b" finds "{h32}-us14" leaves "the-us12";
-    "Resend key" ["re_"] within 1, 50 certain r"\bre_[A-Za-z0-9]{8,10}_[A-Za-z0-9]{20,30}\b" finds "re_{A8}_{A24}" leaves "re_compile_pattern_of_strings";
     "Spotify token" ["BQ"] within 1, 320 certain r"\bBQ[A-D][A-Za-z0-9_-]{100,}" finds "BQD{w160}" leaves "BQ short";
     "LinkedIn token" ["AQ"] within 1, 500 certain r"\bAQ[UVWX][A-Za-z0-9_-]{150,}" finds "AQV{w300}" leaves "AQV short";
 };

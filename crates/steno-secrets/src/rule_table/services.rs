@@ -15,7 +15,7 @@ pub(crate) const SERVICE_TOKENS: &[SecretRule] = token_rules! {
     "Paddle key" ["pdl_live_apikey_", "pdl_sdbx_apikey_", "pdl_ntfset_"] Word 40..=80 finds "pdl_live_apikey_{l26}_{A22}_{A3}" leaves "pdl_live_apikey_x";
     "Flutterwave key" ["FLWSECK-", "FLWSECK_TEST-", "FLWSECK_TEST"] Kebab 12..=50 finds "FLWSECK-{h32}-X" leaves "FLWSECK-x";
     "Razorpay key" ["rzp_live_", "rzp_test_"] Alnum 14..=20 finds "rzp_live_{A14}" leaves "rzp_live_mode";
-    "Mollie key" ["live_", "test_"] Alnum 30..=44 finds "live_{A30}" leaves "live_reload_enabled";
+    "Mollie key" ["live_"] Alnum 30..=44 finds "live_{A30}" leaves "live_reload_enabled";
     "GoCardless token" ["sandbox_", "live_"] Loose 40..=40 finds "sandbox_{A40}" leaves "sandbox_mode";
     "EasyPost key" ["EZAK", "EZTK"] Alnum 54..=54 finds "EZAK{A54}" leaves "EZAK short";
     "Shippo token" ["shippo_live_", "shippo_test_"] LowerHex 40..=40 finds "shippo_live_{h40}" leaves "shippo_live_x";
@@ -77,7 +77,6 @@ pub(crate) const SERVICE_TOKENS: &[SecretRule] = token_rules! {
     "Ghost key" ["ghost_"] LowerHex 60..=90 finds "ghost_{h64}" leaves "ghost_theme";
     "Gitter token" ["gtr_"] Alnum 36..=44 finds "gtr_{A40}" leaves "gtr_x";
     "ImageKit key" ["private_"] Base64 27..=29 finds "private_{b27}=" leaves "private_method_of_the_class_2";
-    "Ionic token" ["ion_"] Alnum 42..=42 finds "ion_{A42}" leaves "ion_beam";
     "Kaggle token" ["KGAT_"] LowerHex 32..=32 finds "KGAT_{h32}" leaves "KGAT_x";
     "Lightspeed token" ["lsxs_pt_"] Alnum 30..=60 finds "lsxs_pt_{A32}" leaves "lsxs_pt_x";
     "Klaviyo key" ["pk_"] LowerHex 34..=34 finds "pk_{h34}" leaves "pk_{h12}";
@@ -116,7 +115,6 @@ pub(crate) const SERVICE_PATTERNS: &[SecretRule] = pattern_rules! {
     "PayPal token" ["A21AA"] within 1, 140 certain r"\bA21AA[A-Za-z0-9_-]{80,}" finds "A21AA{w92}" leaves "A21AA short";
     "New Relic key" ["NRAL", "NRMA"] within 48, 1 certain r"\b(?:eu01xx)?[a-f0-9]{30,42}-?NR(?:AL|MA)\b" finds "{h36}NRAL" leaves "NRAL";
     "Sentry DSN secret" [".ingest.sentry.io", "sentry.io"] within 90, 10 certain r"https://[0-9a-f]{32}:([0-9a-f]{32})@" finds "https://{h32}:{h32}@o1.ingest.sentry.io/1" leaves "https://{h32}@o1.ingest.sentry.io/1";
-    "Airtable token" ["pat"] within 1, 90 certain r"\bpat[A-Za-z0-9]{14}\.[a-f0-9]{64}\b" finds "pat{A14}.{h64}" leaves "path.join.parts";
     "Asana token" ["1/", "2/"] within 1, 70 certain r"\b[12]/[0-9]{13,20}(?:/[0-9]{13,20})?:[0-9a-f]{32}\b" finds "1/{d16}:{h32}" leaves "1/2:3";
     "ClickUp token" ["pk_"] within 1, 50 certain r"\bpk_[0-9]{6,10}_[A-Z0-9]{32}\b" finds "pk_{d8}_{U32}" leaves "pk_live_{A24}";
     "Typesense key" ["X-TYPESENSE-API-KEY"] within 1, 80 certain r"(?i)X-TYPESENSE-API-KEY\W{1,6}([a-z0-9]{20,64})" finds "X-TYPESENSE-API-KEY: {A32}" leaves "X-TYPESENSE-API-KEY: ${KEY}";
