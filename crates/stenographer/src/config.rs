@@ -22,7 +22,11 @@ use toml_edit::{Document, Item, Key, Table, TableLike};
 
 pub(crate) use self::agents::{AgentSetting, RunSettings, built_in_agents};
 pub(crate) use self::budget::BUDGET_EXAMPLE;
-pub(crate) use self::remotes::{IndexSettings, check_remote_name};
+#[cfg(test)]
+pub(crate) use self::remotes::SETTING_NAMES as REMOTE_SETTING_NAMES;
+pub(crate) use self::remotes::{
+    IndexSettings, NewRemote, check_keep, check_push_interval, check_remote_name,
+};
 pub(crate) use self::retention::RETENTION_EXAMPLE;
 pub(crate) use self::serve::ServeSettings;
 use crate::byte_size::{ByteSize, ByteSizeError};

@@ -2,9 +2,13 @@
 
 use serde_json::json;
 use steno_cipher::store_fs;
-use steno_team::{KeyLocation, RemoteSettings, RemoteUrl, RemoteUrlError, SessionVisibility};
+use steno_team::{
+    ClickHouseUrl, KeyLocation, RemoteSettings, RemoteUrl, RemoteUrlError, SessionVisibility,
+};
 
-use crate::config::{Config, check_remote_name};
+use crate::config::{
+    Config, IndexSettings, NewRemote, check_keep, check_push_interval, check_remote_name,
+};
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::team_access::{TeamAccess, explain_team_error};
@@ -50,10 +54,25 @@ struct AddArgs {
     visibility: SessionVisibility,
     /// Where the keys of a bucket's sessions are: a PostgreSQL database, or file:// and a file of the team.
     #[arg(long, value_name = "URL")]
-    keys: Option<KeyLocation>,
+    keys: Option<String>,
     /// Push the original bytes, with all keys, tokens and passwords in them.
     #[arg(long)]
     no_redact: bool,
+    /// How often `steno watch` pushes: a time such as 10m, or "now" after each quiet moment.
+    #[arg(long, value_name = "TIME", value_parser = check_push_interval)]
+    every: Option<String>,
+    /// How long a database keeps sessions after their end, such as 365d, for its owner's `steno remote prune`.
+    #[arg(long, value_name = "DAYS", value_parser = check_keep)]
+    keep: Option<String>,
+    /// A command that prints the password of the database.
+    #[arg(long, value_name = "COMMAND")]
+    password_command: Option<String>,
+    /// The ClickHouse database that `steno load` fills, and that searches and counts are asked of.
+    #[arg(long, value_name = "URL")]
+    index: Option<String>,
+    /// A command that prints the password of the index.
+    #[arg(long, value_name = "COMMAND", requires = "index")]
+    index_password_command: Option<String>,
 }
 
 /// List the remotes.
@@ -103,32 +122,43 @@ pub(crate) fn run(
 
 fn add(ui: &mut Ui, env: &ProcessEnvironment, args: &AddArgs) -> Result<CommandExit, CommandError> {
     check_remote_name(&args.name).map_err(CommandError::usage)?;
-    let url: RemoteUrl = args.url.parse().map_err(|error: RemoteUrlError| {
-        let hint = match error {
-            RemoteUrlError::HasPassword => {
-                "set PGPASSWORD, a line in ~/.pgpass, or password_command in config.toml; for a bucket, AWS_ACCESS_KEY_ID"
-            }
-            _ => "such as file:///srv/steno, postgres://ada@db.example.com/steno or s3://bucket/prefix",
-        };
-        CommandError::usage(error).hint(hint)
-    })?;
+    // An error of these parsers does not repeat the URL, which may have a password in it.
+    let url: RemoteUrl = args.url.parse().map_err(explain_url_error)?;
+    let keys = args.keys.as_ref().map(|keys| keys.parse::<KeyLocation>()).transpose();
+    let keys = keys.map_err(explain_url_error)?;
+    let index = args.index.as_ref().map(|url| url.parse::<ClickHouseUrl>()).transpose();
+    let index = index.map_err(CommandError::usage)?;
     let config = Config::load(env)?;
     if config.remotes()?.iter().any(|known| known.settings.name == args.name) {
         let error = CommandError::user(format!("a remote of this name exists: {}", args.name));
         return Err(error.hint(format!("run `steno remote remove {}` first", args.name)));
     }
-    config.add_remote(&RemoteSettings {
+    let settings = RemoteSettings {
         name: args.name.clone(),
         url,
         projects: args.projects.clone(),
         agents: args.agents.clone(),
         visibility: args.visibility,
         redact: !args.no_redact,
-        password_command: None,
-        keys: args.keys.clone(),
-    })?;
+        password_command: args.password_command.clone(),
+        keys,
+    };
+    let (every, keep) = (args.every.clone(), args.keep.clone());
+    let password_command = args.index_password_command.clone();
+    let index = index.map(|url| IndexSettings { url, password_command });
+    config.add_remote(&NewRemote { settings, every, keep, index })?;
     ui.status(format_args!("added {}", args.name));
     Ok(CommandExit::Done)
+}
+
+fn explain_url_error(error: RemoteUrlError) -> CommandError {
+    let hint = match error {
+        RemoteUrlError::HasPassword => {
+            "set PGPASSWORD, a line in ~/.pgpass, or password_command in config.toml; for a bucket, AWS_ACCESS_KEY_ID"
+        }
+        _ => "such as file:///srv/steno, postgres://ada@db.example.com/steno or s3://bucket/prefix",
+    };
+    CommandError::usage(error).hint(hint)
 }
 
 fn list(
@@ -145,7 +175,8 @@ fn list(
             let row = json!({
                 "name": name, "url": url.to_string(), "projects": projects, "agents": agents,
                 "visibility": visibility, "redact": redact, "every": every,
-                "keys": keys.as_ref().map(ToString::to_string),
+                "keys": keys.as_ref().map(ToString::to_string), "keep_days": remote.keep_days,
+                "index": remote.index.as_ref().map(|index| index.url.to_string()),
             });
             writeln!(ui.out(), "{row}")?;
         } else {
@@ -214,4 +245,22 @@ fn prune(
     let sessions = count_noun(pruned.sessions, "session");
     ui.status(format_args!("{done} {sessions} that ended over {days} days ago from {name}"));
     Ok(CommandExit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Args as _;
+
+    use super::AddArgs;
+    use crate::config::REMOTE_SETTING_NAMES;
+
+    #[test]
+    fn every_setting_of_a_remote_has_an_option() {
+        let command = AddArgs::augment_args(clap::Command::new("add"));
+        let known: Vec<&str> = command.get_arguments().map(|arg| arg.get_id().as_str()).collect();
+        for setting in REMOTE_SETTING_NAMES {
+            let option = if setting == "redact" { "no_redact" } else { setting };
+            assert!(known.contains(&option), "{setting} is not among {known:?}");
+        }
+    }
 }

@@ -13,7 +13,7 @@ const EXAMPLE: &str =
     "[remote.team] url = \"postgres://ada@db.example.com/steno\" projects = [\"shop\"]";
 
 /// The settings of a remote.
-const SETTING_NAMES: [&str; 11] = [
+pub(crate) const SETTING_NAMES: [&str; 11] = [
     "url",
     "projects",
     "agents",
@@ -45,6 +45,15 @@ pub(crate) struct IndexSettings {
     pub(crate) url: ClickHouseUrl,
     /// A command that prints the password.
     pub(crate) password_command: Option<String>,
+}
+
+/// A remote to add, with times as they are written in the file.
+#[derive(Debug)]
+pub(crate) struct NewRemote {
+    pub(crate) settings: RemoteSettings,
+    pub(crate) every: Option<String>,
+    pub(crate) keep: Option<String>,
+    pub(crate) index: Option<IndexSettings>,
 }
 
 impl Config {
@@ -147,9 +156,9 @@ impl Config {
     }
 
     /// Adds a remote to the file.
-    pub(crate) fn add_remote(&self, remote: &RemoteSettings) -> Result<(), CommandError> {
+    pub(crate) fn add_remote(&self, new: &NewRemote) -> Result<(), CommandError> {
         let mut document = self.document()?;
-        let mut table = Table::new();
+        let (remote, mut table) = (&new.settings, Table::new());
         table["url"] = value(remote.url.to_string());
         for (name, values) in [("projects", &remote.projects), ("agents", &remote.agents)] {
             if !values.is_empty() {
@@ -164,6 +173,21 @@ impl Config {
         }
         if !remote.redact {
             table["redact"] = value(false);
+        }
+        let texts = [
+            ("every", new.every.clone()),
+            ("keep", new.keep.clone()),
+            ("password_command", remote.password_command.clone()),
+            ("index", new.index.as_ref().map(|index| index.url.to_string())),
+            (
+                "index_password_command",
+                new.index.as_ref().and_then(|index| index.password_command.clone()),
+            ),
+        ];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                table[name] = value(text);
+            }
         }
         let remotes = document.entry("remote").or_insert_with(|| {
             let mut remotes = Table::new();
@@ -204,6 +228,16 @@ pub(crate) fn check_remote_name(name: &str) -> Result<(), String> {
         true => Ok(()),
         false => Err(format!("a remote's name has letters, digits, _ and - only: {name:?}")),
     }
+}
+
+/// Checks how long a remote keeps sessions.
+pub(crate) fn check_keep(text: &str) -> Result<String, String> {
+    parse_keep_days(text).map(|_| text.to_owned())
+}
+
+/// Checks how often `steno watch` pushes.
+pub(crate) fn check_push_interval(text: &str) -> Result<String, String> {
+    parse_push_interval(text).map(|_| text.to_owned())
 }
 
 /// Parses how long a remote keeps sessions.

@@ -367,7 +367,51 @@ fn a_password_on_the_command_line_is_refused() {
     let refused = ada.steno(&["remote", "add", "team", &format!("postgres://a:{password}@h/s")]);
     assert_eq!(refused.code, 2);
     assert!(refused.stderr.contains(".pgpass") && !refused.stderr.contains(&password), "{refused}");
+    for (option, url) in [
+        ("--keys", format!("postgres://a:{password}@h/s")),
+        ("--index", format!("clickhouse+http://a:{password}@h:8123/s")),
+    ] {
+        let refused = ada.steno(&["remote", "add", "team", "s3://bucket/team", option, &url]);
+        assert!(refused.code == 2 && refused.stderr.contains("password"), "{refused}");
+        assert!(!refused.stderr.contains(&password), "{refused}");
+    }
     assert!(!ada.home.path().join("store/config.toml").exists());
+}
+
+#[test]
+fn all_settings_of_a_remote_have_options() {
+    let ada = Member::alone("ada");
+    let add = "remote add team postgres://ada@db.example.com/steno --project shop --project work/bank --agent codex
+        --visibility everyone --no-redact --every 10m --keep 365d --password-command pass
+        --keys postgres://ada@db.example.com/keys --index clickhouse+http://ada@db.example.com:8123/steno?org=shop
+        --index-password-command cat";
+    ada.steno(&add.split_ascii_whitespace().collect::<Vec<_>>()).ok();
+    let written = fs::read_to_string(ada.home.path().join("store/config.toml")).unwrap();
+    let expected = r#"[remote.team]
+url = "postgres://ada@db.example.com/steno"
+projects = ["shop", "work/bank"]
+agents = ["codex"]
+visibility = "everyone"
+keys = "postgres://ada@db.example.com/keys"
+redact = false
+every = "10m"
+keep = "365d"
+password_command = "pass"
+index = "clickhouse+http://ada@db.example.com:8123/steno?org=shop"
+index_password_command = "cat"
+"#;
+    assert_eq!(written, expected);
+    let listed = ada.steno(&["remote", "list", "--json"]).ok();
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!((&listed["every"], &listed["keep_days"]), (&json!(600), &json!(365)));
+    assert_eq!(listed["index"], "clickhouse+http://ada@db.example.com:8123/steno?org=shop");
+    for (option, text) in [("--every", "daily"), ("--keep", "1y"), ("--index", "db:8123")] {
+        let refused = ada.steno(&["remote", "add", "other", "file:///srv", option, text]);
+        assert_eq!(refused.code, 2, "{refused}");
+    }
+    let alone = ["remote", "add", "other", "file:///srv", "--index-password-command", "cat"];
+    assert_eq!(ada.steno(&alone).code, 2, "a password of what");
+    assert_eq!(fs::read_to_string(ada.home.path().join("store/config.toml")).unwrap(), expected);
 }
 
 #[cfg(not(feature = "bucket"))]
