@@ -13,6 +13,7 @@
 mod bucket_remote;
 mod clickhouse;
 mod clickhouse_url;
+mod copy_content;
 mod folder_remote;
 mod frame_chain;
 mod manifest;
@@ -36,6 +37,7 @@ mod team_error;
 pub use bucket_remote::{BucketAccess, BucketOptions, BucketRemote, KeyAccess};
 pub use clickhouse::{ClickHouseIndex, LoadSummary, SessionLoader};
 pub use clickhouse_url::{ClickHouseUrl, ClickHouseUrlError};
+pub use copy_content::CopySpace;
 pub use folder_remote::FolderRemote;
 pub use frame_chain::{FrameHash, FrameLink};
 pub use manifest::{FileStream, SessionKey, SessionManifest, StreamRedaction};

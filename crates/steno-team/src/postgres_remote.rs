@@ -8,9 +8,11 @@ mod folded_words;
 mod migration;
 mod prepared_client;
 mod retention;
+mod row_upload;
 mod rows;
 mod search;
 pub(crate) mod tls_settings;
+mod word_pairs;
 
 use std::collections::HashSet;
 use std::fmt;

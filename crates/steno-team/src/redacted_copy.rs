@@ -1,20 +1,17 @@
 //! The bytes of a kept file as they leave this machine: without secrets, unless the remote takes the originals.
 
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 
 use steno_store::view::redaction::{SecretRedactor, redact_file};
 use steno_vault::transfer::{FileDescription, RecordLineEditor, TransferFile};
-use tempfile::SpooledTempFile;
 
+use crate::copy_content::{CopyContent, CopySpace};
 use crate::frame_chain::{FRAME_BYTES, FrameHash, FrameLink};
 use crate::manifest::{FileStream, SessionKey, StreamRedaction};
 use crate::team_error::TeamError;
 
-/// A larger copy is on disk, in a file without a name.
-const MAX_MEMORY_BYTES: usize = 16 << 20;
-
-/// A file up to this size is redacted as one JSON document, if it is one.
+/// A file up to this size is redacted as one JSON document, if it is one of several lines.
 const MAX_DOCUMENT_BYTES: u64 = 32 << 20;
 
 /// A file as it is pushed.
@@ -24,85 +21,45 @@ pub struct RedactedCopy {
     pub description: FileDescription,
     /// Which secrets were replaced; `None` if the copy is the original.
     pub redaction: Option<StreamRedaction>,
-    content: SpooledTempFile,
-    length: u64,
+    content: CopyContent,
 }
 
 impl RedactedCopy {
-    /// Copies a kept file, and replaces its secrets if `redact` is set.
-    pub fn make(file: &TransferFile, redact: bool) -> Result<Self, TeamError> {
-        let mut copy = Self {
-            description: file.description.clone(),
-            redaction: None,
-            content: SpooledTempFile::new(MAX_MEMORY_BYTES),
-            length: 0,
-        };
+    /// Copies a kept file into `space`, and replaces its secrets if `redact` is set.
+    pub fn make(file: &TransferFile, redact: bool, space: &CopySpace) -> Result<Self, TeamError> {
+        let mut description = file.description.clone();
         let mut input = file.open()?;
-        let copied = match redact {
-            true => copy.write_redacted(&mut *input),
-            false => io::copy(&mut input, &mut copy.content).map(drop),
-        };
-        copied.map_err(|error| copy.content_error(&error))?;
-        copy.length = copy.content.stream_position().map_err(|error| copy.content_error(&error))?;
-        Ok(copy)
-    }
-
-    fn write_redacted(&mut self, input: &mut dyn BufRead) -> io::Result<()> {
-        let mut redactor = SecretRedactor::default();
-        let mut head = Vec::new();
-        let mut editor = RecordLineEditor::default();
-        if !self.description.is_recording {
-            input.take(MAX_DOCUMENT_BYTES).read_to_end(&mut head)?;
-        }
-        if (head.len() as u64) < MAX_DOCUMENT_BYTES && !self.description.is_recording {
-            self.content.write_all(&redact_file(&mut redactor, &head))?;
-        } else {
-            let mut lines = io::Cursor::new(head).chain(input);
-            let mut line = Vec::new();
-            while lines.read_until(b'\n', &mut line)? > 0 {
-                let mut edited = Vec::new();
-                match line.strip_suffix(b"\n").filter(|_| self.description.is_recording) {
-                    Some(record) => editor.push_line(
-                        record,
-                        &mut |object| redact_file(&mut redactor, object),
-                        &mut edited,
-                    ),
-                    None => edited = redact_file(&mut redactor, &line),
-                }
-                self.content.write_all(&edited)?;
-                line.clear();
+        let mut redaction = None;
+        let copied = space.add_copy(&mut |out| {
+            match redact {
+                true => redaction = Some(write_redacted(&mut *input, &mut description, out)?),
+                false => io::copy(&mut input, out).map(drop)?,
             }
-        }
-        for text in [&mut self.description.path, &mut self.description.root] {
-            *text = redactor.redact_text(text).into_owned();
-        }
-        let rules = redactor.count_by_rule().into_iter();
-        let rules = rules.map(|(rule, count)| (rule.to_owned(), count)).collect();
-        self.redaction = Some(StreamRedaction { rules, count: redactor.count() });
-        Ok(())
+            Ok(())
+        });
+        let path = || PathBuf::from(&file.description.name);
+        let content = copied.map_err(|error| read_error(&path(), &error))?;
+        Ok(Self { description, redaction, content })
     }
 
     /// The number of bytes.
     pub fn length(&self) -> u64 {
-        self.length
+        self.content.length()
     }
 
     /// The content from an offset on.
-    pub(crate) fn content_from(&mut self, offset: u64) -> Result<impl BufRead, TeamError> {
-        if let Err(error) = self.content.seek(SeekFrom::Start(offset)) {
-            return Err(self.content_error(&error));
-        }
-        Ok(BufReader::with_capacity(64 << 10, &mut self.content))
+    pub(crate) fn content_from(&self, offset: u64) -> impl BufRead {
+        BufReader::with_capacity(64 << 10, self.content.read_from(offset))
     }
 
     /// Whether the copy starts with the content of these frames.
-    pub(crate) fn starts_with(&mut self, frames: &[FrameLink]) -> Result<bool, TeamError> {
+    pub(crate) fn starts_with(&self, frames: &[FrameLink]) -> Result<bool, TeamError> {
         let stated: u64 = frames.iter().map(|frame| frame.length).sum();
-        if stated > self.length {
+        if stated > self.length() {
             return Ok(false);
         }
         let path = self.path();
-        let mut content = self.content_from(0)?;
+        let mut content = self.content_from(0);
         for frame in frames {
             let hash = hash_next(&mut content, frame.length);
             if hash.map_err(|error| read_error(&path, &error))? != frame.hash {
@@ -113,26 +70,26 @@ impl RedactedCopy {
     }
 
     /// Whether the copy is the beginning of a stream.
-    pub(crate) fn is_beginning_of(&mut self, stream: &FileStream) -> Result<bool, TeamError> {
+    pub(crate) fn is_beginning_of(&self, stream: &FileStream) -> Result<bool, TeamError> {
         let mut length = 0;
         let whole = stream.frames.iter().take_while(|frame| {
             length += frame.length;
-            length <= self.length
+            length <= self.length()
         });
         let whole = whole.count();
         let covered: u64 = stream.frames[..whole].iter().map(|frame| frame.length).sum();
-        Ok(covered == self.length && self.starts_with(&stream.frames[..whole])?)
+        Ok(covered == self.length() && self.starts_with(&stream.frames[..whole])?)
     }
 
     /// Passes the frames from an offset on to `take`, linked after `chain`.
     pub(crate) fn for_each_frame(
-        &mut self,
+        &self,
         offset: u64,
         mut chain: FrameHash,
         take: &mut dyn FnMut(FrameLink, Vec<u8>) -> Result<(), TeamError>,
     ) -> Result<(), TeamError> {
         let path = self.path();
-        let mut content = self.content_from(offset)?;
+        let mut content = self.content_from(offset);
         loop {
             let mut frame = Vec::new();
             let read = content.by_ref().take(FRAME_BYTES as u64).read_to_end(&mut frame);
@@ -150,7 +107,7 @@ impl RedactedCopy {
         let (own, other) = (&self.description, &stream.description);
         own.name == other.name
             && own.is_recording == other.is_recording
-            && self.length == stream.length()
+            && self.length() == stream.length()
     }
 
     /// A stream without frames for this copy.
@@ -163,10 +120,67 @@ impl RedactedCopy {
     fn path(&self) -> PathBuf {
         PathBuf::from(&self.description.name)
     }
+}
 
-    fn content_error(&self, error: &io::Error) -> TeamError {
-        read_error(&self.path(), error)
+/// Writes a file without its secrets. Returns how many there were.
+fn write_redacted(
+    input: &mut dyn BufRead,
+    description: &mut FileDescription,
+    out: &mut dyn Write,
+) -> io::Result<StreamRedaction> {
+    let mut redactor = SecretRedactor::default();
+    let mut head = Vec::new();
+    input.read_until(b'\n', &mut head)?;
+    let may_be_document = !description.is_recording && may_begin_document(&head);
+    if may_be_document {
+        let rest = MAX_DOCUMENT_BYTES.saturating_sub(head.len() as u64);
+        input.take(rest).read_to_end(&mut head)?;
     }
+    if description.is_recording {
+        write_redacted_record(&mut head.as_slice().chain(input), &mut redactor, out)?;
+    } else if may_be_document && (head.len() as u64) < MAX_DOCUMENT_BYTES {
+        out.write_all(&redact_file(&mut redactor, &head))?;
+    } else {
+        let mut lines = io::Cursor::new(head).chain(input);
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line)? > 0 {
+            out.write_all(&redact_file(&mut redactor, &line))?;
+            line.clear();
+        }
+    }
+    for text in [&mut description.path, &mut description.root] {
+        *text = redactor.redact_text(text).into_owned();
+    }
+    let rules = redactor.count_by_rule().into_iter();
+    let rules = rules.map(|(rule, count)| (rule.to_owned(), count)).collect();
+    Ok(StreamRedaction { rules, count: redactor.count() })
+}
+
+fn write_redacted_record(
+    lines: &mut dyn BufRead,
+    redactor: &mut SecretRedactor,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let (mut line, mut editor) = (Vec::new(), RecordLineEditor::default());
+    while lines.read_until(b'\n', &mut line)? > 0 {
+        let mut edited = Vec::new();
+        match line.strip_suffix(b"\n") {
+            Some(record) => {
+                editor.push_line(record, &mut |object| redact_file(redactor, object), &mut edited);
+            }
+            None => edited = redact_file(redactor, &line),
+        }
+        out.write_all(&edited)?;
+        line.clear();
+    }
+    Ok(())
+}
+
+/// Whether a file with this first line may be one JSON document of several lines. Otherwise it is redacted line by line, in
+/// little memory.
+fn may_begin_document(first_line: &[u8]) -> bool {
+    let is_whole = serde_json::from_slice::<serde::de::IgnoredAny>(first_line).is_ok();
+    !is_whole && matches!(first_line.trim_ascii_start().first(), None | Some(b'{' | b'['))
 }
 
 fn read_error(path: &std::path::Path, error: &io::Error) -> TeamError {
@@ -182,7 +196,7 @@ fn hash_next(content: &mut impl Read, length: u64) -> io::Result<FrameHash> {
 
 /// The stream of a manifest that a copy continues, and the offset from which on it does.
 pub(crate) fn find_continued(
-    copy: &mut RedactedCopy,
+    copy: &RedactedCopy,
     streams: &[FileStream],
 ) -> Result<Option<usize>, TeamError> {
     for (at, stream) in streams.iter().enumerate().rev() {
@@ -204,4 +218,42 @@ pub(crate) fn next_generation(copy: &RedactedCopy, streams: &[FileStream]) -> u3
 /// The chain of a stream, for the owner's key.
 pub(crate) fn stream_end(stream: &FileStream, key: &SessionKey) -> (u64, FrameHash) {
     (stream.length(), stream.chain_end(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn redacted(file: &str) -> String {
+        let mut out = Vec::new();
+        let mut description: FileDescription = serde_json::from_value(serde_json::json!({
+            "name": "s.json", "path": "/s.json", "root": "/", "generation": 0, "form": "bytes",
+        }))
+        .unwrap();
+        write_redacted(&mut file.as_bytes(), &mut description, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn lines_and_documents_are_redacted_as_by_one_call() {
+        let secret = "{\"password\": \"zR7kQm2vX9pLw4\"}";
+        let document = "{\n  \"password\":\n  \"zR7kQm2vX9pLw4\"\n}\n";
+        let files = [
+            format!("{secret}\n{secret}\n"),
+            format!("{secret}\n"),
+            format!("{secret}\n\n \n"),
+            format!("\n{secret}\n{{"),
+            format!("\n{document}"),
+            document.to_owned(),
+            format!("{{\n{secret}\n"),
+            format!("# Title\n{secret}\npassword=zR7kQm2vX9pLw4\n"),
+            "[\n1\n]".to_owned(),
+            String::new(),
+        ];
+        for file in &files {
+            let whole = redact_file(&mut SecretRedactor::default(), file.as_bytes());
+            assert_eq!(redacted(file), String::from_utf8(whole).unwrap(), "{file}");
+        }
+        assert!(!redacted(document).contains("zR7k"), "a name and its value in two lines");
+    }
 }

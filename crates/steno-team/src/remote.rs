@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use steno_store::index::session_rows::SessionRows;
+use steno_model::Timestamp;
+use steno_vault::SessionDir;
 
 #[cfg(feature = "bucket")]
 use crate::bucket_remote::BucketRemote;
@@ -221,17 +222,19 @@ impl TeamRemote {
         matches!(self, Self::Postgres(_))
     }
 
-    /// Sends what is searched and counted of an own session.
+    /// Sends what is searched and counted of an own session, which is in a folder. Entries without a time are from when it
+    /// `started`.
     pub(crate) fn put_rows(
         &mut self,
         key: &SessionKey,
-        rows: &SessionRows,
+        dir: &SessionDir,
+        started: Option<Timestamp>,
     ) -> Result<u64, TeamError> {
         match self {
             Self::Folder(_) => Ok(0),
             #[cfg(feature = "bucket")]
             Self::Bucket(_) => Ok(0),
-            Self::Postgres(database) => database.put_rows(key, rows),
+            Self::Postgres(database) => database.put_rows(key, dir, started),
         }
     }
 }

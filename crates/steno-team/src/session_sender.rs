@@ -10,12 +10,12 @@
 
 use std::path::Path;
 
-use steno_model::Session;
 use steno_model::durable::OnPath;
-use steno_store::index::session_rows::SessionRowReader;
+use steno_model::{Session, Timestamp};
 use steno_store::view::redaction::SecretRedactor;
 use steno_vault::{SessionDir, Vault};
 
+use crate::copy_content::CopySpace;
 use crate::frame_chain::{FrameHash, SentFrame, compress};
 use crate::manifest::{REMOTE_VERSION, SessionKey, SessionManifest};
 use crate::push_summary::PushSummary;
@@ -54,7 +54,6 @@ pub(crate) struct SessionSender<'a> {
     remote: &'a mut TeamRemote,
     settings: &'a RemoteSettings,
     folder: &'a Path,
-    rows: Option<SessionRowReader>,
     /// What was done so far.
     pub(crate) summary: PushSummary,
 }
@@ -66,7 +65,7 @@ impl<'a> SessionSender<'a> {
         settings: &'a RemoteSettings,
         folder: &'a Path,
     ) -> Self {
-        Self { remote, settings, folder, rows: None, summary: PushSummary::default() }
+        Self { remote, settings, folder, summary: PushSummary::default() }
     }
 
     /// Pushes one session. Returns its revision; `None` if it was not pushed.
@@ -81,10 +80,11 @@ impl<'a> SessionSender<'a> {
             self.summary.shared += 1;
             return Ok(None);
         };
-        let make = |file| RedactedCopy::make(file, self.settings.redact);
-        let mut copies = files.iter().map(make).collect::<Result<Vec<_>, _>>()?;
+        let space = CopySpace::default();
+        let make = |file| RedactedCopy::make(file, self.settings.redact, &space);
+        let copies = files.iter().map(make).collect::<Result<Vec<_>, _>>()?;
         let draft = self.draft_manifest(session)?;
-        let manifest = match self.push_copies(&draft, &mut copies) {
+        let manifest = match self.push_copies(&draft, &copies) {
             Err(TeamError::Forgotten(_)) => {
                 self.summary.refused += 1;
                 return Ok(None);
@@ -92,7 +92,7 @@ impl<'a> SessionSender<'a> {
             other => other?,
         };
         if self.remote.has_entries() {
-            self.push_rows(&manifest, &mut copies)?;
+            self.push_rows(&manifest, &copies, session.heading.started)?;
         }
         Ok(Some(manifest.revision()))
     }
@@ -122,7 +122,7 @@ impl<'a> SessionSender<'a> {
     fn push_copies(
         &mut self,
         draft: &SessionManifest,
-        copies: &mut [RedactedCopy],
+        copies: &[RedactedCopy],
     ) -> Result<SessionManifest, TeamError> {
         for _ in 0..MAX_ATTEMPTS {
             let mut present = self.remote.read_manifest(&draft.key)?;
@@ -135,7 +135,7 @@ impl<'a> SessionSender<'a> {
                 files: present.map(|present| present.files).unwrap_or_default(),
                 ..draft.clone()
             };
-            for copy in &mut *copies {
+            for copy in copies {
                 self.push_copy(copy, &mut manifest)?;
             }
             if expected == Some(manifest.revision()) {
@@ -153,7 +153,7 @@ impl<'a> SessionSender<'a> {
     /// Adds a copy to the manifest, and sends the frames that the remote lacks.
     fn push_copy(
         &mut self,
-        copy: &mut RedactedCopy,
+        copy: &RedactedCopy,
         manifest: &mut SessionManifest,
     ) -> Result<(), TeamError> {
         let at = match find_continued(copy, &manifest.files)? {
@@ -205,7 +205,8 @@ impl<'a> SessionSender<'a> {
     fn push_rows(
         &mut self,
         manifest: &SessionManifest,
-        copies: &mut [RedactedCopy],
+        copies: &[RedactedCopy],
+        started: Option<Timestamp>,
     ) -> Result<(), TeamError> {
         let staging = tempfile::Builder::new().prefix("staging-").tempdir_in(self.folder);
         let staging = staging.on("create a folder in", self.folder)?;
@@ -214,25 +215,20 @@ impl<'a> SessionSender<'a> {
         let commit = vault.begin_commit();
         let mut receiver = SessionReceiver { key: &manifest.key, dir: &dir, commit };
         for stream in &manifest.files {
-            let own = copies.iter_mut().find(|copy| copy.is_copy_of(stream));
+            let own = copies.iter().find(|copy| copy.is_copy_of(stream));
             let Some(copy) = own else {
                 // Another machine has pushed more of the session, or something else.
                 receiver.receive_stream(self.remote, stream)?;
                 continue;
             };
             if copy.starts_with(&stream.frames)? {
-                receiver.receive_content(stream, &mut copy.content_from(0)?)?;
+                receiver.receive_content(stream, &mut copy.content_from(0))?;
             } else {
                 receiver.receive_stream(self.remote, stream)?;
             }
         }
         receiver.commit.finish()?;
-        let reader = match &mut self.rows {
-            Some(reader) => reader,
-            None => self.rows.insert(SessionRowReader::new(self.folder)?),
-        };
-        let rows = reader.read(&dir)?;
-        self.summary.rows += self.remote.put_rows(&manifest.key, &rows)?;
+        self.summary.rows += self.remote.put_rows(&manifest.key, &dir, started)?;
         Ok(())
     }
 }

@@ -32,45 +32,59 @@ impl Index {
     }
 
     fn try_read_session(&self, dir: &SessionDir) -> Result<SessionReadOutcome, IndexError> {
-        let size = dir.stored_size()?;
-        let session_names = Session::new(dir.id().clone(), dir.agent());
-        let mut parts = SessionIndexer {
-            index: self,
-            dir,
-            session_names,
-            draft: SessionDraft::default(),
-            damage: ProblemList::default(),
-            are_parts_written: Ok(true),
-        };
-        let read = parts.read_items();
-        let faults = dir.find_faults()?;
-        // A session that grew while it was read is read again later.
-        let kept = Some(size).filter(|size| dir.stored_size().ok() == Some(*size));
-        let problem = describe_damage(&parts.damage, &faults);
-        match read {
-            Ok(facts) => {
-                let damage = problem.map(|problem| IndexedDamage::new(problem, dir)).transpose()?;
-                parts.finish(facts, kept, damage)
-            }
-            Err(error) => {
-                // A system error may be temporary, so the next refresh tries again.
-                let kept = kept.filter(|_| !error.is_system_error());
-                let problem = problem.unwrap_or_else(|| error.to_string());
-                let damage = IndexedDamage::new(problem, dir)?;
-                let unreadable = PreparedSession::new_unreadable(parts.session_names, damage, kept);
-                Ok(SessionReadOutcome::Prepared(Box::new(unreadable)))
-            }
+        read_in_parts(dir, self.batch_bytes, &mut |part| self.write_all_sessions(&[part]))
+    }
+}
+
+/// Reads a session from the vault. One that takes more than `max_part_bytes` is passed to `write_part` in parts, and the
+/// rest as the last of them.
+pub(super) fn read_in_parts(
+    dir: &SessionDir,
+    max_part_bytes: usize,
+    write_part: &mut PartWriter<'_>,
+) -> Result<SessionReadOutcome, IndexError> {
+    let size = dir.stored_size()?;
+    let session_names = Session::new(dir.id().clone(), dir.agent());
+    let mut parts = SessionIndexer {
+        max_part_bytes,
+        write_part,
+        dir,
+        session_names,
+        draft: SessionDraft::default(),
+        damage: ProblemList::default(),
+        are_parts_written: Ok(true),
+    };
+    let read = parts.read_items();
+    let faults = dir.find_faults()?;
+    // A session that grew while it was read is read again later.
+    let kept = Some(size).filter(|size| dir.stored_size().ok() == Some(*size));
+    let problem = describe_damage(&parts.damage, &faults);
+    match read {
+        Ok(facts) => {
+            let damage = problem.map(|problem| IndexedDamage::new(problem, dir)).transpose()?;
+            parts.finish(facts, kept, damage)
+        }
+        Err(error) => {
+            // A system error may be temporary, so the next refresh tries again.
+            let kept = kept.filter(|_| !error.is_system_error());
+            let problem = problem.unwrap_or_else(|| error.to_string());
+            let damage = IndexedDamage::new(problem, dir)?;
+            let unreadable = PreparedSession::new_unreadable(parts.session_names, damage, kept);
+            Ok(SessionReadOutcome::Prepared(Box::new(unreadable)))
         }
     }
 }
 
+/// Writes one part after the other. Returns whether the part, and so the next one, can be written.
+pub(super) type PartWriter<'a> = dyn FnMut(PreparedSession) -> Result<bool, IndexError> + 'a;
+
 /// The result of reading a session.
-enum SessionReadOutcome {
+pub(super) enum SessionReadOutcome {
     /// Read completely, and not yet written.
     Prepared(Box<PreparedSession>),
-    /// Already written to the index.
+    /// Already written in parts.
     Indexed,
-    /// The index has other entries for it by now.
+    /// A part could not be written, as there are other entries by now.
     Conflict,
 }
 
@@ -84,9 +98,10 @@ enum ReadSessionFacts {
     WithoutTokens(Session),
 }
 
-/// Reads one session and writes it to the index.
-struct SessionIndexer<'a> {
-    index: &'a Index,
+/// Reads one session and writes it in parts.
+struct SessionIndexer<'a, 'w> {
+    max_part_bytes: usize,
+    write_part: &'a mut PartWriter<'w>,
     dir: &'a SessionDir,
     /// Only agent and id.
     session_names: Session,
@@ -97,7 +112,7 @@ struct SessionIndexer<'a> {
     are_parts_written: Result<bool, IndexError>,
 }
 
-impl SessionIndexer<'_> {
+impl SessionIndexer<'_, '_> {
     /// Reads the session item by item. Damage loses only the damaged records.
     fn read_items(&mut self) -> Result<ReadSessionFacts, FormatError> {
         let dir = self.dir;
@@ -143,7 +158,7 @@ impl SessionIndexer<'_> {
     fn push_entry(&mut self, entry: Entry) {
         if matches!(self.are_parts_written, Ok(true)) {
             self.draft.push(entry);
-            if self.draft.held_bytes() >= self.index.batch_bytes {
+            if self.draft.held_bytes() >= self.max_part_bytes {
                 self.are_parts_written = self.write_part();
             }
         }
@@ -151,7 +166,7 @@ impl SessionIndexer<'_> {
 
     fn write_part(&mut self) -> Result<bool, IndexError> {
         let part = self.draft.take_part(&self.session_names);
-        self.index.write_all_sessions(&[part])
+        (self.write_part)(part)
     }
 
     fn finish(
@@ -181,7 +196,7 @@ impl SessionIndexer<'_> {
         if !is_parted {
             return Ok(SessionReadOutcome::Prepared(Box::new(last)));
         }
-        let is_in = are_in && self.index.write_all_sessions(&[last])?;
+        let is_in = are_in && (self.write_part)(last)?;
         Ok(if is_in { SessionReadOutcome::Indexed } else { SessionReadOutcome::Conflict })
     }
 }

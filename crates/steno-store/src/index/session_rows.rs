@@ -2,25 +2,31 @@
 //!
 //! The rows are the same as those of the local index: the same texts, numbers and keys of usage.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::sync::Arc;
 
-use super::session_draft::{PreparedSession, SessionDraft};
-use super::text_blocks::hash_text;
-use super::{Index, IndexError};
+use super::IndexError;
+use super::session_draft::PreparedSession;
+use super::session_indexer::{SessionReadOutcome, read_in_parts};
+use super::text_blocks::{TextHash, hash_text};
 use crate::cost::bill;
 use crate::cost::bill::signed_counts;
 use crate::cost::file_charges::token_band;
 use steno_model::session::Session;
 use steno_vault::SessionDir;
 
-/// All rows of one session.
+/// All rows of one session, or of a part of it.
 #[derive(Debug)]
 pub struct SessionRows {
-    /// The session.
+    /// The session. For a part, only its agent and id are set.
     pub session: Session,
+    /// Whether more of the session follows.
+    pub is_part: bool,
+    /// The number of the first entry.
+    pub first_number: usize,
     /// Its entries, in order.
     pub entries: Vec<EntryRecord>,
-    /// What it states of each API message, and what is left of its own total.
+    /// What it states of each API message. The last part has also what is left of the session's own total.
     pub usage: Vec<UsageRecord>,
 }
 
@@ -42,7 +48,7 @@ pub struct EntryRecord {
     /// Whether it is an error, or a tool that failed.
     pub is_failure: bool,
     /// The searchable text.
-    pub text: Option<String>,
+    pub text: Option<Arc<str>>,
     /// The hash of the text.
     pub text_hash: Option<[u8; 16]>,
     /// A hash over this entry and all before it.
@@ -66,35 +72,42 @@ pub struct UsageRecord {
     pub band: i64,
 }
 
-/// Reads sessions as rows.
-#[derive(Debug)]
-pub struct SessionRowReader {
-    index: Index,
-}
-
-impl SessionRowReader {
-    /// A reader that writes nothing. `folder` only names it in errors.
-    pub fn new(folder: &Path) -> Result<Self, IndexError> {
-        let name = format!("steno-rows-{}", uuid::Uuid::new_v4().simple());
-        Ok(Self { index: Index::open_in_memory(&name, folder)?.with_batch_bytes(usize::MAX) })
-    }
-
-    /// Reads a session whole. One that cannot be read has no entries.
-    pub fn read(&self, dir: &SessionDir) -> Result<SessionRows, IndexError> {
-        let prepared = match self.index.read_session(dir)? {
-            Some(prepared) => prepared,
-            None => {
-                SessionDraft::default().finish(Session::new(dir.id().clone(), dir.agent()), None)
-            }
-        };
-        Ok(SessionRows::from_prepared(prepared))
-    }
-}
-
 impl SessionRows {
+    /// Reads a session whole. One that cannot be read has no entries.
+    pub fn read(dir: &SessionDir) -> Result<Self, IndexError> {
+        match read_in_parts(dir, usize::MAX, &mut |_| Ok(false))? {
+            SessionReadOutcome::Prepared(prepared) => Ok(Self::from_prepared(*prepared)),
+            SessionReadOutcome::Indexed | SessionReadOutcome::Conflict => {
+                Err(IndexError::ConcurrentChange(dir.path().to_owned()))
+            }
+        }
+    }
+
+    /// Reads a session and passes it to `take`, in parts if it takes more than `max_part_bytes`. After `take` has returned
+    /// `false`, nothing more is passed.
+    pub fn read_in_parts(
+        dir: &SessionDir,
+        max_part_bytes: usize,
+        take: &mut dyn FnMut(Self) -> bool,
+    ) -> Result<(), IndexError> {
+        let mut take_part = |part| Ok(take(Self::from_prepared(part)));
+        let outcome = read_in_parts(dir, max_part_bytes, &mut take_part)?;
+        if let SessionReadOutcome::Prepared(prepared) = outcome {
+            take(Self::from_prepared(*prepared));
+        }
+        Ok(())
+    }
+
+    /// The number after the last entry.
+    pub fn end_number(&self) -> usize {
+        self.first_number + self.entries.len()
+    }
+
     fn from_prepared(mut prepared: PreparedSession) -> Self {
         let usage = usage_records(&prepared);
-        let texts = std::mem::take(&mut prepared.texts);
+        let texts = std::mem::take(&mut prepared.texts).into_iter();
+        let texts: HashMap<TextHash, Arc<str>> =
+            texts.map(|(hash, text)| (hash, Arc::from(text))).collect();
         let entry = |row: super::session_draft::IndexedEntry| EntryRecord {
             time: row.time,
             role: row.role.as_str().to_owned(),
@@ -108,7 +121,8 @@ impl SessionRows {
             digest: row.digest,
         };
         let entries = prepared.rows.into_iter().map(entry).collect();
-        Self { session: prepared.session, entries, usage }
+        let PreparedSession { session, is_part, first_number, .. } = prepared;
+        Self { session, is_part, first_number, entries, usage }
     }
 }
 
@@ -125,6 +139,9 @@ fn usage_records(prepared: &PreparedSession) -> Vec<UsageRecord> {
             tokens,
             band: token_band(tokens) as i64,
         });
+    }
+    if prepared.is_part {
+        return records;
     }
     let (agent, name) = match &prepared.total_origin {
         Some(origin) => (&origin.agent, &origin.id),

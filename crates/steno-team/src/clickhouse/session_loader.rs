@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 use steno_model::Timestamp;
 use steno_model::durable::OnPath;
-use steno_store::index::session_rows::{SessionRowReader, SessionRows};
+use steno_store::index::session_rows::SessionRows;
 use steno_store::index::word_tokens::WordTokenizer;
 use steno_vault::Vault;
 
@@ -79,7 +79,6 @@ pub struct SessionLoader<'a> {
     remote: &'a mut TeamRemote,
     /// A folder for what is being read.
     folder: PathBuf,
-    reader: SessionRowReader,
     tokenizer: WordTokenizer,
     batch: LoadBatch,
     summary: LoadSummary,
@@ -94,10 +93,10 @@ impl<'a> SessionLoader<'a> {
     ) -> Result<Self, TeamError> {
         remote.check_version()?;
         index.check_version()?;
-        let (reader, tokenizer) = (SessionRowReader::new(folder)?, WordTokenizer::new()?);
+        let tokenizer = WordTokenizer::new()?;
         let (folder, summary) = (folder.to_owned(), LoadSummary::default());
         let batch = LoadBatch::default();
-        Ok(Self { index, remote, folder, reader, tokenizer, batch, summary })
+        Ok(Self { index, remote, folder, tokenizer, batch, summary })
     }
 
     /// Loads what the index lacks, and removes what the remote no longer shows. `report` is called with each session, and
@@ -199,7 +198,7 @@ impl<'a> SessionLoader<'a> {
             receiver.receive_stream(self.remote, stream)?;
         }
         receiver.commit.finish()?;
-        Ok(self.reader.read(&dir)?)
+        Ok(SessionRows::read(&dir)?)
     }
 
     /// What the index has of these entries; nothing if it has others.

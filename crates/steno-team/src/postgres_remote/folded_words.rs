@@ -3,6 +3,7 @@
 use steno_store::index::text_folding::fold_text;
 use steno_store::index::word_tokens::WordTokenizer;
 
+use super::word_pairs::WordPairs;
 use crate::team_error::TeamError;
 
 /// A longer text is only searched up to here.
@@ -22,6 +23,8 @@ pub(super) struct FoldedWords {
     pub(super) parts: String,
     /// Each word once, as a `tsvector`.
     pub(super) vector: String,
+    /// Which words follow each other in the text and in the parts.
+    pub(super) pairs: Vec<u8>,
 }
 
 impl FoldedWords {
@@ -44,7 +47,10 @@ impl FoldedWords {
             vector.push_str(word);
             vector.push_str("' ");
         }
-        Ok(Self { folded, parts, vector })
+        let mut pairs = WordPairs::default();
+        pairs.add_text(&folded);
+        pairs.add_text(&parts);
+        Ok(Self { folded, parts, vector, pairs: pairs.into_filter() })
     }
 }
 

@@ -1,14 +1,13 @@
-//! Sends entries and usage of a session. What the database has already is not sent again.
+//! The statements that send entries and usage of a session, some megabytes at once.
 
 use std::borrow::Cow;
 
-use steno_model::Timestamp;
-use steno_store::index::session_rows::{EntryRecord, SessionRows, UsageRecord};
+use steno_model::{Session, Timestamp};
+use steno_store::index::session_rows::{EntryRecord, UsageRecord};
 use steno_store::index::word_tokens::WordTokenizer;
 
 use super::PostgresRemote;
 use super::folded_words::FoldedWords;
-use crate::manifest::SessionKey;
 use crate::team_error::TeamError;
 
 /// How many entries are sent at once.
@@ -24,76 +23,51 @@ const ADD_ENTRIES: &str = "
         UPDATE steno.session SET taken = $2, digest = $3 WHERE key = $1 AND taken = $4 RETURNING key
     ), added AS (
         INSERT INTO steno.entry (session, number, at, role, kind, tool, model, source, failed, text_hash, body,
-            folded, parts, words)
+            folded, parts, words, pairs)
         SELECT progress.key, $4 + e.place - 1, e.at, e.role, e.kind, e.tool, e.model, e.source, e.failed,
-            e.text_hash, e.body, e.folded, e.parts, e.words::tsvector
+            e.text_hash, e.body, e.folded, e.parts, e.words::tsvector, e.pairs
         FROM progress, unnest($5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-            $11::boolean[], $12::bytea[], $13::text[], $14::text[], $15::text[], $16::text[]) WITH ORDINALITY
-            AS e (at, role, kind, tool, model, source, failed, text_hash, body, folded, parts, words, place)
+            $11::boolean[], $12::bytea[], $13::text[], $14::text[], $15::text[], $16::text[], $17::bytea[])
+            WITH ORDINALITY AS e (at, role, kind, tool, model, source, failed, text_hash, body, folded, parts, words,
+            pairs, place)
         ON CONFLICT DO NOTHING)
     SELECT count(*) FROM progress";
 
+/// Adds usage. The records of a message can be in two parts of a session, so its counts are only raised. What is left of the
+/// session's own total has no number, and is replaced.
 const PUT_USAGE: &str = "
     INSERT INTO steno.usage (session, key, number, at, model, input, cache_read, cache_write, cache_write_5m,
         cache_write_1h, output, reasoning, band)
     SELECT DISTINCT ON (u.key) $1, u.* FROM unnest($2::bytea[], $3::bigint[], $4::bigint[], $5::text[],
         $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
         $13::bigint[]) AS u (key) ORDER BY u.key
-    ON CONFLICT (session, key) DO UPDATE SET model = excluded.model, input = excluded.input,
-        cache_read = excluded.cache_read, cache_write = excluded.cache_write,
-        cache_write_5m = excluded.cache_write_5m, cache_write_1h = excluded.cache_write_1h,
-        output = excluded.output, reasoning = excluded.reasoning, band = excluded.band
-    WHERE (usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning, usage.model)
-        IS DISTINCT FROM (excluded.input, excluded.cache_read, excluded.cache_write, excluded.output,
-            excluded.reasoning, excluded.model)";
+    ON CONFLICT (session, key) DO UPDATE SET
+        (model, input, cache_read, cache_write, cache_write_5m, cache_write_1h, output, reasoning, band) = (
+            SELECT coalesce(usage.model, excluded.model), greatest(usage.input, excluded.input),
+                greatest(usage.cache_read, excluded.cache_read), greatest(usage.cache_write, excluded.cache_write),
+                greatest(usage.cache_write_5m, excluded.cache_write_5m),
+                greatest(usage.cache_write_1h, excluded.cache_write_1h), greatest(usage.output, excluded.output),
+                greatest(usage.reasoning, excluded.reasoning), greatest(usage.band, excluded.band)
+            WHERE excluded.number IS NOT NULL
+            UNION ALL SELECT excluded.model, excluded.input, excluded.cache_read, excluded.cache_write,
+                excluded.cache_write_5m, excluded.cache_write_1h, excluded.output, excluded.reasoning, excluded.band
+            WHERE excluded.number IS NULL)
+    WHERE CASE WHEN excluded.number IS NULL
+        THEN (usage.model, usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning)
+            IS DISTINCT FROM (excluded.model, excluded.input, excluded.cache_read, excluded.cache_write,
+                excluded.output, excluded.reasoning)
+        ELSE excluded.input > usage.input OR excluded.cache_read > usage.cache_read
+            OR excluded.cache_write > usage.cache_write OR excluded.cache_write_5m > usage.cache_write_5m
+            OR excluded.cache_write_1h > usage.cache_write_1h OR excluded.output > usage.output
+            OR excluded.reasoning > usage.reasoning OR (usage.model IS NULL AND excluded.model IS NOT NULL) END";
 
 const SET_HEADING: &str =
     "UPDATE steno.session SET project = $2, title = $3, branch = $4, thread = $5,
     models = $6, started = $7, ended = $8, entries = $9, cost = $10, tokens = $11 WHERE key = $1";
 
 impl PostgresRemote {
-    /// Sends the rows that the database lacks. Returns their number.
-    pub(crate) fn put_rows(
-        &mut self,
-        key: &SessionKey,
-        rows: &SessionRows,
-    ) -> Result<u64, TeamError> {
-        let session = self.session_number(key)?;
-        let mut sent = 0;
-        let mut taken = self.common_entries(session, rows)?;
-        while taken < rows.entries.len() {
-            let batch = EntryBatch::fill(rows, taken, self.tokenizer()?)?;
-            let added = self.add_entries(session, taken, &batch)?;
-            if !added {
-                // Another machine has sent entries of this session. The next push compares again.
-                return Ok(sent);
-            }
-            taken += batch.at.len();
-            sent += batch.at.len() as u64;
-        }
-        sent += self.put_usage(session, &rows.usage)?;
-        self.put_heading(session, rows)?;
-        Ok(sent)
-    }
-
-    /// How many entries the database has. If they differ from these, it forgets them first.
-    fn common_entries(&mut self, session: i64, rows: &SessionRows) -> Result<usize, TeamError> {
-        let sql = "SELECT taken, digest FROM steno.session WHERE key = $1";
-        let row = self.run("compare entries", |client| client.query_one(sql, &[&session]))?;
-        let taken = usize::try_from(row.get::<_, i64>(0)).unwrap_or(0);
-        let digest: Option<&[u8]> = row.get(1);
-        let own = taken.checked_sub(1).and_then(|last| rows.entries.get(last));
-        if taken == 0 || own.is_some_and(|own| Some(own.digest.as_slice()) == digest) {
-            return Ok(taken);
-        }
-        self.run("replace entries", |client| {
-            client.execute("SELECT steno.clear_rows($1)", &[&session])
-        })?;
-        Ok(0)
-    }
-
     /// Adds entries after the first `taken`. Returns whether the database had that many.
-    fn add_entries(
+    pub(super) fn add_entries(
         &mut self,
         session: i64,
         taken: usize,
@@ -101,7 +75,7 @@ impl PostgresRemote {
     ) -> Result<bool, TeamError> {
         let (from, to) = (taken as i64, (taken + batch.at.len()) as i64);
         let EntryBatch { at, roles, kinds, tools, models, sources, .. } = batch;
-        let EntryBatch { failed, text_hashes, bodies, folded, parts, words, .. } = batch;
+        let EntryBatch { failed, text_hashes, bodies, folded, parts, words, pairs, .. } = batch;
         let row = self.run("send entries", |client| {
             client.query_one(
                 ADD_ENTRIES,
@@ -122,16 +96,23 @@ impl PostgresRemote {
                     folded,
                     parts,
                     words,
+                    pairs,
                 ],
             )
         })?;
         Ok(row.get::<_, i64>(0) == 1)
     }
 
-    fn put_usage(&mut self, session: i64, usage: &[UsageRecord]) -> Result<u64, TeamError> {
-        if usage.is_empty() {
-            return Ok(0);
-        }
+    /// Sends usage. Returns the number of rows that are new or have changed.
+    pub(super) fn put_usage(
+        &mut self,
+        session: i64,
+        usage: &[UsageRecord],
+    ) -> Result<u64, TeamError> {
+        usage.chunks(MAX_BATCH_ENTRIES).map(|batch| self.put_usage_batch(session, batch)).sum()
+    }
+
+    fn put_usage_batch(&mut self, session: i64, usage: &[UsageRecord]) -> Result<u64, TeamError> {
         let keys: Vec<&[u8]> = usage.iter().map(|record| record.key.as_slice()).collect();
         let numbers: Vec<Option<i64>> = usage.iter().map(|record| record.number).collect();
         let times: Vec<Option<i64>> = usage.iter().map(|record| record.time).collect();
@@ -163,8 +144,8 @@ impl PostgresRemote {
         })
     }
 
-    fn put_heading(&mut self, session: i64, rows: &SessionRows) -> Result<(), TeamError> {
-        let heading = &rows.session;
+    /// Describes the session.
+    pub(super) fn put_heading(&mut self, session: i64, heading: &Session) -> Result<(), TeamError> {
         let clean =
             |text: &Option<String>| text.as_deref().map(|text| without_nul(text).into_owned());
         let (project, title) = (clean(&heading.project), clean(&heading.title));
@@ -201,8 +182,8 @@ fn without_nul(text: &str) -> Cow<'_, str> {
 
 /// Entries as columns.
 #[derive(Default)]
-struct EntryBatch<'a> {
-    at: Vec<i64>,
+pub(super) struct EntryBatch<'a> {
+    pub(super) at: Vec<i64>,
     roles: Vec<Cow<'a, str>>,
     kinds: Vec<&'static str>,
     tools: Vec<Option<Cow<'a, str>>>,
@@ -214,23 +195,24 @@ struct EntryBatch<'a> {
     folded: Vec<Option<String>>,
     parts: Vec<Option<String>>,
     words: Vec<Option<String>>,
+    pairs: Vec<Option<Vec<u8>>>,
     /// The hash over the last entry and all before it.
     digest: &'a [u8],
 }
 
 impl<'a> EntryBatch<'a> {
-    /// The entries from a number on, up to the size of a batch.
-    fn fill(
-        rows: &'a SessionRows,
-        from: usize,
+    /// The first of these entries, up to the size of a batch. Entries without a time are from when the session `started`.
+    pub(super) fn fill(
+        entries: &'a [EntryRecord],
+        started: Option<Timestamp>,
         tokenizer: &mut WordTokenizer,
     ) -> Result<Self, TeamError> {
-        let started = rows.session.started.map(|at| at.instant().as_millisecond());
+        let started = started.map(|at| at.instant().as_millisecond());
         let (mut batch, mut bytes) = (Self::default(), 0);
-        for entry in &rows.entries[from..] {
+        for entry in entries {
             batch.at.push(entry.time.or(started).unwrap_or(0));
             batch.push_entry(entry, tokenizer)?;
-            bytes += entry.text.as_ref().map_or(0, String::len);
+            bytes += entry.text.as_ref().map_or(0, |text| text.len());
             if batch.at.len() >= MAX_BATCH_ENTRIES || bytes >= MAX_BATCH_BYTES {
                 break;
             }
@@ -253,14 +235,16 @@ impl<'a> EntryBatch<'a> {
         self.bodies.push(entry.text.as_deref().map(without_nul));
         self.digest = &entry.digest;
         let words = entry.text.as_deref().map(|text| FoldedWords::new(text, tokenizer));
-        let words = words.transpose()?;
-        let (folded, parts, vector) = match words {
-            Some(words) => (Some(words.folded), Some(words.parts), Some(words.vector)),
-            None => (None, None, None),
+        let (folded, parts, vector, pairs) = match words.transpose()? {
+            Some(FoldedWords { folded, parts, vector, pairs }) => {
+                (Some(folded), Some(parts), Some(vector), Some(pairs))
+            }
+            None => (None, None, None, None),
         };
         self.folded.push(folded);
         self.parts.push(parts);
         self.words.push(vector);
+        self.pairs.push(pairs);
         Ok(())
     }
 }

@@ -12,6 +12,7 @@ use steno_store::index::{EntryFilter, SearchHit, SearchRequest};
 
 use super::PostgresRemote;
 use super::folded_words::cut_word;
+use super::word_pairs::hash_pairs;
 use crate::team_error::TeamError;
 
 /// The words of a query for the index of the database, and what must hold for each entry that has them.
@@ -144,12 +145,15 @@ impl DatabaseTerm {
         };
         let words = all.iter().enumerate().map(quoted).collect::<Vec<_>>().join(" & ");
         let is_exact = term.column == WordColumn::Any && all.len() == 1;
+        let pairs = hash_pairs(if term.is_prefix { &all[..last] } else { &all });
         let end = if term.is_prefix { "" } else { " " };
         let text = format!(" {}{end}", all.join(" "));
         let condition = match term.column {
             _ if is_exact => json!({ "in": "words", "query": words }),
-            WordColumn::Parts => json!({ "in": "parts", "text": text }),
-            WordColumn::Any | WordColumn::Text => json!({ "in": "folded", "text": text }),
+            WordColumn::Parts => json!({ "in": "parts", "text": text, "pairs": pairs }),
+            WordColumn::Any | WordColumn::Text => {
+                json!({ "in": "folded", "text": text, "pairs": pairs })
+            }
         };
         Ok(Self { words, is_exact, condition })
     }

@@ -22,7 +22,7 @@ const TABLES: [(&str, [&str; 5]); 7] = [
 ];
 
 /// Calls of each function, and how many rows each role gets. `-` is a refusal.
-const FUNCTIONS: [(&str, [&str; 5]); 15] = [
+const FUNCTIONS: [(&str, [&str; 5]); 16] = [
     ("own_team()", ["1", "1", "1", "1", "-"]),
     ("may_see('ada', 'shop', 'private', 'shop')", ["1", "1", "1", "1", "-"]),
     ("is_forgotten('claude-code', 'x')", ["1", "1", "1", "1", "-"]),
@@ -34,6 +34,7 @@ const FUNCTIONS: [(&str, [&str; 5]); 15] = [
     ("charges()", ["0", "0", "0", "0", "-"]),
     ("add_member('mallory', 'shop')", ["-", "-", "-", "-", "-"]),
     ("entry_ranges(0, 1)", ["-", "-", "-", "-", "-"]),
+    ("pair_checks('[]')", ["-", "-", "-", "-", "-"]),
     ("phrase_checks('[]')", ["-", "-", "-", "-", "-"]),
     ("session_checks('{}')", ["-", "-", "-", "-", "-"]),
     ("entry_checks('{}')", ["-", "-", "-", "-", "-"]),
@@ -140,6 +141,7 @@ may_see: steno_member EXECUTE
 member: steno_member SELECT
 meta: steno_member SELECT
 own_team: steno_member EXECUTE
+pair_checks:
 phrase_checks:
 prune:
 search: steno_member EXECUTE
@@ -219,6 +221,8 @@ fn no_text_is_run_as_sql() {
         }
         let query = json!([{ "any": [{ "in": "words", "query": text }] }]);
         assert!(["0", "-"].contains(&search(&query, &json!({})).as_str()), "words: {text}");
+        let pairs = json!([{ "any": [{ "in": "folded", "text": " fruit ", "pairs": [text] }] }]);
+        assert_eq!(search(&pairs, &json!({})), "-", "pairs: {text}");
         for call in ["is_forgotten", "clear_session"] {
             count(&server, "bob", &format!("steno.{call}($_${text}$_$, $_${text}$_$)"));
         }
@@ -265,6 +269,18 @@ fn nobody_writes_for_others() {
     let tricks =
         "SET steno.org = 'shop'; SET ROLE steno_member; SELECT count(*) FROM steno.session";
     assert_eq!(String::from_utf8(server.psql("eve", "steno", tricks).stdout).unwrap().trim(), "1");
+    // No filter of a member's own entry can make the searches of others fail.
+    let add = |filter: &str| {
+        let entry = format!(
+            "INSERT INTO steno.entry (session, number, at, role, kind, source, failed, words, pairs)
+            VALUES ((SELECT key FROM steno.session WHERE owner = 'eve'), 99, 0, 'user', 'text', 'primary', false,
+                'fruit', {filter})"
+        );
+        server.psql("eve", "steno", &entry).status.success()
+    };
+    let own = "INSERT INTO steno.session (team, owner, agent, id, visibility) VALUES ('bank', 'eve', 'a', 'b', 'team')";
+    assert!(server.psql("eve", "steno", own).status.success());
+    assert!(!add("''") && !add("repeat('x', 1025)::bytea") && add("'12345678'"));
 }
 
 #[test]

@@ -196,3 +196,37 @@ fn hits_are_those_of_the_local_index() {
     }
     assert!(with_hits > QUERIES / 2, "only {with_hits} queries have hits");
 }
+
+/// A text is read only if all pairs of words of the phrase may be in it. Entries of older versions have no pairs.
+#[test]
+fn a_phrase_is_looked_for_in_texts_with_its_pairs_of_words() {
+    let Some(server) = PostgresServer::start() else { return };
+    let home = Home::new();
+    home.steno(&["remote", "add", "owner", &server.url("postgres")]).ok();
+    home.steno(&["remote", "init", "owner"]).ok();
+    server.add_member("ada", "shop");
+    home.file(&format!(".claude/projects/-p/{}.jsonl", session_id(0)), session(0, &mut Dice(3)));
+    home.steno(&["sync"]).ok();
+    home.steno(&["remote", "add", "team", &server.url("ada")]).ok();
+    home.steno(&["push", "team"]).ok();
+    // The database states another text than the one that the pairs are of.
+    let change =
+        "UPDATE steno.entry SET folded = ' quince zyzzyva the ', words = 'quince zyzzyva the'
+        WHERE number = (SELECT min(number) FROM steno.entry WHERE body IS NOT NULL)";
+    server.sql("steno", change);
+    let found = |query: &str| {
+        let out = home.steno(&["search", query, "--from", "team", "--json", "-n", "100"]);
+        out.stdout.lines().count()
+    };
+    assert_eq!(found("quince zyzzyva"), 1, "words alone need no pairs");
+    assert_eq!(found("\"quince zyzzyva\""), 0);
+    assert_eq!(found("\"quince zyzzyva\" OR quince"), 1);
+    assert_eq!(
+        found("quince -\"quince zyzzyva\""),
+        0,
+        "an excluded phrase is looked for in the text"
+    );
+    server.sql("steno", "UPDATE steno.entry SET pairs = NULL WHERE words @@ 'quince'");
+    assert_eq!(found("\"quince zyzzyva\""), 1);
+    assert_eq!(found("\"quince zyzz\"*"), 1);
+}
