@@ -19,6 +19,26 @@ const chunks = () => [...document.querySelectorAll("#entries > .chunk")].map((ch
 /** The chunks that are loading. @type {Map<HTMLElement, Promise<void>>} */
 const loads = new Map();
 
+/** The first entry in the viewport. @returns {Element | undefined} */
+function firstInView() {
+  for (const chunk of chunks()) {
+    const { top, bottom } = chunk.getBoundingClientRect();
+    if (top > innerHeight) return;
+    const first = bottom > 0 && [...chunk.children].find((entry) => isShown(entry) && entry.getBoundingClientRect().bottom > 0);
+    if (first) return first;
+  }
+}
+
+/** Fills a chunk, and keeps the first entry in the viewport where it is. @param {HTMLElement} chunk @param {() => void} change */
+function keepInView(chunk, change) {
+  // Most browsers do this themselves for what is above the viewport, but not for what is partly in it.
+  const isAbove = chunk.getBoundingClientRect().bottom <= 0;
+  const entry = isAbove && CSS.supports("overflow-anchor", "auto") ? undefined : firstInView();
+  const before = entry?.getBoundingClientRect().top ?? 0;
+  change();
+  if (entry?.isConnected) scrollBy(0, entry.getBoundingClientRect().top - before);
+}
+
 /** Loads a chunk, unless it is loaded or loading. @param {HTMLElement} chunk */
 function fill(chunk) {
   if (chunk.childElementCount) return Promise.resolve();
@@ -27,11 +47,14 @@ function fill(chunk) {
   const load = async () => {
     const response = await fetch(`${base}/part?from=${chunk.dataset.from}&count=${chunk.dataset.count}`);
     if (response.ok) {
-      chunk.innerHTML = await response.text();
-      chunk.style.height = "";
-      link(document);
-      refold(chunk);
-      syncFoldButtons(chunk);
+      const entries = await response.text();
+      keepInView(chunk, () => {
+        chunk.innerHTML = entries;
+        chunk.style.height = "";
+        link(document);
+        refold(chunk);
+        syncFoldButtons(chunk);
+      });
       watchCode(chunk);
       remark();
     }
@@ -127,10 +150,7 @@ export async function show(number, unfold = true) {
   const place = placeOf(number);
   const chunk = chunks().find((chunk) => place < Number(chunk.dataset.from) + Number(chunk.dataset.count));
   if (!chunk) return;
-  if (!chunk.childElementCount) {
-    chunk.scrollIntoView();
-    await fill(chunk);
-  }
+  await fill(chunk);
   if (requested !== number) return;
   const entry = document.getElementById(`e${number}`);
   const fold = entry?.querySelector("details");

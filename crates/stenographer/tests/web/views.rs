@@ -48,6 +48,11 @@ pub(crate) fn harbour() -> Site {
 const SHIFTS: &str = "window.shifted = 0; new PerformanceObserver((list) => list.getEntries().forEach((one) => \
     window.shifted += one.hadRecentInput ? 0 : one.value)).observe({type: 'layout-shift', buffered: true})";
 
+/// Scrolls down by a third of a screen each frame.
+const SCROLL: &str = "let left = 90; requestAnimationFrame(function step() { \
+    scrollBy(0, innerHeight / 3); \
+    left -= 1; if (left) requestAnimationFrame(step); else window.scrolled = true; })";
+
 fn opened(width: u32, height: u32) -> Option<(Site, Browser)> {
     let browser = Browser::open(width, height)?;
     let site = harbour();
@@ -135,10 +140,6 @@ fn a_long_session_is_only_partly_on_the_page_and_links_lead_anywhere() {
     );
     browser.picture("long");
     browser.go(&site.at("/session/claude-code/harbour-long"));
-    browser.run(SHIFTS);
-    browser.until("window.shifted !== undefined");
-    let shifted = browser.run("return window.shifted").as_f64().unwrap();
-    assert!(shifted < 0.1, "the page moved by {shifted} while it was built");
     browser.press("G");
     browser.until("document.querySelector('#e599.at')");
     browser.press("gg");
@@ -146,6 +147,34 @@ fn a_long_session_is_only_partly_on_the_page_and_links_lead_anywhere() {
     browser.run("location.hash = '#e300'");
     browser.until("document.querySelector('#e300.at')");
     assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_session_does_not_move_while_it_loads() {
+    let Some(browser) = Browser::open(1280, 900) else { return };
+    let mut site = Site::new();
+    let mut said = Vec::new();
+    for turn in 0..300 {
+        said.push(user(&format!("Question number {turn}")));
+        // Lists are much higher than their number of letters suggests.
+        said.push(assistant(&"- One\n".repeat(turn % 40 + 1)));
+    }
+    site.keep("uneven", &said);
+    site.serve();
+    browser.go(&site.first("/"));
+    for (place, entry, chunks) in [("#e421", "#e421.at", 2), ("", "#e0", 1)] {
+        browser.go("about:blank");
+        browser.go(&site.at(&format!("/session/claude-code/uneven{place}")));
+        browser.run(SHIFTS);
+        browser
+            .until(&format!("window.shifted !== undefined && document.querySelector('{entry}')"));
+        let loaded = "document.querySelectorAll('.chunk:not(:empty)').length";
+        browser.until(&format!("{loaded} >= {chunks}"));
+        browser.run(SCROLL);
+        browser.until("window.scrolled");
+        let shifted = browser.run("return window.shifted").as_f64().unwrap();
+        assert!(shifted < 0.02, "entries moved by {shifted} after {entry} was opened");
+    }
 }
 
 #[test]
