@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use rusqlite::params_from_iter;
-use rusqlite::types::Value;
+use rusqlite::types::{FromSql, Value, ValueRef};
 
 use super::search::{ENTRY_TIME_SQL, SearchCandidate, SearchRequest};
 use super::stored_name::StoredName;
@@ -122,26 +122,50 @@ impl Index {
         Ok(split)
     }
 
-    /// All matching entries by session and role. The index of texts has both, so that no entry is looked up.
+    /// All matching entries by session and role, in the order of agents and sessions.
     fn count_groups(&self, matches: &MatchedEntries) -> rusqlite::Result<Vec<MatchGroup>> {
-        let sql = format!(
-            "SELECT session.agent, session.name, session.project, found.role, found.entries
-             FROM (SELECT entry.session AS session, entry.role AS role, count(*) AS entries
-                   FROM {} GROUP BY 1, 2) AS found
-             JOIN session ON session.id = found.session ORDER BY 1, 2, 4",
-            matches.tables
-        );
+        let mut counts = self.count_roles(matches)?;
+        let ids: Vec<String> = counts.keys().map(i64::to_string).collect();
+        let mut query = self.connection.prepare_cached(
+            "SELECT id, agent, name, project FROM session
+             WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY agent, name",
+        )?;
+        let mut rows = query.query([format!("[{}]", ids.join(","))])?;
+        let mut groups = Vec::new();
+        while let Some(row) = rows.next()? {
+            for (role, entries) in counts.remove(&row.get(0)?).unwrap_or_default() {
+                groups.push(MatchGroup {
+                    agent: row.get(1)?,
+                    session: row.get(2)?,
+                    project: row.get(3)?,
+                    role: StoredName::column_result(ValueRef::from(&role))?.0,
+                    entries,
+                });
+            }
+        }
+        Ok(groups)
+    }
+
+    /// The matching entries of each session by role. The index of texts has both, so that no entry is looked up.
+    ///
+    /// SQLite would sort all matching entries to group them, which takes longer than finding them.
+    fn count_roles(
+        &self,
+        matches: &MatchedEntries,
+    ) -> rusqlite::Result<HashMap<i64, Vec<(Value, u64)>>> {
+        let sql = format!("SELECT entry.session, entry.role FROM {}", matches.tables);
         let mut query = self.connection.prepare_cached(&sql)?;
-        let groups = query.query_map(params_from_iter(&matches.values), |row| {
-            Ok(MatchGroup {
-                agent: row.get(0)?,
-                session: row.get(1)?,
-                project: row.get(2)?,
-                role: row.get::<_, StoredName<_>>(3)?.0,
-                entries: row.get::<_, i64>(4)?.unsigned_abs(),
-            })
-        })?;
-        groups.collect()
+        let mut rows = query.query(params_from_iter(&matches.values))?;
+        let mut counts: HashMap<i64, Vec<(Value, u64)>> = HashMap::new();
+        while let Some(row) = rows.next()? {
+            let role = row.get_ref(1)?;
+            let roles = counts.entry(row.get(0)?).or_default();
+            match roles.iter_mut().find(|(known, _)| ValueRef::from(known) == role) {
+                Some((_, entries)) => *entries += 1,
+                None => roles.push((Value::try_from(role)?, 1)),
+            }
+        }
+        Ok(counts)
     }
 
     /// The first matching entries by tool and model.
