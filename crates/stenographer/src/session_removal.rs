@@ -112,7 +112,8 @@ impl SessionRemoval<'_> {
             let session = removal.session().clone();
             let row = match &removal {
                 PlannedRemoval::Session(_) => {
-                    let bytes = session.stored_size()?;
+                    let files = session.forgettable_files()?;
+                    let bytes = files.iter().map(|file| file.length).sum();
                     let (entries, parts, notes) = (Vec::new(), 0, 0);
                     RemovalRow { session, is_whole: true, entries, parts, bytes, notes }
                 }

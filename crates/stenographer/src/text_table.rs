@@ -12,6 +12,8 @@ pub(crate) struct TextTable<const N: usize> {
     /// Buffer with the text of all cells.
     text: String,
     rows: Vec<[TextCell; N]>,
+    /// Maximum widths of the columns. A wider cell moves the rest of its row to the right.
+    limits: [usize; N],
 }
 
 /// A cell; it starts where the previous one ends.
@@ -24,9 +26,14 @@ struct TextCell {
 
 impl<const N: usize> TextTable<N> {
     pub(crate) fn new(heading: [&str; N]) -> Self {
-        let mut table = Self { text: String::new(), rows: Vec::new() };
+        let mut table = Self { text: String::new(), rows: Vec::new(), limits: [usize::MAX; N] };
         table.add_row(heading);
         table
+    }
+
+    /// Limits the width of a column, so that a few wide cells do not take the room of the last column in all rows.
+    pub(crate) fn limit_column(&mut self, column: usize, columns: usize) {
+        self.limits[column] = columns;
     }
 
     pub(crate) fn add_row<T: AsRef<str>>(&mut self, cells: [T; N]) {
@@ -50,7 +57,8 @@ impl<const N: usize> TextTable<N> {
     pub(crate) fn render(&self, width: usize) -> String {
         let widest =
             |column: usize| self.rows.iter().map(|row| row[column].columns).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..N - 1).map(|column| widest(column) as usize).collect();
+        let widths: Vec<usize> =
+            (0..N - 1).map(|column| self.limits[column].min(widest(column) as usize)).collect();
         let before = widths.iter().map(|width| width + 2).sum::<usize>();
         let left = width.saturating_sub(before).max(10);
         let longest = (widest(N - 1) as usize).min(left + 3);
@@ -61,13 +69,19 @@ impl<const N: usize> TextTable<N> {
                 let begin = std::mem::replace(&mut begin, cell.end as usize);
                 (&self.text[begin..cell.end as usize], cell.columns as usize)
             };
+            let (mut used, mut aligned) = (0, 0);
             for (text_cell, width) in cells.iter().zip(&widths) {
                 let (text, columns) = cell(text_cell);
                 out.push_str(text);
-                out.extend(std::iter::repeat_n(' ', width - columns + 2));
+                aligned += width + 2;
+                let gap = aligned.saturating_sub(used + columns).max(2);
+                out.extend(std::iter::repeat_n(' ', gap));
+                used += columns + gap;
             }
+            let left = left.saturating_sub(used - aligned);
             match cell(&cells[N - 1]) {
                 (text, columns) if columns <= left => out.push_str(text),
+                (_, _) if left < 2 => {}
                 (text, _) => out.push_str(&cut_columns(text, left)),
             }
             out.truncate(out.trim_end().len());
@@ -185,6 +199,21 @@ mod tests {
         table.add_row(["日本", "xxxxxxxxxx\txxxxxxxxxx"]);
         table.add_row(["\n", "日"]);
         assert_eq!(table.render(20), "A     B\n日本  xxxxxxxxxx xx…\n      日\n");
+    }
+
+    #[test]
+    fn a_wide_cell_takes_the_room_of_its_row_only() {
+        let mut table = TextTable::new(["A", "ID", "TITLE"]);
+        table.limit_column(1, 4);
+        for id in ["0190", "0190-a", "0190-abcdefghij"] {
+            table.add_row(["x", id, "some long title"]);
+        }
+        insta::assert_snapshot!(table.render(20), @r"
+        A  ID    TITLE
+        x  0190  some long …
+        x  0190-a  some lon…
+        x  0190-abcdefghij
+        ");
     }
 
     #[test]

@@ -176,6 +176,11 @@ impl SessionDir {
 
     /// The tombstone for removing the whole session. Changes nothing.
     pub fn tombstone_for_all(&self, request: &ForgetRequest) -> Result<Tombstone, FileError> {
+        Ok(request.to_tombstone(self, ForgottenScope::Session(self.forgettable_files()?)))
+    }
+
+    /// The files of the session, with the lengths of their contents.
+    pub fn forgettable_files(&self) -> Result<Vec<ForgottenFile>, FileError> {
         let listed = self.listed_files()?.unwrap_or_default();
         let file = |(name, listed): (&str, &super::journal::ListedFile)| {
             let size = store_fs::file_length(&self.path.join(name)).unwrap_or(0);
@@ -183,8 +188,7 @@ impl SessionDir {
             let length = if listed.state == FileState::Open { size } else { listed.length };
             ForgottenFile { file: name.to_owned(), length }
         };
-        let files = listed.iter().map(file).collect();
-        Ok(request.to_tombstone(self, ForgottenScope::Session(files)))
+        Ok(listed.iter().map(file).collect())
     }
 
     /// The tombstone for masking the parts of a plan; `None` if the plan has none.

@@ -42,9 +42,9 @@ pub(crate) struct Args {
     /// Order of the hits.
     #[arg(long, value_enum, default_value_t = HitOrder::Relevance)]
     sort: HitOrder,
-    /// Print at most N hits.
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 10, value_parser = parse_count, allow_negative_numbers = true)]
-    limit: usize,
+    /// Print at most N hits [default: 10].
+    #[arg(long, short = 'n', value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
+    limit: Option<usize>,
     /// Lines to print before and after each match.
     #[arg(short = 'C', long, value_name = "N", default_value_t = 0, value_parser = parse_count, allow_negative_numbers = true)]
     context: usize,
@@ -73,6 +73,9 @@ struct SearchFilter {
     errors: bool,
 }
 
+/// How many hits are printed unless the user names a limit.
+const DEFAULT_LIMIT: usize = 10;
+
 /// Order of hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum HitOrder {
@@ -95,7 +98,7 @@ pub(crate) fn run(
         query: &query,
         filter: args.filter.to_index_filter(env, &store, args.remote.from.is_some())?,
         order: if args.sort == HitOrder::Time { SearchOrder::Time } else { SearchOrder::Relevance },
-        limit: args.limit,
+        limit: args.limit.unwrap_or(DEFAULT_LIMIT + 1),
         now: env.clock.now(),
     };
     if let Some(name) = &args.remote.from
@@ -103,7 +106,7 @@ pub(crate) fn run(
     {
         let hits = search_database(env, name, &search)?;
         let owners = SessionOwners::default();
-        HitPrinter { env, args, query: &query, index: None, owners }.print_all(ui, &hits)?;
+        HitPrinter { env, args, query: &query, index: None, owners }.print_first(ui, &hits)?;
         if hits.is_empty() {
             ui.status(format_args!("no hits for: {}", args.query.join(" ").trim()));
             return Ok(CommandExit::Failed);
@@ -112,13 +115,13 @@ pub(crate) fn run(
     }
     let (index, hits) = store.query_all(ui, |index| index.search(&search))?;
     let owners = env.session_owners();
-    HitPrinter { env, args, query: &query, index: Some(&index), owners }.print_all(ui, &hits)?;
+    HitPrinter { env, args, query: &query, index: Some(&index), owners }.print_first(ui, &hits)?;
     if !hits.is_empty() {
         return Ok(CommandExit::Done);
     }
     if !store.vault.has_sessions()? {
         ui.status(NO_SESSIONS_YET);
-    } else if args.limit > 0 {
+    } else if args.limit != Some(0) {
         check_known_values(&index, &search.filter, None)?;
         let text = args.query.join(" ");
         ui.status(format_args!("no hits for: {}", text.trim()));
@@ -173,6 +176,16 @@ struct HitPrinter<'a> {
 }
 
 impl HitPrinter<'_> {
+    /// Prints the hits. Without a limit by the user, says if there are more than the usual number.
+    fn print_first(&self, ui: &mut Ui, hits: &[SearchHit]) -> Result<(), CommandError> {
+        let shown = self.args.limit.unwrap_or(DEFAULT_LIMIT).min(hits.len());
+        self.print_all(ui, &hits[..shown])?;
+        if hits.len() > shown {
+            ui.status(format_args!("only the first {shown} hits are shown; use -n for more"));
+        }
+        Ok(())
+    }
+
     fn print_all(&self, ui: &mut Ui, hits: &[SearchHit]) -> Result<(), CommandError> {
         let shown = LineLimits { max_lines: 3, context_lines: self.args.context };
         for (at, hit) in hits.iter().enumerate() {

@@ -100,9 +100,14 @@ pub(super) fn print_table(
 ) -> Result<(), CommandError> {
     let text = table.render(ui.width(), ui.is_terminal());
     ui.listing_text(&text)?;
-    if !total.sum.unpriced.is_empty() {
-        let models = answer::unpriced_models(total.charges, total.sum).join(", ");
-        ui.status(format_args!("no price for {models}; set one in config.toml"));
+    let unpriced = total.sum.unpriced.iter().map(|model| total.charges.models[*model].as_str());
+    let (unnamed, mut named): (Vec<&str>, Vec<&str>) = unpriced.partition(|name| name.is_empty());
+    named.sort_unstable();
+    if !named.is_empty() {
+        ui.status(format_args!("no price for {}; set one in config.toml", named.join(", ")));
+    }
+    if !unnamed.is_empty() {
+        ui.status("some messages name no model, so their cost is not known");
     }
     Ok(())
 }

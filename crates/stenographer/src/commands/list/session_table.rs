@@ -17,6 +17,9 @@ use crate::ui::group_digits;
 /// With more sessions, all ids are read at once instead of the neighbours of each.
 const MAX_SINGLE_LOOKUPS: usize = 500;
 
+/// Maximum width of the column of short ids; an id that must be longer takes the room of its own title.
+const MAX_ID_COLUMNS: usize = 16;
+
 /// The rows of a table.
 enum TableRows {
     /// For a pipe. Rows are rendered as they come: to hold all headings costs more time than to read them.
@@ -121,6 +124,7 @@ impl<'a> SessionTable<'a> {
         width: usize,
     ) -> String {
         let mut table = TextTable::new(["STARTED", "AGENT", "ENTRIES", "ID", "TITLE"]);
+        table.limit_column(3, MAX_ID_COLUMNS);
         for row in rows {
             let id = row.id.as_str();
             let length = lengths.get(&row.id).copied().unwrap_or(id.len()).min(id.len());
