@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use steno_agents::registry::session_locations::session_locations;
+use steno_store::sync::SessionSyncer;
 
 use crate::config::Config;
 use crate::error::CommandError;
@@ -51,6 +52,10 @@ pub(crate) struct AutomaticSyncFlag {
 enum SyncMessage {
     /// The newest sessions can be listed.
     Newest,
+    /// So many bytes are to be copied.
+    Total(u64),
+    /// A session of so many bytes is copied.
+    Copied(u64),
     /// All is synced, with this number of changed sessions.
     Finished(u64),
 }
@@ -79,6 +84,24 @@ impl AutomaticSyncFlag {
     pub(crate) fn sync_if_due(&self, ui: &mut Ui, env: &ProcessEnvironment) {
         if let Some(sync) = self.start_if_due(ui, env) {
             sync.wait_for_sessions(ui);
+        }
+    }
+
+    /// Like [`AutomaticSyncFlag::sync_if_due`], but waits until the first sync of a store has ended: a sum or a search of
+    /// some of the sessions would be a wrong answer.
+    pub(crate) fn sync_before_answer(&self, ui: &mut Ui, env: &ProcessEnvironment) {
+        let is_wanted = !self.no_sync && !env.is_mirror && is_enabled(env).unwrap_or(false);
+        if is_wanted
+            && LastSync::load(&env.store).is_none()
+            && SyncLock::probe(&env.store) == SyncLockState::Held
+        {
+            ui.status("waiting for the first sync to end");
+            drop(SyncLock::acquire(&env.store));
+        }
+        match self.start_if_due(ui, env) {
+            Some(sync) if sync.is_first => sync.wait_for_all(ui),
+            Some(sync) => sync.wait_for_sessions(ui),
+            None => {}
         }
     }
 
@@ -201,6 +224,7 @@ impl BackgroundSync {
                 if can_list { deadline.min(self.started + WAIT_TIMEOUT) } else { deadline };
             match self.messages.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(SyncMessage::Newest) => can_list = true,
+                Ok(SyncMessage::Total(_) | SyncMessage::Copied(_)) => {}
                 Ok(SyncMessage::Finished(0)) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(SyncMessage::Finished(changed)) => {
                     return ui
@@ -213,6 +237,21 @@ impl BackgroundSync {
         }
     }
 
+    /// Waits until all sessions are copied. The user may interrupt the command; the sync goes on.
+    fn wait_for_all(self, ui: &mut Ui) {
+        let mut progress = ui.start_progress("copying");
+        for message in &self.messages {
+            match message {
+                SyncMessage::Newest => {}
+                SyncMessage::Total(bytes) => progress.set_total_bytes(bytes),
+                SyncMessage::Copied(bytes) => progress.add_bytes(bytes),
+                SyncMessage::Finished(_) => return,
+            }
+        }
+        drop(progress);
+        ui.warning("not all sessions were copied; run `steno sync` to see why");
+    }
+
     /// Waits for the first sessions of an empty store.
     pub(crate) fn wait_until_listable(&self) {
         if self.is_first {
@@ -222,10 +261,13 @@ impl BackgroundSync {
 
     /// Returns what has happened since the last call.
     pub(crate) fn poll_news(&self) -> SyncNews {
-        match self.messages.try_recv() {
-            Ok(_) => SyncNews::Changed,
-            Err(TryRecvError::Empty) => SyncNews::Nothing,
-            Err(TryRecvError::Disconnected) => SyncNews::Ended,
+        loop {
+            return match self.messages.try_recv() {
+                Ok(SyncMessage::Total(_) | SyncMessage::Copied(_)) => continue,
+                Ok(SyncMessage::Newest | SyncMessage::Finished(_)) => SyncNews::Changed,
+                Err(TryRecvError::Empty) => SyncNews::Nothing,
+                Err(TryRecvError::Disconnected) => SyncNews::Ended,
+            };
         }
     }
 }
@@ -236,6 +278,8 @@ fn forward_messages(mut child: Child, sender: &mpsc::Sender<SyncMessage>) {
     for line in BufReader::new(output).lines().map_while(Result::ok) {
         let message = match line.split_once(' ') {
             None if line == "newest" => SyncMessage::Newest,
+            Some(("total", bytes)) => SyncMessage::Total(bytes.parse().unwrap_or(0)),
+            Some(("copied", bytes)) => SyncMessage::Copied(bytes.parse().unwrap_or(0)),
             Some(("finished", count)) => SyncMessage::Finished(count.parse().unwrap_or(0)),
             _ => continue,
         };
@@ -249,6 +293,12 @@ fn forward_messages(mut child: Child, sender: &mpsc::Sender<SyncMessage>) {
 /// Reports to the command that started this process, which may have ended.
 pub(crate) fn report_newest() {
     print_message("newest");
+}
+
+/// Reports how many bytes are to be copied, and then each session, to the command that started this process.
+pub(crate) fn report_progress(syncer: SessionSyncer, total: u64) -> SessionSyncer {
+    print_message(&format!("total {total}"));
+    syncer.with_progress(Box::new(|_, bytes| print_message(&format!("copied {bytes}"))))
 }
 
 /// Reports the number of changed sessions to the command that started this process, which may have ended.

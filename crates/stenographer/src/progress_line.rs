@@ -87,6 +87,12 @@ impl ProgressLine {
         }
     }
 
+    /// Counts one step that was done, of so many bytes.
+    pub(crate) fn add_bytes(&mut self, bytes: u64) {
+        self.state.bytes += bytes;
+        self.step("");
+    }
+
     /// Counts one step per session of a sync.
     pub(crate) fn into_callback(mut self) -> OnSession {
         Box::new(move |path, bytes| {

@@ -9,7 +9,10 @@ use regex::Regex;
 
 use steno_model::entry::Entry;
 use steno_model::json::Value;
+use steno_secrets::{SecretRuleSet, SecretScanner};
 use steno_vault::forget::TextUnit;
+
+use crate::view::redaction::{SecretRedactor, is_distinctive};
 
 /// Texts from this length on are found wherever they are. Shorter ones are found only in the records of their entry,
 /// because elsewhere they may mean something else.
@@ -37,11 +40,13 @@ const STRUCTURAL_KEYS: [&str; 18] = [
     "status",
 ];
 
-/// Finds the texts of entries, or the matches of a pattern.
+/// Finds the texts of entries, the matches of a pattern, or a secret.
 #[derive(Clone, Debug, Default)]
 pub struct ForgottenTextFinder {
     entries: Vec<EntryTexts>,
     pattern: Option<Regex>,
+    /// A secret that may be an ordinary word elsewhere.
+    word_secret: Option<String>,
     /// Indexes of the entries with a text that was found.
     found: RefCell<BTreeSet<usize>>,
 }
@@ -75,6 +80,22 @@ impl ForgottenTextFinder {
         Self { pattern: Some(pattern), ..Self::default() }
     }
 
+    /// Finds a secret: all its places, also in JSON within JSON; or, if it may be an ordinary word elsewhere, those where
+    /// a rule takes it for a secret. Masks stay, so `green` as a password must not cost all other texts this word.
+    pub fn for_secret(secret: &str) -> Self {
+        if !is_distinctive(secret) {
+            return Self { word_secret: Some(secret.to_owned()), ..Self::default() };
+        }
+        let mut forms = vec![secret.to_owned()];
+        for _ in 0..2 {
+            forms.push(escape_json_string(forms.last().expect("the secret itself")));
+        }
+        forms.dedup();
+        let forms: Vec<String> = forms.iter().rev().map(|form| regex::escape(form)).collect();
+        let pattern = Regex::new(&forms.join("|")).expect("escaped texts are a pattern");
+        Self::for_pattern(pattern)
+    }
+
     /// The numbers of the entries.
     pub fn entry_numbers(&self) -> Vec<u64> {
         self.entries.iter().map(|entry| entry.number).collect()
@@ -99,7 +120,9 @@ impl ForgottenTextFinder {
             forgotten.content.len() >= MIN_DISTINCT_TEXT
                 && texts.iter().any(|text| text.contains(&forgotten.content))
         };
-        self.pattern.as_ref().is_some_and(has_match) || self.entries.iter().any(has_content)
+        self.pattern.as_ref().is_some_and(has_match)
+            || self.entries.iter().any(has_content)
+            || self.word_secret.as_ref().is_some_and(|secret| has_secret(entry, secret))
     }
 
     /// The parts of a unit to mask.
@@ -109,6 +132,10 @@ impl ForgottenTextFinder {
         if let Some(pattern) = &self.pattern {
             parts.extend(pattern.find_iter(&text.decoded).map(|found| found.range()));
         }
+        let key = unit.key.and_then(|key| str::from_utf8(key).ok()).unwrap_or_default();
+        if let Some(secret) = &self.word_secret {
+            parts.extend(find_word_secret(key, &text.decoded, secret));
+        }
         for (at, entry) in self.entries.iter().enumerate() {
             let own = entry.find_parts(&text.decoded, unit.line);
             if !own.is_empty() {
@@ -116,7 +143,6 @@ impl ForgottenTextFinder {
             }
             parts.extend(own);
         }
-        let key = unit.key.and_then(|key| str::from_utf8(key).ok()).unwrap_or_default();
         let is_structural = STRUCTURAL_KEYS.contains(&key);
         parts.retain(|part| !part.is_empty());
         parts.retain(|part| !is_structural || part.len() >= MIN_DISTINCT_TEXT);
@@ -149,9 +175,8 @@ fn find_text(text: &str, wanted: &str) -> Vec<Range<usize>> {
         return whole();
     }
     if wanted.len() >= MIN_DISTINCT_TEXT {
-        let escaped = serde_json::to_string(wanted).expect("a string");
-        let escaped = &escaped[1..escaped.len() - 1];
-        let forms = [wanted, escaped];
+        let escaped = escape_json_string(wanted);
+        let forms = [wanted, &escaped];
         let forms = &forms[..if escaped == wanted { 1 } else { 2 }];
         let found = forms.iter().flat_map(|form| {
             memmem::find_iter(text.as_bytes(), form).map(|at| at..at + form.len())
@@ -163,6 +188,32 @@ fn find_text(text: &str, wanted: &str) -> Vec<Range<usize>> {
     }
     let is_piece = text.len() >= MIN_DISTINCT_TEXT && wanted.contains(text);
     if is_piece { whole() } else { Vec::new() }
+}
+
+/// Finds a secret in the value of a field where a rule takes it for one.
+fn find_word_secret(key: &str, text: &str, secret: &str) -> Vec<Range<usize>> {
+    if !text.contains(secret) {
+        return Vec::new();
+    }
+    let scanner = SecretScanner::configured();
+    if text == secret && scanner.find_field_secret(key, text).is_some() {
+        return std::iter::once(0..text.len()).collect();
+    }
+    let found = scanner.find_secrets(text.as_bytes(), SecretRuleSet::All).into_iter();
+    found.map(|found| found.range).filter(|range| text.get(range.clone()) == Some(secret)).collect()
+}
+
+/// Whether a rule finds a secret in an entry.
+fn has_secret(entry: &Entry, secret: &str) -> bool {
+    let mut redactor = SecretRedactor::default();
+    redactor.redact_entry(&mut entry.clone());
+    redactor.take_found().iter().any(|found| found.text == secret)
+}
+
+/// The text as it is written in a JSON string.
+fn escape_json_string(text: &str) -> String {
+    let quoted = serde_json::to_string(text).expect("a string is JSON");
+    quoted[1..quoted.len() - 1].to_owned()
 }
 
 fn collect_strings(value: &Value, strings: &mut Vec<String>) {
@@ -276,6 +327,30 @@ mod tests {
             [r"k\u00e9y-12", "kéy-345"]
         );
         assert!(parts(&finder, "nothing").is_empty());
+    }
+
+    #[test]
+    fn a_secret_that_is_also_a_word_is_found_as_a_secret_only() {
+        let finder = ForgottenTextFinder::for_secret("kiteflying");
+        let text = "psql postgres://shop:kiteflying@db/shop, and skiteflying is kiteflying";
+        let found = finder.find_parts(TextUnit {
+            bytes: text.as_bytes(),
+            is_json: true,
+            key: Some(b"text"),
+            line: text.as_bytes(),
+        });
+        assert_eq!(found, [21..31]);
+        assert!(parts(&finder, "the tests are kiteflying").is_empty());
+        let field = |key: &str| {
+            let (bytes, key) = (&b"kiteflying"[..], Some(key.as_bytes()));
+            finder.find_parts(TextUnit { bytes, is_json: true, key, line: bytes }).len()
+        };
+        assert_eq!((field("password"), field("colour")), (1, 0));
+        let entry = |text: &str| Entry::new(Role::User, EntryKind::Text, text);
+        assert!(finder.matches_entry(&entry(text)));
+        assert!(!finder.matches_entry(&entry("kiteflying is fun")));
+        let finder = ForgottenTextFinder::for_secret("q7Xv2LmT9cR4");
+        assert_eq!(parts(&finder, "it is q7Xv2LmT9cR4 or xq7Xv2LmT9cR4"), ["q7Xv2LmT9cR4"; 2]);
     }
 
     #[test]

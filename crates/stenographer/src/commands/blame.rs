@@ -62,7 +62,7 @@ pub(crate) fn run(
     let repository = open_repository(env, &position)?;
     let file = BlamedFile::read(&repository, &position.path, position.span)
         .map_err(|error| add_blame_hint(error, &position))?;
-    args.sync.sync_if_due(ui, env);
+    args.sync.sync_before_answer(ui, env);
     let store = SessionStore::new(env);
     let scope = RepositoryScope::new(&repository, &env.store);
     let (index, origins) = store.query_all(ui, |index| {

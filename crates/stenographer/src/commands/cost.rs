@@ -149,7 +149,7 @@ pub(crate) fn run(
     } else if let Some(name) = args.remote.from.as_deref().filter(|_| !env.is_mirror) {
         charge_source::from_team_index(&env, name, &scope)?
     } else {
-        args.sync.sync_if_due(ui, &env);
+        args.sync.sync_before_answer(ui, &env);
         charge_source::from_index(ui, &env, &scope)?
     };
     let costs = charges.charge_costs(&prices, args.mode.into());

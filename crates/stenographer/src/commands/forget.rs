@@ -9,6 +9,7 @@ use steno_store::forget::{AgentFileAction, ForgottenTextFinder, PlannedRemoval};
 use steno_store::index::{EntryFilter, SessionFilter};
 use steno_store::secret_report::{SecretId, find_kept_secret};
 use steno_store::transcript::ReadTranscript;
+use steno_store::view::redaction::is_distinctive;
 use steno_vault::SessionDir;
 
 use super::show::no_such_entry_error;
@@ -111,16 +112,14 @@ fn select_removals(
     if !args.sessions.is_empty() {
         return Ok(removals);
     }
-    let pattern = match &args.secret {
-        Some(id) => Some(secret_pattern(env, id)?),
-        None => args.pattern.as_deref().map(parse_pattern).transpose()?,
+    let finder = match (&args.secret, &args.pattern) {
+        (Some(id), _) => Some(find_secret(ui, env, id)?),
+        (None, Some(pattern)) => Some(ForgottenTextFinder::for_pattern(parse_pattern(pattern)?)),
+        (None, None) => None,
     };
     for session in select_sessions(ui, env, store, args)? {
-        removals.push(match &pattern {
-            Some(pattern) => {
-                let finder = ForgottenTextFinder::for_pattern(pattern.clone());
-                PlannedRemoval::Texts { session, finder }
-            }
+        removals.push(match finder.clone() {
+            Some(finder) => PlannedRemoval::Texts { session, finder },
             None => PlannedRemoval::Session(session),
         });
     }
@@ -164,21 +163,23 @@ fn parse_entries(name: &str) -> Option<(&str, RangeInclusive<u64>)> {
     Some((session, first.parse().ok()?..=last.parse().ok()?))
 }
 
-/// The pattern that finds a secret of the report, also in JSON within JSON.
-fn secret_pattern(env: &ProcessEnvironment, id: &SecretId) -> Result<Regex, CommandError> {
+/// The finder of a secret of the report.
+fn find_secret(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    id: &SecretId,
+) -> Result<ForgottenTextFinder, CommandError> {
     Config::load(env)?.configure_redaction()?;
     let secret = find_kept_secret(&env.store_location(), id)?.ok_or_else(|| {
         let error = CommandError::user(format!("no such secret: {id}"));
         error.hint("run `steno secrets` to list the secrets that are kept")
     })?;
-    let mut forms = vec![secret.value];
-    for _ in 0..2 {
-        let escaped = serde_json::to_string(forms.last().expect("the secret itself"))?;
-        forms.push(escaped[1..escaped.len() - 1].to_owned());
+    if !is_distinctive(&secret.value) {
+        ui.status(
+            "the secret may be an ordinary word; it is masked only where it stands as a secret",
+        );
     }
-    forms.dedup();
-    let forms: Vec<String> = forms.iter().rev().map(|form| regex::escape(form)).collect();
-    parse_pattern(&forms.join("|"))
+    Ok(ForgottenTextFinder::for_secret(&secret.value))
 }
 
 fn parse_pattern(text: &str) -> Result<Regex, CommandError> {

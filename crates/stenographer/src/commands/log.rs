@@ -41,7 +41,7 @@ pub(crate) fn run(
     let path = repository.relative_path(&position.path).map_err(|error| {
         CommandError::user(error).hint("give a file in this repository, such as src/main.rs")
     })?;
-    args.sync.sync_if_due(ui, env);
+    args.sync.sync_before_answer(ui, env);
     let store = SessionStore::new(env);
     let scope = RepositoryScope::new(&repository, &env.store);
     let (index, sessions) =

@@ -92,7 +92,7 @@ pub(crate) fn run(
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
     let query = parse_query(args.query.join(" ").trim())?;
-    args.sync.sync_if_due(ui, env);
+    args.sync.sync_before_answer(ui, env);
     let store = SessionStore::new(env);
     let search = SearchRequest {
         query: &query,

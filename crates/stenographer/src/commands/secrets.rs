@@ -8,6 +8,7 @@ use serde_json::json;
 use steno_agents::registry::database_schemas;
 use steno_secrets::SecretScanner;
 use steno_store::secret_report::{KeptSecret, SecretPlace, report_secrets};
+use steno_store::view::redaction::{SecretRedactor, is_distinctive, search_file};
 use steno_vault::Vault;
 
 use crate::commands::list::format_start;
@@ -185,7 +186,10 @@ impl LivePathFinder {
             for file in session.original_files(database_schemas(agent))? {
                 let is_live = *is_searched.entry(file.path.clone()).or_insert_with(|| {
                     let bytes = std::fs::read(&file.path).unwrap_or_default();
-                    needles.iter().any(|needle| memchr::memmem::find(&bytes, needle).is_some())
+                    let contains =
+                        |needle: &Vec<u8>| memchr::memmem::find(&bytes, needle).is_some();
+                    needles.iter().any(contains)
+                        && (is_distinctive(&secret.value) || has_secret(&bytes, &secret.value))
                 });
                 if is_live {
                     paths.insert(file.path);
@@ -194,6 +198,13 @@ impl LivePathFinder {
         }
         Ok(paths)
     }
+}
+
+/// Whether a rule finds a secret in the bytes of a file.
+fn has_secret(mut bytes: &[u8], secret: &str) -> bool {
+    let mut redactor = SecretRedactor::default();
+    let searched = search_file(&mut redactor, &mut bytes);
+    searched.is_ok() && redactor.take_found().iter().any(|found| found.text == secret)
 }
 
 /// How a secret may be written in a file: as it is, and as a JSON string.

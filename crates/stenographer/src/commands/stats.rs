@@ -66,7 +66,7 @@ pub(crate) fn run(
 ) -> Result<CommandExit, CommandError> {
     let env = env.in_zone(args.timezone.as_deref())?;
     let prices = Config::load(&env)?.prices()?;
-    args.sync.sync_if_due(ui, &env);
+    args.sync.sync_before_answer(ui, &env);
     let store = SessionStore::new(&env);
     store.check_agent(args.scope.agent.as_deref())?;
     let filter = args.scope.to_filter(&env, |name| Ok(store.find_session(name)?.id().clone()))?;

@@ -101,6 +101,8 @@ fn sync_in_background(env: &ProcessEnvironment, args: &Args) -> Result<CommandEx
     if !SessionStore::new(env).vault.has_sessions()? {
         syncer.sync_newest(&existing_roots(env, &[], &[]));
         automatic_sync::report_newest();
+        let total = count_changed_bytes(&syncer, env, args);
+        syncer = automatic_sync::report_progress(syncer, total);
     }
     let rows = sync_roots(&mut ui, env, args, syncer)?.rows;
     automatic_sync::report_finished(rows.values().map(|row| row.sessions).sum());

@@ -269,3 +269,13 @@ fn the_overview_counts_the_sessions_of_a_new_machine() {
     let overview = steno(&home, &["stats"]).ok();
     assert!(overview.starts_with("1 session, "), "{overview}");
 }
+
+#[test]
+fn the_first_sum_is_of_all_sessions() {
+    let home = Home::new();
+    for number in 0..300 {
+        write_session(&home, &format!("{number:08}"), &"fix the login ".repeat(500));
+    }
+    let overview = steno(&home, &["stats"]).ok();
+    assert!(overview.starts_with("300 sessions, "), "{overview}");
+}

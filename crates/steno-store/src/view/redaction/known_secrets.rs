@@ -8,6 +8,15 @@ use super::SecretText;
 /// Longer secrets, such as private keys, are found by their form wherever they are.
 const MAX_KNOWN_BYTES: usize = 4096;
 
+/// From this length on, a text without digits is no ordinary word either.
+const MIN_DISTINCTIVE_CHARS: usize = 16;
+
+/// Whether a secret is found by its bytes alone, because it is no ordinary word.
+pub fn is_distinctive(secret: &str) -> bool {
+    let has_digit = secret.bytes().any(|byte| byte.is_ascii_digit());
+    is_searchable(secret) && (has_digit || secret.len() >= MIN_DISTINCTIVE_CHARS)
+}
+
 /// Secrets to search for.
 #[derive(Debug)]
 pub(super) struct KnownSecrets {
