@@ -14,6 +14,7 @@ mod cookie_values;
 mod divided_text;
 mod encoded_text;
 mod field_names;
+mod hint_search;
 mod kubernetes_secret;
 mod letter_pairs;
 mod literal_forms;

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::bytes::Regex;
 
 use crate::argument_lists::find_argument_lists;
@@ -13,6 +12,7 @@ use crate::compiled_rule::{CompiledRule, secret_range};
 use crate::divided_text::find_divided_parts;
 use crate::encoded_text::{UnescapedPart, decode_base64_run, find_escaped_parts, find_long_runs};
 use crate::field_names::NAME_HINTS;
+use crate::hint_search::HintSearch;
 use crate::kubernetes_secret::{MANIFEST_HINTS, find_manifest_values};
 use crate::named_value::{find_named_secrets, is_secret_field};
 use crate::prefixed_token::{is_unknown_token, token_pieces};
@@ -58,7 +58,7 @@ pub enum SecretRuleSet {
 pub struct SecretScanner {
     rules: Vec<CompiledRule>,
     /// Finds the hints of all rules and of names in one pass.
-    hints: AhoCorasick,
+    hints: HintSearch,
     /// What each hint points to.
     hint_targets: Vec<HintTarget>,
     /// The user's patterns, each with the name of its rule.
@@ -176,11 +176,7 @@ impl SecretScanner {
             hints.push(hint);
             hint_targets.push(HintTarget::Manifest);
         }
-        let hints = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(hints)
-            .expect("a few words");
+        let hints = HintSearch::new(hints);
         let (finds_named, finds_encoded) = (is_enabled(NAMED_SECRET), is_enabled(ENCODED_SECRET));
         let finds_prefixed = is_enabled(PREFIXED_TOKEN);
         Ok(Self {
@@ -225,42 +221,38 @@ impl SecretScanner {
     fn find_hinted(&self, text: &[u8], rules: SecretRuleSet, matches: &mut Vec<RankedMatch>) {
         // Hints overlap, so one name would be read once for each of its hints.
         let mut name_end = 0;
-        for hit in self.hints.find_overlapping_iter(text) {
-            match self.hint_targets[hit.pattern().as_usize()] {
-                HintTarget::Rule { rule: rank, hint } => {
-                    let rule = &self.rules[rank];
-                    if rules == SecretRuleSet::FormsOnly && !rule.rule.is_certain {
-                        continue;
-                    }
-                    rule.find_near(text, hit.range(), hint, |range, context_start| {
-                        let found = SecretMatch { range, context_start, rule: rule.rule.name };
-                        matches.push(RankedMatch { found, rank });
-                    });
+        self.hints.find_all(text, |hint, hit| match self.hint_targets[hint] {
+            HintTarget::Rule { rule: rank, hint } => {
+                let rule = &self.rules[rank];
+                if rules == SecretRuleSet::FormsOnly && !rule.rule.is_certain {
+                    return;
                 }
-                HintTarget::Name
-                    if rules == SecretRuleSet::All
-                        && self.finds_named
-                        && hit.start() >= name_end =>
-                {
-                    let named = find_named_secrets(text, hit.range());
-                    name_end = named.name_end;
-                    for range in named.values {
-                        let found =
-                            SecretMatch { range, context_start: named.start, rule: NAMED_SECRET };
-                        matches.push(RankedMatch { found, rank: self.rules.len() });
-                    }
-                }
-                HintTarget::Manifest if rules == SecretRuleSet::All && self.finds_named => {
-                    let rank = self.rules.len();
-                    for range in find_manifest_values(text, hit.range()) {
-                        let context_start = range.start;
-                        let found = SecretMatch { range, context_start, rule: NAMED_SECRET };
-                        matches.push(RankedMatch { found, rank });
-                    }
-                }
-                HintTarget::Name | HintTarget::Manifest => {}
+                rule.find_near(text, hit, hint, |range, context_start| {
+                    let found = SecretMatch { range, context_start, rule: rule.rule.name };
+                    matches.push(RankedMatch { found, rank });
+                });
             }
-        }
+            HintTarget::Name
+                if rules == SecretRuleSet::All && self.finds_named && hit.start >= name_end =>
+            {
+                let named = find_named_secrets(text, hit);
+                name_end = named.name_end;
+                for range in named.values {
+                    let found =
+                        SecretMatch { range, context_start: named.start, rule: NAMED_SECRET };
+                    matches.push(RankedMatch { found, rank: self.rules.len() });
+                }
+            }
+            HintTarget::Manifest if rules == SecretRuleSet::All && self.finds_named => {
+                let rank = self.rules.len();
+                for range in find_manifest_values(text, hit) {
+                    let context_start = range.start;
+                    let found = SecretMatch { range, context_start, rule: NAMED_SECRET };
+                    matches.push(RankedMatch { found, rank });
+                }
+            }
+            HintTarget::Name | HintTarget::Manifest => {}
+        });
     }
 
     fn find_configured(&self, text: &[u8], matches: &mut Vec<RankedMatch>) {
