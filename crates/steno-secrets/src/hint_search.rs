@@ -84,7 +84,7 @@ impl HintSearch {
         let last = pairs.remainder().first().copied();
         let (mut end, mut previous) = (0, 0);
         for pair in pairs {
-            let pair = u32::from(pair[0]) | u32::from(pair[1]) << 8;
+            let pair = u32::from(u16::from_le_bytes([pair[0], pair[1]]));
             let four = (previous | pair << 16) | SMALL;
             previous = pair;
             end += 2;
