@@ -161,7 +161,7 @@ fn is_strong_key(value: &str) -> bool {
     (20..=256).contains(&value.len())
         && value.bytes().all(is_key_byte)
         && !value.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
-        && digits >= 2
+        && (digits >= 2 || changes_kind_often(value.as_bytes()))
         && value.bytes().any(|byte| byte.is_ascii_alphabetic())
         && value.matches(['-', '_']).count() <= (value.len() / 8).max(3)
         && looks_random(value)

@@ -107,8 +107,10 @@ pub(crate) fn is_code(value: &str) -> bool {
             && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             && word_likeness(part.as_bytes()).is_none_or(|likeness| likeness >= 0.6)
     };
-    let is_index = value.contains('[')
-        && (value.ends_with(']') || value.split('[').next().is_some_and(is_name));
+    let is_index = value.split_once('[').is_some_and(|(name, index)| {
+        let is_range = index.bytes().all(|byte| byte.is_ascii_digit() || b":]-".contains(&byte));
+        value.ends_with(']') || is_name(name) || is_range
+    });
     let is_number = value.len() <= 10 && value.starts_with("0x");
     let is_declared = ["*const", "*mut", "&[", "#[", "__u", "__s"];
     is_call
