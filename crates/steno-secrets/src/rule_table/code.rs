@@ -4,6 +4,7 @@ use crate::secret_rule::{SecretRule, pattern_rules, token_rules};
 
 pub(crate) const CODE_TOKENS: &[SecretRule] = token_rules! {
     "GitHub token" ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"] Alnum 36..=255 finds "ghp_{A36}" leaves "ghp_token_from_settings";
+    "GitHub token" ["ghs_"] Dotted 60..=1000 finds "ghs_{d6}_eyJ{A40}.eyJ{A80}.{w86}" leaves "ghs_installation.token_of_the_app";
     "GitHub token" ["github_pat_"] Word 36..=255 finds "github_pat_11{U9}0{A10}_{A59}" leaves "github_pat_is_fine_grained";
     "GitLab token" ["glpat-", "gldt-", "glrt-", "glrtr-", "glcbt-", "glptt-", "glft-", "glimt-", "glagent-", "gloas-", "glsoat-", "glffct-", "glwt-", "GR1348941"] Dotted 20..=310 finds "glpat-{w20}" leaves "glpat-is-a-prefix";
     "Bitbucket token" ["BBDC-"] Base64 40..=50 finds "BBDC-{b44}" leaves "BBDC-x";

@@ -97,7 +97,7 @@ pub(crate) const SERVICE_TOKENS: &[SecretRule] = token_rules! {
     "Sindri key" ["sindri_"] Kebab 30..=60 finds "sindri_{w40}" leaves "sindri_x";
     "Teamwork token" ["tkn.v1_"] Base64 60..=110 finds "tkn.v1_{b80}" leaves "tkn.v1_x";
     "Thunderstore token" ["tss_"] Alnum 36..=44 finds "tss_{A38}" leaves "tss_x";
-    "Telnyx key" ["KEY0"] Kebab 50..=60 finds "KEY0{w54}" leaves "KEY0";
+    "Telnyx key" ["KEY"] Kebab 55..=58 finds "KEY{w55}" leaves "KEY0";
     "PubNub key" ["sec-c-"] Loose 36..=60 finds "sec-c-{A48}" leaves "sec-c-x";
     "Ubidots token" ["BBFF-", "BBUS-"] Alnum 30..=34 finds "BBFF-{A30}" leaves "BBFF-x";
     "Portainer token" ["ptr_"] Base64 40..=50 finds "ptr_{b43}=" leaves "ptr_to_the_buffer_2";
