@@ -32,6 +32,10 @@ const SAMPLE: &str = "The parser reads one record at a time and reports what it 
     \"/home/dev/code\"} $ git status --short && cargo test --workspace 2>&1 | tail -20 ; ls -la src/ ; grep -rn todo . \
     drwxr-xr-x 2 root root 4096 Jan 10 12:30 target warning: unused variable: `index` --> src/lib.rs:42:13 test result: \
     ok. 12 passed; 0 failed <div class=\"container\"><a href=\"https://www.example.com/index.html\">link</a></div> \
+    Several general blocks are installed instead of the last request_list, test_, local_, total_, get_, set_, write_, \
+    state_, unit_, check_, back_, tool_use, tool_result, attributes attached inside; many humans always retry our source \
+    in sync, async, your tokens taken, broken, its size, the path, e.g. create, increase, cached, required, buffer, \
+    machine, design, signal, print(, count(, write(, filter(, /api-docs, toolu_01, req_01, claude-opus-4, railway, away \
     -----------------------------------------  ==========  # Title ## Section 1000 1234 2025-11-30 0000 ... :::";
 
 /// Letters from the most to the least frequent in texts.
@@ -102,7 +106,10 @@ impl HintSearch {
         for byte in last.into_iter().chain([b' ', b' ']) {
             let four = (previous | u32::from(byte) << 16) | SMALL;
             previous = (previous >> 8 | u32::from(byte) << 8) & 0xffff;
-            self.verify_words(text, end, hash_group(four & 0xff_ffff), &mut found);
+            let hash = hash_group(four & 0xff_ffff);
+            if self.bit(hash) & 1 == 1 {
+                self.verify_words(text, end, hash, &mut found);
+            }
             end += 1;
         }
     }

@@ -164,6 +164,10 @@ fn follows_id(text: &[u8], range: &Range<usize>) -> bool {
         b':' if (8..=10).contains(&id.len()) && id.iter().all(u8::is_ascii_digit) => {
             body.len() == 35 && is_key()
         }
+        // `1/{number}:{key}` of Asana.
+        b':' if (13..=20).contains(&id.len()) && id.iter().all(u8::is_ascii_digit) => {
+            body.len() == 32 && is_hex_body(body)
+        }
         b':' => matches!(id.len(), 24 | 36) && is_hex(id) && (is_key() || is_hex_body(body)),
         b'|' => (3..=20).contains(&id.len()) && id.iter().all(u8::is_ascii_digit) && is_key(),
         _ => {

@@ -24,6 +24,9 @@ use crate::secret_settings::{
 };
 use crate::streamed_text::find_streams;
 
+/// Shorter texts have no long tokens, streams or lines.
+const MIN_DECODED_BYTES: usize = 20;
+
 /// Shorter values may be parts of words.
 const MIN_REPEATED_BYTES: usize = 12;
 
@@ -204,8 +207,11 @@ impl SecretScanner {
         self.find_run_rules(text, &runs, &mut matches);
         if rules == SecretRuleSet::All {
             self.find_configured(text, &mut matches);
-            self.find_in_runs(text, &runs, &mut matches);
             self.find_escaped(text, &mut matches);
+        }
+        // Most strings are ids, names and numbers.
+        if rules == SecretRuleSet::All && text.len() >= MIN_DECODED_BYTES {
+            self.find_in_runs(text, &runs, &mut matches);
             self.find_divided(text, &runs, &mut matches);
             self.find_streamed(text, &mut matches);
         }

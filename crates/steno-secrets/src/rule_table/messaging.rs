@@ -37,6 +37,4 @@ pub(crate) const MESSAGING_PATTERNS: &[SecretRule] = pattern_rules! {
     "Twitch token" ["oauth:"] within 1, 40 certain r"\boauth:([a-z0-9]{30})\b" finds "PASS oauth:{l30}" leaves "oauth:token";
     "Mailgun key" ["mailgun"] within 1, 100 certain r"(?i)mailgun[a-z_ ]{0,30}\W{1,6}([0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8})\b" finds "mailgun: {h32}-{h8}-{h8}" leaves "mailgun {u}";
     "Mailchimp key" ["-us"] within 33, 6 certain r"\b[0-9a-f]{32}-us[0-9]{1,2}\b" finds "{h32}-us14" leaves "the-us12";
-    "Spotify token" ["BQ"] within 1, 320 certain r"\bBQ[A-D][A-Za-z0-9_-]{100,}" finds "BQD{w160}" leaves "BQ short";
-    "LinkedIn token" ["AQ"] within 1, 500 certain r"\bAQ[UVWX][A-Za-z0-9_-]{150,}" finds "AQV{w300}" leaves "AQV short";
 };

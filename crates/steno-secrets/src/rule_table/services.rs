@@ -115,7 +115,6 @@ pub(crate) const SERVICE_PATTERNS: &[SecretRule] = pattern_rules! {
     "PayPal token" ["A21AA"] within 1, 140 certain r"\bA21AA[A-Za-z0-9_-]{80,}" finds "A21AA{w92}" leaves "A21AA short";
     "New Relic key" ["NRAL", "NRMA"] within 48, 1 certain r"\b(?:eu01xx)?[a-f0-9]{30,42}-?NR(?:AL|MA)\b" finds "{h36}NRAL" leaves "NRAL";
     "Sentry DSN secret" [".ingest.sentry.io", "sentry.io"] within 90, 10 certain r"https://[0-9a-f]{32}:([0-9a-f]{32})@" finds "https://{h32}:{h32}@o1.ingest.sentry.io/1" leaves "https://{h32}@o1.ingest.sentry.io/1";
-    "Asana token" ["1/", "2/"] within 1, 70 certain r"\b[12]/[0-9]{13,20}(?:/[0-9]{13,20})?:[0-9a-f]{32}\b" finds "1/{d16}:{h32}" leaves "1/2:3";
     "ClickUp token" ["pk_"] within 1, 50 certain r"\bpk_[0-9]{6,10}_[A-Z0-9]{32}\b" finds "pk_{d8}_{U32}" leaves "pk_live_{A24}";
     "Typesense key" ["X-TYPESENSE-API-KEY"] within 1, 80 certain r"(?i)X-TYPESENSE-API-KEY\W{1,6}([a-z0-9]{20,64})" finds "X-TYPESENSE-API-KEY: {A32}" leaves "X-TYPESENSE-API-KEY: ${KEY}";
     "Zoho token" ["1000."] within 1, 80 certain r"\b1000\.[a-f0-9]{32}\.[a-f0-9]{32}\b" finds "1000.{h32}.{h32}" leaves "1000.5";
