@@ -3,12 +3,13 @@
 //! A remote keeps one manifest per session and owner. It is replaced as a whole, and only by a machine that knows the
 //! present one (compare-and-swap by [`SessionManifest::revision`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use steno_model::SessionId;
+use steno_model::note::Note;
 use steno_vault::transfer::FileDescription;
 use steno_vault::{AgentNameError, SessionDir, Vault};
 use uuid::Uuid;
@@ -17,8 +18,11 @@ use crate::frame_chain::{FrameHash, FrameLink};
 use crate::team_error::TeamError;
 use steno_store::session_owners::SessionVisibility;
 
-/// The version of manifests and remotes.
+/// The version of remotes, and of manifests without notes.
 pub(crate) const REMOTE_VERSION: i64 = 1;
+
+/// The version of manifests with notes. Older programs refuse them, as they would lose the notes.
+const NOTES_VERSION: i64 = 2;
 
 /// A session of one owner.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -62,6 +66,12 @@ pub struct SessionManifest {
     /// Ids of the tombstones of removed parts. They were removed before the files were pushed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forgotten: Vec<Uuid>,
+    /// Notes on it and its entries, without secrets, by time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+    /// The ids of removed notes, so that no other machine of the owner adds them again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed_notes: Vec<Uuid>,
     /// Its files.
     pub files: Vec<FileStream>,
 }
@@ -102,8 +112,8 @@ impl SessionManifest {
         let damaged = |reason: String| TeamError::Damaged { session: key.to_string(), reason };
         let manifest: Self =
             serde_json::from_str(text).map_err(|error| damaged(error.to_string()))?;
-        if manifest.version > REMOTE_VERSION {
-            let (found, known) = (manifest.version, REMOTE_VERSION);
+        if manifest.version > NOTES_VERSION {
+            let (found, known) = (manifest.version, NOTES_VERSION);
             return Err(TeamError::NewerSchema { remote: key.to_string(), found, known });
         }
         if manifest.key != *key {
@@ -115,6 +125,28 @@ impl SessionManifest {
             }
         }
         Ok(manifest)
+    }
+
+    /// Adds the notes that the remote has: of other machines of the owner. Those that were removed on any of them stay so.
+    pub(crate) fn merge_notes(&mut self, notes: Vec<Note>, removed: Vec<Uuid>) {
+        let own: HashSet<Uuid> = self.notes.iter().map(|note| note.id).collect();
+        self.notes.extend(notes.into_iter().filter(|note| !own.contains(&note.id)));
+        self.removed_notes.extend(removed);
+        self.removed_notes.sort_unstable();
+        self.removed_notes.dedup();
+        let removed = &self.removed_notes;
+        self.notes.retain(|note| removed.binary_search(&note.id).is_err());
+        self.notes.sort_by_key(|note| (note.at.instant(), note.id));
+        let has_notes = !self.notes.is_empty() || !self.removed_notes.is_empty();
+        self.version = if has_notes { NOTES_VERSION } else { REMOTE_VERSION };
+    }
+
+    /// Leaves out its own notes: the remote keeps only those of other machines.
+    pub(crate) fn leave_out_notes(&mut self, mut notes: Vec<Note>, removed: Vec<Uuid>) {
+        let own: HashSet<Uuid> = self.notes.drain(..).map(|note| note.id).collect();
+        self.removed_notes.clear();
+        notes.retain(|note| !own.contains(&note.id));
+        self.merge_notes(notes, removed);
     }
 
     /// The frames of all files.

@@ -224,6 +224,7 @@ impl TeamMirror {
             bytes += receiver.receive_stream(remote, stream)?;
         }
         receiver.commit.finish()?;
+        dir.receive_notes(&manifest.notes)?;
         Ok(bytes)
     }
 

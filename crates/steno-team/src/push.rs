@@ -215,8 +215,8 @@ impl<'a> SessionPush<'a> {
     }
 
     fn settings_text(&self) -> String {
-        let RemoteSettings { url, visibility, redact, .. } = self.settings;
-        format!("{REMOTE_VERSION} {url} {visibility} {redact}")
+        let RemoteSettings { url, visibility, redact, notes, .. } = self.settings;
+        format!("{REMOTE_VERSION} {url} {visibility} {redact} {notes}")
     }
 }
 

@@ -23,6 +23,8 @@ pub struct RemoteSettings {
     pub visibility: SessionVisibility,
     /// Whether secrets are replaced before a session leaves this machine.
     pub redact: bool,
+    /// Whether notes are pushed with their session.
+    pub notes: bool,
     /// A command that prints the password of the database.
     pub password_command: Option<String>,
     /// Where the keys of a bucket's sessions are.
@@ -85,6 +87,7 @@ mod tests {
             agents: vec!["codex".to_owned()],
             visibility: SessionVisibility::Team,
             redact: true,
+            notes: true,
             password_command: None,
             keys: None,
         };

@@ -108,12 +108,21 @@ impl<'a> SessionSender<'a> {
             SecretRedactor::default().redact_session(&mut heading);
         }
         let forgotten = dir.part_tombstones()?.iter().map(|tombstone| tombstone.id).collect();
+        let mut notes = dir.read_notes()?;
+        if self.settings.redact {
+            let mut redactor = SecretRedactor::default();
+            for note in &mut notes.all {
+                note.text = redactor.redact_text(&note.text).into_owned();
+            }
+        }
         Ok(SessionManifest {
             version: REMOTE_VERSION,
             key,
             visibility: self.settings.visibility,
             heading: serde_json::to_value(&heading).unwrap_or_default(),
             forgotten,
+            notes: notes.all,
+            removed_notes: notes.removed,
             files: Vec::new(),
         })
     }
@@ -131,10 +140,16 @@ impl<'a> SessionSender<'a> {
                 present = None;
             }
             let expected = present.as_ref().map(SessionManifest::revision);
-            let mut manifest = SessionManifest {
-                files: present.map(|present| present.files).unwrap_or_default(),
-                ..draft.clone()
-            };
+            let mut manifest = draft.clone();
+            let (mut notes, mut removed) = (Vec::new(), Vec::new());
+            if let Some(present) = present {
+                (notes, removed) = (present.notes, present.removed_notes);
+                manifest.files = present.files;
+            }
+            match self.settings.notes {
+                true => manifest.merge_notes(notes, removed),
+                false => manifest.leave_out_notes(notes, removed),
+            }
             for copy in copies {
                 self.push_copy(copy, &mut manifest)?;
             }

@@ -112,6 +112,8 @@ fn manifest(key: &SessionKey, words: &[String]) -> SessionManifest {
         visibility: SessionVisibility::Team,
         heading: json!({ "title": "the secret plan" }),
         forgotten: Vec::new(),
+        notes: Vec::new(),
+        removed_notes: Vec::new(),
         files: vec![file],
     }
 }

@@ -45,6 +45,8 @@ struct NoteLine {
 pub struct SessionNotes {
     /// The notes, in the order they were written.
     pub all: Vec<Note>,
+    /// The ids of those that were removed.
+    pub removed: Vec<Uuid>,
     /// Lines that could not be read.
     pub problems: Vec<Problem>,
 }
@@ -77,6 +79,7 @@ impl SessionDir {
             }
         }
         notes.all = all.notes.into_iter().flatten().collect();
+        notes.removed = all.removed;
         Ok(notes)
     }
 
@@ -149,17 +152,40 @@ impl SessionDir {
                 }
             }
         })?;
+        let end = LogHead { length: bytes.len() as u64, line_hash: hash };
+        // An interrupted process may have written the log, but not its head.
+        self.replace_notes(is_masked.then_some(&bytes), end)
+    }
+
+    /// Makes the notes of a copied session those of the original. Nothing stays of removed ones.
+    pub fn receive_notes(&self, notes: &[Note]) -> Result<(), FileError> {
+        let present = self.read_notes()?;
+        if present.all == notes && present.removed.is_empty() {
+            return Ok(());
+        }
+        let (mut bytes, mut hash) = (Vec::new(), FIRST_LINE_HASH);
+        for Note { id, at, entry, text } in notes {
+            let line = NoteLine { at: *at, id: *id, entry: *entry, text: Some(text.clone()) };
+            let body = serde_json::to_vec(&line).expect("a note has string keys");
+            hash = hash.append_line(&body[1..], &mut bytes);
+        }
+        self.check_not_forgotten()?;
+        self.journal.create_if_absent()?;
+        let end = LogHead { length: bytes.len() as u64, line_hash: hash };
+        self.replace_notes(Some(&bytes), end)
+    }
+
+    /// Writes another log, if there is one, and its end.
+    fn replace_notes(&self, log: Option<&Vec<u8>>, end: LogHead) -> Result<(), FileError> {
         let (path, head_path) = self.notes_paths();
         let lock_path = self.write_lock_path();
         let lock = open_lock_file(&lock_path)?;
         lock.lock().on("lock", &lock_path)?;
-        // An interrupted process may have written the log, but not its head.
-        if is_masked {
-            store_fs::write_atomic(&path, &bytes)?;
+        if let Some(log) = log {
+            store_fs::write_atomic(&path, log)?;
         }
         let head = LogHead::open_file(&head_path)?;
         LogHead::clear_file(&head).on("write", &head_path)?;
-        let end = LogHead { length: bytes.len() as u64, line_hash: hash };
         end.append_to(&head).on("write", &head_path)?;
         self.list_notes(end)
     }
@@ -183,6 +209,7 @@ struct NoteCollector {
     notes: Vec<Option<Note>>,
     /// Indexes into `notes` by id.
     indexes: HashMap<Uuid, Vec<usize>>,
+    removed: Vec<Uuid>,
 }
 
 impl NoteCollector {
@@ -197,6 +224,7 @@ impl NoteCollector {
                 for index in self.indexes.remove(&line.id).unwrap_or_default() {
                     self.notes[index] = None;
                 }
+                self.removed.push(line.id);
             }
         }
     }
@@ -241,6 +269,38 @@ mod tests {
         assert!(!dir.remove_note(of_session.id, &clock).unwrap());
         assert_eq!(dir.read_notes().unwrap().all, [of_entry]);
         assert_eq!(dir.verify().unwrap().damage, []);
+    }
+
+    #[test]
+    fn received_notes_replace_those_before() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = session(root.path());
+        let note = |n: u128, text: &str| Note {
+            id: Uuid::from_u128(n),
+            at: "2026-01-05T09:00:00Z".parse().unwrap(),
+            entry: (n == 2).then_some(Uuid::from_u128(7)),
+            text: text.to_owned(),
+        };
+        dir.receive_notes(&[]).unwrap();
+        assert!(!dir.notes_paths().0.exists(), "no notes, no log");
+        for notes in [
+            vec![note(1, "one"), note(2, "two")],
+            vec![note(1, "one")],
+            vec![note(1, "changed"), note(3, "three")],
+            vec![],
+            vec![note(2, "two again")],
+        ] {
+            dir.receive_notes(&notes).unwrap();
+            assert_eq!(
+                dir.read_notes().unwrap(),
+                SessionNotes { all: notes, ..Default::default() }
+            );
+            assert_eq!(dir.verify().unwrap().damage, []);
+        }
+        let log = fs::read_to_string(dir.notes_paths().0).unwrap();
+        assert!(!log.contains("one") && log.contains("two again"), "{log}");
+        dir.remove_note(Uuid::from_u128(2), &Clock::system()).unwrap();
+        assert_eq!(dir.read_notes().unwrap().removed, [Uuid::from_u128(2)]);
     }
 
     #[test]

@@ -58,6 +58,9 @@ struct AddArgs {
     /// Push the original bytes, with all keys, tokens and passwords in them.
     #[arg(long)]
     no_redact: bool,
+    /// Keep the notes of `steno annotate` on this machine.
+    #[arg(long)]
+    no_notes: bool,
     /// How often `steno watch` pushes: a time such as 10m, or "now" after each quiet moment.
     #[arg(long, value_name = "TIME", value_parser = check_push_interval)]
     every: Option<String>,
@@ -140,6 +143,7 @@ fn add(ui: &mut Ui, env: &ProcessEnvironment, args: &AddArgs) -> Result<CommandE
         agents: args.agents.clone(),
         visibility: args.visibility,
         redact: !args.no_redact,
+        notes: !args.no_notes,
         password_command: args.password_command.clone(),
         keys,
     };
@@ -168,13 +172,13 @@ fn list(
 ) -> Result<CommandExit, CommandError> {
     let remotes = Config::load(env)?.remotes()?;
     for remote in &remotes {
-        let RemoteSettings { name, url, projects, agents, visibility, redact, keys, .. } =
+        let RemoteSettings { name, url, projects, agents, visibility, redact, notes, keys, .. } =
             &remote.settings;
         if args.json {
             let every = remote.every.map(|every| every.as_secs());
             let row = json!({
                 "name": name, "url": url.to_string(), "projects": projects, "agents": agents,
-                "visibility": visibility, "redact": redact, "every": every,
+                "visibility": visibility, "redact": redact, "notes": notes, "every": every,
                 "keys": keys.as_ref().map(ToString::to_string), "keep_days": remote.keep_days,
                 "index": remote.index.as_ref().map(|index| index.url.to_string()),
             });
@@ -259,8 +263,11 @@ mod tests {
         let command = AddArgs::augment_args(clap::Command::new("add"));
         let known: Vec<&str> = command.get_arguments().map(|arg| arg.get_id().as_str()).collect();
         for setting in REMOTE_SETTING_NAMES {
-            let option = if setting == "redact" { "no_redact" } else { setting };
-            assert!(known.contains(&option), "{setting} is not among {known:?}");
+            let option = match setting {
+                "redact" | "notes" => format!("no_{setting}"),
+                _ => setting.to_owned(),
+            };
+            assert!(known.contains(&option.as_str()), "{setting} is not among {known:?}");
         }
     }
 }

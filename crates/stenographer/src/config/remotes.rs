@@ -13,12 +13,13 @@ const EXAMPLE: &str =
     "[remote.team] url = \"postgres://ada@db.example.com/steno\" projects = [\"shop\"]";
 
 /// The settings of a remote.
-pub(crate) const SETTING_NAMES: [&str; 11] = [
+pub(crate) const SETTING_NAMES: [&str; 12] = [
     "url",
     "projects",
     "agents",
     "visibility",
     "redact",
+    "notes",
     "every",
     "keep",
     "password_command",
@@ -122,11 +123,10 @@ impl Config {
             Some(word) => word.parse().map_err(|error| wrong(item, &format!("{error}")))?,
             None => SessionVisibility::default(),
         };
-        let redact = match table.get("redact") {
-            Some(item) => {
-                item.as_bool().ok_or_else(|| wrong(item, "redact is not true or false"))?
-            }
-            None => true,
+        let switch = |setting: &str| -> Result<bool, CommandError> {
+            let Some(item) = table.get(setting) else { return Ok(true) };
+            let reason = format!("{setting} is not true or false");
+            item.as_bool().ok_or_else(|| wrong(item, &reason))
         };
         let keys = text("keys")?.map(str::parse::<KeyLocation>).transpose();
         let keys = keys.map_err(|error| wrong(item, &format!("keys: {error}")))?;
@@ -148,7 +148,8 @@ impl Config {
             projects: list("projects")?,
             agents: list("agents")?,
             visibility,
-            redact,
+            redact: switch("redact")?,
+            notes: switch("notes")?,
             password_command: text("password_command")?.map(str::to_owned),
             keys,
         };
@@ -171,8 +172,10 @@ impl Config {
         if let Some(keys) = &remote.keys {
             table["keys"] = value(keys.to_string());
         }
-        if !remote.redact {
-            table["redact"] = value(false);
+        for (name, is_on) in [("redact", remote.redact), ("notes", remote.notes)] {
+            if !is_on {
+                table[name] = value(false);
+            }
         }
         let texts = [
             ("every", new.every.clone()),

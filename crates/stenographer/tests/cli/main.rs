@@ -105,6 +105,8 @@ mod team;
 #[cfg(unix)]
 mod team_colleagues;
 #[cfg(unix)]
+mod team_notes;
+#[cfg(unix)]
 mod team_page;
 mod team_retention;
 #[cfg(unix)]

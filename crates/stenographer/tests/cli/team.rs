@@ -382,7 +382,7 @@ fn a_password_on_the_command_line_is_refused() {
 fn all_settings_of_a_remote_have_options() {
     let ada = Member::alone("ada");
     let add = "remote add team postgres://ada@db.example.com/steno --project shop --project work/bank --agent codex
-        --visibility everyone --no-redact --every 10m --keep 365d --password-command pass
+        --visibility everyone --no-redact --no-notes --every 10m --keep 365d --password-command pass
         --keys postgres://ada@db.example.com/keys --index clickhouse+http://ada@db.example.com:8123/steno?org=shop
         --index-password-command cat";
     ada.steno(&add.split_ascii_whitespace().collect::<Vec<_>>()).ok();
@@ -394,6 +394,7 @@ agents = ["codex"]
 visibility = "everyone"
 keys = "postgres://ada@db.example.com/keys"
 redact = false
+notes = false
 every = "10m"
 keep = "365d"
 password_command = "pass"
