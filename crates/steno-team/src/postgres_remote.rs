@@ -7,6 +7,7 @@ pub(crate) mod connection;
 mod folded_words;
 mod migration;
 mod prepared_client;
+mod push_durability;
 mod retention;
 mod row_upload;
 mod rows;

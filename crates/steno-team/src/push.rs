@@ -70,6 +70,7 @@ impl<'a> SessionPush<'a> {
         let pushed = pushed.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
         let revisions = remote.list_revisions()?.into_iter().collect();
         let oldest_kept = remote.oldest_kept()?;
+        remote.begin_push()?;
         let (folder, summary) = (folder.to_owned(), PushSummary::default());
         let unconfirmed = Vec::new();
         Ok(Self { remote, settings, folder, pushed, revisions, unconfirmed, oldest_kept, summary })
@@ -223,7 +224,12 @@ impl<'a> SessionPush<'a> {
 /// Further connections, for a push of many sessions. One that fails is not needed.
 fn connect_others(remote: &TeamRemote, sessions: usize) -> Vec<TeamRemote> {
     let count = if sessions < MIN_SESSIONS_TO_SHARE { 0 } else { MAX_CONNECTIONS - 1 };
-    (0..count).map_while(|_| remote.connect_again().ok().flatten()).collect()
+    let connect = |_| {
+        let mut other = remote.connect_again().ok().flatten()?;
+        other.begin_push().ok()?;
+        Some(other)
+    };
+    (0..count).map_while(connect).collect()
 }
 
 fn session_name(session: &OutgoingSession) -> String {

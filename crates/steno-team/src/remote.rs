@@ -144,12 +144,24 @@ impl TeamRemote {
         }
     }
 
-    /// Sends what a push has packed. Returns the sessions that another machine has published first.
+    /// Prepares a connection for a push. What is sent then need not be on disk before [`Self::finish_push`].
+    pub(crate) fn begin_push(&mut self) -> Result<(), TeamError> {
+        match self {
+            #[cfg(feature = "bucket")]
+            Self::Bucket(_) => Ok(()),
+            Self::Folder(_) => Ok(()),
+            Self::Postgres(database) => database.begin_push(),
+        }
+    }
+
+    /// Sends what a push has packed, and waits until everything is on disk. Returns the sessions that another machine has
+    /// published first.
     pub(crate) fn finish_push(&mut self) -> Result<Vec<SessionKey>, TeamError> {
         match self {
             #[cfg(feature = "bucket")]
             Self::Bucket(bucket) => bucket.finish_push(),
-            Self::Folder(_) | Self::Postgres(_) => Ok(Vec::new()),
+            Self::Folder(_) => Ok(Vec::new()),
+            Self::Postgres(database) => database.finish_push().map(|()| Vec::new()),
         }
     }
 

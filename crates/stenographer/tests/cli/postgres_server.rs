@@ -84,6 +84,11 @@ impl PostgresServer {
         self.run_as_server(&format!("pg_ctl -D {} -w restart", self.data()));
     }
 
+    /// Ends the server without writing what it has in memory, and starts it again.
+    pub(crate) fn crash(&self) {
+        self.run_as_server(&format!("pg_ctl -D {} -m immediate -w restart", self.data()));
+    }
+
     /// The folder of the programs.
     pub(crate) fn programs(&self) -> std::path::Display<'_> {
         self.programs.display()

@@ -246,6 +246,24 @@ fn a_database_is_a_remote() {
 }
 
 #[test]
+fn a_finished_push_survives_a_crash_of_the_server() {
+    let Some(server) = PostgresServer::start() else { return };
+    member("postgres", &server.url("postgres")).steno(&["remote", "init", "team"]).ok();
+    server.add_member("ada", "shop");
+    let ada = member("ada", &server.url("ada"));
+    for n in 1..=4 {
+        let id = format!("{n}b4e28ba-2fa1-41d2-883f-0016d3cca427");
+        ada.work(&id, &content(&id, &["apricot", "walnut"]));
+        ada.push();
+        server.crash();
+        let again = ada.push();
+        let sent = ["sessions", "frames", "rows"].map(|kind| again[kind].clone());
+        assert_eq!(sent, [json!(0), json!(0), json!(0)], "{again}");
+    }
+    assert_eq!(server.sql("steno", "SELECT count(*) FROM steno.session").trim(), "4");
+}
+
+#[test]
 fn secrets_never_leave() {
     let shared = tempfile::tempdir().unwrap();
     let url = format!("file://{}", shared.path().display());
