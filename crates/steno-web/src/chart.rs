@@ -1,4 +1,4 @@
-//! Charts as SVG: bars over time, hours of the week, and shares.
+//! Charts as SVG: bars over time, and shares.
 //!
 //! Positions across are percentages, so that labels keep their size on every screen.
 
@@ -18,6 +18,10 @@ const NARROW_STEP: usize = 3;
 pub(crate) struct BarChart<'a> {
     /// What it shows.
     pub(crate) title: &'a str,
+    /// What the numbers of the axis are: `entries per day`.
+    pub(crate) unit: &'a str,
+    /// What the tooltip of a bar without an amount says.
+    pub(crate) unknown: &'a str,
     /// The bars, from left to right.
     pub(crate) bars: &'a [ChartBar],
     /// Writes an amount with its unit.
@@ -40,6 +44,8 @@ pub(crate) struct ChartBar {
     pub(crate) link: Option<String>,
     /// The amount of each series, from bottom to top; empty for a bar of one colour.
     pub(crate) parts: Vec<f64>,
+    /// More about the amount, for the tooltip; may be empty.
+    pub(crate) note: String,
 }
 
 impl BarChart<'_> {
@@ -52,6 +58,7 @@ impl BarChart<'_> {
         let height = |amount: f64| BOTTOM - amount / top * (BOTTOM - TOP);
         html! {
             figure.chart {
+                figcaption { (self.unit) }
                 svg.axis height=(HEIGHT) aria-hidden="true" {
                     @for (amount, label) in quarters.iter().zip(axis_labels(&quarters.map(self.format))) {
                         text x="100%" y=(round_tenth(height(*amount)) + 4.0) text-anchor="end" { (label) }
@@ -93,24 +100,19 @@ impl BarChart<'_> {
         let width = (step * 0.78).min(8.0);
         let middle = step * (at as f64 + 0.5);
         let every = self.bars.len().div_ceil(MAX_LABELS).max(1);
-        let amount = bar.amount.map_or("no price".to_owned(), self.format);
+        let parts = match bar.parts.iter().any(|part| *part > 0.0) && !self.series.is_empty() {
+            true => stack_parts(&bar.parts, BOTTOM - y),
+            false => vec![StackedPart { bottom: 0.0, height: (BOTTOM - y).max(0.0) }],
+        };
         html! {
             @let (x, width) = (round_tenth(middle - width / 2.0), round_tenth(width));
-            @let is_plain = self.series.is_empty() || bar.parts.iter().all(|part| *part <= 0.0);
-            @if is_plain {
-                rect.bar x={ (x) "%" } y=(round_tenth(y)) width={ (width) "%" }
-                    height=(round_tenth((BOTTOM - y).max(0.0))) rx="2" data-href=[&bar.link]
-                {
-                    title { (clean_text(&bar.name)) ": " (amount) }
-                }
-            } @else {
-                @for (at, part) in stack_parts(&bar.parts, BOTTOM - y).into_iter().enumerate().filter(|(_, part)| part.height > 0.0) {
-                    rect class={ "bar s" (at) } x={ (x) "%" } y=(round_tenth(BOTTOM - part.bottom - part.height)) width={ (width) "%" }
-                        height=(round_tenth(part.height)) data-href=[&bar.link]
-                    {
-                        title { (clean_text(&bar.name)) ": " (clean_text(&self.series[at])) " " ((self.format)(part.amount)) " of " (amount) }
-                    }
-                }
+            @for (at, part) in parts.iter().enumerate().filter(|(_, part)| part.height > 0.0) {
+                rect class={ "bar s" (at) } x={ (x) "%" } y=(round_tenth(BOTTOM - part.bottom - part.height)) width={ (width) "%" }
+                    height=(round_tenth(part.height)) rx="2" {}
+            }
+            // The whole column has the tooltip and the link, so that low bars can be pointed at, too.
+            rect.column x={ (round_hundredth(step * at as f64)) "%" } y="0" width={ (round_hundredth(step)) "%" } height=(BOTTOM) data-href=[&bar.link] {
+                title { (self.tooltip(bar)) }
             }
             // Counted from the end, so that the newest bar always has a label.
             @let from_end = self.bars.len() - 1 - at;
@@ -119,11 +121,30 @@ impl BarChart<'_> {
             }
         }
     }
+
+    /// The name and the amount of a bar, then a line for each part, the largest first.
+    fn tooltip(&self, bar: &ChartBar) -> String {
+        let amount = bar.amount.map_or_else(|| self.unknown.to_owned(), self.format);
+        let mut text = format!("{}: {amount}", visible_text(&bar.name));
+        let mut parts: Vec<(&String, f64)> = self
+            .series
+            .iter()
+            .zip(bar.parts.iter().copied())
+            .filter(|(_, part)| *part > 0.0)
+            .collect();
+        parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+        for (name, part) in parts {
+            text += &format!("\n{} {}", visible_text(name), (self.format)(part));
+        }
+        if !bar.note.is_empty() {
+            text += &format!("\n{}", bar.note);
+        }
+        text
+    }
 }
 
 /// A part of a bar, in pixels from the bottom of the bar.
 struct StackedPart {
-    amount: f64,
     bottom: f64,
     height: f64,
 }
@@ -133,7 +154,7 @@ fn stack_parts(amounts: &[f64], height: f64) -> Vec<StackedPart> {
     let total: f64 = amounts.iter().sum::<f64>().max(1e-9);
     let mut bottom = 0.0;
     let part = |amount: &f64| {
-        let part = StackedPart { amount: *amount, bottom, height: amount / total * height };
+        let part = StackedPart { bottom, height: amount / total * height };
         bottom += part.height;
         part
     };
@@ -158,33 +179,6 @@ pub(crate) fn chart_legend(names: &[String]) -> Markup {
         ul.legend {
             @for (at, name) in names.iter().enumerate() {
                 li { svg.key viewBox="0 0 10 10" aria-hidden="true" { rect class={ "bar s" (at) } width="10" height="10" rx="2" {} } (clean_text(name)) }
-            }
-        }
-    }
-}
-
-/// The names of weekdays, from Monday.
-const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
-
-/// The entries of each hour of the week, from Monday at midnight: darker cells have more.
-pub(crate) fn week_hours_chart(title: &str, counts: &[[u64; 24]; 7]) -> Markup {
-    let most = counts.iter().flatten().copied().max().unwrap_or(0).max(1);
-    let shade = |count: u64| match count {
-        0 => 0,
-        _ => ((count as f64 / most as f64 * 4.0).ceil() as usize).clamp(1, 4),
-    };
-    html! {
-        figure.chart {
-            svg.punch viewBox="0 0 784 232" role="img" aria-label=(title) {
-                @for (day, hours) in counts.iter().enumerate() {
-                    text x="0" y=(20 + day * 30) { (WEEKDAYS[day]) }
-                    @for (hour, count) in hours.iter().enumerate() {
-                        rect class={ "shade" (shade(*count)) } x=(60 + hour * 30) y=(day * 30) width="27" height="27" rx="4" {
-                            title { (WEEKDAYS[day]) " " (format!("{hour:02}:00")) ": " (count) " entries" }
-                        }
-                    }
-                }
-                @for hour in (0..24).step_by(3) { text x=(60 + hour * 30) y="228" { (format!("{hour:02}:00")) } }
             }
         }
     }
@@ -230,7 +224,7 @@ fn scale_top(largest: f64) -> f64 {
 fn axis_labels(amounts: &[String]) -> Vec<String> {
     let decimals_of = |amount: &String| {
         let fraction = amount.split_once('.').map_or("", |(_, rest)| rest);
-        fraction.trim_end_matches(char::is_alphabetic).trim_end_matches('0').len()
+        fraction.trim_end_matches(|unit: char| !unit.is_ascii_digit()).trim_end_matches('0').len()
     };
     let most = amounts.iter().map(decimals_of).max().unwrap_or(0);
     let label = |amount: &String| {
@@ -249,8 +243,12 @@ fn axis_labels(amounts: &[String]) -> Vec<String> {
     amounts.iter().map(label).collect()
 }
 
-fn round_tenth(number: f64) -> f64 {
+pub(crate) fn round_tenth(number: f64) -> f64 {
     (number * 10.0).round() / 10.0
+}
+
+pub(crate) fn round_hundredth(number: f64) -> f64 {
+    (number * 100.0).round() / 100.0
 }
 
 /// The last segment of a name, cut to fit below a bar.
@@ -275,11 +273,14 @@ mod tests {
                 amount: Some(f64::from(at)),
                 link: None,
                 parts: Vec::new(),
+                note: String::new(),
             })
             .collect();
         let limits = [("Budget".to_owned(), 45.0)];
         let chart = BarChart {
             title: "Cost",
+            unit: "US dollars a day",
+            unknown: "no price",
             bars: &bars,
             format: format_dollars,
             limits: &limits,
@@ -306,6 +307,8 @@ mod tests {
         assert_eq!(labels(["0", "2.50k", "10.0k"]), ["0", "2.5k", "10.0k"]);
         assert_eq!(labels(["0", "4.00k", "8.00k"]), ["0", "4k", "8k"]);
         assert_eq!(labels(["0", "300", "400"]), ["0", "300", "400"]);
+        assert_eq!(labels(["0.0%", "1.5%", "3.0%"]), ["0%", "1.5%", "3.0%"]);
+        assert_eq!(labels(["0.0%", "2.0%", "4.0%"]), ["0%", "2%", "4%"]);
     }
 
     #[test]
@@ -316,17 +319,21 @@ mod tests {
             amount: Some(4.0),
             link: None,
             parts: vec![3.0, 0.0, 1.0],
+            note: "2 sessions".to_owned(),
         }];
         let series = ["a<b".to_owned(), "none".to_owned(), "others".to_owned()];
         let chart = BarChart {
             title: "Cost",
+            unit: "US dollars a day",
+            unknown: "no price",
             bars: &bars,
             format: format_dollars,
             limits: &[],
             series: &series,
         };
         let text = chart.draw().0;
-        assert!(text.contains("<title>Monday: a&lt;b $3.00 of $4.00</title>"), "{text}");
+        let tooltip = "<title>Monday: $4.00\na&lt;b $3.00\nothers $1.00\n2 sessions</title>";
+        assert!(text.contains(tooltip), "{text}");
         assert!(text.contains("bar s2") && !text.contains("bar s1"), "{text}");
         let heights = stack_parts(&bars[0].parts, 100.0);
         let heights: Vec<_> = heights.iter().map(|part| (part.bottom, part.height)).collect();
@@ -341,10 +348,20 @@ mod tests {
             amount: Some(2.0),
             link: None,
             parts: Vec::new(),
+            note: String::new(),
         }];
         let format = |amount| format!("{}", amount as u64);
-        let text =
-            BarChart { title: "Sessions", bars: &bars, format, limits: &[], series: &[] }.draw().0;
+        let text = BarChart {
+            title: "Sessions",
+            unit: "sessions",
+            unknown: "",
+            bars: &bars,
+            format,
+            limits: &[],
+            series: &[],
+        }
+        .draw()
+        .0;
         let labels: Vec<&str> =
             text.split("\"end\">").skip(1).filter_map(|one| one.split('<').next()).collect();
         assert_eq!(labels, ["0", "1", "2", "3", "4"]);
@@ -353,14 +370,5 @@ mod tests {
     #[test]
     fn shares_are_whole_percents() {
         assert_eq!([0.0, 0.001, 0.014, 1.0].map(share_text), ["0%", "<1%", "1%", "100%"]);
-    }
-
-    #[test]
-    fn hours_are_shaded_by_their_count() {
-        let mut counts = [[0; 24]; 7];
-        (counts[0][9], counts[6][23]) = (8, 1);
-        let text = week_hours_chart("Hours", &counts).0;
-        assert!(text.contains("<title>Mon 09:00: 8 entries</title>"), "{text}");
-        assert_eq!((text.matches("shade4").count(), text.matches("shade1").count()), (1, 1));
     }
 }

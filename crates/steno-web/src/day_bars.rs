@@ -20,8 +20,8 @@ pub(crate) fn fill_days(bars: Vec<ChartBar>, period: Option<(Date, Date)>) -> Ve
         let missing =
             next.into_iter().flat_map(|next| next.series(1.day()).take_while(|at| *at < day));
         filled.extend(missing.map(|day| day_bar(day, Some(0.0))));
-        let ChartBar { amount, link, parts, .. } = bar;
-        filled.push(ChartBar { link, parts, ..day_bar(day, amount) });
+        let ChartBar { amount, link, parts, note, .. } = bar;
+        filled.push(ChartBar { link, parts, note, ..day_bar(day, amount) });
         next = day.checked_add(1.day()).ok();
     }
     if let Some((next, (_, last))) = next.zip(period) {
@@ -32,7 +32,8 @@ pub(crate) fn fill_days(bars: Vec<ChartBar>, period: Option<(Date, Date)>) -> Ve
     filled.split_off(first)
 }
 
-fn day_bar(day: Date, amount: Option<f64>) -> ChartBar {
+/// The bar of a day.
+pub(crate) fn day_bar(day: Date, amount: Option<f64>) -> ChartBar {
     let (name, label) = (day.strftime("%A, %-d %B %Y"), day.strftime("%-d %b"));
     ChartBar {
         name: name.to_string(),
@@ -40,6 +41,7 @@ fn day_bar(day: Date, amount: Option<f64>) -> ChartBar {
         amount,
         link: None,
         parts: Vec::new(),
+        note: String::new(),
     }
 }
 
@@ -59,6 +61,7 @@ mod tests {
                     amount: Some(2.0),
                     link: None,
                     parts: Vec::new(),
+                    note: String::new(),
                 })
                 .into_iter()
                 .collect()

@@ -42,6 +42,7 @@ mod status_expiry;
 mod team_page;
 mod units;
 mod viewer;
+mod week_hours;
 mod write_timeout;
 
 pub use connections::ConnectionLimits;

@@ -14,6 +14,7 @@ use steno_store::view::amount::{format_cost, format_count, format_dollars};
 use crate::app::WebApp;
 use crate::chart::{self, BarChart, ChartBar};
 use crate::date_range::{all_days_link, period_days, period_form};
+use crate::day_bars::day_bar;
 use crate::error::WebError;
 use crate::filter_query::{DEFAULT_DAYS, FilterQuery};
 use crate::library::CostAccounts;
@@ -21,6 +22,7 @@ use crate::page::{self, PageHead};
 use crate::render::plain::clean_text;
 use crate::units::{COST_EXPLANATION, count_of, exact_count, explain_tokens, format_duration};
 use crate::viewer::PageViewer;
+use crate::week_hours::WeekHours;
 
 /// The most bars of a chart, and the most rows of a table.
 const MAX_BARS: usize = 370;
@@ -57,7 +59,7 @@ pub(crate) async fn activity_page(
                 (trend_figures(&trends, &viewer.zone))
                 (view.day_chart())
                 h2 { "Entries by hour of the week" }
-                (chart::week_hours_chart("Entries by weekday and hour", &count_week_hours(&trends, &viewer.zone)))
+                (count_week_hours(&trends, &viewer.zone).draw())
                 (tool_table(&trends.tools))
                 (view.model_table())
                 (wait_list(&trends))
@@ -72,26 +74,25 @@ pub(crate) async fn activity_page(
 fn trend_figures(trends: &TrendReport, zone: &TimeZone) -> Markup {
     let calls: u64 = trends.tools.iter().map(|tool| tool.calls).sum();
     let failed: u64 = trends.tools.iter().map(|tool| tool.failures).sum();
-    let errors = format!("errors, {} of them failed calls", exact_count(failed));
+    let errors = format!(
+        "{} failed calls of tools, and other errors, as of the model's API",
+        exact_count(failed)
+    );
     let all = [
         (trends.sessions, "sessions", "Sessions with entries in this period"),
         (trends.prompts, "prompts", "Messages of a person"),
         (trends.entries, "entries", "Messages, tool calls and results, and notices"),
         (calls, "tool calls", "Calls of tools"),
-        (
-            trends.failures,
-            errors.as_str(),
-            "Failed calls of tools and other errors, as of the model's API",
-        ),
+        (trends.failures, "errors", errors.as_str()),
         (trends.compactions, "compactions", "How often an agent replaced its context by a summary"),
     ];
     html! {
         ul.figures {
             @for (count, name, about) in all { li title=(about) { b { (exact_count(count)) } small { (name) } } }
             @if let Some((at, most)) = trends.active_sessions.iter().rev().max_by_key(|(_, sessions)| *sessions) {
-                li title="Sessions with entries in the same quarter of an hour" {
+                li title="The most sessions with entries in the same quarter of an hour" {
                     b { (exact_count(*most)) }
-                    small { "sessions at once" @if let Some(at) = local_time(*at, zone) { ", " (at.strftime("%-d %b, %H:%M").to_string()) } }
+                    small { "at once" @if let Some(at) = local_time(*at, zone) { span.wide-text { ", " (at.strftime("%-d %b, %H:%M").to_string()) } } }
                 }
             }
         }
@@ -110,6 +111,8 @@ struct DayMetric {
     name: &'static str,
     tab: &'static str,
     title: &'static str,
+    /// What the axis counts.
+    unit: &'static str,
     format: fn(f64) -> String,
 }
 
@@ -119,25 +122,35 @@ const METRICS: [DayMetric; 5] = [
         name: "entries",
         tab: "Entries",
         title: "Entries by day",
+        unit: "entries a day",
         format: |amount| format_count(amount as u64),
     },
     DayMetric {
         name: "tokens",
         tab: "Tokens",
         title: "Tokens by day",
+        unit: "tokens a day, in and out, cached or not",
         format: |amount| format_count(amount as u64),
     },
-    DayMetric { name: "cost", tab: "Cost", title: "Known cost by day", format: format_dollars },
+    DayMetric {
+        name: "cost",
+        tab: "Cost",
+        title: "Known cost by day",
+        unit: "US dollars a day",
+        format: format_dollars,
+    },
     DayMetric {
         name: "sessions",
         tab: "Sessions",
         title: "Sessions with tokens by day",
+        unit: "sessions a day",
         format: |amount| format_count(amount as u64),
     },
     DayMetric {
         name: "at-once",
         tab: "At once",
-        title: "Most sessions at once by day, in a quarter of an hour",
+        title: "Most sessions at once by day",
+        unit: "sessions in the same quarter of an hour, the most of each day",
         format: |amount| format_count(amount as u64),
     },
 ];
@@ -178,16 +191,22 @@ impl ActivityView<'_> {
         let (first, last) = self.period.unwrap_or((*first, *last));
         let all: Vec<Date> = first.series(1.day()).take_while(|day| *day <= last).collect();
         let bar = |day: &Date| ChartBar {
-            name: day.strftime("%A, %-d %B %Y").to_string(),
-            label: day.strftime("%-d %b").to_string(),
-            amount: Some(days.get(day).copied().unwrap_or(0.0)),
             link: Some(format!("/?since={day}&until={day}")),
-            parts: Vec::new(),
+            ..day_bar(*day, Some(days.get(day).copied().unwrap_or(0.0)))
         };
         let bars: Vec<ChartBar> =
             all[all.len().saturating_sub(MAX_BARS)..].iter().map(bar).collect();
-        let (title, format) = (metric.title, metric.format);
-        BarChart { title, bars: &bars, format, limits: &[], series: &[] }.draw()
+        let DayMetric { title, unit, format, .. } = metric;
+        BarChart {
+            title,
+            unit,
+            unknown: "unknown",
+            bars: &bars,
+            format: *format,
+            limits: &[],
+            series: &[],
+        }
+        .draw()
     }
 
     /// The amount of each day.
@@ -234,7 +253,7 @@ impl ActivityView<'_> {
     }
 }
 
-fn count_week_hours(trends: &TrendReport, zone: &TimeZone) -> [[u64; 24]; 7] {
+fn count_week_hours(trends: &TrendReport, zone: &TimeZone) -> WeekHours {
     let mut counts = [[0; 24]; 7];
     for (at, count) in &trends.quarter_hours {
         if let Some(at) = local_time(*at, zone) {
@@ -242,7 +261,7 @@ fn count_week_hours(trends: &TrendReport, zone: &TimeZone) -> [[u64; 24]; 7] {
             counts[usize::from(day.unsigned_abs())][usize::from(at.hour().unsigned_abs())] += count;
         }
     }
-    counts
+    WeekHours(counts)
 }
 
 fn tool_table(tools: &[ToolTrend]) -> Markup {

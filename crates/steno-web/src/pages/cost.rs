@@ -4,6 +4,7 @@ use axum::extract::Query;
 use jiff::ToSpan;
 use jiff::civil::Date;
 use maud::{Markup, html};
+use steno_model::Usage;
 use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
 use steno_store::view::amount::{format_cost, format_count, format_dollars};
 use steno_store::view::json_rows::cost::{timestamp_from_millis, unpriced_models};
@@ -40,6 +41,9 @@ pub(crate) const GROUPS: [GroupBy; 9] = [
 /// The most bars of a chart, and the most rows of a table.
 const MAX_BARS: usize = 60;
 const MAX_ROWS: usize = 200;
+
+/// What a bar without a known cost says.
+const NO_PRICE: &str = "no price";
 
 /// How many projects and models are listed below a chart.
 const MAX_BREAKDOWN_ROWS: usize = 6;
@@ -137,16 +141,39 @@ impl CostView<'_> {
             total.cost().filter(|_| !days.is_empty()).map(|cost| cost / days.len() as f64);
         html! {
             ul.figures {
-                li title=(COST_EXPLANATION) { (total_cost(total, missing.len())) }
+                li title=(COST_EXPLANATION) { (total_cost(total, missing.len())) (self.change(total)) }
                 @if let Some(average) = average { li title="Total cost divided by the days on which models were used" { b { (format_dollars(average)) } small { "per active day" } } }
-                @if let Some((cost, day)) = most { li title="The day that cost the most" { b { (format_dollars(cost)) } small { "dearest day, " (short_day(day)) } } }
+                @if let Some((cost, day)) = most { li title="The day that cost the most" { b { (format_dollars(cost)) } small { "most on a day, " (short_day(day)) } } }
                 li title="Tokens that the model read and that were not cached" { b { (format_count(tokens.input.saturating_add(tokens.cache_write))) } small { "tokens in, uncached" } }
-                li title="Tokens that the model read from its cache, which is cheaper" { b { (format_count(tokens.cache_read)) } small { "tokens in, cached" } }
+                li title="Tokens that the model read from its cache, which is cheaper" { b { (format_count(tokens.cache_read)) } small { "tokens in, cached" @if let Some(share) = cached_share(&tokens) { " (" (share) ")" } } }
                 li title="Tokens that the model wrote" { b { (format_count(tokens.output)) } small { "tokens out" } }
                 li title="Sessions that used tokens" { b { (exact_count(total.sessions.len() as u64)) } small { "sessions with tokens" } }
             }
             @if !missing.is_empty() {
                 p { small { "No price for " (clean_text(&missing.join(", "))) "; set one in " code { "config.toml" } "." } }
+            }
+        }
+    }
+
+    /// How much more or less was spent than in as many days before.
+    fn change(&self, total: &ChargeSum) -> Markup {
+        let compare = || -> Option<(f64, f64, i32)> {
+            let Self { library, viewer, accounts, filters } = *self;
+            let today = viewer.today(&library.clock);
+            let (first, last) = period_days(&accounts.filter, &viewer.zone, today)?;
+            let days = (last - first).get_days() + 1;
+            let since = first.checked_sub(days.days()).ok()?.to_string();
+            let until = first.yesterday().ok()?.to_string();
+            let before = FilterQuery { since, until, ..filters.clone() };
+            let before =
+                library.cost_accounts(before.to_filter(library, &viewer.zone).ok()?).ok()?;
+            let selected: Vec<usize> = before.charges.select_charges(&before.filter).collect();
+            let cost = before.charges.sum_charges(&before.costs, &selected).cost()?;
+            Some((total.cost()?, cost, days))
+        };
+        html! {
+            @if let Some((now, before, days)) = compare() && let Some(change) = change_text(now, before) {
+                small.change title={ (format_dollars(before)) " in the " (count_of(u64::from(days.unsigned_abs()), "day")) " before" } { (change) }
             }
         }
     }
@@ -222,9 +249,11 @@ impl CostView<'_> {
             @if lines.is_empty() { (no_charges(self.filters)) }
             @else {
                 @let (title, limits) = (format!("Cost by {}", by.name()), self.budget_lines(by));
-                (BarChart { title: &title, bars: &bars, format: format_dollars, limits: &limits, series: &series.names }.draw())
+                @let unit = if is_time { format!("US dollars a {}", by.name()) } else { "US dollars".to_owned() };
+                (BarChart { title: &title, unit: &unit, unknown: NO_PRICE, bars: &bars, format: format_dollars, limits: &limits, series: &series.names }.draw())
                 @if is_time { .chart-notes { (chart::chart_legend(&series.names)) (self.stack_tabs()) } }
                 @if is_time { (self.breakdowns(selected)) }
+                @if is_time { h2 { (capitalize_first(by.name())) "s" } }
                 (cost_table(by.name(), &lines))
             }
         }
@@ -323,6 +352,7 @@ impl CostView<'_> {
             amount,
             link: None,
             parts: Vec::new(),
+            note: String::new(),
         };
         let bars: Vec<ChartBar> =
             recent.iter().map(|block| bar(block.start, block.sum.cost())).collect();
@@ -340,7 +370,7 @@ impl CostView<'_> {
                 }
             }
             @if lines.is_empty() { (no_charges(filters)) }
-            @else { (BarChart { title: "Cost by block", bars: &bars, format: format_dollars, limits: &[], series: &[] }.draw()) (cost_table("block", &lines)) }
+            @else { (BarChart { title: "Cost by block", unit: "US dollars a block of five hours", unknown: NO_PRICE, bars: &bars, format: format_dollars, limits: &[], series: &[] }.draw()) (cost_table("block", &lines)) }
         }
     }
 }
@@ -360,6 +390,26 @@ fn total_cost(total: &ChargeSum, unpriced: usize) -> Markup {
     }
 }
 
+/// A change of a cost: `26% more than before`; `None` if there was nothing before.
+fn change_text(now: f64, before: f64) -> Option<String> {
+    if before < 0.005 {
+        return None;
+    }
+    let change = now / before - 1.0;
+    Some(match change {
+        change if change.abs() < 0.005 => "as much as before".to_owned(),
+        change if change < 0.0 => format!("{} less than before", chart::share_text(-change)),
+        change if change < 2.0 => format!("{} more than before", chart::share_text(change)),
+        change => format!("{:.1} times as much as before", change + 1.0),
+    })
+}
+
+/// The share of the tokens that the model read which were cached.
+fn cached_share(tokens: &Usage) -> Option<String> {
+    let read = tokens.prompt_tokens();
+    (read > 0).then(|| chart::share_text(tokens.cache_read as f64 / read as f64))
+}
+
 fn no_charges(filters: &FilterQuery) -> Markup {
     html! {
         .empty {
@@ -376,6 +426,7 @@ fn cost_bar(line: &CostLine<'_>) -> ChartBar {
         amount: line.sum.cost(),
         link: line.link.clone(),
         parts: Vec::new(),
+        note: count_of(line.sum.sessions.len() as u64, "session"),
     }
 }
 
@@ -444,6 +495,20 @@ fn cost_table(heading: &str, lines: &[CostLine<'_>]) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_change_is_a_share_of_what_was_before() {
+        let shown = [(12.6, 10.0), (7.0, 10.0), (10.0, 10.0), (40.0, 10.0), (4.0, 0.0)];
+        let shown = shown.map(|(now, before)| change_text(now, before));
+        let all = [
+            Some("26% more than before"),
+            Some("30% less than before"),
+            Some("as much as before"),
+            Some("4.0 times as much as before"),
+            None,
+        ];
+        assert_eq!(shown, all.map(|text| text.map(str::to_owned)));
+    }
 
     #[test]
     fn a_day_is_shown_for_people() {

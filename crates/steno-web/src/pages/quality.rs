@@ -8,14 +8,16 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use axum::extract::Query;
+use jiff::civil::Date;
 use maud::{Markup, html};
 use steno_model::Session;
 use steno_store::view::amount::format_count;
 
 use crate::addresses::{distinct_name, last_segment, session_address};
 use crate::app::WebApp;
-use crate::chart;
-use crate::date_range::{all_days_link, period_form};
+use crate::chart::{self, BarChart, ChartBar};
+use crate::date_range::{all_days_link, period_days, period_form};
+use crate::day_bars::{day_bar, fill_days};
 use crate::error::WebError;
 use crate::filter_query::{DEFAULT_DAYS, FilterQuery};
 use crate::heading;
@@ -47,6 +49,10 @@ const COLUMNS: [(&str, &str); 8] = [
     ("Compactions", "How often an agent replaced its context by a summary"),
     ("Largest context", "The most tokens that a model read at once"),
 ];
+
+/// What counts as a problem.
+const PROBLEM_MEANING: &str =
+    "Problems are failed calls, other errors, retries, undone edits and compactions";
 
 /// How many problems a session of a class has.
 type ProblemRange = fn(u64) -> bool;
@@ -80,6 +86,7 @@ pub(crate) async fn quality_page(
             } @else {
                 (figures(&report.total()))
                 (report.distribution())
+                (report.failure_chart(&viewer, period_days(&filters.to_filter(library, &viewer.zone)?, &viewer.zone, today)))
                 (group_table("Projects", "project", &filters, &report.group_by(|session| session.project.as_deref())))
                 (group_table("Models", "model", &filters, &report.group_by(|session| session.models.first().map(String::as_str))))
                 (report.worst_sessions())
@@ -177,10 +184,42 @@ impl QualityReport {
             .collect();
         html! {
             @if !self.sessions.is_empty() {
-                section.distribution aria-label="Sessions by their problems" {
+                section.distribution {
+                    h2 title=(PROBLEM_MEANING) { "Sessions by their problems" }
                     (chart::divided_bar(&counts))
                     (chart::chart_legend(&names))
                 }
+            }
+        }
+    }
+
+    /// The share of calls that failed in the sessions of each day.
+    fn failure_chart(&self, viewer: &PageViewer, period: Option<(Date, Date)>) -> Markup {
+        let mut days: BTreeMap<Date, QualityCounts> = BTreeMap::new();
+        for (session, counts) in self.sessions.iter().filter(|(_, counts)| counts.tool_calls > 0) {
+            if let Some(at) = session.ended.or(session.started) {
+                days.entry(at.in_zone(&viewer.zone).wall().date()).or_default().add(counts);
+            }
+        }
+        let bar = |(day, counts): (&Date, &QualityCounts)| ChartBar {
+            name: day.to_string(),
+            link: Some(format!("/?since={day}&until={day}")),
+            note: format!(
+                "{} of {} in {}",
+                exact_count(counts.failed_calls),
+                count_of(counts.tool_calls, "call"),
+                count_of(counts.sessions, "session")
+            ),
+            ..day_bar(*day, counts.failure_percent())
+        };
+        let mut bars = fill_days(days.iter().map(bar).collect(), period);
+        bars.iter_mut().filter(|bar| bar.note.is_empty()).for_each(|bar| bar.amount = None);
+        let (title, unit) =
+            ("Failed tool calls by day", "% of the tool calls of each day's sessions");
+        html! {
+            @if !days.is_empty() {
+                h2 title="A session counts on the day of its last entry" { (title) }
+                (BarChart { title, unit, unknown: "no tool calls", bars: &bars, format: |percent| format!("{percent:.1}%"), limits: &[], series: &[] }.draw())
             }
         }
     }

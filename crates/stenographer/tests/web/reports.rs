@@ -22,20 +22,14 @@ fn activity_shows_days_hours_tools_models_and_waits() {
     let Some((site, browser)) = opened("/activity?since=2026-01-01&until=2026-01-31") else {
         return;
     };
-    browser.until("document.querySelectorAll('.plot .bar').length === 31");
+    browser.until("document.querySelectorAll('.plot .column').length === 31");
     let figures =
         "return [...document.querySelectorAll('.figures li')].map((figure) => figure.textContent)";
-    let expected = [
-        "2sessions",
-        "301prompts",
-        "610entries",
-        "3tool calls",
-        "1errors, 1 of them failed calls",
-        "0compactions",
-    ];
+    let expected =
+        ["2sessions", "301prompts", "610entries", "3tool calls", "1errors", "0compactions"];
     let shown = browser.run(figures);
     assert_eq!(shown.as_array().unwrap()[..6], json!(expected).as_array().unwrap()[..]);
-    assert!(shown[6].as_str().unwrap().starts_with("2sessions at once, 5 Jan"), "{shown}");
+    assert!(shown[6].as_str().unwrap().starts_with("2at once, 5 Jan"), "{shown}");
     let bash = "[...document.querySelectorAll('.sums tr')].find((row) => row.textContent.startsWith('Bash'))";
     assert!(
         browser
@@ -43,9 +37,13 @@ fn activity_shows_days_hours_tools_models_and_waits() {
             .to_string()
             .contains("11 (100.0%)30 s30 s30 s")
     );
-    browser.until("document.querySelectorAll('.punch rect').length === 168");
+    browser.until("document.querySelectorAll('.week .plot rect').length === 168");
+    browser.until("document.querySelector('.legend').textContent.startsWith('none1–')");
+    browser.until(
+        "document.querySelector('.chart-notes').textContent.includes('Busiest: Mondays 09:00')",
+    );
     // The chart of days shows other amounts, too.
-    let bar = "[...document.querySelectorAll('.plot .bar')][4].textContent";
+    let bar = "[...document.querySelectorAll('.plot .column')][4].textContent";
     for (metric, amount) in [("Sessions", "2"), ("At once", "2"), ("Entries", "610")] {
         browser.run(&format!("[...document.querySelectorAll('.tabs a')].find((one) => one.textContent === '{metric}').click()"));
         browser.until(&format!("{bar} === 'Monday, 5 January 2026: {amount}'"));
@@ -93,6 +91,7 @@ fn quality_is_counted_by_project_and_model_and_names_the_worst_sessions() {
         browser.run("return document.querySelectorAll('td:not(:first-child):not([title])').length"),
         json!(0)
     );
+    browser.until("[...document.querySelectorAll('.plot .column')].some((day) => day.textContent.endsWith('66.7%\\n2 of 3 calls in 1 session'))");
     browser.picture("quality");
     let phone = json!({"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true});
     browser.emulate("Emulation.setDeviceMetricsOverride", &phone);
@@ -128,14 +127,14 @@ fn costs_have_a_period_and_all_days_on_the_axis() {
     site.serve();
     browser.go(&site.first("/"));
     browser.go(&site.at("/cost?period=all"));
-    browser.until("document.querySelectorAll('.plot .bar').length === 5");
+    browser.until("document.querySelectorAll('.plot .column').length === 5");
     browser.go(&site.at("/cost"));
     browser.until("[...document.querySelectorAll('.period [aria-current]')].some((one) => one.textContent === '30 days')");
     browser.run("document.querySelector('.empty a').click()");
     browser.until(
-        "location.search === '?period=all' && document.querySelectorAll('.plot .bar').length === 5",
+        "location.search === '?period=all' && document.querySelectorAll('.plot .column').length === 5",
     );
-    let empty = "document.querySelectorAll('.plot .bar')[1].textContent";
+    let empty = "document.querySelectorAll('.plot .column')[1].textContent";
     browser.until(&format!("{empty} === 'Tuesday, 6 January 2026: $0.00'"));
     // Bars are coloured by project or model, and lead to the sessions of their day.
     let legend =
@@ -143,15 +142,39 @@ fn costs_have_a_period_and_all_days_on_the_axis() {
     browser.until(&format!("{legend} === 'harbor'"));
     browser.run("[...document.querySelectorAll('.tabs a')].find((one) => one.textContent === 'Colour by model').click()");
     browser.until(&format!("{legend} === 'claude-sonnet-4-5'"));
-    browser.until("document.querySelector('.plot .bar').textContent === 'Monday, 5 January 2026: claude-sonnet-4-5 $3.00 of $3.00'");
-    browser.run("document.querySelector('.plot .bar').dispatchEvent(new MouseEvent('click', {bubbles: true}))");
+    browser.until("document.querySelector('.plot .column').textContent === 'Monday, 5 January 2026: $3.00\\nclaude-sonnet-4-5 $3.00\\n1 session'");
+    explain_by_pointer_and_touch(&browser);
+    browser.run("document.querySelector('.plot .column').dispatchEvent(new MouseEvent('click', {bubbles: true}))");
     browser.until("new URLSearchParams(location.search).get('until') === '2026-01-05' && location.search.includes('by=session')");
     browser.go(&site.at("/cost?since=2026-01-06&until=2026-01-09"));
-    browser.until("document.querySelectorAll('.plot .bar').length === 4");
+    browser.until("document.querySelectorAll('.plot .column').length === 4");
     browser.until("document.querySelector('.figures').textContent.startsWith('$3.00')");
+    browser.until("document.querySelector('.change').textContent === 'as much as before'");
+    browser.until("document.querySelector('.change').title === '$3.00 in the 4 days before'");
     browser.go(&site.at("/cost?since=2027-01-06"));
     browser.until("document.body.innerText.includes('No tokens were used in this period')");
     assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// Points at the first column of a chart, then touches it. Both explain it; a touch offers the link instead of following it.
+fn explain_by_pointer_and_touch(browser: &Browser) {
+    let send = |event: &str, pointer: &str| {
+        browser.run(&format!("document.querySelector('.plot .column').dispatchEvent(new PointerEvent('{event}', {{bubbles: true, pointerType: '{pointer}'}}))"));
+    };
+    let text = "document.querySelector('#tip')?.firstChild.data";
+    let expected = "'Monday, 5 January 2026: $3.00\\nclaude-sonnet-4-5 $3.00\\n1 session'";
+    send("pointerover", "mouse");
+    browser.until(&format!("{text} === {expected} && !document.querySelector('#tip a')"));
+    browser.picture("explained");
+    browser.press("\u{e00c}");
+    browser.until("!document.querySelector('#tip')");
+    send("click", "touch");
+    browser.until(&format!(
+        "{text} === {expected} && document.querySelector('#tip a').href.includes('2026-01-05')"
+    ));
+    assert_eq!(browser.run("return location.pathname"), json!("/cost"));
+    browser.run("document.querySelector('.figures li').dispatchEvent(new PointerEvent('click', {bubbles: true, pointerType: 'touch'}))");
+    browser.until("document.querySelector('#tip').textContent.startsWith('US dollars')");
 }
 
 #[test]

@@ -367,7 +367,7 @@ fn a_session_is_replayed() {
 fn costs_are_drawn_and_sessions_compared() {
     let Some((site, browser)) = opened(1280, 860) else { return };
     browser.go(&site.at("/cost?period=all"));
-    browser.until("document.querySelectorAll('.chart .bar').length === 1");
+    browser.until("document.querySelectorAll('.chart .column').length === 1");
     browser.picture("cost");
     for by in ["week", "month", "model", "project", "agent", "session", "thread", "block"] {
         browser.go(&site.at(&format!("/cost?by={by}&period=all")));
