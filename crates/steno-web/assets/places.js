@@ -42,14 +42,35 @@ export function placeOf(number) {
 /** The number of an entry. @param {Element | null | undefined} entry */
 export const numberOf = (entry) => Number(entry?.id.slice(1) ?? 0);
 
-/** Numbers the entries of an exported file, adds the class of answers, and links times to their entries. @param {ParentNode} root */
+/** Adds the time to an entry of an exported file that has none because the one above has the same. @param {Element} entry @param {string} above */
+function addTime(entry, above) {
+  const known = entry.querySelector(":scope > a:first-child:not([href])");
+  if (known || !above) return known;
+  const time = document.createElement("a");
+  time.textContent = above;
+  entry.prepend(time);
+  return time;
+}
+
+/** Numbers the entries of an exported file, adds the class of answers, times and their dates, and links times to their entries. @param {ParentNode} root */
 export function link(root) {
+  const isExported = document.querySelector(".entries.part");
   let place = 0;
-  for (const entry of root.querySelectorAll(".entries > li:not(.day, .lane-name, .turn, .fork, .notices)")) {
+  let day = "";
+  let last = "";
+  for (const entry of root.querySelectorAll(".entries > li:not(.lane-name, .turn, .fork, .notices)")) {
+    if (entry.matches(".day")) {
+      day = entry.textContent ?? "";
+      continue;
+    }
     entry.id ||= `e${numberAt(place++)}`;
     entry.className ||= "said";
+    if (!isExported || entry.querySelector(":scope > a[href^='#e']:first-child")) continue;
+    const time = /** @type {HTMLElement | null} */ (addTime(entry, last));
+    last = time?.textContent || last;
+    if (time?.textContent) time.title = `${day}, ${time.textContent}`;
   }
-  for (const time of root.querySelectorAll("li[id] > a:first-child")) {
+  for (const time of root.querySelectorAll("li[id] > a:first-child:not(:empty)")) {
     /** @type {HTMLAnchorElement} */ (time).href = `#${time.parentElement?.id}`;
   }
 }

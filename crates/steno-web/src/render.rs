@@ -106,7 +106,8 @@ impl EntryRenderer<'_> {
                 depth: self.lanes.depth_at(place),
                 before,
                 last_model: earlier.map(at).find_map(|entry| entry.model.as_deref()),
-                time: now.filter(|now| last.is_none_or(|last| is_other_minute(last, *now))),
+                time: now,
+                last_time: last,
             };
             self.render_entry(&mut page, entry, &place);
             (before, last) = (Some(entry), now.or(last));

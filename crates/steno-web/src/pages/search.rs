@@ -194,7 +194,7 @@ fn hit_groups(view: &HitView<'_>) -> Markup {
     html! {
         p.found role="status" {
             (count_of(total, "entry")) " in " (count_of(matches.len() as u64, "session"))
-            @if matches.len() > sessions.len() { ", the best of " (count_of(sessions.len() as u64, "session")) " are shown" }
+            @if matches.len() > sessions.len() { "; the best ones, of " (count_of(sessions.len() as u64, "session")) ", are shown" }
         }
         @if found.has_more_tools { p.hint { "The counts of tools and models cover the first " (exact_count(MAX_LOOKED_UP as u64)) " entries." } }
         ol.hits {

@@ -14,7 +14,7 @@ use super::markdown::{self, SafeMarkdown};
 use super::note::note_aside;
 use super::plain::{CleanText, clean_text, first_line, size_label, text_prefix};
 use super::result_text::ResultText;
-use super::{EntryRenderer, MAX_INLINE_BYTES, depth_class, lane_colour};
+use super::{EntryRenderer, MAX_INLINE_BYTES, depth_class, is_other_minute, lane_colour};
 use crate::outline::{CompactedSpan, compacted_span, cost_text};
 use crate::units::{count_of, format_duration};
 
@@ -38,8 +38,9 @@ pub(super) struct EntryPlace<'a> {
     pub(super) depth: usize,
     /// The last model shown.
     pub(super) last_model: Option<&'a str>,
-    /// The time of the entry, unless the one before it has the same.
+    /// The time of the entry, and of the last one with a time above it.
     pub(super) time: Option<DateTime>,
+    pub(super) last_time: Option<DateTime>,
 }
 
 impl EntryRenderer<'_> {
@@ -58,13 +59,38 @@ impl EntryRenderer<'_> {
             page.push_str(" hidden");
         }
         page.push('>');
-        if let Some(time) = place.time {
-            write!(page, "<a>{:02}:{:02}</a>", time.hour(), time.minute())
-                .expect("a string takes all");
-        }
+        self.render_time(page, place);
         self.render_body(page, entry, place);
         Note::for_entry(self.notes, entry)
             .for_each(|one| note_aside(one, self.zone).render_to(page));
+    }
+
+    /// Renders the time. An exported file leaves out what a script adds: the date, and a time that the entry above has too.
+    fn render_time(&self, page: &mut String, place: &EntryPlace<'_>) {
+        let EntryPlace { time, last_time, .. } = *place;
+        let is_exported = self.base.is_none();
+        match time {
+            Some(time)
+                if is_exported && last_time.is_some_and(|last| !is_other_minute(last, time)) =>
+            {
+                Ok(())
+            }
+            Some(time) if is_exported => {
+                write!(page, "<a>{:02}:{:02}</a>", time.hour(), time.minute())
+            }
+            Some(time) => {
+                write!(
+                    page,
+                    "<a title=\"{}\">{:02}:{:02}</a>",
+                    time.strftime("%A, %-d %B %Y, %H:%M:%S"),
+                    time.hour(),
+                    time.minute()
+                )
+            }
+            None if is_exported && last_time.is_some() => write!(page, "<a></a>"),
+            None => Ok(()),
+        }
+        .expect("a string takes all");
     }
 
     fn render_body(&self, page: &mut String, entry: &Entry, place: &EntryPlace<'_>) {

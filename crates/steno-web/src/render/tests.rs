@@ -36,6 +36,7 @@ fn entries_are_rendered_by_kind() {
     ]);
     assert!(text.contains("<h2>Monday, 5 January 2026</h2>"), "{text}");
     assert!(text.contains("<li class=user><a>09:15</a><div class=md>"), "{text}");
+    // The script of an exported file adds it to the others.
     assert_eq!(text.matches("09:15").count(), 1, "{text}");
     assert!(text.contains("Fix <strong>it</strong>"), "{text}");
     assert!(text.contains("<details><summary><b>Thought</b><span>Hm</span>"), "{text}");

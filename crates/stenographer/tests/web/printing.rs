@@ -139,6 +139,30 @@ fn an_exported_page_looks_like_the_page() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
+/// The times of all entries in the viewer's zone, and how many of their tooltips have the date.
+const TIMES: &str = "const times = [...document.querySelectorAll('.entries > li[id]')].map((entry) => entry.querySelector(':scope > a')); \
+    return [times.map((time) => time?.textContent).join(' '), times.filter((time) => time?.title.startsWith('Monday, 5 January 2026, ')).length]";
+
+#[test]
+fn every_entry_has_its_time_on_the_page_and_in_a_file() {
+    let Some((site, browser)) = opened("/session/claude-code/harbour-login") else { return };
+    browser.until("document.querySelectorAll('.entries > li[id]').length === 10");
+    let hours = browser.run("return new Date(Date.UTC(2026, 0, 5, 9)).getHours()");
+    let minutes = ["00", "00", "01", "01", "02", "02", "03", "03", "04", "04"];
+    let expected =
+        minutes.map(|minute| format!("{:02}:{minute}", hours.as_u64().unwrap())).join(" ");
+    assert_eq!(browser.run(TIMES), json!([expected, 10]));
+    assert_eq!(
+        browser.run("return document.querySelector('#e1 > a').title.slice(-5)"),
+        json!("00:30")
+    );
+    site.steno(&["export", "harbour-login", "--format", "html", "-o", "times.html"]);
+    browser.go(&format!("file://{}", site.path().join("times.html").display()));
+    browser.until("document.querySelectorAll('.entries > li[id]').length === 10");
+    assert_eq!(browser.run(TIMES), json!([expected, 10]));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
 #[test]
 fn pictures_are_shown_on_the_page_and_in_a_file() {
     let Some(browser) = Browser::open(1280, 900) else { return };

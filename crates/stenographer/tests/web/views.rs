@@ -435,6 +435,44 @@ fn what_is_recorded_shows_while_it_is_recorded() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
+/// The controls that a finger misses: lower or narrower than 44 pixels, or than 24 in tables, lists and entries.
+const SMALL_TARGETS: &str = "return [...document.querySelectorAll('a[href], button, select, summary, label:has([type=checkbox]), input:not([type=hidden], [type=checkbox])')].filter((one) => { \
+    const { width, height, right } = one.getBoundingClientRect(); \
+    const isSeen = width > 1 && right > 0 && getComputedStyle(one).visibility === 'visible'; \
+    const least = one.closest('td, .plain-list, .entries, .hit, .name, .pair, p') ? 24 : 44; \
+    return isSeen && !one.matches('.skip') && (height < least || width < 24); \
+}).map((one) => `${one.outerHTML.slice(0, 80)} ${one.getBoundingClientRect().width} x ${one.getBoundingClientRect().height}`)";
+
+#[test]
+fn a_finger_hits_what_it_is_for() {
+    let Some((site, browser)) = opened(1280, 860) else { return };
+    let phone = json!({"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true});
+    browser.emulate("Emulation.setDeviceMetricsOverride", &phone);
+    let login = "/session/claude-code/harbour-login";
+    let replay = format!("{login}/replay#e6");
+    let pages = [
+        "/",
+        "/search?q=cookie",
+        "/activity?period=all",
+        "/quality?period=all",
+        "/cost?period=all",
+        "/compare",
+    ];
+    for page in pages.into_iter().chain([login, &replay]) {
+        browser.go(&site.at(page));
+        browser.until(SCRIPTS_RUN);
+        assert_eq!(browser.run(SMALL_TARGETS), json!([]), "{page}");
+    }
+    // What is gone to is not below the bar.
+    browser.go(&site.at("/session/claude-code/harbour-long#e300"));
+    browser.until("document.querySelector('#e300.at')");
+    let bar = "document.querySelector('.top').getBoundingClientRect().bottom";
+    browser.until(&format!("document.querySelector('#e300').getBoundingClientRect().top > {bar}"));
+    browser.run("document.querySelector('#e300').scrollIntoView()");
+    browser
+        .until(&format!("document.querySelector('#e300').getBoundingClientRect().top > {bar} - 1"));
+}
+
 #[test]
 fn a_narrow_screen_needs_no_scrolling_to_the_side() {
     let Some((site, browser)) = opened(400, 850) else { return };
