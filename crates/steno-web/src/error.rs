@@ -96,6 +96,7 @@ impl IntoResponse for WebError {
         let body = html! {
             h1 { (self.page_title()) }
             p { (capitalize_first(&self.to_string())) }
+            @if matches!(self, WebError::NotFound(_)) { p { "It may have been forgotten or not yet imported: run " code { "steno sync" } ", or search for its text." } }
             p { a href="/" { "All sessions" } }
         };
         (self.status_code(), PageHead::new("Error", "").with_body(&body)).into_response()

@@ -28,7 +28,7 @@ const MAX_HITS: usize = 6;
 const MAX_LOOKED_AT: usize = 24;
 
 /// How many bytes of a line are shown before its first match.
-const MAX_BEFORE_MATCH: usize = 30;
+const MAX_BEFORE_MATCH: usize = 16;
 
 /// The shortest text that is searched for.
 const MIN_SEARCH_CHARS: usize = 2;
@@ -142,7 +142,7 @@ mod tests {
         let text = format!("{}needle é", "é".repeat(40));
         let line = |text: String, mark| MatchLine { number: 1, text, marks: vec![mark] };
         let shown = cut_line(&line(text, 80..86)).0;
-        assert_eq!(shown, format!("…{}<mark>needle</mark> é", "é".repeat(15)));
+        assert_eq!(shown, format!("…{}<mark>needle</mark> é", "é".repeat(8)));
         assert_eq!(cut_line(&line("a needle".to_owned(), 2..8)).0, "a <mark>needle</mark>");
     }
 }

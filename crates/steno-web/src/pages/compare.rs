@@ -35,6 +35,9 @@ pub(crate) struct SessionPair {
     pub(crate) b: String,
 }
 
+/// Facts that differ between any two sessions, so that they are not marked.
+const ALWAYS_DIFFERENT: [&str; 4] = ["session", "title", "started", "ended"];
+
 /// The compare page.
 pub(crate) async fn compare_page(
     app: WebApp,
@@ -121,7 +124,7 @@ fn comparison(
             tbody {
                 @for fact in facts::compare_facts(&sessions[0], &sessions[1], &clock) {
                     @if fact.name != "cost" {
-                        tr.differs[fact.a != fact.b] { th scope="row" { (capitalize_first(fact.name)) } td { (fact_text(&fact, &fact.a)) } td { (fact_text(&fact, &fact.b)) } }
+                        tr.differs[fact.a != fact.b && !ALWAYS_DIFFERENT.contains(&fact.name)] { th scope="row" { (capitalize_first(fact.name)) } td { (fact_text(&fact, &fact.a)) } td { (fact_text(&fact, &fact.b)) } }
                     }
                 }
                 @let lengths = [a, b].map(|one| heading::session_duration(&one.session).unwrap_or_default());
