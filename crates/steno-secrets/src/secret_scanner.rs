@@ -161,7 +161,7 @@ impl SecretScanner {
         let mut hints = Vec::new();
         let mut hint_targets = Vec::new();
         let mut run_rules = RunRules::default();
-        for (at, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.is_enabled) {
+        for (at, rule) in rules.iter().enumerate() {
             if let SecretForm::Run { window: (before, _), .. } = rule.rule.form {
                 run_rules.push(at, rule.rule, before);
                 continue;
@@ -215,6 +215,7 @@ impl SecretScanner {
             self.find_divided(text, &runs, &mut matches);
             self.find_streamed(text, &mut matches);
         }
+        self.remove_disabled(&mut matches);
         let found = merge_overlaps(matches);
         if found.is_empty() { found } else { add_repeated(text, found) }
     }
@@ -343,7 +344,27 @@ impl SecretScanner {
                 RankedMatch { found, rank: self.rules.len() + 2 }
             }));
         }
+        self.remove_disabled(&mut inner);
         inner
+    }
+
+    /// Removes what disabled rules found, also where the rule for tokens of unknown services found it again.
+    fn remove_disabled(&self, matches: &mut Vec<RankedMatch>) {
+        let is_disabled =
+            |one: &RankedMatch| self.rules.get(one.rank).is_some_and(|rule| !rule.is_enabled);
+        if !matches.iter().any(is_disabled) {
+            return;
+        }
+        let (disabled, mut kept): (Vec<_>, Vec<_>) =
+            std::mem::take(matches).into_iter().partition(is_disabled);
+        kept.retain(|one| {
+            let overlaps = |other: &RankedMatch| {
+                one.found.range.start < other.found.range.end
+                    && other.found.range.start < one.found.range.end
+            };
+            one.found.rule != PREFIXED_TOKEN || !disabled.iter().any(overlaps)
+        });
+        *matches = kept;
     }
 
     /// Finds secrets that escapes hide.

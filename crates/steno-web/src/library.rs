@@ -405,8 +405,8 @@ impl SessionLibrary {
         StatusCheck { vault: &self.vault, now: self.clock.now().instant() }
     }
 
-    /// The cost of a session as text; `None` if it has neither tokens nor a recorded cost. It is that of the list if
-    /// the list is cached and has all entries, and that of the session's own messages otherwise.
+    /// The cost of a session's own messages as text; `None` if it has neither tokens nor a recorded cost. If the list is
+    /// cached and counts some of the messages in other sessions, which have them too, says what is counted here.
     pub(crate) fn session_cost(&self, opened: &OpenedSession) -> Option<String> {
         let session = &opened.transcript.session;
         let key = (session.agent.clone(), session.id.to_string());
@@ -416,10 +416,14 @@ impl SessionLibrary {
             .as_ref()
             .and_then(|listing| listing.costs.get(&key).zip(listing.entries.get(&key)));
         let sum = listed.filter(|(_, entries)| **entries == session.totals.entries);
-        let own = || {
-            session.totals.cost.map(format_dollars).or_else(|| cost_text(&opened.outline.totals))
-        };
-        sum.map(|(sum, _)| format_cost(sum)).or_else(own)
+        let reported = session.totals.cost.map(format_dollars);
+        let own = reported.or_else(|| cost_text(&opened.outline.totals));
+        match (own, sum.map(|(sum, _)| format_cost(sum))) {
+            (Some(own), Some(counted)) if own != counted => {
+                Some(format!("{own} ({counted} counted here)"))
+            }
+            (own, counted) => own.or(counted),
+        }
     }
 
     fn costs_by_session(&self) -> Result<HashMap<(String, String), ChargeSum>, WebError> {

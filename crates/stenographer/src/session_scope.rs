@@ -22,7 +22,7 @@ pub(crate) struct SessionScope {
     project: Option<String>,
     /// Only models with this text in their name.
     #[arg(long, value_name = "NAME")]
-    model: Option<String>,
+    pub(crate) model: Option<String>,
     /// Only since this time: a date, a month, `today`, `yesterday`, a time, or 12h, 7d, 2w, 1mo ago.
     #[arg(long, value_name = "TIME")]
     since: Option<String>,

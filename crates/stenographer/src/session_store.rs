@@ -17,6 +17,7 @@ use steno_store::transcript::{ReadTranscript, traffic_owner};
 use steno_store::view::pictures::SessionPictures;
 use steno_vault::{SessionBundle, SessionDir, Vault};
 
+use crate::amount::format_dollars;
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
 use crate::ui::{Ui, count_noun};
@@ -150,13 +151,26 @@ impl SessionStore {
         Ok(transcript)
     }
 
-    /// The cost of a session: what `steno cost --session` states, where a message counts once although several
-    /// sessions have it; of a session that the index does not have as it was read, the cost of its own messages.
-    pub(crate) fn session_cost(&self, transcript: &Transcript, prices: &PriceTable) -> Option<f64> {
-        match self.index.load_session_charges(&transcript.session) {
-            Some(charges) => charges.total_cost(prices),
-            None => transcript_cost(transcript, prices),
+    /// The cost of a session's own messages. If the index counts some of them in other sessions, which have them too,
+    /// says so: the cost then differs from that of `steno cost`.
+    pub(crate) fn session_cost(
+        &self,
+        ui: &mut Ui,
+        transcript: &Transcript,
+        prices: &PriceTable,
+    ) -> Option<f64> {
+        let own = transcript_cost(transcript, prices)?;
+        let charges = self.index.load_session_charges(&transcript.session);
+        let counted =
+            charges.map_or(Some(own), |charges| charges.total_cost(prices)).unwrap_or(0.0);
+        if format_dollars(counted) != format_dollars(own) {
+            let [own, counted] = [own, counted].map(format_dollars);
+            let id = &transcript.session.id;
+            ui.status(format_args!(
+                "{id} cost {own}; {counted} of it is counted here, the rest in sessions with the same messages"
+            ));
         }
+        Some(own)
     }
 
     /// Checks which sessions are running now.

@@ -69,7 +69,8 @@ fn search_history(history: &AgentHistory, arguments: &ToolArguments) -> Result<S
     let now = history.now();
     let found = history.query(|index, private| {
         let filter = EntryFilter { private: private.clone(), ..filter.clone() };
-        let request = SearchRequest { query: &query, filter, order, limit, now };
+        // One more tells if there are more.
+        let request = SearchRequest { query: &query, filter, order, limit: limit + 1, now };
         let hits = search_without_echoes(index, &request)?;
         let counts = match hits.is_empty() {
             true => index.count_words(&text, &request.filter)?,
@@ -77,16 +78,22 @@ fn search_history(history: &AgentHistory, arguments: &ToolArguments) -> Result<S
         };
         Ok((hits, counts))
     })?;
-    let (hits, counts) = found;
+    let (mut hits, counts) = found;
     if hits.is_empty() {
         return Ok(nothing_found(history, &text, &counts));
     }
-    let summary = format!("{} of {}:", count_hits(hits.len()), history.scope_name());
+    let has_more = hits.len() > limit;
+    hits.truncate(limit);
+    let more = if has_more { ", and more" } else { "" };
+    let summary = format!("{}{more} of {}:", count_hits(hits.len()), history.scope_name());
     let mut answer = QuotedAnswer::new(summary, answer_bytes(arguments)?);
     let shown = hits.iter().take_while(|hit| push_hit(history, &query, hit, &mut answer)).count();
     if shown < hits.len() {
         let left = hits.len() - shown;
         answer.add_footer(format!("{left} more did not fit: raise max_bytes or add words."));
+    }
+    if has_more {
+        answer.add_footer("There are more hits: raise limit or add words.");
     }
     answer.add_footer("Read around a hit: read_session_entries({\"at\": \"SESSION:ENTRY\"}).");
     Ok(answer.into_text())

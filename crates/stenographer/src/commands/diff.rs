@@ -64,9 +64,9 @@ pub(crate) fn run(
     let store = SessionStore::new(env);
     let as_diff = |error| CommandError { exit: CommandExit::Usage, ..error };
     let prices = Config::load(env).and_then(|config| config.prices()).map_err(as_diff)?;
-    let read = |name: &str| {
+    let mut read = |name: &str| {
         let mut transcript = store.transcript(name).map_err(as_diff)?;
-        transcript.session.totals.cost = store.session_cost(&transcript, &prices);
+        transcript.session.totals.cost = store.session_cost(ui, &transcript, &prices);
         Ok::<_, CommandError>(transcript)
     };
     let (a, b) = (read(&args.a)?, read(&args.b)?);

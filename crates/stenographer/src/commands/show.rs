@@ -136,7 +136,7 @@ pub(crate) fn run(
     ui.report_problems(&transcript.problems);
     if !args.json && args.style.calculates_cost(&transcript.session.agent) {
         let prices = Config::load(env)?.prices()?;
-        transcript.session.totals.cost = store.session_cost(&transcript, &prices);
+        transcript.session.totals.cost = store.session_cost(ui, &transcript, &prices);
     }
     let noted = Note::for_session(&transcript.notes, &transcript.entries);
     let noted: Vec<Note> = noted.into_iter().cloned().collect();

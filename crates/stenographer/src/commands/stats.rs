@@ -56,6 +56,8 @@ struct StatsOverview {
     projects: Vec<(String, u64)>,
     /// Sessions that `steno list` has beyond those counted here.
     empty_sessions: u64,
+    /// Whether only messages of one model are counted, of which none is a prompt.
+    is_of_model: bool,
 }
 
 /// Runs the command.
@@ -80,6 +82,7 @@ pub(crate) fn run(
     let costs = charges.charge_costs(&prices, CostMode::Auto);
     let mut overview = StatsOverview::new(&env, PricedCharges { charges, costs, filter }, activity);
     overview.empty_sessions = counts.without_entries;
+    overview.is_of_model = args.scope.model.is_some();
     if args.json {
         serde_json::to_writer(ui.out(), &overview.to_json(args.limit))?;
         writeln!(ui.out())?;
@@ -114,7 +117,17 @@ impl StatsOverview {
         };
         let agents = named(|session| Some(session.agent.clone()));
         let projects = named(|session| session.project.clone());
-        Self { charges, total, models, activity, days, agents, projects, empty_sessions: 0 }
+        Self {
+            charges,
+            total,
+            models,
+            activity,
+            days,
+            agents,
+            projects,
+            empty_sessions: 0,
+            is_of_model: false,
+        }
     }
 
     fn entry_count(&self) -> u64 {
@@ -162,11 +175,12 @@ impl StatsOverview {
             0 => String::new(),
             empty => format!(" (and {empty} without entries)"),
         };
-        let mut text = format!(
-            "{sessions}{empty}, {} entries, {} prompts\n",
-            format_count(self.entry_count()),
-            format_count(self.prompt_count())
-        );
+        let prompts = match self.is_of_model {
+            true => String::new(),
+            false => format!(", {} prompts", format_count(self.prompt_count())),
+        };
+        let entries = format_count(self.entry_count());
+        let mut text = format!("{sessions}{empty}, {entries} entries{prompts}\n");
         text.push_str(&format!(
             "tokens: {} in, {} cache written, {} cache read, {} out\ncost: {}\n",
             format_count(tokens.input),

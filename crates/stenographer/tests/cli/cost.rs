@@ -228,7 +228,7 @@ fn a_copy_of_a_session_is_billed_once() {
 }
 
 #[test]
-fn show_and_diff_state_the_cost_that_the_ledger_has() {
+fn show_and_diff_explain_a_cost_that_the_ledger_counts_elsewhere() {
     let home = Home::new();
     let (shared, own) =
         (("2026-01-02T23:30:00.000Z", "a", OPUS, 2), ("2026-01-05T08:30:00.000Z", "b", HAIKU, 4));
@@ -240,15 +240,22 @@ fn show_and_diff_state_the_cost_that_the_ledger_has() {
         text.lines().nth(2).unwrap().to_owned()
     };
     assert!(shown(FIRST).contains("$50.00"), "{}", shown(FIRST));
+    assert!(shown(SECOND).contains("$70.00"), "{}", shown(SECOND));
     // The message that both have counts in the first.
-    assert!(shown(SECOND).contains("$20.00"), "{}", shown(SECOND));
-    let compared = home.steno(&["diff", FIRST, SECOND]).stdout;
-    assert!(compared.contains("$50.00") && compared.contains("$20.00"), "{compared}");
-    // Without a store, the session's own messages count.
+    let explained = format!(
+        "{SECOND} cost $70.00; $20.00 of it is counted here, the rest in sessions with the same messages\n"
+    );
+    assert_eq!(home.steno(&["show", SECOND]).stderr, explained);
+    assert_eq!(home.steno(&["show", FIRST]).stderr, "");
+    let compared = home.steno(&["diff", FIRST, SECOND]);
+    assert!(compared.stdout.contains("$50.00") && compared.stdout.contains("$70.00"), "{compared}");
+    assert_eq!(compared.stderr, explained);
+    // Without a store, there is nothing to explain.
     let fresh = Home::new();
     claude(&fresh, SECOND, "/code/two", &[shared, own]);
     let path = fresh.path().join(format!(".claude/projects/-code-two/{SECOND}.jsonl"));
-    assert!(fresh.steno(&["show", path.to_str().unwrap()]).ok().contains("$70.00"));
+    let shown = fresh.steno(&["show", path.to_str().unwrap()]);
+    assert!(shown.stdout.contains("$70.00") && shown.stderr.is_empty(), "{shown}");
 }
 
 #[test]

@@ -126,6 +126,28 @@ fn all_projects_or_another_one_are_served_if_asked_for() {
 }
 
 #[test]
+fn a_limited_answer_says_that_there_is_more() {
+    let home = Home::new();
+    write_session(&home, "s1", "shop", "the heron gate");
+    write_session(&home, "s2", "bank", "the heron vault");
+    home.steno(&["sync"]).ok();
+    let mut server = Server::start(&home, "shop", &["--all", "--no-sync"]);
+    server.initialize();
+    let mut search = |limit: u64| {
+        let arguments = json!({ "query": "heron", "limit": limit });
+        let call = json!({"name": "search_agent_history", "arguments": arguments});
+        let result = server.request("tools/call", call);
+        result["content"][0]["text"].as_str().unwrap().to_owned()
+    };
+    let answer = search(1);
+    assert!(answer.starts_with("1 hit, and more of all projects:"), "{answer}");
+    assert!(answer.contains("There are more hits: raise limit or add words."), "{answer}");
+    let answer = search(2);
+    assert!(answer.starts_with("2 hits of ") && !answer.contains("more hits"), "{answer}");
+    server.close();
+}
+
+#[test]
 fn a_client_without_initialize_is_served() {
     let home = Home::new();
     write_session(&home, "s1", "shop", "the heron gate");
