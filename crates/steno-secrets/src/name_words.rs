@@ -323,6 +323,13 @@ pub(crate) const VENDOR_WORDS: &[&str] = &[
 
 /// Words that make a key the one of a record, a file or a button.
 pub(crate) const RECORD_WORDS: &[&str] = &[
+    "dsa",
+    "ecc",
+    "ecdsa",
+    "ed25519",
+    "eddsa",
+    "rsa",
+    "ssh",
     "action",
     "artifact",
     "branch",

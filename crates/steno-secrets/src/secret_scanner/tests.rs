@@ -71,6 +71,7 @@ const ODD_LOOK_ALIKES: &[&str] = &[
     "count += \"{d6}\";",
     "token: >-\n  see the documentation of tokens\n",
     "cache_key = \"{h32}\"",
+    "gpg: using RSA key {X40}",
     "content-key {u}",
     "here's the cache key: {h40}",
     "curl -u service-account: https://api.acme.org/v1",
