@@ -125,7 +125,7 @@ pub(crate) fn is_code(value: &str) -> bool {
         })
         || value.contains("->")
         || value.contains("=>")
-        || value.trim_end_matches('=').contains("==")
+        || value.trim_end_matches('=').split_once("==").is_some_and(|(name, _)| is_name(name))
         || (value.contains('.')
             && value.split(['.', '?']).all(|part| part.is_empty() || is_name(part)))
         || (value.contains('_')
