@@ -27,7 +27,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum RemoteAction {
-    Add(AddArgs),
+    Add(Box<AddArgs>),
     List(ListArgs),
     /// Remove a remote from config.toml. What was pushed stays there.
     Remove(NameArgs),
