@@ -292,11 +292,12 @@ impl SessionListView<'_> {
         let shown = &matching[..matching.len().min(limit)];
         let day = |one: &ListedSession| last_active_day(&one.session, self.viewer);
         let more = (matching.len() - shown.len()).min(PAGE_SESSIONS);
+        let has_people = shown.iter().any(|one| session_person(&one.session).is_some());
         html! {
             @if matching.is_empty() { (self.empty_list()) }
             @else {
                 .columns-head aria-hidden="true" {
-                    @for (class, name, meaning) in COLUMNS { span class=(class) title=(meaning) { (name) } }
+                    @for (class, name, meaning) in COLUMNS { span class=(class) title=(meaning) { @if has_people && class == "by" { "Person" } @else { (name) } } }
                 }
             }
             @if !shown.is_empty() {
@@ -347,7 +348,10 @@ impl SessionListView<'_> {
                     @if let Some(failures) = failures { small.errors { (count_of(*failures, "error")) } }
                     @if let Some(problem) = &one.problem { small.errors { (clean_text(problem)) } }
                 }
-                span.by { (heading::agent_label(session)) @if let Some(person) = session_person(session) { small { " " (clean_text(person)) } } }
+                @match session_person(session) {
+                    Some(person) => span.by title={ (clean_text(person)) ", " (clean_text(&session.agent)) } { (clean_text(person)) " " small { (heading::agent_label(session)) } },
+                    None => span.by { (heading::agent_label(session)) },
+                }
                 (project_cell(session))
                 span.model title=(clean_text(&session.models.join(", "))) { @if let Some(model) = session.models.first() { (clean_text(short_model(model))) } }
                 span.num { (exact_count(session.totals.entries)) span.unit { @if session.totals.entries == 1 { " entry" } @else { " entries" } } }

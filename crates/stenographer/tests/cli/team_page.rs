@@ -459,6 +459,15 @@ fn cost_is_added_up_by_person() {
     assert_eq!(ada.hits(&["fruit", "--from", "team", "--person", "eve"]).len(), 4);
     let unknown = ada.steno(&["list", "--from", "team", "--person", "zoe"]);
     assert!(unknown.stderr.contains("people with sessions: ada, bob, eve"), "{unknown}");
+    // The list names the person of each session before the agent.
+    let page = Page::start(&ada, &[]);
+    let cookie = page.token_cookie(&page.token);
+    page.wait_for(&cookie);
+    let list = page.get("/", &cookie).text;
+    assert!(list.contains(">Person</span>"), "{list}");
+    let by =
+        |name: &str| format!("<span class=\"by\" title=\"{name}, claude-code\">{name} <small>");
+    assert!(["ada", "bob", "eve"].iter().all(|name| list.contains(&by(name))), "{list}");
     let local = ada.steno(&["cost", "--by", "person"]);
     assert!(local.code == 2 && local.stderr.contains("needs --from"), "{local}");
 }
