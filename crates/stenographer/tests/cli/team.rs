@@ -263,6 +263,63 @@ fn a_finished_push_survives_a_crash_of_the_server() {
     assert_eq!(server.sql("steno", "SELECT count(*) FROM steno.session").trim(), "4");
 }
 
+/// Answers of 330 kB each, of which some dozen fill a part. Two records state each message, the second one more tokens.
+fn long_answers(count: u32) -> String {
+    let line = |n: u32| {
+        let words = format!("answer{n:02} ").repeat(330_000 / 9);
+        let message = json!({"id": format!("msg_01{:022}", n / 2), "type": "message", "role": "assistant",
+            "model": "claude-sonnet-4-5", "content": [{"type": "text", "text": words}],
+            "usage": {"input_tokens": 3, "output_tokens": 1 + 4 * (n % 2)}});
+        let record = json!({"type": "assistant", "uuid": format!("{n:08x}-0000-4000-8000-000000000009"),
+            "parentUuid": null, "isSidechain": false, "cwd": "/home/ada/shop", "sessionId": ID, "version": "2.1.0",
+            "timestamp": format!("2026-01-05T09:{n:02}:00.000Z"), "message": message});
+        format!("{record}\n")
+    };
+    (0..count).map(line).collect()
+}
+
+#[test]
+fn a_large_session_is_sent_in_parts() {
+    let Some(server) = PostgresServer::start() else { return };
+    member("postgres", &server.url("postgres")).steno(&["remote", "init", "team"]).ok();
+    server.add_member("ada", "shop");
+    let ada = member("ada", &server.url("ada"));
+    let check = |answers: u32| {
+        let sql = "SELECT taken, entries, (SELECT count(*) FROM steno.entry),
+            (SELECT count(DISTINCT number) FROM steno.entry) FROM steno.session";
+        let expected = vec![answers.to_string(); 4].join("|");
+        assert_eq!(server.sql("steno", sql).trim(), expected);
+        let counted = server.psql("ada", "steno", "SELECT sum(output) FROM steno.charges()").stdout;
+        assert_eq!(String::from_utf8(counted).unwrap().trim(), (answers / 2 * 5).to_string());
+    };
+    let all_rows = 30 + 15;
+    ada.work(ID, &long_answers(30));
+    assert_eq!(ada.push()["rows"], all_rows);
+    check(30);
+    let compare = |expected: u32| {
+        fs::remove_file(ada.home.path().join("store/remotes/team/pushed.json")).unwrap();
+        let pushed = ada.push();
+        assert_eq!((&pushed["sessions"], &pushed["rows"]), (&json!(0), &json!(expected)));
+    };
+    compare(0);
+    // The database has other entries than these, which is found in the last part; in an earlier one; and too many.
+    for taken in ["taken", "16", "40"] {
+        let change = format!("UPDATE steno.session SET taken = {taken}, digest = '\\x00'");
+        server.sql("steno", &change);
+        compare(all_rows);
+        check(30);
+    }
+    // It has none, as after a push that was killed.
+    server.sql("steno", "DELETE FROM steno.entry");
+    server.sql("steno", "DELETE FROM steno.usage");
+    server.sql("steno", "UPDATE steno.session SET taken = 0, digest = NULL");
+    compare(all_rows);
+    check(30);
+    ada.work(ID, &long_answers(32));
+    assert_eq!(ada.push()["rows"], 2 + 1);
+    check(32);
+}
+
 #[test]
 fn secrets_never_leave() {
     let shared = tempfile::tempdir().unwrap();
