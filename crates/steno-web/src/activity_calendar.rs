@@ -60,7 +60,7 @@ fn calendar_notes(counts: &BTreeMap<Date, u32>) -> Markup {
     let busiest = counts.iter().max_by_key(|(day, count)| (**count, **day));
     html! {
         ul.calendar-notes {
-            li { b { (counts.len()) } " active days in the last year" }
+            li { b { (counts.len()) } " days with new sessions in the last year" }
             @if let Some((day, count)) = busiest {
                 li { "Most on " (day.strftime("%-d %b %Y").to_string()) ": " b { (count_of(u64::from(*count), "session")) } }
             }

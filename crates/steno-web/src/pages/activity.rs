@@ -92,7 +92,7 @@ fn trend_figures(trends: &TrendReport, zone: &TimeZone) -> Markup {
             @if let Some((at, most)) = trends.active_sessions.iter().rev().max_by_key(|(_, sessions)| *sessions) {
                 li title="The most sessions with entries in the same quarter of an hour" {
                     b { (exact_count(*most)) }
-                    small { "at once" @if let Some(at) = local_time(*at, zone) { span.wide-text { ", " (at.strftime("%-d %b, %H:%M").to_string()) } } }
+                    small { "in 15 minutes" @if let Some(at) = local_time(*at, zone) { span.wide-text { ", " (at.strftime("%-d %b, %H:%M").to_string()) } } }
                 }
             }
         }
