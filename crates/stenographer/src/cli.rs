@@ -305,12 +305,12 @@ impl CliCommand {
     /// Unlocks an encrypted store, for commands that use one. What is shown or recorded beside an agent must not stop it.
     fn unlock_store(&self, ui: &mut Ui, env: &ProcessEnvironment) -> Result<(), CommandError> {
         use CliCommand::{
-            Acp, Child, Completions, Convert, Decrypt, Encrypt, Exec, Gateway, Hooks, Inspect, Man,
-            Run, Statusline,
+            Acp, Child, Completions, Convert, Decrypt, Encrypt, Exec, Gateway, Hook, Hooks,
+            Inspect, Man, Run, Statusline,
         };
         match self {
             Encrypt(_) | Decrypt(_) | Completions(_) | Man(_) | Child(_) => Ok(()),
-            Convert(_) | Inspect(_) | Hooks(_) => Ok(()),
+            Convert(_) | Inspect(_) => Ok(()),
             // What they start or serve must not wait for a key.
             Acp(_) | Exec(_) | Gateway(_) | Run(_) | Statusline(_) => {
                 if let Err(error) = store_key::unlock_store(&mut Ui::silent(), env) {
@@ -318,6 +318,14 @@ impl CliCommand {
                 }
                 Ok(())
             }
+            // Shows the last error of hooks also in a store that it cannot unlock.
+            Hooks(_) => {
+                let _ = store_key::unlock_store(&mut Ui::silent(), env);
+                Ok(())
+            }
+            // Prints and asks nothing.
+            Hook(args) => store_key::unlock_store(&mut Ui::silent(), env)
+                .inspect_err(|error| commands::hook::log_error(env, args, error)),
             _ => store_key::unlock_store(ui, env),
         }
     }

@@ -10,7 +10,7 @@ use self::agent_report::FoundAgentReport;
 use self::purge_report::PurgeReport;
 use self::store_report::StoreReport;
 use crate::agent_settings::RegistrationState;
-use crate::commands::hooks::hook_status;
+use crate::commands::hooks::{distinct_problems, hook_status};
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::text_table::TextTable;
@@ -63,7 +63,7 @@ impl DoctorReport {
         let (store, summaries) = StoreReport::collect(env);
         let mut problems = store.find_problems();
         problems.extend(hook_errors.iter().map(CommandError::to_line));
-        let failures = hooks.iter().filter_map(|row| row.last_problem.as_ref());
+        let failures = distinct_problems(&hooks).into_iter();
         problems.extend(failures.map(|problem| format!("the last hook failed: {problem}")));
         let (agents, unreadable) = agent_report::collect_agents(env, &summaries, &hooks);
         problems.extend(unreadable);

@@ -39,10 +39,15 @@ pub(crate) struct Args {
 pub(crate) fn run(env: &ProcessEnvironment, args: &Args) -> Result<CommandExit, CommandError> {
     let done = if args.keep { sync_with_retries(env, args) } else { start_worker(args) };
     if let Err(error) = done {
-        let agent = args.agent.as_deref().unwrap_or("agent");
-        HookLog::new(&env.store).append_error(env.clock.now(), agent, &*error.error);
+        log_error(env, args, &error);
     }
     Ok(CommandExit::Done)
+}
+
+/// Writes an error to the hook log.
+pub(crate) fn log_error(env: &ProcessEnvironment, args: &Args, error: &CommandError) {
+    let agent = args.agent.as_deref().unwrap_or("agent");
+    HookLog::new(&env.store).append_error(env.clock.now(), agent, &*error.error);
 }
 
 /// Starts the process that does the work. It outlives the agent and inherits the agent's input.

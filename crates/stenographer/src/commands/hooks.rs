@@ -1,5 +1,6 @@
 //! `steno hooks`: registers Steno in the settings of agents.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
@@ -181,8 +182,13 @@ fn print_status_rows(ui: &mut Ui, rows: &[HookStatusRow], json: bool) -> Result<
     print_states(ui, rows, json, |row| {
         [row.agent.to_owned(), row.state.to_string(), row.settings.clone()]
     })?;
-    for problem in rows.iter().filter_map(|row| row.last_problem.as_ref()).filter(|_| !json) {
+    for problem in distinct_problems(rows).into_iter().filter(|_| !json) {
         ui.print_note(format_args!("last error: {problem}"));
     }
     Ok(())
+}
+
+/// Returns the last errors of all agents' hooks. One that names no agent is that of several agents.
+pub(crate) fn distinct_problems(rows: &[HookStatusRow]) -> BTreeSet<&String> {
+    rows.iter().filter_map(|row| row.last_problem.as_ref()).collect()
 }

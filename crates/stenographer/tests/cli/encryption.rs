@@ -136,7 +136,34 @@ fn without_the_key_nothing_is_read_or_changed() {
     let payload = json!({"session_id": ID, "hook_event_name": "Stop"}).to_string();
     let output = home.finish(hook, payload.as_bytes());
     assert_eq!((output.code, output.stdout.as_str()), (0, ""));
-    assert_eq!(state(), before);
+    let mut after = state();
+    after.retain(|(path, _)| *path != store.join("locked-hook.log"));
+    assert_eq!(after, before);
+    assert_nothing_planted(&home);
+}
+
+#[test]
+fn a_hook_without_the_key_is_reported() {
+    let home = encrypted();
+    let payload = json!({"session_id": ID, "hook_event_name": "Stop"}).to_string();
+    let output = home.steno_with(&["hook", "claude-code"], payload.as_bytes());
+    assert_eq!(output.to_string(), "--- exit 0");
+    let reason = "hook: the store is encrypted, and the hook has no key that opens it";
+    let shown = home.steno(&["hooks", "status"]);
+    assert!(shown.stderr.contains(reason), "{shown}");
+    let rows = with_key(&home, &["hooks", "status", "claude-code", "--json"]).ok();
+    assert!(rows.contains(reason), "{rows}");
+    assert!(with_key(&home, &["doctor"]).to_string().contains(reason));
+    assert_nothing_planted(&home);
+    // What a hook with the key writes is shown too, although it is encrypted.
+    let mut hook = home.command(&["hook", "--keep", "claude-code"]);
+    hook.env("STENO_IDENTITY", key_path(&home)).env("STENO_NOW", "2026-01-06T00:00:00Z");
+    home.finish(hook, b"{").ok();
+    let rows = with_key(&home, &["hooks", "status", "claude-code", "--json"]).ok();
+    assert!(rows.contains("2026-01-06T00:00:00Z claude-code: "), "{rows}");
+    assert!(home.steno(&["hooks", "status"]).stderr.contains(reason));
+    assert_nothing_planted(&home);
+    with_key(&home, &["decrypt"]).ok();
 }
 
 #[test]
