@@ -102,16 +102,16 @@ fn encrypt_store(
         return Err(error.hint("use --new-identity FILE, --recipient, --passphrase or --keyring"));
     }
     let master = MasterKey::generate();
-    let slots = new_slots(ui, env, &master, args)?;
-    let mut slots = slots.into_iter();
-    let mut keys = KeyFile::new(slots.next().ok_or("no key")?);
-    slots.try_for_each(|slot| keys.add_slot(slot))?;
-    let mut progress = ui.start_progress("encrypting");
-    let result = conversion::encrypt_store(&env.store, keys.clone(), &master, &mut |path| {
-        progress.step(path.display());
-    });
-    drop(progress);
-    result.map_err(explain_conversion)?;
+    let mut slots = new_slots(ui, env, &master, args)?;
+    let new_identity = NewIdentity::create(env, args)?;
+    if let Some(identity) = &new_identity {
+        slots.push(KeySlot::for_recipient(&master, &identity.recipient)?);
+    }
+    let keys = convert_with_slots(ui, env, &master, slots).inspect_err(|_| {
+        if let Some(identity) = &new_identity {
+            identity.remove_if_unused(env);
+        }
+    })?;
     ui.status(format_args!("encrypted {}", env.store.display()));
     if let Some(path) = &args.new_identity {
         let path = path.display();
@@ -140,7 +140,38 @@ fn new_slots(
         system_keyring::save_identity(&identity)?;
         slots.push(KeySlot::for_keyring(master, &identity.recipient())?);
     }
-    if let Some(path) = &args.new_identity {
+    Ok(slots)
+}
+
+/// Encrypts the store for these keys.
+fn convert_with_slots(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    master: &MasterKey,
+    slots: Vec<KeySlot>,
+) -> Result<KeyFile, CommandError> {
+    let mut slots = slots.into_iter();
+    let mut keys = KeyFile::new(slots.next().ok_or("no key")?);
+    slots.try_for_each(|slot| keys.add_slot(slot))?;
+    let mut progress = ui.start_progress("encrypting");
+    let result = conversion::encrypt_store(&env.store, keys.clone(), master, &mut |path| {
+        progress.step(path.display());
+    });
+    drop(progress);
+    result.map_err(explain_conversion)?;
+    Ok(keys)
+}
+
+/// The file of `--new-identity`.
+struct NewIdentity {
+    path: PathBuf,
+    recipient: AgeRecipient,
+}
+
+impl NewIdentity {
+    /// Creates the file. Fails if it exists.
+    fn create(env: &ProcessEnvironment, args: &Args) -> Result<Option<Self>, CommandError> {
+        let Some(path) = &args.new_identity else { return Ok(None) };
         let identity = AgeIdentity::generate();
         let text =
             format!("# public key: {}\n{}\n", identity.recipient(), identity.to_secret_text());
@@ -149,9 +180,25 @@ fn new_slots(
             let error = CommandError::user(format!("the file exists: {}", path.display()));
             return Err(error.hint("use `--recipient` with the public key of an identity"));
         }
-        slots.push(KeySlot::for_recipient(master, &identity.recipient())?);
+        Ok(Some(Self { path, recipient: identity.recipient() }))
     }
-    Ok(slots)
+
+    /// Removes the file, unless a key file of the store may name it. The rename that makes an encrypted copy valid
+    /// precedes steps that can fail.
+    fn remove_if_unused(&self, env: &ProcessEnvironment) {
+        let recipient = self.recipient.to_string();
+        let is_named = |slot: &KeySlot| slot.name() == recipient;
+        let is_unused = match KeyFile::read(&env.store) {
+            Ok(None) => true,
+            // Another process has encrypted the store.
+            Ok(Some(keys)) => !keys.slots.iter().any(is_named),
+            Err(_) => false,
+        };
+        if is_unused {
+            // The error that is returned matters more.
+            let _ = durable::remove_file(&self.path);
+        }
+    }
 }
 
 fn change_keys(

@@ -167,6 +167,31 @@ fn a_hook_without_the_key_is_reported() {
 }
 
 #[test]
+fn a_new_identity_that_opens_nothing_is_removed() {
+    let home = filled();
+    let key = key_path(&home);
+    let encrypt = || home.steno(&["encrypt", "--new-identity", key.to_str().unwrap()]);
+    let recording = store(&home).join("vault/claude-code").join(ID).join(".open");
+    let lock = fs::File::create(recording).unwrap();
+    lock.lock().unwrap();
+    let failed = encrypt();
+    assert_eq!(failed.code, 1);
+    assert!(failed.stderr.contains("error: a session is being recorded"), "{failed}");
+    assert!(!key.exists());
+    drop(lock);
+    encrypt().ok();
+    assert!(with_key(&home, &["list"]).ok().contains(ID));
+    assert_eq!(encrypt().code, 1);
+    assert!(key.exists(), "a key in use is never removed");
+    // Nor is a file that was there before.
+    let home = filled();
+    home.file("key.txt", "mine");
+    let output = home.steno(&["encrypt", "--new-identity", key_path(&home).to_str().unwrap()]);
+    assert!(output.stderr.contains("error: the file exists"), "{output}");
+    assert_eq!(fs::read_to_string(key_path(&home)).unwrap(), "mine");
+}
+
+#[test]
 fn a_program_runs_although_the_store_is_locked() {
     let home = encrypted();
     let output = home.steno(&["exec", "--", "sh", "-c", "echo plantedrecord; exit 7"]);
