@@ -1,11 +1,14 @@
 //! `steno cat`: prints the kept bytes of a session's files.
 
+use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 use std::sync::PoisonError;
 
 use serde_json::json;
+use steno_model::backup;
 use steno_vault::sealed::SharedProblems;
-use steno_vault::{SessionDir, SessionFile};
+use steno_vault::{SessionBundle, SessionDir, SessionFile};
 
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
@@ -18,7 +21,8 @@ const RECORDING: &str = "record.jsonl";
 /// Print the kept bytes of a session's files.
 ///
 /// The bytes are those that the agent wrote, with masks for forgotten ones, also in an encrypted store. A session with
-/// several files needs the name of one; `--list` prints the names.
+/// several files needs the name of one; `--list` prints the names. Earlier contents of a file that the agent rewrote are
+/// NAME.steno-earlier.0, NAME.steno-earlier.1 and so on, oldest first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Session id, unique prefix, or `latest`.
@@ -42,22 +46,19 @@ pub(crate) fn run(
 ) -> Result<CommandExit, CommandError> {
     let dir = SessionStore::new(env).find_session(&args.session)?;
     let problems = SharedProblems::default();
-    let bundle = dir.collect_bundle(&problems)?;
-    let mut files = bundle.files;
-    files.extend(bundle.earlier_files);
-    files.extend(bundle.excerpts);
-    let mut names: Vec<&str> = files.iter().map(SessionFile::name).collect();
-    if dir.is_recorded()? {
-        names.push(RECORDING);
-    }
+    let files = NamedFiles::of_bundle(dir.collect_bundle(&problems)?);
+    let recording = dir.is_recorded()?.then_some(RECORDING);
+    let mut names: Vec<&str> = files.0.iter().map(|file| file.name.as_str()).collect();
+    names.extend(recording);
     if args.list || args.json {
         list_names(ui, &names, args.json)?;
         return Ok(CommandExit::Done);
     }
-    let wanted = match (&args.file, &names[..]) {
-        (Some(file), _) => file.as_str(),
-        (None, [only]) => only,
-        (None, _) => {
+    let latest: Vec<&str> = files.latest_names().chain(recording).collect();
+    let wanted = match (&args.file, &latest[..], &names[..]) {
+        (Some(file), _, _) => file.as_str(),
+        (None, [only], _) | (None, _, [only]) => only,
+        (None, _, _) => {
             let error = CommandError::user(format!("the session has {} files", names.len()));
             return Err(error.hint(format!("name one of them: {}", names.join(", "))));
         }
@@ -66,13 +67,57 @@ pub(crate) fn run(
         let error = CommandError::user(format!("the session has no such file: {wanted}"));
         return Err(error.hint(format!("its files are: {}", names.join(", "))));
     }
-    match files.iter().find(|file| file.name() == wanted) {
-        Some(file) => drop(io::copy(&mut file.open()?, ui.out())?),
+    match files.0.iter().find(|file| file.name == wanted) {
+        Some(named) => drop(io::copy(&mut named.file.open()?, ui.out())?),
         None => print_recording(ui, &dir, &problems)?,
     }
     let problems = problems.lock().unwrap_or_else(PoisonError::into_inner);
     ui.report_problems(&problems);
     Ok(if problems.is_empty() { CommandExit::Done } else { CommandExit::Failed })
+}
+
+/// A file of a session and the name by which it is selected.
+struct NamedFile {
+    name: String,
+    /// Whether the agent has rewritten the file since.
+    is_earlier: bool,
+    file: SessionFile,
+}
+
+/// The files of a session, each with a name of its own.
+struct NamedFiles(Vec<NamedFile>);
+
+impl NamedFiles {
+    fn of_bundle(bundle: SessionBundle) -> Self {
+        let mut files = Self(Vec::new());
+        for file in bundle.files.into_iter().chain(bundle.excerpts) {
+            let name = file.name().to_owned();
+            files.add(NamedFile { name, is_earlier: false, file });
+        }
+        let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
+        for file in bundle.earlier_files {
+            let number = numbers.entry(file.name().to_owned()).or_default();
+            let name = backup::earlier_name(Path::new(file.name()), *number);
+            *number += 1;
+            let name = name.to_string_lossy().into_owned();
+            files.add(NamedFile { name, is_earlier: true, file });
+        }
+        files
+    }
+
+    /// Adds a file. If its name is taken, a number is appended.
+    fn add(&mut self, mut file: NamedFile) {
+        let is_free = |name: &str| self.0.iter().all(|other| other.name != name);
+        if !is_free(&file.name) {
+            let mut numbered = (2_u32..).map(|number| format!("{}.{number}", file.name));
+            file.name = numbered.find(|name| is_free(name)).unwrap_or_default();
+        }
+        self.0.push(file);
+    }
+
+    fn latest_names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(|file| !file.is_earlier).map(|file| file.name.as_str())
+    }
 }
 
 fn list_names(ui: &mut Ui, names: &[&str], as_json: bool) -> Result<(), CommandError> {

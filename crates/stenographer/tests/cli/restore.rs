@@ -167,6 +167,15 @@ fn what_a_file_held_before_it_was_rewritten_comes_back_beside_it() {
         home.steno(&["restore", "1b4e", "--earlier", "--to", "copy"]).ok().lines().count(),
         3
     );
+    let id = "1b4e28ba-2fa1-41d2-883f-0016d3cca427";
+    let ends = [".jsonl", ".jsonl.steno-earlier.0", ".jsonl.steno-earlier.1"];
+    let listed: String = ends.iter().map(|end| format!("{id}{end}\n")).collect();
+    assert_eq!(home.steno(&["cat", "1b4e", "--list"]).ok(), listed);
+    assert_eq!(home.steno(&["cat", "1b4e"]).ok(), format!("{}\n", versions[2]));
+    for (end, version) in ends.iter().zip([2, 0, 1]) {
+        let printed = home.steno(&["cat", "1b4e", &format!("{id}{end}")]).ok();
+        assert_eq!(printed, format!("{}\n", versions[version]), "{end}");
+    }
     let names = ["", ".steno-earlier.0", ".steno-earlier.1"].map(|end| format!("{file}{end}"));
     for (name, version) in names.iter().zip([2, 0, 1]) {
         let there = fs::read_to_string(home.path().join(name)).unwrap();
