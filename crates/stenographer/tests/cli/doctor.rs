@@ -99,6 +99,27 @@ fn the_period_comes_from_the_settings_of_the_agent() {
 }
 
 #[test]
+fn sessions_are_counted_without_an_index() {
+    let home = Home::new();
+    write_session(&home, 1);
+    home.steno(&["sync"]).ok();
+    for name in ["index.db", "index.db-wal", "index.db-shm"] {
+        let _ = std::fs::remove_file(home.path().join("store").join(name));
+    }
+    let output = home.steno(&["doctor"]).ok();
+    assert!(output.starts_with("store: ~/store: 1 session, "), "{output}");
+    assert!(output.contains("index: not built yet; the next search builds it\n"), "{output}");
+    assert!(output.contains("claude-code  1     -"), "{output}");
+    let report = json(&home);
+    assert_eq!(report["store"]["index"], "absent");
+    assert_eq!(
+        (&report["store"]["sessions"], &report["agents"][0]["sessions"]),
+        (&1.into(), &1.into())
+    );
+    assert!(!home.path().join("store/index.db").exists(), "doctor changes nothing");
+}
+
+#[test]
 fn wrong_settings_and_a_damaged_index_are_problems() {
     let home = Home::new();
     write_session(&home, 1);

@@ -73,7 +73,7 @@ impl StoreReport {
         report.errors.extend(settings.err().map(|error| error.to_line()));
         let summaries = match Index::open_read_only(store) {
             Ok(index) => report.read_index(env, &index),
-            Err(IndexError::Absent(_)) => Ok(Vec::new()),
+            Err(IndexError::Absent(_)) => report.read_vault(env),
             Err(error) => Err(error.into()),
         };
         let summaries = summaries.unwrap_or_else(|error| {
@@ -98,6 +98,22 @@ impl StoreReport {
         self.missing_in_index = index.count_missing(&vault, boot.as_deref())?;
         let is_behind = self.missing_in_index > 0;
         self.index = if is_behind { IndexState::Behind } else { IndexState::Current };
+        Ok(summaries)
+    }
+
+    /// Counts the sessions without an index, which knows their messages.
+    fn read_vault(&mut self, env: &ProcessEnvironment) -> Result<Vec<AgentSummary>, CommandError> {
+        let vault = SessionStore::new(env).vault;
+        let mut summaries = Vec::new();
+        for agent in vault.list_agents()? {
+            let (mut sessions, empty_sessions, last_activity) = (0, 0, None);
+            for session in vault.list_agent_sessions(&agent)? {
+                sessions += u64::from(!session.is_empty()?);
+            }
+            summaries.push(AgentSummary { agent, sessions, empty_sessions, last_activity });
+        }
+        self.sessions = summaries.iter().map(|summary| summary.sessions).sum();
+        self.missing_in_index = usize::try_from(self.sessions).unwrap_or(usize::MAX);
         Ok(summaries)
     }
 
@@ -140,6 +156,9 @@ impl StoreReport {
         let last = last.map_or_else(|| "never".to_owned(), format_age);
         text.push_str(&format!("last sync: {last}\n"));
         let index = match self.index {
+            IndexState::Absent if self.sessions > 0 => {
+                "not built yet; the next search builds it".to_owned()
+            }
             IndexState::Absent => "not built yet".to_owned(),
             IndexState::Current => "up to date".to_owned(),
             IndexState::Behind => {
