@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
 use crate::session_removal::user_name;
+use crate::session_store::{NO_SESSIONS_YET, SessionStore};
 use crate::ui::Ui;
 
 /// Flag of commands that can read a remote.
@@ -161,6 +162,27 @@ pub(crate) fn mirror_environment(
         Err(error) => return Err(error),
     }
     Ok(access.mirror_environment(env))
+}
+
+/// Says that there are no sessions, and where those are that were pulled.
+pub(crate) fn explain_no_sessions(env: &ProcessEnvironment) -> String {
+    let remotes = Config::load(env).and_then(|config| config.remotes()).unwrap_or_default();
+    let names = remotes.into_iter().filter(|_| !env.is_mirror).map(|remote| remote.settings.name);
+    let has_sessions = |name: &String| {
+        let access = TeamAccess::find(env, Some(name));
+        access.is_ok_and(|access| {
+            let mirror = SessionStore::new(&access.mirror_environment(env));
+            mirror.vault.has_sessions().unwrap_or(false)
+        })
+    };
+    match names.filter(has_sessions).collect::<Vec<_>>().as_slice() {
+        [] => NO_SESSIONS_YET.to_owned(),
+        pulled => {
+            let flags: Vec<String> = pulled.iter().map(|name| format!("--from {name}")).collect();
+            let flags = flags.join(" or ");
+            format!("{NO_SESSIONS_YET}, or use {flags} for what was pulled")
+        }
+    }
 }
 
 /// Adds a hint to an error of a remote.

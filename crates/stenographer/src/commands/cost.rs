@@ -19,8 +19,8 @@ use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
 use crate::process_environment::ProcessEnvironment;
 use crate::session_scope::SessionScope;
-use crate::session_store::{NO_SESSIONS_YET, SessionStore};
-use crate::team_access::RemoteFlag;
+use crate::session_store::SessionStore;
+use crate::team_access::{RemoteFlag, explain_no_sessions};
 use crate::team_index::find_index;
 use crate::ui::Ui;
 
@@ -119,7 +119,10 @@ impl CostReport<'_> {
     fn explain_nothing(&self, ui: &mut Ui) -> Result<(), CommandError> {
         let is_own_store = !self.args.no_index && self.args.remote.from.is_none();
         let is_empty_store = is_own_store && !SessionStore::new(self.env).vault.has_sessions()?;
-        ui.status(if is_empty_store { NO_SESSIONS_YET } else { "no charges" });
+        match is_empty_store {
+            true => ui.status(explain_no_sessions(self.env)),
+            false => ui.status("no charges"),
+        }
         Ok(())
     }
 }

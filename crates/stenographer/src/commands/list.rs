@@ -23,8 +23,8 @@ use crate::known_values::check_known_values;
 use crate::process_environment::ProcessEnvironment;
 use crate::project_threads::{ProjectThreads, ThreadFlags, word_parser};
 use crate::session_scope::SessionScope;
-use crate::session_store::{NO_SESSIONS_YET, SessionStore};
-use crate::team_access::RemoteFlag;
+use crate::session_store::SessionStore;
+use crate::team_access::{RemoteFlag, explain_no_sessions};
 use crate::ui::{Ui, count_noun};
 use crate::value_parsers::parse_count;
 
@@ -178,7 +178,7 @@ impl ListRequest<'_> {
             newest = Some(heading.id);
         })?;
         if newest.is_none() {
-            ui.status(NO_SESSIONS_YET);
+            ui.status(explain_no_sessions(self.env));
         } else if self.args.limit == Some(0) {
             ui.status("no session listed, because of -n 0");
         } else if hidden == 0 {

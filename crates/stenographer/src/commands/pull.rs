@@ -38,6 +38,10 @@ pub(crate) fn run(
     }
     words.push(format!("{} unchanged", summary.unchanged));
     ui.status(words.join(", "));
+    if summary.sessions + summary.unchanged > 0 {
+        let name = &access.settings.name;
+        ui.status(format_args!("run `steno list --from {name}` to list the team's sessions"));
+    }
     if summary.forgotten > 0 {
         let forgotten = count_noun(summary.forgotten, "session");
         ui.status(format_args!("{forgotten} removed here, as forgotten on another machine"));

@@ -18,8 +18,8 @@ use crate::error::{CommandError, CommandExit};
 use crate::known_values::check_known_values;
 use crate::process_environment::ProcessEnvironment;
 use crate::session_scope::SessionScope;
-use crate::session_store::{NO_SESSIONS_YET, SessionStore};
-use crate::team_access::{RemoteFlag, TeamAccess, explain_team_error};
+use crate::session_store::SessionStore;
+use crate::team_access::{RemoteFlag, TeamAccess, explain_no_sessions, explain_team_error};
 use crate::team_index::{explain_index_error, find_index, open_index};
 use crate::text_table::{fit_columns, wrap_columns};
 use crate::ui::{Ui, count_noun, escape_control};
@@ -120,7 +120,7 @@ pub(crate) fn run(
         return Ok(CommandExit::Done);
     }
     if !store.vault.has_sessions()? {
-        ui.status(NO_SESSIONS_YET);
+        ui.status(explain_no_sessions(env));
     } else if args.limit != Some(0) {
         check_known_values(&index, &search.filter, None)?;
         let text = args.query.join(" ");

@@ -219,6 +219,27 @@ pub(crate) fn check_forgetting(ada: &Member, bob: &Member, remote: &dyn Fn() -> 
 }
 
 #[test]
+fn pulled_sessions_are_pointed_to() {
+    let shared = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", shared.path().display());
+    let (ada, bob) = (member("ada", &url), member("bob", &url));
+    ada.steno(&["remote", "init", "team"]).ok();
+    let nothing = bob.steno(&["pull"]);
+    assert!(!nothing.stderr.contains("--from"), "{nothing}");
+    assert!(!bob.steno(&["list"]).stderr.contains("--from"));
+    ada.work(ID, &content(ID, &["apricot"]));
+    ada.push();
+    let pulled = bob.steno(&["pull"]);
+    let hint = "run `steno list --from team` to list the team's sessions\n";
+    assert!(pulled.code == 0 && pulled.stderr.ends_with(hint), "{pulled}");
+    for command in [&["list"][..], &["search", "apricot"], &["cost"]] {
+        let output = bob.steno(command);
+        assert!(output.stderr.contains("no sessions yet; "), "{command:?}: {output}");
+        assert!(output.stderr.contains("use --from team for"), "{command:?}: {output}");
+    }
+}
+
+#[test]
 fn a_shared_folder_is_a_remote() {
     let shared = tempfile::tempdir().unwrap();
     let url = format!("file://{}", shared.path().join("steno").display());
