@@ -14,6 +14,9 @@ use crate::text_table::fit_columns;
 use crate::thread_error::explain_thread_error;
 use crate::ui::Ui;
 
+/// Where the status of the store is, which `steno status` may have been expected to show.
+const STORE_HINT: &str = "run `steno doctor` for the state of the store";
+
 /// Show the status of a project's threads, or one thread in detail.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -29,7 +32,11 @@ pub(super) fn run(
     env: &ProcessEnvironment,
     args: &Args,
 ) -> Result<CommandExit, CommandError> {
-    let threads = ProjectThreads::open_existing(ui, env, &args.flags)?;
+    let threads =
+        ProjectThreads::open_existing(ui, env, &args.flags).map_err(|error| match args.thread {
+            Some(_) => error,
+            None => error.hint(STORE_HINT),
+        })?;
     let Some(text) = &args.thread else {
         return overview::print_overview(ui, &threads, args.flags.json);
     };

@@ -30,8 +30,8 @@ fn without_threads_a_hint_is_printed() {
     let home = Home::new();
     home.file(".leslie/env", "A=b");
     let output = home.steno(&["status"]);
-    let expected =
-        "error: no threads in $HOME\nhint: run `steno init` in the project's folder first\n";
+    let expected = "error: no threads in $HOME\nhint: run `steno init` in the project's folder first\n\
+         hint: run `steno doctor` for the state of the store\n";
     assert_eq!((output.stderr.as_str(), output.code), (expected, 1));
     assert_eq!(fs::read_dir(home.path().join(".leslie")).unwrap().count(), 1, "nothing was made");
     home.steno(&["init"]).ok();
@@ -41,7 +41,8 @@ fn without_threads_a_hint_is_printed() {
     assert_eq!(output.stderr, expected);
     assert_eq!(
         home.steno(&["status"]).stderr,
-        "no threads yet; create an objective with `steno objective create TITLE`\n"
+        "no threads yet; create an objective with `steno objective create TITLE`\n\
+         run `steno doctor` for the state of the store\n"
     );
 }
 

@@ -3,6 +3,7 @@
 use steno_seeds::thread::{Objective, Thread};
 
 use super::super::json_line;
+use super::STORE_HINT;
 use crate::error::{CommandError, CommandExit};
 use crate::project_threads::ProjectThreads;
 use crate::text_table::fit_columns;
@@ -23,6 +24,7 @@ pub(super) fn print_overview(
     let objectives = threads.store.list_objectives().map_err(explain_thread_error)?;
     if objectives.is_empty() && all.is_empty() {
         ui.status("no threads yet; create an objective with `steno objective create TITLE`");
+        ui.status(STORE_HINT);
         return Ok(CommandExit::Done);
     }
     let mut tree = ThreadTree { all: &all, text: String::new(), width: ui.width() };
