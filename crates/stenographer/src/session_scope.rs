@@ -60,12 +60,24 @@ impl SessionScope {
         let moment = |text: &Option<String>, edge| {
             text.as_ref().map(|text| moment::parse_moment(text, edge, env)).transpose()
         };
+        let since = moment(&self.since, DayEdge::Begin)?;
+        let until = moment(&self.until, DayEdge::End)?;
+        let is_empty =
+            since.zip(until).is_some_and(|(since, until)| since.instant() >= until.instant());
+        if is_empty && self.since != self.until {
+            let (since, until) = (self.since.as_deref(), self.until.as_deref());
+            let (since, until) = (since.unwrap_or_default(), until.unwrap_or_default());
+            let text = format!("--since {since} is later than --until {until}");
+            return Err(
+                CommandError::usage(text).hint("use an earlier --since, or a later --until")
+            );
+        }
         Ok(EntryFilter {
             agent: self.agent.clone(),
             project: self.project.as_deref().map(|project| resolve_project(env, project)),
             model: self.model.clone(),
-            since: moment(&self.since, DayEdge::Begin)?,
-            until: moment(&self.until, DayEdge::End)?,
+            since,
+            until,
             session: self.session.as_deref().map(session).transpose()?,
             thread: self.thread.clone(),
             only: self.person.as_deref().map(|person| select_person(env, person)).transpose()?,

@@ -21,6 +21,16 @@ const WRONG_LINES: &[WrongLine] = &[
     ("list --since yesterdayish", "not a time: yesterdayish", "use a date such as 2026-01-05"),
     ("list --until 2026-13-45", "not a time: 2026-13-45", "or 90m, 12h, 7d, 2w, 1mo ago"),
     (
+        "list --since 2026-11-01 --until 2026-10-01",
+        "--since 2026-11-01 is later than --until 2026-10-01",
+        "use an earlier --since",
+    ),
+    (
+        "cost --since today --until yesterday",
+        "--since today is later than --until yesterday",
+        "use an earlier --since",
+    ),
+    (
         "list --agent nobody",
         "no sessions of agent nobody",
         "agents with sessions: claude-code, mine",
@@ -248,6 +258,23 @@ const WRONG_LINES: &[WrongLine] = &[
     ("objective create", "required arguments were not provided", "<TITLE>"),
     ("as klingon", "unrecognized subcommand 'klingon'", "For example: steno as devflow"),
 ];
+
+#[test]
+fn a_range_that_ends_before_it_begins_is_a_usage_error() {
+    let home = Home::new();
+    for command in [&["list"][..], &["search", "x"], &["cost"], &["cost", "--no-index"], &["stats"]]
+    {
+        let range = |since, until| {
+            home.steno(&[command, &["--since", since, "--until", until][..]].concat())
+        };
+        let output = range("2026-11-01", "2026-10-01");
+        assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{command:?}: {output}");
+        assert!(output.stderr.contains("is later than --until"), "{command:?}: {output}");
+        // A whole day.
+        let output = range("2026-10-01", "2026-10-01");
+        assert!(!output.stderr.contains("is later than"), "{command:?}: {output}");
+    }
+}
 
 #[test]
 fn each_message_says_what_is_wrong_and_how_to_fix_it() {
