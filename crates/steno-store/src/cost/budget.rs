@@ -85,6 +85,54 @@ impl BudgetLimits {
     }
 }
 
+/// A project with a limit and no session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownProject<'a> {
+    /// The project as the limit names it.
+    pub name: &'a str,
+    /// The folder with sessions whose name is most alike.
+    pub nearest: &'a str,
+}
+
+impl BudgetLimits {
+    /// The projects with a limit that none of these folders belongs to. Empty if there are no folders.
+    pub fn unknown_projects<'a>(&'a self, folders: &[&'a str]) -> Vec<UnknownProject<'a>> {
+        let names = self.projects.iter().map(|(name, _)| name.as_str());
+        let unknown = names.filter(|name| !folders.iter().any(|folder| is_project(folder, name)));
+        let find_nearest = |name: &'a str| {
+            let distance = |folder: &&&str| {
+                edit_distance(
+                    &last_folder(folder).to_lowercase(),
+                    &last_folder(name).to_lowercase(),
+                )
+            };
+            let nearest = folders.iter().min_by_key(distance)?;
+            Some(UnknownProject { name, nearest })
+        };
+        unknown.filter_map(find_nearest).collect()
+    }
+}
+
+fn last_folder(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// How many characters must be inserted, removed or replaced to make one text from another.
+fn edit_distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (line, mine) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
+        for (at, theirs) in other.iter().enumerate() {
+            let replaced = diagonal + usize::from(mine != *theirs);
+            diagonal = row[at + 1];
+            row[at + 1] = replaced.min(diagonal + 1).min(row[at] + 1);
+        }
+    }
+    row[other.len()]
+}
+
 /// Whether a project folder is named, by its path, by a folder above it, or by the last part of its path.
 fn is_project(folder: &str, name: &str) -> bool {
     let (folder, name) = (folder.trim_end_matches('/'), name.trim_end_matches('/'));
@@ -122,6 +170,23 @@ mod tests {
             });
         }
         table
+    }
+
+    #[test]
+    fn a_limit_of_a_project_without_sessions_is_found() {
+        let projects = ["harbr", "/code/Harbor/", "/code", "pier"];
+        let projects = projects.map(|name| (name.to_owned(), 1.0)).to_vec();
+        let limits = BudgetLimits { projects, ..BudgetLimits::default() };
+        let folders = ["/code/lighthouse", "/code/harbor", "/code/piers/"];
+        let unknown: Vec<_> =
+            limits.unknown_projects(&folders).iter().map(|one| (one.name, one.nearest)).collect();
+        let expected = [
+            ("harbr", "/code/harbor"),
+            ("/code/Harbor/", "/code/harbor"),
+            ("pier", "/code/piers/"),
+        ];
+        assert_eq!(unknown, expected);
+        assert_eq!(limits.unknown_projects(&[]), []);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `steno cost`: adds up tokens and costs.
 
 mod blocks;
-mod budgets;
+pub(crate) mod budgets;
 mod charge_source;
 mod cost_table;
 mod rows;

@@ -326,6 +326,20 @@ fn an_unknown_section_of_the_settings_is_an_error() {
 }
 
 #[test]
+fn a_budget_of_a_project_without_sessions_is_reported() {
+    let home = synced();
+    home.file("store/config.toml", "[budget]\nprojects = { ome = 60, two = 50 }\n");
+    let warning = "[budget] projects: no session has the project ome; the nearest is /code/one\n";
+    let output = home.steno(&["cost", "--check"]);
+    assert_eq!(output.code, 0, "{output}");
+    assert_eq!(output.stderr, format!("warning: {warning}"));
+    let output = home.steno(&["doctor"]);
+    assert!(output.code == 1 && output.stdout.contains(&format!("problem: {warning}")), "{output}");
+    home.file("store/config.toml", "[budget]\nprojects = { one = 60, two = 50 }\n");
+    assert!(!home.steno(&["doctor"]).stdout.contains("[budget]"));
+}
+
+#[test]
 fn budgets_are_checked_and_crossed_ones_reported() {
     let home = synced();
     let check = |config: &str, args: &[&str]| {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use steno_model::moment::LocalNow;
-use steno_store::cost::budget::BudgetUse;
+use steno_store::cost::budget::{BudgetUse, UnknownProject};
 use steno_store::view::amount::{format_dollars, round_for_json};
 
 use super::CostReport;
@@ -20,6 +20,11 @@ pub(super) fn check_budgets(
         let error = CommandError::user("config.toml has no budgets");
         return Err(error.hint(BUDGET_EXAMPLE));
     }
+    let accounts = &report.priced.charges.accounts;
+    let folders: Vec<&str> = accounts.iter().filter_map(|one| one.project.as_deref()).collect();
+    for unknown in report.budgets.unknown_projects(&folders) {
+        ui.warning(describe_unknown_project(&unknown));
+    }
     for one in &all {
         if report.args.json {
             let (limit, spent) = (round_for_json(one.limit), round_for_json(one.spent));
@@ -31,6 +36,12 @@ pub(super) fn check_budgets(
     }
     let is_crossed = all.iter().any(BudgetUse::is_crossed);
     Ok(if is_crossed { CommandExit::Failed } else { CommandExit::Done })
+}
+
+/// Says that a budget is for a project without sessions.
+pub(crate) fn describe_unknown_project(unknown: &UnknownProject<'_>) -> String {
+    let UnknownProject { name, nearest } = unknown;
+    format!("[budget] projects: no session has the project {name}; the nearest is {nearest}")
 }
 
 /// Warns of each budget that is crossed.

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::Serialize;
-use steno_store::index::{AgentSummary, Index, IndexError};
+use steno_store::index::{AgentSummary, Index, IndexError, SessionFacet};
 
 use crate::byte_size::ByteSize;
+use crate::commands::cost::budgets::describe_unknown_project;
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
@@ -96,6 +97,12 @@ impl StoreReport {
         self.empty_sessions = summaries.iter().map(|summary| summary.empty_sessions).sum();
         self.damaged_sessions = index.damaged_sessions(usize::MAX >> 1)?.len();
         self.missing_in_index = index.count_missing(&vault, boot.as_deref())?;
+        let projects = index.facet_values(SessionFacet::Project)?;
+        let folders: Vec<&str> = projects.iter().map(String::as_str).collect();
+        // Mistakes in the settings are reported with those of all tables.
+        let limits = Config::load(env).and_then(|config| config.budgets()).unwrap_or_default();
+        let unknown = limits.unknown_projects(&folders);
+        self.errors.extend(unknown.iter().map(describe_unknown_project));
         let is_behind = self.missing_in_index > 0;
         self.index = if is_behind { IndexState::Behind } else { IndexState::Current };
         Ok(summaries)
