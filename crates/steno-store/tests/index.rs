@@ -563,6 +563,72 @@ fn parts(word: &str) -> Vec<String> {
     parts
 }
 
+/// What each session is billed.
+fn bills(index: &Index) -> Vec<String> {
+    let mut sums = std::collections::BTreeMap::new();
+    for table in [
+        index.load_message_charges().unwrap(),
+        index.load_charges(&EntryFilter::default()).unwrap(),
+    ] {
+        let mut bills: Vec<String> = Vec::new();
+        let mut by_session = std::collections::BTreeMap::new();
+        for charge in &table.charges {
+            let account = &table.accounts[charge.account];
+            let key = (account.session.clone(), table.models[charge.model].clone());
+            let sum: &mut [i64; 7] = by_session.entry(key).or_insert([0; 7]);
+            sum.iter_mut().zip(charge.tokens).for_each(|(sum, tokens)| *sum += tokens);
+        }
+        by_session.retain(|_, tokens| *tokens != [0; 7]);
+        bills.extend(by_session.iter().map(|bill| format!("{bill:?}")));
+        sums.insert(bills, ());
+    }
+    assert_eq!(sums.len(), 1, "messages and their sums differ: {sums:?}");
+    sums.into_keys().next().unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Sessions share messages, with other numbers and at other times.
+    #[test]
+    fn messages_belong_to_the_same_session_in_any_order_of_indexing(
+        sessions in proptest::collection::vec(
+            (0..3_u64, proptest::collection::vec((0..4_u64, 0..3_u64, 1..9_u64), 1..6)), 2..5,
+        ).prop_shuffle(),
+        order in any::<u64>(),
+        is_parted in any::<bool>(),
+    ) {
+        let content = |number: usize| {
+            let name = format!("s{number}");
+            let (start, messages) = &sessions[number];
+            let mut lines = vec![prompt(&name, "words").replace("09:15", &format!("09:0{start}"))];
+            lines.extend(messages.iter().map(|(message, minute, output)| {
+                let line = answer(&name, &format!("msg_000000000000000{message}"), *output);
+                line.replace("09:15", &format!("09:2{minute}")).replace("m-1", &format!("m-{number}"))
+            }));
+            (name, lines)
+        };
+        let (together, apart) = (Store::new(), Store::new());
+        let mut numbers: Vec<usize> = (0..sessions.len()).collect();
+        for number in &numbers {
+            let (name, lines) = content(*number);
+            together.keep(&name, &lines);
+        }
+        let expected = bills(&together.index());
+        let room = if is_parted { 1 } else { usize::MAX };
+        numbers.sort_by_key(|number| order.rotate_left(*number as u32 * 13) % 97);
+        for number in numbers {
+            let (name, lines) = content(number);
+            // The session grows while others are indexed.
+            apart.keep(&name, &lines[..1 + lines.len() / 2]);
+            apart.index_in(room);
+            apart.keep(&name, &lines);
+            apart.index_in(room);
+        }
+        prop_assert_eq!(bills(&apart.index()), expected);
+    }
+}
+
 #[test]
 fn finds_sessions_by_id_prefix() {
     let store = Store::new();
