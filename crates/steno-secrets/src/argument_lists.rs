@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use crate::encoded_text::UnescapedPart;
+use crate::unescaped_part::UnescapedPart;
 
 /// How much of a list is read before and after its first option.
 const MAX_LIST_BYTES: usize = 4096;

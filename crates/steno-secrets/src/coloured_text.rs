@@ -1,6 +1,6 @@
 //! Removes the escapes that colour output on a terminal, because they hide where a name or a token starts.
 
-use crate::encoded_text::UnescapedPart;
+use crate::unescaped_part::UnescapedPart;
 
 /// Longer lines are not read to their end.
 const MAX_LINE_BYTES: usize = 4096;

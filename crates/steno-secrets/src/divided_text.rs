@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::encoded_text::UnescapedPart;
+use crate::unescaped_part::UnescapedPart;
 
 /// Fewer characters after a line break are a word.
 const MIN_REST_BYTES: usize = 4;

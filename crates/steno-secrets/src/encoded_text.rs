@@ -7,6 +7,7 @@ use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
 use crate::coloured_text::color_length;
+use crate::unescaped_part::UnescapedPart;
 
 /// Shorter runs are words.
 const MIN_RUN_BYTES: usize = 20;
@@ -100,20 +101,6 @@ fn decode_printable(run: &[u8]) -> Option<Vec<u8>> {
     }
     let whole = run.len() - usize::from(run.len() % 4 == 1);
     LENIENT_BASE64.decode(standard(&run[..whole])).ok().filter(|decoded| is_printable(decoded))
-}
-
-/// A part of a text with its escapes resolved, and the offset of each decoded byte.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct UnescapedPart {
-    pub(crate) decoded: Vec<u8>,
-    pub(crate) offsets: Vec<usize>,
-}
-
-impl UnescapedPart {
-    /// The range in the text of a range of decoded bytes.
-    pub(crate) fn original_range(&self, decoded: &Range<usize>) -> Range<usize> {
-        self.offsets[decoded.start]..self.offsets[decoded.end]
-    }
 }
 
 /// The parts of a text with escapes that hide what is around a secret: words with percent-encoding, and lines with

@@ -36,6 +36,7 @@ mod secret_settings;
 mod streamed_text;
 mod table_values;
 mod token_match;
+mod unescaped_part;
 mod value_plausibility;
 mod value_shapes;
 mod values;

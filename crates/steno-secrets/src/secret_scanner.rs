@@ -10,7 +10,7 @@ use crate::argument_lists::find_argument_lists;
 use crate::coloured_text::find_coloured_parts;
 use crate::compiled_rule::{CompiledRule, secret_range};
 use crate::divided_text::find_divided_parts;
-use crate::encoded_text::{UnescapedPart, decode_base64_run, find_escaped_parts, find_long_runs};
+use crate::encoded_text::{decode_base64_run, find_escaped_parts, find_long_runs};
 use crate::field_names::NAME_HINTS;
 use crate::hint_search::HintSearch;
 use crate::kubernetes_secret::{MANIFEST_HINTS, find_manifest_values};
@@ -23,6 +23,7 @@ use crate::secret_settings::{
     SecretSettings, SecretSettingsError, compile_patterns, normalize_rule_name,
 };
 use crate::streamed_text::find_streams;
+use crate::unescaped_part::UnescapedPart;
 
 /// Shorter texts have no long tokens, streams or lines.
 const MIN_DECODED_BYTES: usize = 20;

@@ -35,6 +35,7 @@
 //!
 //! The crate is synchronous, prints nothing and does not read the environment. Callers pass in paths and the clock.
 
+pub mod amount;
 pub mod blame;
 pub mod compare;
 pub mod cost;

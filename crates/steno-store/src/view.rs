@@ -1,6 +1,5 @@
 //! Views: transcripts and sums rendered for people, in no agent's format.
 
-pub mod amount;
 mod call_target;
 pub mod edits;
 pub mod entry_totals;

@@ -1,7 +1,7 @@
 //! The budgets of the cost page, and how much of each was spent.
 
 use maud::{Markup, html};
-use steno_store::view::amount::format_dollars;
+use steno_store::amount::format_dollars;
 
 use crate::chart;
 use crate::library::{CostAccounts, SessionLibrary};

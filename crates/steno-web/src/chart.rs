@@ -260,7 +260,7 @@ pub(crate) fn short_label(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use steno_store::view::amount::format_dollars;
+    use steno_store::amount::format_dollars;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use steno_model::{Session, SessionStatus};
-use steno_store::view::amount::format_count;
+use steno_store::amount::format_count;
 use steno_store::view::lanes::SubagentLanes;
 use steno_store::view::quality::SessionQuality;
 use steno_vault::notes::Note;

@@ -10,6 +10,7 @@ use jiff::tz::TimeZone;
 use maud::Markup;
 use steno_cipher::store_fs;
 use steno_model::{Clock, Entry, Session, Transcript};
+use steno_store::amount::{format_cost, format_dollars};
 use steno_store::cost::PriceTable;
 use steno_store::cost::budget::BudgetLimits;
 use steno_store::cost::charge::{ChargeTable, CostMode};
@@ -21,7 +22,6 @@ use steno_store::index::{
 };
 use steno_store::session_owners::{SessionOwner, SessionOwners, TeamReader};
 use steno_store::transcript::ReadTranscript;
-use steno_store::view::amount::{format_cost, format_dollars};
 use steno_store::view::lanes::SubagentLanes;
 use steno_store::view::pictures::SessionPictures;
 use steno_vault::{SessionDir, Vault};

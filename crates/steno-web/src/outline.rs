@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use maud::{Markup, html};
 use steno_model::{Entry, EntryKind};
+use steno_store::amount::{format_count, format_dollars};
 use steno_store::cost::PriceTable;
-use steno_store::view::amount::{format_count, format_dollars};
 use steno_store::view::entry_totals::{EntryCosts, EntryTotals};
 use steno_store::view::lanes::{SubagentLanes, SubagentRun};
 use steno_store::view::turns::split_turns;

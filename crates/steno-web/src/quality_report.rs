@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 use steno_model::{Entry, EntryKind};
-use steno_store::view::amount::format_count;
+use steno_store::amount::format_count;
 use steno_store::view::failures::{FailureRepair, RepairKind, SessionFailure};
 use steno_store::view::quality::{RepeatedEntry, SessionQuality};
 

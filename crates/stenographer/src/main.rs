@@ -53,7 +53,7 @@ mod write_permission;
 
 use std::process::ExitCode;
 
-use steno_store::view::amount;
+use steno_store::amount;
 
 /// Parsing sessions allocates and frees many strings.
 #[global_allocator]

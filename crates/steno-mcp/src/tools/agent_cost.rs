@@ -1,9 +1,9 @@
 //! `agent_cost`: adds up tokens and costs.
 
+use steno_store::amount::{format_cost, format_count};
 use steno_store::cost::charge::{ChargeTable, CostMode};
 use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
 use steno_store::index::EntryFilter;
-use steno_store::view::amount::{format_cost, format_count};
 
 use super::{
     AGENT_ARGUMENT, BYTES_ARGUMENT, PROJECT_ARGUMENT, SINCE_ARGUMENT, UNTIL_ARGUMENT, answer_bytes,

@@ -1,6 +1,6 @@
 //! The facts of two sessions, side by side.
 
-use crate::view::amount::format_dollars;
+use crate::amount::format_dollars;
 use steno_model::{Session, Timestamp};
 
 /// Formats a time.

@@ -7,9 +7,9 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
+use steno_store::amount::{format_cost, format_count, format_dollars};
 use steno_store::cost::report::{GroupBy, ReportGroup, ReportRow};
 use steno_store::index::trends::{ToolTrend, TrendReport, TrendSession};
-use steno_store::view::amount::{format_cost, format_count, format_dollars};
 
 use crate::app::WebApp;
 use crate::chart::{self, BarChart, ChartBar};

@@ -5,8 +5,8 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 use maud::{Markup, html};
 use steno_model::Usage;
+use steno_store::amount::{format_cost, format_count, format_dollars};
 use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
-use steno_store::view::amount::{format_cost, format_count, format_dollars};
 use steno_store::view::json_rows::cost::{timestamp_from_millis, unpriced_models};
 use steno_store::view::markdown::capitalize_first;
 

@@ -6,8 +6,8 @@ use axum::extract::Query;
 use jiff::civil::Date;
 use maud::{Markup, html};
 use steno_model::{Session, Usage};
+use steno_store::amount::{format_cost, format_count, format_dollars};
 use steno_store::index::ListedSession;
-use steno_store::view::amount::{format_cost, format_count, format_dollars};
 
 use crate::activity_calendar::activity_calendar;
 use crate::addresses::{last_segment, session_address, short_path};

@@ -11,7 +11,7 @@ use axum::extract::Query;
 use jiff::civil::Date;
 use maud::{Markup, html};
 use steno_model::Session;
-use steno_store::view::amount::format_count;
+use steno_store::amount::format_count;
 
 use crate::addresses::{distinct_name, last_segment, session_address};
 use crate::app::WebApp;

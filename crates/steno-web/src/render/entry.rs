@@ -5,7 +5,7 @@ use maud::{Markup, Render, html};
 use std::fmt::Write;
 use steno_model::entry::PRIMARY_SOURCE;
 use steno_model::{Entry, EntryKind, Role, Usage};
-use steno_store::view::amount::format_count;
+use steno_store::amount::format_count;
 use steno_store::view::markdown::capitalize_first;
 use steno_store::view::pictures::{TextSegment, names_picture, split_pictures};
 use steno_vault::notes::Note;

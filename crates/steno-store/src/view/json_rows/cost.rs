@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::amount::round_for_json;
 use crate::cost::billing_block::BillingBlock;
 use crate::cost::charge::ChargeTable;
 use crate::cost::report::{ChargeSum, GroupBy, ReportRow};
-use crate::view::amount::round_for_json;
 use steno_model::timestamp::Timestamp;
 
 /// The name of a missing model.

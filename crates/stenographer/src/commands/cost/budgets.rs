@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use steno_model::moment::LocalNow;
+use steno_store::amount::{format_dollars, round_for_json};
 use steno_store::cost::budget::{BudgetUse, UnknownProject};
-use steno_store::view::amount::{format_dollars, round_for_json};
 
 use super::CostReport;
 use crate::config::BUDGET_EXAMPLE;
