@@ -89,7 +89,7 @@ pub struct BlamedFile {
 }
 
 impl BlamedFile {
-    /// Asks Git about the lines of a file in the checkout; about all without `span`.
+    /// Asks Git about the lines of a file in the checkout; about all without `span`. Fails if Git does.
     pub fn read(
         repository: &GitRepository,
         file: &Path,

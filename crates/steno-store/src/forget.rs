@@ -107,7 +107,8 @@ impl SessionForgetter {
         Self { location: location.clone(), vault: location.vault() }
     }
 
-    /// Checks that all removals are possible. Changes nothing.
+    /// Checks that all removals are possible. Changes nothing. Fails if a session is being recorded, or if its file
+    /// holds sessions that are to stay.
     pub fn check_removals(&self, removals: &[PlannedRemoval]) -> Result<(), ForgetError> {
         let whole: HashSet<_> = removals
             .iter()

@@ -84,7 +84,7 @@ pub fn find_sessions(path: &Path) -> Result<Vec<FoundSession>, FileError> {
     find_sessions_and_failures(path).map(|look| look.sessions)
 }
 
-/// Like [`find_sessions`], and returns the files and folders that could not be opened.
+/// Like [`find_sessions`], and returns the files and folders that failed to open. Fails if `path` itself does.
 pub fn find_sessions_and_failures(path: &Path) -> Result<FoundSessions, FileError> {
     reader::find_sessions(path, all_readers())
 }

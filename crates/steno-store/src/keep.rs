@@ -109,7 +109,8 @@ impl SessionImporter {
         })
     }
 
-    /// Commits all writes: they are durable when this returns, and are indexed next.
+    /// Commits all writes: they are durable when this returns, and are indexed next. After an error, none of them
+    /// counts as kept: [`SessionImporter::take_failed`] returns the failed sessions, and nothing of them is indexed.
     pub fn commit(&mut self) -> Result<(), StoreError> {
         let batch = std::mem::take(&mut self.batch);
         if let Err(error) = self.vault_commit.finish() {

@@ -94,7 +94,8 @@ impl KeptSecret {
     }
 }
 
-/// Finds all secrets of a store. `on_session` is called before each session is read.
+/// Finds all secrets of a store. `on_session` is called before each session is read. A session that cannot be read is
+/// no error: the report lists it.
 pub fn report_secrets(
     store: &StoreLocation,
     on_session: &(dyn Fn(&SessionDir) + Sync),
@@ -119,7 +120,8 @@ pub fn report_secrets(
     Ok(join_report(&key, found))
 }
 
-/// Finds the secret with this id: its bytes and all its places. `None` if the store does not keep it.
+/// Finds the secret with this id: its bytes and all its places. `None` if the store does not keep it. Sessions that fail
+/// to be read are left out.
 pub fn find_kept_secret(
     store: &StoreLocation,
     id: &SecretId,

@@ -164,7 +164,8 @@ impl SessionSyncer {
         self.importer.is_indexing = false;
     }
 
-    /// Imports what is new at or below a path.
+    /// Imports what is new at or below a path. Files and folders that cannot be read are errors of the result; it fails
+    /// only if the store does.
     pub fn sync_root(&mut self, root: &Path, agents: &[String]) -> Result<(), StoreError> {
         let ChangedFiles { mut changed, failures } = self.changed_files(root)?;
         self.failures.extend(failures.into_iter().map(StoreError::from));

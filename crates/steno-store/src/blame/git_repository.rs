@@ -95,13 +95,13 @@ impl GitRepository {
         Ok(parse_porcelain(&String::from_utf8_lossy(&run_git(&self.root, &args)?)))
     }
 
-    /// The lines of a file in a commit.
+    /// The lines of a file in a commit. Fails if the commit has no such file.
     pub fn file_in_commit(&self, commit: &str, file: &str) -> Result<Vec<String>, BlameError> {
         let blob = run_git(&self.root, &["cat-file", "blob", &format!("{commit}:{file}")])?;
         Ok(String::from_utf8_lossy(&blob).lines().map(str::to_owned).collect())
     }
 
-    /// The full hash of a commit.
+    /// The full hash of a commit. Fails if there is no such commit.
     pub fn resolve_commit(&self, name: &str) -> Result<String, BlameError> {
         let wanted = format!("{name}^{{commit}}");
         let hash =

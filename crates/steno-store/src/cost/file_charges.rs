@@ -27,7 +27,7 @@ pub struct SessionStatement {
 }
 
 impl SessionStatement {
-    /// Reads a session.
+    /// Reads a session. Fails if its files cannot be opened; records that cannot be parsed are problems, not errors.
     pub fn read(found: &FoundSession) -> Result<Self, FormatError> {
         let (mut bills, mut problems) = (SessionBills::default(), ProblemList::default());
         let nobody = SessionId::for_native("", "draft");

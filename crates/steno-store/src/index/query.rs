@@ -58,7 +58,7 @@ impl SearchQuery {
         self.regex.is_some()
     }
 
-    /// Parses a query.
+    /// Parses a query. Fails on an `OR` without a word beside it, a second regular expression, and an invalid one.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         let mut groups: Vec<Vec<String>> = Vec::new();
         let (mut not, mut marks, mut regex) = (Vec::new(), Vec::new(), None);
