@@ -43,6 +43,7 @@ export function highlight(code) {
   }
   parts.append(text.slice(at));
   code.replaceChildren(parts);
+  code.dispatchEvent(new Event("highlighted", { bubbles: true }));
 }
 
 const sight = new IntersectionObserver((seen) => {

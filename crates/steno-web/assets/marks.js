@@ -27,6 +27,17 @@ function markEntries() {
     while (texts.nextNode() && ranges.length < MAX_MARKS) markText(/** @type {Text} */ (texts.currentNode), ranges);
   }
   CSS.highlights.set("found", new Highlight(...ranges));
+  showFirstMark(ranges);
+}
+
+/** Scrolls a long block of the entry that the address names, until its first mark is visible. @param {Range[]} ranges */
+function showFirstMark(ranges) {
+  const entry = document.getElementById(location.hash.slice(1));
+  const first = ranges.find((range) => entry?.contains(range.startContainer));
+  const block = first?.startContainer.parentElement?.closest("pre");
+  if (!first || !block || block.scrollTop > 0) return;
+  const below = first.getBoundingClientRect().bottom - block.getBoundingClientRect().bottom;
+  if (below > 0) block.scrollTop = below + block.clientHeight / 2;
 }
 
 /** @param {Text} node @param {Range[]} ranges */
@@ -50,6 +61,9 @@ export function wordsOf(query) {
   const words = parts.map(([, , phrase, word]) => phrase ?? word.replace(/\*$/, ""));
   return words.filter((word) => !/^(OR|AND|NOT|\/.*\/)$/.test(word));
 }
+
+// Coloured code has new text nodes, so its marks are lost.
+document.addEventListener("highlighted", remark);
 
 const searched = new URLSearchParams(location.search).get("marks");
 if (searched) setMarks(wordsOf(searched));

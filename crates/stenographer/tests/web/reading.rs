@@ -347,6 +347,26 @@ fn subagents_are_folded_and_have_totals() {
 }
 
 #[test]
+fn a_match_far_down_in_coloured_code_is_visible() {
+    let Some(browser) = Browser::open(1280, 900) else { return };
+    let mut site = Site::new();
+    let mut code = "let count = 1; // a line\n".repeat(80);
+    code.push_str("let keeper = periwinkle(7);\n");
+    site.keep("code", &[user("Show it"), assistant(&format!("Here:\n\n```rust\n{code}```\n"))]);
+    site.serve();
+    browser.go(&site.first("/"));
+    browser.go(&site.at("/session/claude-code/code?marks=periwinkle#e1"));
+    browser.until("document.querySelector('#e1 pre .tok-k')");
+    browser.until(
+        "[...CSS.highlights.get('found') ?? []].some((range) => range.toString() === 'periwinkle')",
+    );
+    browser.until(
+        "(() => { const box = document.querySelector('#e1 pre').getBoundingClientRect(); const mark = [...CSS.highlights.get('found')][0].getBoundingClientRect(); return mark.height > 0 && mark.top >= box.top && mark.bottom <= box.bottom; })()",
+    );
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
 fn an_exported_page_has_the_same_reading_aids() {
     let Some((site, browser)) = opened() else { return };
     site.steno(&["export", "workshop", "--format", "html", "-o", "workshop.html"]);
