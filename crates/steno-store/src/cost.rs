@@ -10,7 +10,6 @@ pub mod charge;
 pub mod file_charges;
 mod model_name;
 pub mod report;
-pub(crate) mod session_rank;
 
 use std::collections::HashMap;
 

@@ -7,7 +7,6 @@ use foldhash::fast::RandomState;
 
 use super::bill::{self, BillRemainder, MessageBill, SessionBills, signed_counts};
 use super::charge::{ChargeTable, SessionAccount, UsageCharge};
-use super::session_rank::{SessionRank, is_written_first};
 use super::{PriceTable, prompt_band};
 use steno_agents::reader::{FormatError, FoundSession, ReaderItem};
 use steno_model::name_hash::{NameHash, NameHasher};
@@ -73,17 +72,8 @@ pub fn transcript_cost(transcript: &Transcript, prices: &PriceTable) -> Option<f
 pub struct ChargeCollector {
     charges: ChargeTable,
     /// Index of the charge of each message that several sessions may share.
-    messages: HashMap<NameHash, CollectedMessage, RandomState>,
+    messages: HashMap<NameHash, usize, RandomState>,
     hasher: NameHasher,
-    /// What ranks the session of each account.
-    ranks: Vec<SessionRank>,
-}
-
-/// A message, its charge, and when the session of that charge wrote it.
-#[derive(Debug)]
-struct CollectedMessage {
-    charge: usize,
-    time: Option<i64>,
 }
 
 impl ChargeCollector {
@@ -93,25 +83,19 @@ impl ChargeCollector {
         SessionStatement { session, bills, rest, .. }: SessionStatement,
     ) {
         let account = self.charges.accounts.len();
-        let millis = |at: Timestamp| at.instant().as_millisecond();
-        self.ranks.push(SessionRank {
-            started: session.started.map(millis),
-            agent: session.agent.clone(),
-            id: session.id.to_string(),
-        });
         // A message without a time counts at the end of its session.
         let time = |at: Option<Timestamp>| at.or(rest.at);
         for bill in &bills {
             let tokens = signed_counts(bill.usage.numbers());
             let charge = self.build_charge(account, time(bill.at), bill.model.as_deref(), tokens);
-            self.merge_charge(&bill.message_key(&session), bill.at.map(millis), charge);
+            self.merge_charge(&bill.message_key(&session), charge);
         }
         if rest.tokens != [0; 7] {
             let charge = self.build_charge(account, rest.at, rest.model.as_deref(), rest.tokens);
             // A copy of the session has the same remainder.
             let BillRemainder { at, tokens, .. } = &rest;
             let name = format!("rest\n{}\n{}\n{at:?}\n{tokens:?}", session.agent, session.id);
-            self.merge_charge(&name, rest.at.map(millis), charge);
+            self.merge_charge(&name, charge);
         }
         self.charges.accounts.push(SessionAccount::from_session(session));
     }
@@ -134,25 +118,19 @@ impl ChargeCollector {
         UsageCharge { account, model, band: token_band(tokens), first: at, last: at, tokens }
     }
 
-    /// Adds a charge. If another session has the same message, the larger numbers count for the session that wrote it
-    /// first.
-    fn merge_charge(&mut self, name: &str, time: Option<i64>, charge: UsageCharge) {
+    /// Adds a charge. If another session has the same message, the larger numbers win.
+    fn merge_charge(&mut self, name: &str, charge: UsageCharge) {
         match self.messages.entry(self.hasher.hash_name(name)) {
             Entry::Vacant(free) => {
-                free.insert(CollectedMessage { charge: self.charges.charges.len(), time });
+                free.insert(self.charges.charges.len());
                 self.charges.charges.push(charge);
             }
-            Entry::Occupied(mut known) => {
-                let known = known.get_mut();
-                let merged = &mut self.charges.charges[known.charge];
-                let tokens = std::array::from_fn(|at| merged.tokens[at].max(charge.tokens[at]));
-                let [mine, theirs] = [merged.account, charge.account].map(|at| &self.ranks[at]);
-                if is_written_first((time, theirs), (known.time, mine)) {
-                    *merged = charge;
-                    known.time = time;
+            Entry::Occupied(known) => {
+                let known = &mut self.charges.charges[*known.get()];
+                for (mine, theirs) in known.tokens.iter_mut().zip(charge.tokens) {
+                    *mine = (*mine).max(theirs);
                 }
-                merged.tokens = tokens;
-                merged.band = token_band(tokens);
+                known.band = token_band(known.tokens);
             }
         }
     }
@@ -199,43 +177,6 @@ mod tests {
             transcript.push(entry);
         }
         transcript
-    }
-
-    #[test]
-    fn a_shared_message_belongs_to_the_session_that_wrote_it_first() {
-        let session = |id: &str, start: &str, at: &str, output: u64| {
-            let mut transcript = transcript(&["m"]);
-            transcript.session.id = id.parse().expect("the id is valid");
-            transcript.session.started = start.parse().ok();
-            transcript.entries[0].message_id = Some("msg_0000000000000001".to_owned());
-            transcript.entries[0].created_at = at.parse().ok();
-            let usage = Usage { output, ..Usage::default() };
-            transcript.entries[0].usage = Some(usage);
-            transcript.session.totals.usage = usage;
-            transcript
-        };
-        let owner = |sessions: &[&Transcript]| {
-            let mut collector = ChargeCollector::default();
-            for one in sessions {
-                collector.add_statement(SessionStatement::from_transcript(one));
-            }
-            let table = collector.finish();
-            let [charge] = &table.charges[..] else { panic!("{:?}", table.charges) };
-            (table.accounts[charge.account].session.clone(), charge.first, charge.tokens)
-        };
-        let times = ["2026-01-05T10:00:00Z", "2026-01-05T11:00:00Z", "2026-01-05T12:00:00Z"];
-        let cases = [
-            [session("b", times[1], times[1], 5), session("a", times[0], times[2], 7)],
-            [session("b", times[0], times[2], 5), session("a", times[1], times[2], 7)],
-            [session("a", times[0], times[2], 5), session("b", times[0], times[2], 7)],
-            [session("b", times[1], times[2], 5), session("a", times[0], "", 7)],
-        ];
-        for [first, later] in &cases {
-            let (name, _, tokens) = owner(&[first, later]);
-            assert_eq!(name, first.session.id.as_str());
-            assert_eq!(tokens.iter().max(), Some(&7), "the larger number");
-            assert_eq!(owner(&[first, later]), owner(&[later, first]));
-        }
     }
 
     #[test]

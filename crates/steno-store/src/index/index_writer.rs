@@ -140,18 +140,11 @@ impl<'a> IndexWriter<'a> {
         if standing.written_entries == prepared.end_number() {
             self.save_progress(&standing, prepared)?;
         }
-        let mut is_start_new = false;
         if !prepared.is_part {
-            let start = prepared.session.started.map(|at| at.instant().as_millisecond());
-            is_start_new = billed > 0 || prepared.first_number > 0;
-            is_start_new = is_start_new && self.find_start(standing.id)? != start;
             self.update_facts(standing.id, prepared)?;
         }
         let mut books = UsageTables::new(self.index);
         books.enter_session(standing.id, prepared, billed)?;
-        if is_start_new {
-            books.reassign_shared(standing.id)?;
-        }
         books.write_rollups()?;
         self.uncommitted_bytes += ROW_OVERHEAD_BYTES;
         if self.uncommitted_bytes >= MAX_BATCH_BYTES {
@@ -269,13 +262,6 @@ impl<'a> IndexWriter<'a> {
         let folded = fold_text(text);
         self.insert_words_statement.execute(params![id, folded.text, folded.parts])?;
         Ok(id)
-    }
-
-    /// The start of a session as written, in milliseconds.
-    fn find_start(&self, id: i64) -> Result<Option<i64>, IndexError> {
-        let sql = "SELECT started_at FROM session WHERE id = ?1";
-        let find = || self.index.connection.prepare_cached(sql)?.query_row([id], |row| row.get(0));
-        self.index.wrap_error(find())
     }
 
     /// Updates the facts of a session.

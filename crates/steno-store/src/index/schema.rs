@@ -29,7 +29,7 @@ const MIGRATIONS: [&str; 9] = [
 
 /// Version of the rules that derive rows from decoded records. A new version rebuilds every index.
 fn rules_version() -> i64 {
-    9 + i64::from(format::reader_version())
+    8 + i64::from(format::reader_version())
 }
 
 const FIRST_MIGRATION: &str = "
@@ -106,7 +106,7 @@ CREATE VIRTUAL TABLE words USING fts5 (
 );
 
 -- What one API message was billed: the largest number of each kind that any of its records states.
--- It belongs to the session that wrote it first. What a session states beyond its messages
+-- It belongs to the session that was seen with it first. What a session states beyond its messages
 -- is a row without a number, and may be negative.
 CREATE TABLE usage (
     key BLOB PRIMARY KEY,

@@ -1,9 +1,6 @@
 //! Stores usage once per API message over all sessions, and sums it.
-//!
-//! A message that several sessions have belongs to the session that wrote it first ([`SessionRank`]), in whatever order
-//! they are indexed: each of them is billed the same on every machine, and after the index was rebuilt.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, params, params_from_iter};
@@ -14,7 +11,6 @@ use super::{Index, IndexError};
 use crate::cost::bill::{self, MessageBill, signed_counts};
 use crate::cost::charge::QUARTER_HOUR_MS;
 use crate::cost::file_charges::token_band;
-use crate::cost::session_rank::{SessionRank, is_written_first};
 use steno_model::timestamp::Timestamp;
 
 const USAGE_COLUMNS: &str =
@@ -25,7 +21,6 @@ const USAGE_COLUMNS: &str =
 pub(super) struct UsageTables<'a> {
     index: &'a Index,
     deltas: BTreeMap<(i64, i64, String, i64), RollupDelta>,
-    ranks: HashMap<i64, SessionRank>,
 }
 
 /// A pending change of one row of sums.
@@ -49,7 +44,7 @@ struct BilledMessage {
 
 impl<'a> UsageTables<'a> {
     pub(super) fn new(index: &'a Index) -> Self {
-        Self { index, deltas: BTreeMap::new(), ranks: HashMap::new() }
+        Self { index, deltas: BTreeMap::new() }
     }
 
     /// Adds the usage in a session's entries from number `from` on, and the remainder of its own total.
@@ -117,8 +112,12 @@ impl<'a> UsageTables<'a> {
             );
             self.execute_cached(&sql, rest.sql_values(key))?;
         }
-        match (self.merge_statements(key)?, before) {
-            (Some(after), _) => self.replace_message(key, before, &after),
+        let stated = self.find_statements(key)?;
+        match (stated.split_first(), before) {
+            (Some((first, more)), _) => {
+                let after = more.iter().fold(first.clone(), |sum, next| sum.max_with(next));
+                self.replace_message(key, before, &after)
+            }
             (None, Some(before)) => self.delete_message(key, before),
             (None, None) => Ok(()),
         }
@@ -135,7 +134,7 @@ impl<'a> UsageTables<'a> {
             return Ok(());
         }
         let Some(before) = self.find_message(key)? else { return Ok(()) };
-        let after = if before.session == reported.session {
+        if before.session == reported.session {
             let raised =
                 "UPDATE statement SET input = max(input, ?3), cache_read = max(cache_read, ?4),
                 cache_write = max(cache_write, ?5), cache_write_5m = max(cache_write_5m, ?6),
@@ -144,12 +143,11 @@ impl<'a> UsageTables<'a> {
             let values = [Value::Blob(key.to_vec()), reported.session.into()];
             let values = values.into_iter().chain(reported.tokens.map(Value::from));
             self.execute_cached(raised, values)?;
-            before.max_with(reported)
         } else {
             self.upsert_statement(key, &before)?;
             self.upsert_statement(key, reported)?;
-            self.merge_statements(key)?.unwrap_or_else(|| before.clone())
-        };
+        }
+        let after = before.max_with(reported);
         if after == before { Ok(()) } else { self.replace_message(key, Some(&before), &after) }
     }
 
@@ -179,9 +177,13 @@ impl<'a> UsageTables<'a> {
         self.execute_cached("DELETE FROM statement WHERE session = ?1", [session.into()])?;
         for key in &shared {
             let Some(before) = self.find_message(key)? else { continue };
-            match self.merge_statements(key)? {
+            let others = self.find_statements(key)?;
+            match others.split_first() {
                 None => self.delete_message(key, &before)?,
-                Some(after) => self.replace_message(key, Some(&before), &after)?,
+                Some((first, more)) => {
+                    let after = more.iter().fold(first.clone(), |sum, next| sum.max_with(next));
+                    self.replace_message(key, Some(&before), &after)?;
+                }
             }
         }
         let own: Vec<TextHash> =
@@ -192,59 +194,6 @@ impl<'a> UsageTables<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Chooses again to which session shared messages belong, after the start of one of their sessions has changed.
-    pub(super) fn reassign_shared(&mut self, session: i64) -> Result<(), IndexError> {
-        let shared = self.query_keys("SELECT key FROM statement WHERE session = ?1", session)?;
-        for key in &shared {
-            let (before, after) = (self.find_message(key)?, self.merge_statements(key)?);
-            if let Some(after) = after.filter(|after| before.as_ref() != Some(after)) {
-                self.replace_message(key, before.as_ref(), &after)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The message as all sessions state it.
-    fn merge_statements(&mut self, key: &TextHash) -> Result<Option<BilledMessage>, IndexError> {
-        let mut merged: Option<BilledMessage> = None;
-        for next in self.find_statements(key)? {
-            merged = Some(match merged {
-                None => next,
-                Some(merged) => self.merge(&merged, &next)?,
-            });
-        }
-        Ok(merged)
-    }
-
-    /// The larger number of each kind, for the session that wrote the message first.
-    fn merge(
-        &mut self,
-        before: &BilledMessage,
-        next: &BilledMessage,
-    ) -> Result<BilledMessage, IndexError> {
-        let is_next_first = before.session != next.session && {
-            let [mine, theirs] = [self.rank(before.session)?, self.rank(next.session)?];
-            is_written_first((next.time, &theirs), (before.time, &mine))
-        };
-        Ok(if is_next_first { next.max_with(before) } else { before.max_with(next) })
-    }
-
-    fn rank(&mut self, session: i64) -> Result<SessionRank, IndexError> {
-        if let Some(known) = self.ranks.get(&session) {
-            return Ok(known.clone());
-        }
-        let sql = "SELECT started_at, agent, name FROM session WHERE id = ?1";
-        let find = || {
-            let read = |row: &rusqlite::Row<'_>| {
-                Ok(SessionRank { started: row.get(0)?, agent: row.get(1)?, id: row.get(2)? })
-            };
-            self.index.connection.prepare_cached(sql)?.query_row([session], read)
-        };
-        let rank = self.index.wrap_error(find())?;
-        self.ranks.insert(session, rank.clone());
-        Ok(rank)
     }
 
     /// Writes the pending changes of the sums.

@@ -14,7 +14,7 @@ const QUARTER_HOUR_MS: i64 = 900_000;
 
 impl ClickHouseIndex {
     /// The charges of the sessions that a filter selects, per quarter of an hour. Each API message counts once, for the
-    /// session that wrote it first, with the largest number of each kind that any session states.
+    /// session that began first, with the largest number of each kind that any session states.
     pub fn load_charges(&self, filter: &EntryFilter) -> Result<ChargeTable, TeamError> {
         let mut table = ChargeTable::default();
         let accounts = self.load_accounts(filter, &mut table)?;
@@ -24,7 +24,7 @@ impl ClickHouseIndex {
         let sides: String =
             ends.map(|at| format!(", at >= {}", at.instant().as_millisecond())).collect();
         let sql = format!(
-            "WITH (u.at IS NULL, ifNull(u.at, 0), s.started IS NULL, ifNull(s.started, 0), u.session) AS place
+            "WITH (s.started IS NULL, ifNull(s.started, 0), u.session) AS place
             SELECT owner.1 AS session, model, band, min(at), max(at), sum(n1), sum(n2), sum(n3), sum(n4),
                 sum(n5), sum(n6), sum(n7)
             FROM (

@@ -105,24 +105,3 @@ CREATE OR REPLACE FUNCTION steno.search(query tsquery, conditions jsonb, filter 
     END $$;
 
 REVOKE ALL ON FUNCTION steno.pair_checks(jsonb) FROM PUBLIC;
-
--- What the visible sessions cost: each API message once, with the largest number of each kind that any of them states. It
--- counts for the session that wrote it first, as in the index of a machine.
-CREATE OR REPLACE FUNCTION steno.charges() RETURNS TABLE (session bigint, at bigint, model text, band bigint,
-        input bigint, cache_read bigint, cache_write bigint, cache_write_5m bigint, cache_write_1h bigint,
-        output bigint, reasoning bigint)
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
-    AS $$
-        WITH ranked AS (
-            SELECT u.*, row_number() OVER (
-                ORDER BY u.at NULLS LAST, s.started NULLS LAST, s.agent COLLATE "C", s.id COLLATE "C", s.key) AS place
-            FROM steno.usage u JOIN steno.session s ON s.key = u.session
-            WHERE steno.may_see(s.owner, s.team, s.visibility, steno.own_team())
-        )
-        SELECT (array_agg(u.session ORDER BY u.place))[1], (array_agg(u.at ORDER BY u.place))[1],
-            (array_agg(u.model ORDER BY u.model IS NULL, u.place))[1],
-            max(u.band), max(u.input), max(u.cache_read), max(u.cache_write), max(u.cache_write_5m),
-            max(u.cache_write_1h), max(u.output), max(u.reasoning)
-        FROM ranked u
-        GROUP BY u.key
-    $$;
