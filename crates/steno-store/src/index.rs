@@ -17,6 +17,7 @@ mod agent_summary;
 pub mod attribution;
 mod catch_up;
 mod charges;
+mod copied_entries;
 mod damaged_sessions;
 pub mod entry_text;
 mod index_writer;

@@ -1,10 +1,10 @@
 //! What agents did over time: entries, tools with their failures and times, waits, and compactions.
 //!
-//! One pass over the entries of the selected sessions. A result belongs to the oldest open call of the same tool and
-//! source, because the index has no ids of calls.
+//! One pass over the entries of the selected sessions. What a session copied from another one is not counted again. A
+//! result belongs to the oldest open call of the same tool and source, because the index has no ids of calls.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use rusqlite::types::Value;
 use rusqlite::{Row, params_from_iter};
@@ -21,7 +21,7 @@ const MAX_REPORTED: usize = 10;
 pub struct TrendReport {
     /// How many sessions have selected entries.
     pub sessions: u64,
-    /// How many entries are selected.
+    /// How many entries are selected. One that several sessions have counts once.
     pub entries: u64,
     /// How many of them are prompts of a person.
     pub prompts: u64,
@@ -104,6 +104,8 @@ impl Index {
         );
         let read = || -> rusqlite::Result<TrendReport> {
             let mut trends = TrendCounter::new(filter);
+            let copies = self.find_copied_entries(filter)?;
+            trends.copies = copies.iter().map(|copy| (copy.session, copy.number)).collect();
             let mut query = self.connection.prepare(&sql)?;
             let mut rows = query.query(params_from_iter(values))?;
             while let Some(row) = rows.next()? {
@@ -118,6 +120,8 @@ impl Index {
 /// An entry of the pass.
 struct TrendEntry {
     number: usize,
+    /// Whether another session has it, too.
+    is_copy: bool,
     /// The time, or the start of the session.
     at: Option<i64>,
     /// The time as recorded.
@@ -138,6 +142,8 @@ struct TrendCounter<'a> {
     active_sessions: BTreeMap<i64, u64>,
     tools: HashMap<String, ToolTrend>,
     session: SessionTrend,
+    /// Row of the session and number of the entries that another session has too.
+    copies: HashSet<(i64, i64)>,
 }
 
 /// The session that is being counted.
@@ -190,6 +196,7 @@ impl<'a> TrendCounter<'a> {
             active_sessions: BTreeMap::new(),
             tools: HashMap::new(),
             session: SessionTrend::default(),
+            copies: HashSet::new(),
         }
     }
 
@@ -203,8 +210,10 @@ impl<'a> TrendCounter<'a> {
         }
         let StoredName(role): StoredName<String> = row.get(3)?;
         let StoredName(kind): StoredName<String> = row.get(4)?;
+        let number = row.get(1)?;
         self.add_entry(TrendEntry {
-            number: usize::try_from(row.get::<_, i64>(1)?).unwrap_or_default(),
+            number: usize::try_from(number).unwrap_or_default(),
+            is_copy: self.copies.contains(&(session, number)),
             at: row.get(2)?,
             time: row.get(11)?,
             is_prompt: role == "user" && kind == "text",
@@ -218,9 +227,10 @@ impl<'a> TrendCounter<'a> {
     }
 
     fn add_entry(&mut self, entry: TrendEntry) {
-        let is_selected = self.filter.matches_time(entry.at);
+        let in_period = self.filter.matches_time(entry.at);
+        self.session.entries += u64::from(in_period);
+        let is_selected = in_period && !entry.is_copy;
         if is_selected {
-            self.session.entries += 1;
             self.report.entries += 1;
             self.report.prompts += u64::from(entry.is_prompt);
             self.report.failures += u64::from(entry.failed);
@@ -317,6 +327,7 @@ mod tests {
     fn entry(number: usize, seconds: i64, kind: &str, tool: Option<&str>) -> TrendEntry {
         TrendEntry {
             number,
+            is_copy: false,
             at: Some(seconds * 1000),
             time: Some(seconds * 1000),
             is_prompt: kind == "prompt",

@@ -130,8 +130,10 @@ impl StatsOverview {
         }
     }
 
+    /// Counts the entries. One that several sessions have counts once.
     fn entry_count(&self) -> u64 {
-        self.activity.sessions.iter().map(|session| session.entries).sum()
+        let entries: u64 = self.activity.sessions.iter().map(|session| session.entries).sum();
+        entries - self.activity.copied_entries
     }
 
     fn prompt_count(&self) -> u64 {
@@ -150,6 +152,7 @@ impl StatsOverview {
             "sessions": self.activity.sessions.len(),
             "sessions_without_entries": self.empty_sessions,
             "entries": self.entry_count(),
+            "copied_entries": self.activity.copied_entries,
             "prompts": self.prompt_count(),
             "tokens": self.total.tokens(),
             "cost": self.total.cost().map(round_for_json),
@@ -180,7 +183,11 @@ impl StatsOverview {
             false => format!(", {} prompts", format_count(self.prompt_count())),
         };
         let entries = format_count(self.entry_count());
-        let mut text = format!("{sessions}{empty}, {entries} entries{prompts}\n");
+        let copies = match self.activity.copied_entries {
+            0 => String::new(),
+            copies => format!(" (and {} copied from other sessions)", format_count(copies)),
+        };
+        let mut text = format!("{sessions}{empty}, {entries} entries{copies}{prompts}\n");
         text.push_str(&format!(
             "tokens: {} in, {} cache written, {} cache read, {} out\ncost: {}\n",
             format_count(tokens.input),

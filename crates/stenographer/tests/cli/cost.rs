@@ -408,12 +408,12 @@ fn errors_in_the_settings_are_reported_with_their_line() {
 fn stats_show_all_on_one_page() {
     let home = synced();
     insta::assert_snapshot!(home.steno(&["stats"]), @"
-    2 sessions, 4 entries, 0 prompts
+    2 sessions, 3 entries (and 1 copied from other sessions), 0 prompts
     tokens: 9 in, 0 cache written, 0 cache read, 7.00M out
     cost: $70.00+?
     2 active days from 2026-01-02 to 2026-01-05, current streak 1, longest 1
-    busiest day: 2026-01-02 (2 entries)
-    busiest hour: 23:00
+    busiest day: 2026-01-05 (2 entries)
+    busiest hour: 08:00
 
     MODEL
     claude-opus-4-5-20251101                            $50.00
@@ -429,7 +429,7 @@ fn stats_show_all_on_one_page() {
     --- exit 0
     ");
     insta::assert_snapshot!(home.steno(&["stats", "--json", "--session", "2222", "-n", "1"]), @r#"
-    {"sessions":1,"sessions_without_entries":0,"entries":2,"prompts":0,"tokens":{"input":3,"cache_read":0,"cache_write":0,"cache_write_5m":0,"cache_write_1h":0,"output":1000000,"reasoning":0},"cost":null,"unpriced":["secret"],"first_day":"2026-01-02","last_day":"2026-01-05","days":2,"streak":1,"longest_streak":1,"busiest_day":{"day":"2026-01-02","entries":1},"hours":[0,0,0,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,1],"agents":[{"agent":"claude-code","sessions":1}],"projects":[{"project":"/code/two","sessions":1}],"models":[{"model":"secret","tokens":{"input":3,"cache_read":0,"cache_write":0,"cache_write_5m":0,"cache_write_1h":0,"output":1000000,"reasoning":0},"cost":null}],"tools":[]}
+    {"sessions":1,"sessions_without_entries":0,"entries":2,"copied_entries":0,"prompts":0,"tokens":{"input":3,"cache_read":0,"cache_write":0,"cache_write_5m":0,"cache_write_1h":0,"output":1000000,"reasoning":0},"cost":null,"unpriced":["secret"],"first_day":"2026-01-02","last_day":"2026-01-05","days":2,"streak":1,"longest_streak":1,"busiest_day":{"day":"2026-01-02","entries":1},"hours":[0,0,0,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,1],"agents":[{"agent":"claude-code","sessions":1}],"projects":[{"project":"/code/two","sessions":1}],"models":[{"model":"secret","tokens":{"input":3,"cache_read":0,"cache_write":0,"cache_write_5m":0,"cache_write_1h":0,"output":1000000,"reasoning":0},"cost":null}],"tools":[]}
     --- exit 0
     "#);
     let unknown = Home::new().steno(&["stats", "--agent", "nope"]);
