@@ -11,6 +11,7 @@ use steno_store::view::json_rows::EntryRow;
 use steno_store::view::json_rows::exchange::ExchangeRow;
 use steno_vault::SessionDir;
 use steno_vault::notes::Note;
+use uuid::Uuid;
 
 use crate::automatic_sync::AutomaticSyncFlag;
 use crate::config::Config;
@@ -26,6 +27,7 @@ mod follow;
 pub(crate) mod terminal;
 
 use follow::FollowedSession;
+use terminal::SessionLayout;
 
 /// Print a session.
 #[derive(Debug, clap::Args)]
@@ -140,6 +142,8 @@ pub(crate) fn run(
     }
     let noted = Note::for_session(&transcript.notes, &transcript.entries);
     let noted: Vec<Note> = noted.into_iter().cloned().collect();
+    let hit = number.and_then(|number| transcript.entries.get(number));
+    let hit = hit.map(|entry| entry.entry_id);
     if let Some(number) = number {
         keep_around_hit(&mut transcript.entries, number, args)?;
     }
@@ -153,7 +157,7 @@ pub(crate) fn run(
             writeln!(ui.out())?;
         }
     } else {
-        let options = RenderOptions { env, args, width: ui.width() };
+        let options = RenderOptions { env, args, width: ui.width(), hit };
         let parts = render_style(&transcript, &noted, &options);
         if !args.no_pager && !args.follow {
             ui.start_pager(ProcessEnvironment::pager().as_deref());
@@ -281,6 +285,8 @@ struct RenderOptions<'a> {
     env: &'a ProcessEnvironment,
     args: &'a Args,
     width: usize,
+    /// The id of the entry of a hit.
+    hit: Option<Uuid>,
 }
 
 fn render_style(
@@ -288,10 +294,11 @@ fn render_style(
     noted: &[Note],
     options: &RenderOptions<'_>,
 ) -> Vec<StyledText> {
-    let RenderOptions { env, args, width } = *options;
+    let RenderOptions { env, args, width, hit } = *options;
     let text = match (args.style, args.summary) {
         (ShowStyle::Terminal, false) => {
-            return terminal::render_session(transcript, noted, &env.zone, width);
+            let layout = SessionLayout { zone: &env.zone, width, hit };
+            return terminal::render_session(transcript, noted, &layout);
         }
         (ShowStyle::Terminal, true) => terminal::render_summary(transcript, &env.zone, width),
         (ShowStyle::Weakincentives, _) => weakincentives::format_transcript(&transcript.entries),

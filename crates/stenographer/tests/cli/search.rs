@@ -133,7 +133,7 @@ fn a_hit_is_shown_with_its_lines_and_can_be_opened() {
     09:15:01 user
     please find pneedle1x now
 
-    09:15:02 assistant thinking
+    > 09:15:02 assistant thinking
     maybe tneedle1x helps
 
     09:15:03 tool call Bash

@@ -108,7 +108,7 @@ fn print_entries(
         }
         return Ok(());
     }
-    let parts = terminal::render_entries(&transcript, &env.zone);
+    let parts = terminal::render_entries(&transcript, &env.zone, None);
     parts.iter().try_for_each(|part| ui.styled_text(part))?;
     Ok(())
 }

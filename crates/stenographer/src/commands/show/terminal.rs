@@ -3,6 +3,7 @@
 use jiff::tz::TimeZone;
 use steno_model::{Entry, EntryKind, Role, Session, Timestamp, Transcript};
 use steno_vault::notes::Note;
+use uuid::Uuid;
 
 use crate::amount::format_dollars;
 use crate::text_table::{fit_columns, wrap_columns};
@@ -11,13 +12,22 @@ use crate::ui::{StyledText, TextStyle, count_noun, group_digits};
 /// Stands between the facts of a heading.
 const FACT_SEPARATOR: &str = " · ";
 
-/// Renders the whole session; `noted` are the notes on the session itself. The heading is wrapped to the width.
+/// How a session is rendered.
+pub(super) struct SessionLayout<'a> {
+    pub(super) zone: &'a TimeZone,
+    /// The heading is wrapped to it.
+    pub(super) width: usize,
+    /// The id of the entry that was asked for, which gets a mark.
+    pub(super) hit: Option<Uuid>,
+}
+
+/// Renders the whole session; `noted` are the notes on the session itself.
 pub(super) fn render_session(
     transcript: &Transcript,
     noted: &[Note],
-    zone: &TimeZone,
-    width: usize,
+    layout: &SessionLayout<'_>,
 ) -> Vec<StyledText> {
+    let SessionLayout { zone, width, hit } = *layout;
     let heading = render_heading(&transcript.session, zone);
     let (title, facts) = heading.split_once('\n').unwrap_or((&heading, ""));
     // A path stays whole, so that it can be copied.
@@ -30,15 +40,20 @@ pub(super) fn render_session(
         StyledText { style: TextStyle::Faint, text: facts.lines().map(wrap_facts).collect() },
     ];
     parts.extend(noted.iter().map(|note| styled_note(note, zone)));
-    parts.extend(render_entries(transcript, zone));
+    parts.extend(render_entries(transcript, zone, hit));
     parts
 }
 
-/// Renders each entry with speaker, time and notes.
-pub(super) fn render_entries(transcript: &Transcript, zone: &TimeZone) -> Vec<StyledText> {
+/// Renders each entry with speaker, time and notes; a `>` marks the entry with the id `hit`.
+pub(super) fn render_entries(
+    transcript: &Transcript,
+    zone: &TimeZone,
+    hit: Option<Uuid>,
+) -> Vec<StyledText> {
     let mut parts = Vec::new();
     for entry in &transcript.entries {
-        let caption = format!("\n{}\n", entry_caption(entry, zone));
+        let mark = if hit == Some(entry.entry_id) { "> " } else { "" };
+        let caption = format!("\n{mark}{}\n", entry_caption(entry, zone));
         parts.push(StyledText { style: TextStyle::of_entry(entry), text: caption });
         parts.push(StyledText { style: TextStyle::Plain, text: entry_body(entry) });
         let notes = Note::for_entry(&transcript.notes, entry);
