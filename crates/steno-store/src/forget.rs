@@ -15,7 +15,7 @@ mod text_finder;
 
 use std::collections::HashSet;
 
-pub use self::agent_files::{AgentFile, AgentFileAction};
+pub use self::agent_files::{AgentFile, AgentFileAction, AgentFileChange};
 pub use self::retention::RetentionRules;
 pub use self::text_finder::ForgottenTextFinder;
 use crate::StoreLocation;

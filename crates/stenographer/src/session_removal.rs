@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 use steno_store::StoreLocation;
 use steno_store::forget::{
-    AgentFile, AgentFileAction, ForgetError, PlannedRemoval, SessionForgetter,
+    AgentFile, AgentFileAction, AgentFileChange, ForgetError, PlannedRemoval, SessionForgetter,
 };
 use steno_vault::SessionDir;
 use steno_vault::forget::ForgetRequest;
@@ -225,13 +225,18 @@ impl SessionRemoval<'_> {
         action: AgentFileAction,
     ) -> Result<(), CommandError> {
         for file in files {
-            let is_changed = file.apply(action, removals, tombstones).map_err(explain)?;
-            if is_changed {
+            let change = file.apply(action, removals, tombstones).map_err(explain)?;
+            let (name, verb) = match change {
+                AgentFileChange::None => ("none", None),
+                AgentFileChange::Masked => ("masked", Some("masked it in")),
+                AgentFileChange::Deleted => ("deleted", Some("deleted")),
+            };
+            if self.options.json {
+                let row = json!({"agent_file": file.path.to_string_lossy(), "change": name});
+                writeln!(self.ui.out(), "{row}")?;
+            } else if let Some(verb) = verb {
                 let path = file.path.display();
-                self.ui.status(format_args!("changed the agent's own file {path}"));
-            } else if self.options.json {
-                let path = file.path.to_string_lossy();
-                writeln!(self.ui.out(), "{}", json!({"agent_file": path}))?;
+                self.ui.status(format_args!("{verb} the agent's own file {path}"));
             }
         }
         Ok(())

@@ -21,6 +21,17 @@ pub enum AgentFileAction {
     Remove,
 }
 
+/// What an action did to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentFileChange {
+    /// Nothing.
+    None,
+    /// It masked texts.
+    Masked,
+    /// It deleted the file.
+    Deleted,
+}
+
 /// A file of an agent that holds something to forget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentFile {
@@ -56,22 +67,22 @@ impl AgentFile {
         Ok(files)
     }
 
-    /// Applies an action. Returns whether the file was changed.
+    /// Applies an action. Returns what it did.
     pub fn apply(
         &self,
         action: AgentFileAction,
         removals: &[PlannedRemoval],
         tombstones: &[Tombstone],
-    ) -> Result<bool, ForgetError> {
+    ) -> Result<AgentFileChange, ForgetError> {
         let removal = &removals[self.removal];
         match (action, removal) {
-            _ if self.is_database => Ok(false),
+            _ if self.is_database => Ok(AgentFileChange::None),
             (AgentFileAction::Keep, _) | (AgentFileAction::Scrub, PlannedRemoval::Session(_)) => {
-                Ok(false)
+                Ok(AgentFileChange::None)
             }
             (AgentFileAction::Remove, PlannedRemoval::Session(_)) => {
                 durable::remove_file(&self.path)?;
-                Ok(true)
+                Ok(AgentFileChange::Deleted)
             }
             (_, PlannedRemoval::Texts { session, .. }) => {
                 let own = |one: &&Tombstone| {
@@ -80,7 +91,8 @@ impl AgentFile {
                     })
                 };
                 let tombstone = tombstones.iter().find(own);
-                tombstone.map_or(Ok(false), |one| self.mask(removal, Some(one)))
+                let is_masked = tombstone.map_or(Ok(false), |one| self.mask(removal, Some(one)))?;
+                Ok(if is_masked { AgentFileChange::Masked } else { AgentFileChange::None })
             }
         }
     }

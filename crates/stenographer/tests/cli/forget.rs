@@ -285,14 +285,16 @@ fn the_agents_own_files_are_named_scrubbed_or_removed() {
     assert!(masked.stderr.contains(&place(ID)), "{masked}");
     assert!(fs::read_to_string(file(ID)).unwrap().contains("apricot"));
     let rest = ["forget", ID, "--match", "prompt", "--agent-files", "scrub", "--yes"];
-    home.steno(&rest).ok();
+    let scrubbed = home.steno(&rest);
+    assert!(scrubbed.stderr.contains("masked it in the agent's own file"), "{scrubbed}");
     let text = fs::read_to_string(file(ID)).unwrap();
     assert!(!text.contains("apricot") && !text.contains("prompt"), "{text}");
     assert!(text.contains("the ******* of ****** number 0"), "{text}");
     sync(&home).ok();
     home.steno(&["verify"]).ok();
     assert_eq!(contents(&home, ID)[0], "the ******* of ****** number 0");
-    home.steno(&["forget", OTHER, "--agent-files", "remove", "--yes"]).ok();
+    let removed = home.steno(&["forget", OTHER, "--agent-files", "remove", "--yes", "--json"]).ok();
+    assert!(removed.contains("\"change\":\"deleted\""), "{removed}");
     assert!(!file(OTHER).exists() && file(ID).exists());
     home.steno(&["forget", ID, "--agent-files", "keep", "--yes"]).ok();
     assert!(file(ID).exists());
