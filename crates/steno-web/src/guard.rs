@@ -115,20 +115,28 @@ impl TokenGuard {
             Some(ProxyUser::Stranger) => return Err("you are not a member of this team"),
             Some(ProxyUser::Unnamed) | None => {}
         }
-        if self.has_bearer_token(request.uri(), headers) {
-            return Ok(PageReader::Host);
-        }
         let refusal = "open the address that `steno serve` printed; it contains a token";
-        self.find_cookie_reader(headers).ok_or(refusal)
+        let bearer = self.find_bearer_reader(request.uri(), headers);
+        bearer.or_else(|| self.find_cookie_reader(headers)).ok_or(refusal)
     }
 
-    /// Whether a request for an agent has the token in its header. No page of another site can know the token, so a
-    /// request without an origin is accepted with it.
-    fn has_bearer_token(&self, uri: &Uri, headers: &HeaderMap) -> bool {
-        let value = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let token = value.and_then(|value| value.split_once(' '));
-        let token = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-        is_history_path(uri.path()) && token.is_some_and(|(_, token)| self.is_token(token.trim()))
+    /// Whose token a program sends in a header, to read the JSON API or to query the history. Pages need the cookie.
+    fn find_bearer_reader(&self, uri: &Uri, headers: &HeaderMap) -> Option<PageReader> {
+        let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+        let (scheme, token) = value.split_once(' ')?;
+        let token = scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())?;
+        match uri.path() {
+            path if is_history_path(path) => self.is_token(token).then_some(PageReader::Host),
+            path if path.starts_with("/api/") => self.find_token_reader(token),
+            _ => None,
+        }
+    }
+
+    /// Whether a request is an agent's query of the history. It has no origin; no page of another site can know the
+    /// token in its header.
+    fn is_history_query(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+        let has_token = || self.find_bearer_reader(uri, headers).is_some();
+        is_history_path(uri.path()) && !headers.contains_key(ORIGIN) && has_token()
     }
 
     /// Whether a text is the token. The time of the comparison does not depend on the text.
@@ -166,8 +174,7 @@ pub(crate) async fn check_request(
     next: Next,
 ) -> Response {
     let (method, headers) = (request.method(), request.headers());
-    let has_bearer = guard.has_bearer_token(request.uri(), headers);
-    let needs_no_origin = has_bearer && !headers.contains_key(ORIGIN);
+    let needs_no_origin = guard.is_history_query(request.uri(), headers);
     let mut response = if !guard.has_own_host(headers) {
         refusal_response(StatusCode::MISDIRECTED_REQUEST, "unknown host name")
     } else if !needs_no_origin && !guard.has_own_origin(method, headers) {

@@ -125,6 +125,6 @@ fn requests_without_the_token_or_from_other_pages_are_refused() {
     assert_status(&server.search("/mcp", &foreign), "403");
     let rebound = format!("{bearer}Host: evil.example\r\n");
     assert_status(&server.search("/mcp", &rebound), "421");
-    // The header opens nothing else.
+    // The header changes nothing.
     assert_status(&server.search("/api/sessions/claude-code/s1/notes", &bearer), "403");
 }

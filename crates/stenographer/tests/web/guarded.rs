@@ -67,6 +67,22 @@ fn a_request_needs_the_token_and_our_name() {
 }
 
 #[test]
+fn a_program_reads_the_api_with_the_token_in_a_header() {
+    let (site, host, cookie) = site();
+    let bearer = format!("Authorization: Bearer {}", cookie.split_once('=').unwrap().1);
+    let ask = |request: &str, headers: &[&str]| {
+        let headers: Vec<String> = headers.iter().map(|header| (*header).to_owned()).collect();
+        asked(&site, request, &headers).0
+    };
+    assert_eq!(ask("GET /api/sessions", &[&host, &bearer]), 200);
+    assert_eq!(ask("GET /api/sessions", &[&host, "Authorization: Bearer wrong"]), 401);
+    assert_eq!(ask("GET /api/sessions", &[&host, &bearer, "Origin: http://evil.example"]), 403);
+    assert_eq!(ask("GET /api/sessions", &["Host: evil.example:80", &bearer]), 421);
+    assert_eq!(ask("GET /", &[&host, &bearer]), 401);
+    assert_eq!(ask("POST /api/sessions/claude-code/one/resume", &[&host, &bearer]), 403);
+}
+
+#[test]
 fn who_listens_everywhere_is_known_by_numbers_only() {
     let (site, host, cookie) = site_with(&["--port", "0", "--host", "0.0.0.0"]);
     let port = host.rsplit(':').next().unwrap().to_owned();
