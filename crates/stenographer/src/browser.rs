@@ -21,7 +21,7 @@ mod worker;
 
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use steno_model::{SessionId, Transcript};
@@ -45,6 +45,9 @@ use crate::ui::Ui;
 const BUSY_POLL_TIMEOUT: Duration = Duration::from_millis(20);
 const SYNC_POLL_TIMEOUT: Duration = Duration::from_millis(200);
 const IDLE_POLL_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// How often to look for new entries of an open session that is running.
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Identifies a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +73,8 @@ pub(crate) enum WorkerRequest {
     Read(SessionName),
     /// Reads a session to show it beside the list.
     Preview(SessionName),
+    /// Reads an open session again, unless its stored size is still this.
+    Follow(SessionName, Option<u64>),
     /// Adds a note to an entry of a session.
     AddNote(SessionName, Uuid, String),
     /// Exports a session to a file.
@@ -91,12 +96,23 @@ pub(crate) enum WorkerResponse {
     Read(SessionName, Box<Result<Transcript, String>>),
     /// The selected session.
     Preview(SessionName, Box<Result<Transcript, String>>),
+    /// An open session that may have grown.
+    Followed(SessionName, Box<Result<SessionGrowth, String>>),
     /// The note that was added.
     Noted(Result<Note, String>),
     /// The file that was written.
     Exported(Result<PathBuf, String>),
     /// The worker panicked.
     Failed(String),
+}
+
+/// Whether an open session has grown.
+#[derive(Debug)]
+pub(crate) struct SessionGrowth {
+    /// The stored size now.
+    size: u64,
+    /// The session, unless its size is the known one.
+    transcript: Option<Transcript>,
 }
 
 /// Runs the browser until the user quits.
@@ -119,10 +135,18 @@ pub(crate) fn run_browser(
     let (worker, responses) = BrowserWorker::new(env);
     let state = BrowserState::new(env.zone.clone(), env.clock.now());
     let palette = TerminalPalette { has_colours: ui.is_styled() };
-    let written_files = Vec::new();
+    let (written_files, next_follow) = (Vec::new(), Instant::now());
     let env_copy = env.clone();
-    let mut browser =
-        Browser { env: env_copy, state, palette, worker, responses, sync, written_files };
+    let mut browser = Browser {
+        env: env_copy,
+        state,
+        palette,
+        worker,
+        responses,
+        sync,
+        next_follow,
+        written_files,
+    };
     browser.worker.submit(WorkerRequest::List);
     let exit = loop {
         let Some(name) = browser.run_until_left()? else { break CommandExit::Done };
@@ -147,6 +171,8 @@ struct Browser {
     responses: Receiver<WorkerResponse>,
     /// A sync that runs beside the browser.
     sync: Option<BackgroundSync>,
+    /// When to look for new entries of the open session.
+    next_follow: Instant,
     /// Files that were exported.
     written_files: Vec<PathBuf>,
 }
@@ -159,6 +185,7 @@ impl Browser {
         loop {
             self.handle_responses();
             self.handle_sync();
+            self.follow_open_session();
             screen.draw(&mut self.state, self.palette)?;
             if !event::poll(self.poll_timeout())? {
                 continue;
@@ -198,7 +225,19 @@ impl Browser {
         match (self.state.is_waiting(), &self.sync) {
             (true, _) => BUSY_POLL_TIMEOUT,
             (false, Some(_)) => SYNC_POLL_TIMEOUT,
+            (false, None) if self.state.is_session_running() => FOLLOW_INTERVAL,
             (false, None) => IDLE_POLL_TIMEOUT,
+        }
+    }
+
+    /// Looks for new entries of the open session at intervals, if it is running.
+    fn follow_open_session(&mut self) {
+        if Instant::now() < self.next_follow {
+            return;
+        }
+        if let Some(request) = self.state.request_growth() {
+            self.next_follow = Instant::now() + FOLLOW_INTERVAL;
+            self.worker.submit(request);
         }
     }
 

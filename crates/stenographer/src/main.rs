@@ -19,6 +19,7 @@ mod file_position;
 mod hooks;
 mod json_output;
 mod known_values;
+mod live_session;
 mod mcp_settings;
 mod mirror_refresher;
 mod moment;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use jiff::tz::TimeZone;
-use steno_model::Transcript;
+use steno_model::{SessionStatus, Transcript};
 use steno_store::index::SearchQuery;
 
 use super::entry_folds::{EntryFolds, FoldGroup};
@@ -32,6 +32,10 @@ pub(crate) struct SessionReader {
     pub(crate) transcript: Transcript,
     /// Query with marked matches.
     pub(crate) find: Option<SearchQuery>,
+    /// Whether the session may get new entries.
+    pub(crate) is_running: bool,
+    /// Stored size of the session when it was read, once it is known.
+    pub(crate) stored_size: Option<u64>,
     zone: TimeZone,
     folds: EntryFolds,
     cursor: RowPosition,
@@ -44,6 +48,8 @@ pub(crate) struct SessionReader {
 impl SessionReader {
     pub(crate) fn new(transcript: Transcript, zone: TimeZone) -> Self {
         Self {
+            is_running: transcript.session.status == SessionStatus::Running,
+            stored_size: None,
             transcript,
             find: None,
             zone,
@@ -63,6 +69,25 @@ impl SessionReader {
         }
         (self.width, self.height) = (width, height.max(1));
         self.clamp_cursor();
+    }
+
+    /// Replaces the session by a later state of it. A cursor at the end stays there. Returns how many entries are new.
+    pub(crate) fn update_transcript(&mut self, transcript: Transcript) -> usize {
+        let was_at_end = self.is_at_end();
+        let added = transcript.entries.len().saturating_sub(self.transcript.entries.len());
+        self.is_running = transcript.session.status == SessionStatus::Running;
+        self.transcript = transcript;
+        self.row_cache.clear();
+        if was_at_end && added > 0 {
+            self.cursor = self.last_row();
+        }
+        self.clamp_cursor();
+        added
+    }
+
+    /// Whether the cursor is in the last entry.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.cursor.entry + 1 >= self.transcript.entries.len()
     }
 
     pub(crate) fn zone(&self) -> &TimeZone {

@@ -56,6 +56,8 @@ pub(crate) struct BrowserState {
     pub(crate) note: TextInput,
     /// Whether a note is being written.
     pub(crate) is_saving_note: bool,
+    /// Whether the worker looks for new entries of the open session.
+    is_following: bool,
     /// The session being read, and the entry to show.
     pub(crate) opening: Option<(SessionName, Option<usize>)>,
     /// Whether an export is running.
@@ -85,6 +87,7 @@ impl BrowserState {
             is_noting: false,
             note: TextInput::default(),
             is_saving_note: false,
+            is_following: false,
             opening: None,
             is_exporting: false,
             background_work: Some("looking for sessions".to_owned()),
@@ -151,6 +154,7 @@ impl BrowserState {
             WorkerResponse::SearchResult(ticket, answer) => self.search.take_result(ticket, answer),
             WorkerResponse::Read(name, read) => self.show_opened(&name, *read),
             WorkerResponse::Preview(name, read) => self.show_preview(&name, *read),
+            WorkerResponse::Followed(name, growth) => self.show_growth(&name, *growth),
             WorkerResponse::Noted(added) => self.show_note(added),
             WorkerResponse::Exported(written) => {
                 self.is_exporting = false;
@@ -160,6 +164,7 @@ impl BrowserState {
             WorkerResponse::Failed(error) => {
                 (self.opening, self.background_work, self.is_exporting) = (None, None, false);
                 self.is_saving_note = false;
+                self.stop_following();
                 self.search.stop_waiting();
                 self.preview = None;
                 self.notice = Some(error);

@@ -19,10 +19,11 @@ use steno_vault::notes::Note;
 use uuid::Uuid;
 
 use super::search_pane::{self, BrowserHit, MAX_HITS};
-use super::{SessionName, WorkerRequest, WorkerResponse};
+use super::{SessionGrowth, SessionName, WorkerRequest, WorkerResponse};
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::export_format::{MARKDOWN, TranscriptExport};
+use crate::live_session::copy_new_sessions;
 use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::ui::{Ui, count_noun};
@@ -101,6 +102,11 @@ impl BrowserWorker {
                 let read = Box::new(self.read_session(&name).map_err(|error| error.to_line()));
                 self.respond(WorkerResponse::Preview(name, read));
             }
+            WorkerRequest::Follow(name, known_size) => {
+                let growth = self.find_growth(&name, known_size);
+                let growth = Box::new(growth.map_err(|error| error.to_line()));
+                self.respond(WorkerResponse::Followed(name, growth));
+            }
             WorkerRequest::AddNote(name, entry, text) => {
                 let added = self.add_note(&name, entry, &text);
                 self.respond(WorkerResponse::Noted(added.map_err(|error| error.to_line())));
@@ -175,7 +181,25 @@ impl BrowserWorker {
     }
 
     fn read_session(&self, name: &SessionName) -> Result<Transcript, CommandError> {
-        self.store.read_session(&self.store.vault.session_dir(&name.agent.parse()?, &name.id))
+        let dir = self.store.vault.session_dir(&name.agent.parse()?, &name.id);
+        let mut transcript = self.store.read_session(&dir)?;
+        let session = &mut transcript.session;
+        session.status = self.store.status_check().status_of(session);
+        Ok(transcript)
+    }
+
+    /// Copies what the agent has written since the last sync, and reads the session if its size has changed.
+    fn find_growth(
+        &self,
+        name: &SessionName,
+        known_size: Option<u64>,
+    ) -> Result<SessionGrowth, CommandError> {
+        copy_new_sessions(&self.env, &name.agent)?;
+        let dir = self.store.vault.session_dir(&name.agent.parse()?, &name.id);
+        let size = dir.stored_size()?;
+        let has_changed = known_size != Some(size);
+        let transcript = has_changed.then(|| self.read_session(name)).transpose()?;
+        Ok(SessionGrowth { size, transcript })
     }
 
     fn add_note(&self, name: &SessionName, entry: Uuid, text: &str) -> Result<Note, CommandError> {

@@ -1,4 +1,4 @@
-//! Tests of `steno show --follow`.
+//! Tests of `steno show --follow`, and of a running session in the browser.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
@@ -7,6 +7,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 use crate::harness::Home;
+use crate::terminal::Terminal;
 
 const ID: &str = "1b4e28ba-2fa1-41d2-883f-0016d3cca427";
 const SESSION: &str = ".claude/projects/-p/1b4e28ba-2fa1-41d2-883f-0016d3cca427.jsonl";
@@ -120,4 +121,22 @@ fn an_entry_cannot_be_followed() {
     hint: run `steno show 1b4e28ba --follow`
     --- exit 2
     ");
+}
+
+#[test]
+fn the_browser_shows_new_entries_of_a_running_session() {
+    let home = Home::new();
+    home.file(SESSION, line("user", 1));
+    home.steno(&["sync"]).ok();
+    let mut terminal = Terminal::browser(&home);
+    terminal.shows(&["1 session"]);
+    terminal.press("\rG");
+    terminal.shows(&["1/1"]);
+    append(&home, &line("assistant", 2));
+    terminal.shows(&["2/2", "❯ text 2"]);
+    terminal.press("g");
+    append(&home, &line("assistant", 3));
+    terminal.shows(&["1/3", "1 new entry; G goes to the end"]);
+    terminal.press("qq");
+    assert_eq!(terminal.ends(), Some(0));
 }

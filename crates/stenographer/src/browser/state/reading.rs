@@ -7,7 +7,8 @@ use super::{BrowserEffect, BrowserState};
 use crate::browser::entry_folds::FoldGroup;
 use crate::browser::reader::{JumpTarget, SessionReader};
 use crate::browser::search_pane;
-use crate::browser::{SessionName, WorkerRequest};
+use crate::browser::{SessionGrowth, SessionName, WorkerRequest};
+use crate::ui::count_noun;
 
 impl BrowserState {
     pub(super) fn handle_reader_key(&mut self, key: KeyEvent) -> Option<BrowserEffect> {
@@ -116,6 +117,54 @@ impl BrowserState {
         if !reader.jump_to(to, forward) {
             let which = if forward { "no further" } else { "no earlier" };
             self.notice = Some(format!("{which} {}", to.noun()));
+        }
+    }
+
+    /// Whether the open session is running, so that it may get new entries.
+    pub(crate) fn is_session_running(&self) -> bool {
+        self.reader.as_ref().is_some_and(|reader| reader.is_running)
+    }
+
+    /// Requests the new entries of the open session, if it is running and nobody looks for them yet.
+    pub(crate) fn request_growth(&mut self) -> Option<WorkerRequest> {
+        if self.is_following || !self.is_session_running() {
+            return None;
+        }
+        let (name, size) = (self.open_session_name()?, self.reader.as_ref()?.stored_size);
+        self.is_following = true;
+        Some(WorkerRequest::Follow(name, size))
+    }
+
+    /// Shows the new entries of the open session, unless another one is open by now.
+    pub(super) fn show_growth(
+        &mut self,
+        name: &SessionName,
+        growth: Result<SessionGrowth, String>,
+    ) {
+        self.is_following = false;
+        let is_open = self.open_session_name().is_some_and(|open| open == *name);
+        let Some(reader) = self.reader.as_mut().filter(|_| is_open) else { return };
+        match growth {
+            Ok(growth) => {
+                reader.stored_size = Some(growth.size);
+                let added = growth.transcript.map_or(0, |grown| reader.update_transcript(grown));
+                if added > 0 && !reader.is_at_end() {
+                    let entries = count_noun(added as u64, "new entry");
+                    self.notice = Some(format!("{entries}; G goes to the end"));
+                }
+            }
+            Err(error) => {
+                self.notice = Some(error);
+                self.stop_following();
+            }
+        }
+    }
+
+    /// Leaves the open session as it is, after an error.
+    pub(super) fn stop_following(&mut self) {
+        self.is_following = false;
+        if let Some(reader) = &mut self.reader {
+            reader.is_running = false;
         }
     }
 

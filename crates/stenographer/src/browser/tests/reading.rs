@@ -1,10 +1,10 @@
 //! Tests of the session reader.
 
 use ratatui::crossterm::event::KeyCode;
-use steno_model::{EntryKind, Role, Transcript};
+use steno_model::{EntryKind, Role, SessionStatus, Transcript};
 
 use crate::browser::state::BrowserEffect;
-use crate::browser::{WorkerRequest, WorkerResponse};
+use crate::browser::{SessionGrowth, WorkerRequest, WorkerResponse};
 
 use super::{TestBrowser, entry, sessions, transcript};
 
@@ -191,4 +191,58 @@ fn a_note_is_added_to_the_entry_at_the_cursor() {
     assert!(!browser.state.is_typing && browser.state.reader.is_some());
     browser.keys("a ");
     assert_eq!(browser.press(KeyCode::Enter), None, "a blank note is none");
+}
+
+/// Answers a request for new entries with a session that has `entries` more texts.
+fn answer_growth(browser: &mut TestBrowser, entries: &[&str]) {
+    let Some(WorkerRequest::Follow(name, _)) = browser.state.request_growth() else {
+        panic!("a running session is followed")
+    };
+    let mut transcript = running_transcript();
+    for text in entries {
+        transcript.push(entry(Role::Assistant, EntryKind::Text, text));
+    }
+    let growth = SessionGrowth { size: 10, transcript: Some(transcript) };
+    browser.state.apply_response(WorkerResponse::Followed(name, Box::new(Ok(growth))));
+}
+
+fn running_transcript() -> Transcript {
+    let mut transcript = transcript();
+    transcript.session.status = SessionStatus::Running;
+    transcript
+}
+
+#[test]
+fn a_running_session_grows_and_the_cursor_stays() {
+    let mut browser = TestBrowser::reading(80, 24, running_transcript());
+    let before = browser.at();
+    answer_growth(&mut browser, &["One more thing."]);
+    assert_eq!(browser.at(), before);
+    let screen = browser.screen();
+    assert!(screen.lines().next().unwrap().ends_with("1/9"), "{screen}");
+    assert!(screen.contains("1 new entry; G goes to the end"), "{screen}");
+    browser.keys("G");
+    answer_growth(&mut browser, &["One more thing.", "And another."]);
+    assert_eq!(browser.at(), "❯ And another.", "a cursor at the end follows");
+    assert!(!browser.screen().contains("new entr"));
+}
+
+#[test]
+fn only_a_running_session_is_followed_and_only_once_at_a_time() {
+    let mut browser = TestBrowser::reading(80, 24, transcript());
+    assert_eq!(browser.state.request_growth(), None);
+    let mut browser = TestBrowser::reading(80, 24, running_transcript());
+    let Some(WorkerRequest::Follow(name, None)) = browser.state.request_growth() else { panic!() };
+    assert_eq!(browser.state.request_growth(), None, "a request is pending");
+    let unchanged = SessionGrowth { size: 7, transcript: None };
+    browser.state.apply_response(WorkerResponse::Followed(name.clone(), Box::new(Ok(unchanged))));
+    assert_eq!(
+        browser.state.request_growth(),
+        Some(WorkerRequest::Follow(name.clone(), Some(7))),
+        "a session of this size is not read again"
+    );
+    let error = Err("cannot read the session".to_owned());
+    browser.state.apply_response(WorkerResponse::Followed(name, Box::new(error)));
+    assert!(browser.screen().ends_with("cannot read the session"));
+    assert_eq!(browser.state.request_growth(), None, "an error ends it");
 }

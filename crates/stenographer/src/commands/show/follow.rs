@@ -5,16 +5,14 @@ use std::time::Duration;
 
 use steno_agents::join::is_only_on_wire;
 use steno_model::{Role, Transcript};
-use steno_store::sync::SessionSyncer;
 use steno_store::transcript::ReadTranscript;
 use steno_store::view::json_rows::EntryRow;
 use steno_vault::SessionDir;
 
 use crate::error::CommandError;
+use crate::live_session::copy_new_sessions;
 use crate::process_environment::ProcessEnvironment;
-use crate::session_paths::existing_roots;
 use crate::session_store::SessionPath;
-use crate::sync_state::SyncLock;
 use crate::ui::Ui;
 
 use super::{Args, terminal};
@@ -48,19 +46,6 @@ impl FollowedSession {
             Self::Outside(path) => Ok(path.file_size()),
         }
     }
-}
-
-/// Copies what an agent has written since the last sync, unless another process does that now.
-fn copy_new_sessions(env: &ProcessEnvironment, agent: &str) -> Result<(), CommandError> {
-    let Some(_lock) = SyncLock::try_acquire(&env.store) else { return Ok(()) };
-    let mut syncer = SessionSyncer::new(env.store_location())?;
-    let agents = [agent.to_owned()];
-    for root in existing_roots(env, &[], &agents) {
-        syncer.sync_root(&root, &agents)?;
-        syncer.seen.save()?;
-    }
-    syncer.finish();
-    Ok(())
 }
 
 /// Prints the entries after the first `printed` ones as they come, until the user stops the program.
