@@ -22,6 +22,7 @@ mod line_origin;
 mod line_text;
 mod line_writers;
 mod path_edits;
+mod recent_edits;
 mod recorded_edit;
 mod repository_scope;
 mod session_blamer;
@@ -39,6 +40,7 @@ pub use self::line_origin::{
     LineOrigin, LineOriginRow, OriginCertainty, OriginEntry, OriginPrompt,
 };
 use self::line_text::{notebook_cell_line, without_line_end};
+pub use self::recent_edits::{EditedFile, RecentEdit, RecentEdits, find_recent_edits};
 pub use self::repository_scope::RepositoryScope;
 pub use self::session_blamer::SessionBlamer;
 

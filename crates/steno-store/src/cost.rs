@@ -10,6 +10,7 @@ pub mod charge;
 pub mod file_charges;
 mod model_name;
 pub mod report;
+pub mod token_costs;
 
 use std::collections::HashMap;
 

@@ -10,6 +10,8 @@ use crate::repository::GitCheckout;
 #[derive(Clone, Debug)]
 pub struct RepositoryScope {
     folders: Vec<PathBuf>,
+    /// Whether all sessions and paths belong to it.
+    has_everything: bool,
 }
 
 impl RepositoryScope {
@@ -21,19 +23,27 @@ impl RepositoryScope {
         }
         folders.sort_by_key(|folder| std::cmp::Reverse(folder.as_os_str().len()));
         folders.dedup();
-        Self { folders }
+        Self { folders, has_everything: false }
+    }
+
+    /// All sessions and paths, whatever their repository.
+    pub(super) fn everything() -> Self {
+        Self { folders: Vec::new(), has_everything: true }
     }
 
     /// Whether a session's project folder is one of the repository.
     pub(super) fn contains_project(&self, project: &str) -> bool {
         let project = Path::new(project);
         let is_inside = |path: &Path| self.folders.iter().any(|folder| path.starts_with(folder));
-        is_inside(project) || project.canonicalize().is_ok_and(|project| is_inside(&project))
+        self.has_everything
+            || is_inside(project)
+            || project.canonicalize().is_ok_and(|project| is_inside(&project))
     }
 
     /// Whether a text names one of the repository's folders.
     pub(super) fn is_named_in(&self, text: &str) -> bool {
-        self.folders.iter().any(|folder| text.contains(&*folder.to_string_lossy()))
+        self.has_everything
+            || self.folders.iter().any(|folder| text.contains(&*folder.to_string_lossy()))
     }
 
     /// The path of an edit relative to the repository's root; `None` if it is elsewhere.
@@ -57,7 +67,7 @@ impl RepositoryScope {
     }
 }
 
-fn remove_dots(path: &Path) -> PathBuf {
+pub(super) fn remove_dots(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
         match part {
@@ -81,7 +91,7 @@ mod tests {
     #[test]
     fn paths_are_relative_to_the_checkout_they_are_in() {
         let folders = vec![PathBuf::from("/p/shop/.trees/x"), PathBuf::from("/p/shop")];
-        let scope = RepositoryScope { folders };
+        let scope = RepositoryScope { folders, has_everything: false };
         assert!(scope.contains_project("/p/shop/web") && !scope.contains_project("/p/shop2"));
         let relative = |path, project| scope.relative_path(path, project);
         assert_eq!(relative("/p/shop/.trees/x/a.rs", None).as_deref(), Some("a.rs"));

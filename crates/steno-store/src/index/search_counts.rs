@@ -188,14 +188,14 @@ impl Index {
 }
 
 /// The tables and conditions that select all matching entries.
-struct MatchedEntries {
-    tables: String,
-    values: Vec<Value>,
+pub(super) struct MatchedEntries {
+    pub(super) tables: String,
+    pub(super) values: Vec<Value>,
 }
 
 impl MatchedEntries {
     /// Selects the entries of a search. A regular expression was already matched with the texts of the candidates.
-    fn new(search: &SearchRequest<'_>, candidates: &[SearchCandidate]) -> Self {
+    pub(super) fn new(search: &SearchRequest<'_>, candidates: &[SearchCandidate]) -> Self {
         let (conditions, mut values) = search.filter.sql_conditions();
         let (tables, first): (_, Value) = if search.query.regex.is_some() {
             let texts: Vec<String> = candidates.iter().map(|one| one.text.to_string()).collect();

@@ -33,8 +33,10 @@ pub struct TrendReport {
     pub active_sessions: Vec<(i64, u64)>,
     /// The tools, the most used first.
     pub tools: Vec<ToolTrend>,
-    /// The longest waits for a model or a tool, the longest first.
+    /// The longest waits for a model, the longest first.
     pub longest_waits: Vec<LongWait>,
+    /// The tool calls that took longest from call to result, the longest first. Each has the number of its result.
+    pub longest_calls: Vec<LongWait>,
     /// How many times contexts were compacted.
     pub compactions: u64,
     /// The sessions with the most compactions.
@@ -58,14 +60,14 @@ pub struct ToolTrend {
     pub longest_ms: i64,
 }
 
-/// A pause before an entry of the model or a tool.
+/// A pause before an entry of the model, or a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LongWait {
     /// The session.
     pub session: TrendSession,
     /// The number of the entry after the pause.
     pub number: usize,
-    /// The tool that was waited for; `None` for the model.
+    /// The tool that was called; `None` for the model.
     pub tool: Option<String>,
     /// The pause in milliseconds.
     pub wait_ms: i64,
@@ -267,6 +269,10 @@ impl<'a> TrendCounter<'a> {
             trend.timed_calls += 1;
             trend.total_ms += took;
             trend.longest_ms = trend.longest_ms.max(took);
+            if is_among_longest(&self.report.longest_calls, took) {
+                let call = self.long_wait(entry.number, Some(tool.clone()), took);
+                add_long_wait(&mut self.report.longest_calls, call);
+            }
         }
         Some(tool)
     }
@@ -274,20 +280,17 @@ impl<'a> TrendCounter<'a> {
     fn count_wait(&mut self, entry: &TrendEntry, is_selected: bool) {
         let Some(time) = entry.time else { return };
         let last = self.session.last_times.insert(entry.source.clone(), time);
-        let is_result = entry.kind == "tool_result";
         let waited = last.map(|last| time - last).filter(|waited| *waited > 0);
-        let Some(wait_ms) = waited.filter(|_| is_selected && (entry.is_model || is_result)) else {
-            return;
-        };
-        let waits = &mut self.report.longest_waits;
-        if waits.len() == MAX_REPORTED && waits.last().is_some_and(|last| last.wait_ms >= wait_ms) {
-            return;
+        if let Some(waited) = waited.filter(|_| is_selected && entry.is_model)
+            && is_among_longest(&self.report.longest_waits, waited)
+        {
+            let wait = self.long_wait(entry.number, None, waited);
+            add_long_wait(&mut self.report.longest_waits, wait);
         }
-        let tool = entry.tool.clone().filter(|_| is_result);
-        let session = self.session.session.clone();
-        waits.push(LongWait { session, number: entry.number, tool, wait_ms });
-        waits.sort_by_key(|wait| Reverse(wait.wait_ms));
-        waits.truncate(MAX_REPORTED);
+    }
+
+    fn long_wait(&self, number: usize, tool: Option<String>, wait_ms: i64) -> LongWait {
+        LongWait { session: self.session.session.clone(), number, tool, wait_ms }
     }
 
     fn end_session(&mut self) {
@@ -318,6 +321,18 @@ impl<'a> TrendCounter<'a> {
         report.tools.sort_by(|a, b| b.calls.cmp(&a.calls).then_with(|| a.tool.cmp(&b.tool)));
         report
     }
+}
+
+/// Whether a wait is one of the longest so far.
+fn is_among_longest(longest: &[LongWait], wait_ms: i64) -> bool {
+    longest.len() < MAX_REPORTED || longest.last().is_some_and(|last| last.wait_ms < wait_ms)
+}
+
+/// Adds a wait to the longest ones.
+fn add_long_wait(longest: &mut Vec<LongWait>, wait: LongWait) {
+    longest.push(wait);
+    longest.sort_by_key(|wait| Reverse(wait.wait_ms));
+    longest.truncate(MAX_REPORTED);
 }
 
 #[cfg(test)]
@@ -361,9 +376,12 @@ mod tests {
         assert_eq!(report.tools, [bash]);
         assert_eq!((report.entries, report.prompts, report.failures), (6, 1, 1));
         assert_eq!((report.sessions, report.compactions), (1, 1));
-        let waits: Vec<_> =
-            report.longest_waits.iter().map(|wait| (wait.number, wait.wait_ms)).collect();
-        assert_eq!(waits, [(4, 16_000), (1, 10_000), (3, 4000), (2, 1000)]);
+        let of = |waits: &[LongWait]| -> Vec<_> {
+            waits.iter().map(|wait| (wait.number, wait.wait_ms)).collect()
+        };
+        assert_eq!(of(&report.longest_waits), [(1, 10_000), (2, 1000)]);
+        assert_eq!(of(&report.longest_calls), [(4, 20_000), (3, 5000)]);
+        assert!(report.longest_calls.iter().all(|call| call.tool.as_deref() == Some("Bash")));
         assert_eq!(report.quarter_hours, [(0, 6)]);
     }
 
@@ -396,8 +414,9 @@ mod tests {
             .map(|tool| (tool.tool.as_str(), tool.calls, tool.failures, tool.total_ms))
             .collect();
         assert_eq!(counts, [("patch", 1, 0, 20_000), ("shell", 1, 1, 5000)]);
-        let waits: Vec<_> = report.longest_waits.iter().map(|wait| wait.tool.as_deref()).collect();
-        assert_eq!(waits, [Some("patch"), None, Some("shell"), None, None]);
+        let calls: Vec<_> = report.longest_calls.iter().map(|call| call.tool.as_deref()).collect();
+        assert_eq!(calls, [Some("patch"), Some("shell")]);
+        assert!(report.longest_waits.iter().all(|wait| wait.tool.is_none()));
     }
 
     #[test]
