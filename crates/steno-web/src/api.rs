@@ -44,7 +44,7 @@ pub(crate) struct CheckedResponse {
     problems: Vec<String>,
 }
 
-type CheckedResult = Result<CheckedResponse, ApiError>;
+pub(crate) type CheckedResult = Result<CheckedResponse, ApiError>;
 
 /// The header that lists problems.
 const PROBLEMS_HEADER: &str = "x-steno-problems";
@@ -57,7 +57,10 @@ impl CheckedResponse {
     }
 
     /// A response about all sessions.
-    fn about_all_sessions(value: Value, library: &SessionLibrary) -> Result<Self, WebError> {
+    pub(crate) fn about_all_sessions(
+        value: Value,
+        library: &SessionLibrary,
+    ) -> Result<Self, WebError> {
         Ok(Self { value, problems: library.damage_warnings()? })
     }
 }
@@ -90,7 +93,7 @@ impl IntoResponse for ApiError {
 }
 
 /// The query of a request. A query that cannot be parsed is an [`ApiError`].
-pub(crate) struct ApiQuery<T>(T);
+pub(crate) struct ApiQuery<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for ApiQuery<T> {
     type Rejection = ApiError;

@@ -30,6 +30,8 @@ pub(crate) struct BarChart<'a> {
     pub(crate) limits: &'a [(String, f64)],
     /// The names of the parts of bars; empty if bars have none.
     pub(crate) series: &'a [String],
+    /// How many bars beside each other share a label; 1 if each has its own.
+    pub(crate) group: usize,
 }
 
 /// A bar of a chart.
@@ -96,28 +98,51 @@ impl BarChart<'_> {
     }
 
     fn draw_bar(&self, at: usize, bar: &ChartBar, y: f64) -> Markup {
-        let step = 100.0 / self.bars.len().max(1) as f64;
-        let width = (step * 0.78).min(8.0);
-        let middle = step * (at as f64 + 0.5);
-        let every = self.bars.len().div_ceil(MAX_LABELS).max(1);
+        let BarPlace { left, step, width } = self.bar_place(at);
+        let middle = left + step / 2.0;
         let parts = match bar.parts.iter().any(|part| *part > 0.0) && !self.series.is_empty() {
             true => stack_parts(&bar.parts, BOTTOM - y),
             false => vec![StackedPart { bottom: 0.0, height: (BOTTOM - y).max(0.0) }],
         };
         html! {
-            @let (x, width) = (round_tenth(middle - width / 2.0), round_tenth(width));
+            @let (x, width) = (round_hundredth(middle - width / 2.0), round_hundredth(width));
             @for (at, part) in parts.iter().enumerate().filter(|(_, part)| part.height > 0.0) {
                 rect class={ "bar s" (at) } x={ (x) "%" } y=(round_tenth(BOTTOM - part.bottom - part.height)) width={ (width) "%" }
                     height=(round_tenth(part.height)) rx="2" {}
             }
             // The whole column has the tooltip and the link, so that low bars can be pointed at, too.
-            rect.column x={ (round_hundredth(step * at as f64)) "%" } y="0" width={ (round_hundredth(step)) "%" } height=(BOTTOM) data-href=[&bar.link] {
+            rect.column x={ (round_hundredth(left)) "%" } y="0" width={ (round_hundredth(step)) "%" } height=(BOTTOM) data-href=[&bar.link] {
                 title { (self.tooltip(bar)) }
             }
-            // Counted from the end, so that the newest bar always has a label.
-            @let from_end = self.bars.len() - 1 - at;
+            @if at.is_multiple_of(self.group) { (self.label(at / self.group, &bar.label)) }
+        }
+    }
+
+    /// Where a bar and its column are. A tenth of each group is left free between it and the next.
+    fn bar_place(&self, at: usize) -> BarPlace {
+        let group_step = 100.0 / self.count_groups() as f64;
+        if self.group == 1 {
+            let width = (group_step * 0.78).min(8.0);
+            return BarPlace { left: group_step * at as f64, step: group_step, width };
+        }
+        let step = group_step.min(16.0) * 0.9 / self.group as f64;
+        let middle = group_step * ((at / self.group) as f64 + 0.5);
+        let left = middle + step * ((at % self.group) as f64 - self.group as f64 / 2.0);
+        BarPlace { left, step, width: step * 0.9 }
+    }
+
+    fn count_groups(&self) -> usize {
+        self.bars.len().div_ceil(self.group).max(1)
+    }
+
+    /// The label of a group. They are counted from the end, so that the newest one always has a label.
+    fn label(&self, group: usize, text: &str) -> Markup {
+        let groups = self.count_groups();
+        let (every, from_end) = (groups.div_ceil(MAX_LABELS).max(1), groups - 1 - group);
+        let middle = 100.0 / groups as f64 * (group as f64 + 0.5);
+        html! {
             @if from_end.is_multiple_of(every) {
-                text.wide-label[!(from_end / every).is_multiple_of(NARROW_STEP)] x={ (round_tenth(middle)) "%" } y=(BOTTOM + 17.0) text-anchor="middle" { (clean_text(&bar.label)) }
+                text.wide-label[!(from_end / every).is_multiple_of(NARROW_STEP)] x={ (round_tenth(middle)) "%" } y=(BOTTOM + 17.0) text-anchor="middle" { (clean_text(text)) }
             }
         }
     }
@@ -130,7 +155,8 @@ impl BarChart<'_> {
             .series
             .iter()
             .zip(bar.parts.iter().copied())
-            .filter(|(_, part)| *part > 0.0)
+            // A bar beside others names its only part itself.
+            .filter(|(_, part)| *part > 0.0 && self.group == 1)
             .collect();
         parts.sort_by(|a, b| b.1.total_cmp(&a.1));
         for (name, part) in parts {
@@ -141,6 +167,13 @@ impl BarChart<'_> {
         }
         text
     }
+}
+
+/// Where the column of a bar begins, and how wide it and the bar are, in percent of the chart.
+struct BarPlace {
+    left: f64,
+    step: f64,
+    width: f64,
 }
 
 /// A part of a bar, in pixels from the bottom of the bar.
@@ -178,10 +211,15 @@ pub(crate) fn chart_legend(names: &[String]) -> Markup {
     html! {
         ul.legend {
             @for (at, name) in names.iter().enumerate() {
-                li { svg.key viewBox="0 0 10 10" aria-hidden="true" { rect class={ "bar s" (at) } width="10" height="10" rx="2" {} } (clean_text(name)) }
+                li { (series_key(at)) (clean_text(name)) }
             }
         }
     }
+}
+
+/// The colour of a series.
+pub(crate) fn series_key(at: usize) -> Markup {
+    html! { svg.key viewBox="0 0 10 10" aria-hidden="true" { rect class={ "bar s" (at) } width="10" height="10" rx="2" {} } }
 }
 
 /// A share in percent.
@@ -285,6 +323,7 @@ mod tests {
             format: format_dollars,
             limits: &limits,
             series: &[],
+            group: 1,
         };
         let text = chart.draw().0;
         assert!(text.contains("<title>&lt;day 7&gt;: $7.00</title>"), "{text}");
@@ -330,6 +369,7 @@ mod tests {
             format: format_dollars,
             limits: &[],
             series: &series,
+            group: 1,
         };
         let text = chart.draw().0;
         let tooltip = "<title>Monday: $4.00\na&lt;b $3.00\nothers $1.00\n2 sessions</title>";
@@ -338,6 +378,36 @@ mod tests {
         let heights = stack_parts(&bars[0].parts, 100.0);
         let heights: Vec<_> = heights.iter().map(|part| (part.bottom, part.height)).collect();
         assert_eq!(heights, [(0.0, 75.0), (75.0, 0.0), (75.0, 25.0)]);
+    }
+
+    #[test]
+    fn bars_of_a_group_are_beside_each_other_and_share_a_label() {
+        let bar = |at: usize| ChartBar {
+            name: format!("bar {at}"),
+            label: format!("week {}", at / 2),
+            amount: Some(1.0),
+            link: None,
+            parts: if at.is_multiple_of(2) { vec![1.0, 0.0] } else { vec![0.0, 1.0] },
+            note: String::new(),
+        };
+        let bars: Vec<ChartBar> = (0..4).map(bar).collect();
+        let series = ["a".to_owned(), "b".to_owned()];
+        let chart = BarChart {
+            title: "Words",
+            unit: "entries a week",
+            unknown: "",
+            bars: &bars,
+            format: |amount| format!("{amount}"),
+            limits: &[],
+            series: &series,
+            group: 2,
+        };
+        let lefts: Vec<f64> = (0..4).map(|at| chart.bar_place(at).left.round()).collect();
+        assert_eq!(lefts, [18.0, 25.0, 68.0, 75.0]);
+        let text = chart.draw().0;
+        assert_eq!(text.matches(">week ").count(), 2, "{text}");
+        assert!(text.contains("<title>bar 3: 1</title>"), "{text}");
+        assert_eq!((text.matches("bar s0").count(), text.matches("bar s1").count()), (2, 2));
     }
 
     #[test]
@@ -359,6 +429,7 @@ mod tests {
             format,
             limits: &[],
             series: &[],
+            group: 1,
         }
         .draw()
         .0;

@@ -1,4 +1,4 @@
-//! Divides the cost of each day, week or month by project or by model, for a chart of stacked bars.
+//! Divides the cost of each day, week or month by project, model or agent, for a chart of stacked bars.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ pub(crate) struct SeriesRequest<'a> {
 }
 
 impl CostSeries {
-    /// Divides the costs of each period by project or model: the five dearest, and all others.
+    /// Divides the costs of each period by project, model or agent: the five dearest, and all others.
     pub(crate) fn new(request: &SeriesRequest<'_>, period: GroupBy, by: GroupBy) -> Self {
         let SeriesRequest { charges, costs, selected, zone } = *request;
         let rows = charges.report_rows(costs, selected, &ReportGroup { by, zone });
@@ -66,12 +66,13 @@ impl CostSeries {
     }
 }
 
-/// The project or model of a charge.
+/// The project, model or agent of a charge.
 fn charge_key<'a>(charges: &'a ChargeTable, charge: &UsageCharge, by: GroupBy) -> Option<&'a str> {
     match by {
         GroupBy::Model => {
             Some(charges.models[charge.model].as_str()).filter(|name| !name.is_empty())
         }
+        GroupBy::Agent => Some(charges.accounts[charge.account].agent.as_str()),
         _ => charges.accounts[charge.account].project.as_deref(),
     }
 }

@@ -42,7 +42,8 @@ pub(crate) fn period_form(
                 a href=(with(String::new(), ALL_DAYS).address_of(page)) aria-current=[is_all.then_some("true")] { "All" }
             }
             form.dates action=(page) {
-                @if !filters.by.is_empty() { input type="hidden" name="by" value=(filters.by); }
+                @let kept = [("by", &filters.by), ("q", &filters.q), ("role", &filters.role), ("per", &filters.per)];
+                @for (name, value) in kept.iter().filter(|(_, value)| !value.is_empty()) { input type="hidden" name=(name) value=(value); }
                 // A form without dates asks for all days.
                 input type="hidden" name="period" value=(ALL_DAYS);
                 label { "From " input type="date" name="since" value=(filters.since); }

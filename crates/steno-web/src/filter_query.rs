@@ -35,8 +35,12 @@ pub(crate) struct FilterQuery {
     pub(crate) errors: bool,
     pub(crate) sort: String,
     pub(crate) by: String,
-    /// What the bars of the cost chart are divided by: `project` or `model`.
+    /// What the bars of the cost chart are divided by: `project`, `model` or `agent`.
     pub(crate) stack: String,
+    /// `entries` for counts of words per 1,000 entries.
+    pub(crate) per: String,
+    /// How many rows a list leaves out at its begin.
+    pub(crate) skip: Option<usize>,
     /// `all` for a report without a period; otherwise a report has a default one.
     pub(crate) period: String,
     pub(crate) limit: Option<usize>,
@@ -97,7 +101,8 @@ impl FilterQuery {
         Ok((query, found))
     }
 
-    fn search_request<'a>(
+    /// The request for the entries that match a query.
+    pub(crate) fn search_request<'a>(
         &self,
         library: &SessionLibrary,
         zone: &TimeZone,
@@ -142,6 +147,7 @@ impl FilterQuery {
             ("sort", &self.sort),
             ("by", &self.by),
             ("stack", &self.stack),
+            ("per", &self.per),
             ("period", &self.period),
         ];
         let pairs = all.map(|(known, text)| (known, if known == name { value } else { text }));

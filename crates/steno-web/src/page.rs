@@ -9,12 +9,14 @@ use crate::render::plain::clean_text;
 use crate::viewer::PageViewer;
 
 /// The pages in the navigation bar: address and name.
-const NAV_PAGES: [(&str, &str); 7] = [
+const NAV_PAGES: [(&str, &str); 9] = [
     ("/", "Sessions"),
     ("/search", "Search"),
     ("/activity", "Activity"),
+    ("/trends", "Trends"),
     ("/quality", "Quality"),
     ("/cost", "Cost"),
+    ("/edits", "Edits"),
     ("/compare", "Compare"),
     ("/threads", "Threads"),
 ];

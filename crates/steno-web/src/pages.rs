@@ -3,6 +3,7 @@
 pub(crate) mod activity;
 pub(crate) mod compare;
 pub(crate) mod cost;
+pub(crate) mod edits;
 pub(crate) mod home;
 pub(crate) mod quality;
 pub(crate) mod replay;
@@ -11,3 +12,4 @@ pub(crate) mod session;
 pub(crate) mod session_export;
 pub(crate) mod session_sections;
 pub(crate) mod threads;
+pub(crate) mod words;

@@ -15,7 +15,7 @@ use crate::app::WebApp;
 use crate::error::WebError;
 use crate::guard::{self, TokenGuard};
 use crate::history_routes::build_history_routes;
-use crate::{api, assets, live, neighbours, pages, palette};
+use crate::{api, assets, live, neighbours, pages, palette, report_api};
 
 /// All routes, behind the guard.
 pub(crate) fn build_router(
@@ -48,8 +48,10 @@ pub(crate) fn build_router(
         .nest("/session/{agent}/{id}", session)
         .route("/search", get(pages::search::search_page))
         .route("/activity", get(pages::activity::activity_page))
+        .route("/trends", get(pages::words::words_page))
         .route("/quality", get(pages::quality::quality_page))
         .route("/cost", get(pages::cost::cost_page))
+        .route("/edits", get(pages::edits::edits_page))
         .route("/compare", get(pages::compare::compare_page))
         .route("/threads", get(pages::threads::threads_page))
         .route("/thread", get(pages::threads::thread_page))
@@ -65,6 +67,8 @@ pub(crate) fn build_router(
         .route("/api/notes", get(api::list_all_notes))
         .route("/api/search", get(api::search_entries))
         .route("/api/cost", get(api::get_cost))
+        .route("/api/trends", get(report_api::count_words))
+        .route("/api/edits", get(report_api::list_edits))
         .route("/api/diff", get(api::get_diff))
         .merge(history.unwrap_or_default())
         .fallback(|| async { WebError::NotFound("page".to_owned()) })

@@ -37,12 +37,13 @@ pub(crate) fn format_duration(milliseconds: i64) -> String {
     }
 }
 
-/// Explains the tokens of some messages: input, cached input and output.
+/// Explains the tokens of some messages: input, what was cached of it, and output.
 pub(crate) fn explain_tokens(usage: &Usage) -> String {
     format!(
-        "{} tokens read by the model ({} of them cached), {} tokens written by the model",
+        "{} tokens read by the model ({} of them from its cache, {} written to it), {} tokens written by the model",
         exact_count(usage.prompt_tokens()),
         exact_count(usage.cache_read),
+        exact_count(usage.cache_write),
         exact_count(usage.output)
     )
 }

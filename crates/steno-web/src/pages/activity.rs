@@ -62,7 +62,7 @@ pub(crate) async fn activity_page(
                 (count_week_hours(&trends, &viewer.zone).draw())
                 (tool_table(&trends.tools))
                 (view.model_table())
-                (wait_list(&trends))
+                (wait_lists(&trends))
                 (compaction_list(&trends))
             }
         };
@@ -81,7 +81,11 @@ fn trend_figures(trends: &TrendReport, zone: &TimeZone) -> Markup {
     let all = [
         (trends.sessions, "sessions", "Sessions with entries in this period"),
         (trends.prompts, "prompts", "Messages of a person"),
-        (trends.entries, "entries", "Messages, tool calls and results, and notices"),
+        (
+            trends.entries,
+            "entries",
+            "Messages, tool calls and results, and notices. One that several sessions share counts once.",
+        ),
         (calls, "tool calls", "Calls of tools"),
         (trends.failures, "errors", errors.as_str()),
         (trends.compactions, "compactions", "How often an agent replaced its context by a summary"),
@@ -205,6 +209,7 @@ impl ActivityView<'_> {
             format: *format,
             limits: &[],
             series: &[],
+            group: 1,
         }
         .draw()
     }
@@ -286,13 +291,13 @@ fn tool_table(tools: &[ToolTrend]) -> Markup {
                             @let share = tool.failures as f64 / tool.calls.max(1) as f64 * 100.0;
                             tr {
                                 td { (clean_text(&tool.tool)) }
-                                td { (exact_count(tool.calls)) }
-                                td { @if tool.failures > 0 { (exact_count(tool.failures)) " (" (format!("{share:.1}")) "%)" } @else { "0" } }
-                                td.minor { (format_duration(tool.total_ms)) }
-                                td { @if tool.timed_calls > 0 { (format_duration(tool.total_ms / tool.timed_calls as i64)) } }
-                                td { (format_duration(tool.longest_ms)) }
+                                td title="Calls" { (exact_count(tool.calls)) }
+                                td title="Results that are errors" { @if tool.failures > 0 { (exact_count(tool.failures)) " (" (format!("{share:.1}")) "%)" } @else { "0" } }
+                                td.minor title={ "From call to result, of " (count_of(tool.timed_calls, "call")) " together" } { (format_duration(tool.total_ms)) }
+                                td title="From call to result, on average" { @if tool.timed_calls > 0 { (format_duration(tool.total_ms / tool.timed_calls as i64)) } }
+                                td title="From call to result, the longest" { (format_duration(tool.longest_ms)) }
                                 @let share = tool.calls as f64 / calls as f64;
-                                td.percent { (chart::share_text(share)) }
+                                td.percent title="Share of all calls" { (chart::share_text(share)) }
                                 td.share { (chart::share_bar(share)) }
                             }
                         }
@@ -312,7 +317,7 @@ impl ActivityView<'_> {
             h2 { "Models" }
             .wide-table tabindex="0" {
                 table.sums {
-                    thead { tr { th { "Model" } th { "Sessions" } th title="Tokens that the model read, cached or not" { "Tokens in" } th title="Tokens that the model wrote" { "Tokens out" } th title=(COST_EXPLANATION) { "Cost" } } }
+                    thead { tr { th { "Model" } th title="Sessions that used it" { "Sessions" } th title="Tokens that the model read, cached or not" { "Tokens in" } th title="Tokens that the model wrote" { "Tokens out" } th title=(COST_EXPLANATION) { "Cost" } } }
                     tbody {
                         @for row in rows.iter().take(MAX_ROWS) {
                             @let tokens = row.sum.tokens();
@@ -323,10 +328,10 @@ impl ActivityView<'_> {
                                         None => "unknown",
                                     }
                                 }
-                                td { (exact_count(row.sum.sessions.len() as u64)) }
+                                td title="Sessions that used it" { (exact_count(row.sum.sessions.len() as u64)) }
                                 td title=(explain_tokens(&tokens)) { (format_count(tokens.prompt_tokens())) }
                                 td title=(explain_tokens(&tokens)) { (format_count(tokens.output)) }
-                                td { (format_cost(&row.sum)) }
+                                td title=(COST_EXPLANATION) { (format_cost(&row.sum)) }
                             }
                         }
                     }
@@ -337,15 +342,27 @@ impl ActivityView<'_> {
     }
 }
 
-fn wait_list(trends: &TrendReport) -> Markup {
+/// The calls of tools that took longest, and the longest waits for a model.
+fn wait_lists(trends: &TrendReport) -> Markup {
     html! {
+        @if !trends.longest_calls.is_empty() {
+            h2 title="From call to result, with the time that a person took to allow it" { "Tool calls that took longest" }
+            ol.plain-list #longest-calls {
+                @for call in &trends.longest_calls {
+                    li {
+                        b title="From call to result" { (format_duration(call.wait_ms)) }
+                        span { (clean_text(call.tool.as_deref().unwrap_or("a tool"))) }
+                        (session_link(&call.session, Some(call.number)))
+                    }
+                }
+            }
+        }
         @if !trends.longest_waits.is_empty() {
-            h2 { "Longest waits for a model or a tool" }
+            h2 title="From the entry before an answer of a model to the answer" { "Longest waits for a model" }
             ol.plain-list {
                 @for wait in &trends.longest_waits {
                     li {
-                        b { (format_duration(wait.wait_ms)) }
-                        span { @match &wait.tool { Some(tool) => { "tool " (clean_text(tool)) } None => "the model" } }
+                        b title="From the entry before to the answer" { (format_duration(wait.wait_ms)) }
                         (session_link(&wait.session, Some(wait.number)))
                     }
                 }
@@ -360,7 +377,7 @@ fn compaction_list(trends: &TrendReport) -> Markup {
             h2 { "Sessions with the most compactions" }
             ol.plain-list {
                 @for (session, count) in &trends.most_compacted {
-                    li { b { (count_of(*count, "compaction")) } (session_link(session, None)) }
+                    li { b title="How often the agent replaced its context by a summary" { (count_of(*count, "compaction")) } (session_link(session, None)) }
                 }
             }
         }

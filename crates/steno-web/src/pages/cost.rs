@@ -3,8 +3,8 @@
 use axum::extract::Query;
 use jiff::ToSpan;
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use maud::{Markup, html};
-use steno_model::Usage;
 use steno_store::amount::{format_cost, format_count, format_dollars};
 use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
 use steno_store::view::json_rows::cost::{timestamp_from_millis, unpriced_models};
@@ -15,6 +15,10 @@ use crate::app::WebApp;
 use crate::budget_list::budget_list;
 use crate::chart::{self, BarChart, ChartBar};
 use crate::cost_series::{CostSeries, SeriesRequest};
+use crate::cost_tables::{
+    CACHE_READ_MEANING, CACHE_WRITE_MEANING, CostLine, INPUT_MEANING, OUTPUT_MEANING, SessionCost,
+    cached_share, cost_table, long_day, session_table, short_day, token_cost_table,
+};
 use crate::date_range::{all_days_link, period_days, period_form};
 use crate::day_bars::{MAX_DAYS, fill_days};
 use crate::error::WebError;
@@ -38,22 +42,24 @@ pub(crate) const GROUPS: [GroupBy; 9] = [
     GroupBy::Person,
 ];
 
-/// The most bars of a chart, and the most rows of a table.
+/// The most bars of a chart of blocks.
 const MAX_BARS: usize = 60;
-const MAX_ROWS: usize = 200;
+
+/// What the bars of a chart over time can be divided by.
+const STACK_GROUPS: [GroupBy; 3] = [GroupBy::Project, GroupBy::Model, GroupBy::Agent];
 
 /// What a bar without a known cost says.
 const NO_PRICE: &str = "no price";
 
-/// How many projects and models are listed below a chart.
+/// How many projects, models and agents are listed below a chart.
 const MAX_BREAKDOWN_ROWS: usize = 6;
 
-/// A row of the table: its name, its link and its sum.
-struct CostLine<'a> {
-    name: String,
-    link: Option<String>,
-    sum: &'a ChargeSum,
-}
+/// How many of the most expensive sessions are listed below a chart.
+const MAX_TOP_SESSIONS: usize = 10;
+
+/// The most days of a chart of days, and of weeks, unless the group is chosen.
+const MAX_CHART_DAYS: i32 = 120;
+const MAX_CHART_WEEK_DAYS: i32 = 800;
 
 /// The cost page.
 pub(crate) async fn cost_page(
@@ -68,13 +74,15 @@ pub(crate) async fn cost_page(
         let filters = asked.clone().with_default_period(default_days(&asked), today);
         let accounts = library.cost_accounts(filters.to_filter(library, &viewer.zone)?)?;
         let selected: Vec<usize> = accounts.charges.select_charges(&accounts.filter).collect();
+        let period = filters.clone();
+        let filters = with_fitting_group(filters, &accounts, &selected, &viewer.zone);
         let total = accounts.charges.sum_charges(&accounts.costs, &selected);
         let view = CostView { library, viewer: &viewer, accounts: &accounts, filters: &filters };
         let body = html! {
             h1 { "Cost" }
             (page::stale_notice(library.index_notice().as_deref()))
             (page::damage_notice(&library.damage_warnings()?))
-            (period_form("/cost", &filters, today, &*library.session_listing()?))
+            (period_form("/cost", &period, today, &*library.session_listing()?))
             @if !selected.is_empty() { (view.total_figures(&total, &selected)) }
             (budget_list(library, &viewer, &accounts))
             nav.tabs aria-label="Group by" {
@@ -96,6 +104,29 @@ pub(crate) async fn cost_page(
         Ok(PageHead::new("Cost", "/cost").viewed_by(&viewer).with_body(&body))
     })
     .await
+}
+
+/// These filters with a group whose bars fit in a chart, unless one is chosen: long periods are shown by week or month.
+fn with_fitting_group(
+    filters: FilterQuery,
+    accounts: &CostAccounts,
+    selected: &[usize],
+    zone: &TimeZone,
+) -> FilterQuery {
+    if !filters.by.is_empty() {
+        return filters;
+    }
+    let charges = selected.iter().map(|at| &accounts.charges.charges[*at]);
+    let day = |at: i64| Some(timestamp_from_millis(at)?.in_zone(zone).wall().date());
+    let first = charges.clone().filter_map(|charge| charge.first).min().and_then(day);
+    let last = charges.filter_map(|charge| charge.last).max().and_then(day);
+    let days = first.zip(last).map_or(0, |(first, last)| (last - first).get_days());
+    let by = match days {
+        ..MAX_CHART_DAYS => "",
+        MAX_CHART_DAYS..MAX_CHART_WEEK_DAYS => GroupBy::Week.name(),
+        _ => GroupBy::Month.name(),
+    };
+    FilterQuery { by: by.to_owned(), ..filters }
 }
 
 /// How many days are shown unless a period is chosen: more of long ones.
@@ -144,9 +175,10 @@ impl CostView<'_> {
                 li title=(COST_EXPLANATION) { (total_cost(total, missing.len())) (self.change(total)) }
                 @if let Some(average) = average { li title="Total cost divided by the days on which models were used" { b { (format_dollars(average)) } small { "per active day" } } }
                 @if let Some((cost, day)) = most { li title="The day that cost the most" { b { (format_dollars(cost)) } small { "most on a day, " (short_day(day)) } } }
-                li title="Tokens that the model read and that were not cached" { b { (format_count(tokens.input.saturating_add(tokens.cache_write))) } small { "tokens in, uncached" } }
-                li title="Tokens that the model read from its cache, which is cheaper" { b { (format_count(tokens.cache_read)) } small { "tokens in, cached" @if let Some(share) = cached_share(&tokens) { " (" (share) ")" } } }
-                li title="Tokens that the model wrote" { b { (format_count(tokens.output)) } small { "tokens out" } }
+                li title={ (count_of(tokens.input, "token")) ". " (INPUT_MEANING) } { b { (format_count(tokens.input)) } small { "tokens in, not cached" } }
+                li title={ (count_of(tokens.cache_read, "token")) ". " (CACHE_READ_MEANING) } { b { (format_count(tokens.cache_read)) } small { "tokens read from the cache" @if let Some(share) = cached_share(&tokens) { ", " (share) " of all read" } } }
+                li title={ (count_of(tokens.cache_write, "token")) ". " (CACHE_WRITE_MEANING) } { b { (format_count(tokens.cache_write)) } small { "tokens written to the cache" } }
+                li title={ (count_of(tokens.output, "token")) ". " (OUTPUT_MEANING) } { b { (format_count(tokens.output)) } small { "tokens out" } }
                 li title="Sessions that used tokens" { b { (exact_count(total.sessions.len() as u64)) } small { "sessions with tokens" } }
             }
             @if !missing.is_empty() {
@@ -183,27 +215,65 @@ impl CostView<'_> {
         self.accounts.charges.report_rows(&self.accounts.costs, selected, &group)
     }
 
-    /// Which projects and models cost the most, with links that filter by them.
+    /// Which projects, models and agents cost the most, with links that filter by them, and what each kind of token cost.
     fn breakdowns(&self, selected: &[usize]) -> Markup {
+        let CostAccounts { charges, costs, .. } = self.accounts;
+        let tokens = charges.sum_charges(costs, selected).tokens();
+        let kinds = charges.token_costs(&self.library.prices, selected);
+        let groups = [
+            ("Projects", GroupBy::Project),
+            ("Models", GroupBy::Model),
+            ("Agents", GroupBy::Agent),
+        ];
+        let people = self.library.serves_team().then_some(("People", GroupBy::Person));
         html! {
             .breakdowns {
-                @let people = self.library.serves_team().then_some(("People", GroupBy::Person));
-                @for (title, by) in [("Projects", GroupBy::Project), ("Models", GroupBy::Model)].into_iter().chain(people) {
-                    @let rows = self.report_rows(by, selected);
-                    @let total: f64 = rows.iter().filter_map(|row| row.sum.cost()).sum();
-                    @let keys: Vec<&str> = rows.iter().filter_map(|row| row.key.as_deref()).collect();
-                    section {
-                        h2 { (title) }
-                        table.sums { tbody {
-                            @for row in rows.iter().take(MAX_BREAKDOWN_ROWS) { (self.breakdown_row(by, row, &BreakdownTotals { cost: total, keys: &keys })) }
-                        } }
-                        @if rows.len() > MAX_BREAKDOWN_ROWS {
-                            p.hint { a href=(self.filters.address_with("/cost", "by", by.name())) { "All " (rows.len()) } }
-                        }
-                    }
+                @for (title, by) in groups.into_iter().chain(people) { (self.breakdown(title, by, selected)) }
+                section { h2 { "Kinds of tokens" } (token_cost_table(&tokens, &kinds)) }
+            }
+        }
+    }
+
+    fn breakdown(&self, title: &str, by: GroupBy, selected: &[usize]) -> Markup {
+        let rows = self.report_rows(by, selected);
+        let cost: f64 = rows.iter().filter_map(|row| row.sum.cost()).sum();
+        let keys: Vec<&str> = rows.iter().filter_map(|row| row.key.as_deref()).collect();
+        html! {
+            section {
+                h2 { (title) }
+                table.sums { tbody {
+                    @for row in rows.iter().take(MAX_BREAKDOWN_ROWS) { (self.breakdown_row(by, row, &BreakdownTotals { cost, keys: &keys })) }
+                } }
+                @if rows.len() > MAX_BREAKDOWN_ROWS {
+                    p.hint { a href=(self.filters.address_with("/cost", "by", by.name())) { "All " (exact_count(rows.len() as u64)) " " (title.to_lowercase()) } }
                 }
             }
         }
+    }
+
+    /// The sessions that cost the most.
+    fn top_sessions(&self, selected: &[usize]) -> Markup {
+        let rows = self.report_rows(GroupBy::Session, selected);
+        html! {
+            h2 { "Most expensive sessions" }
+            (self.session_costs(&rows[..rows.len().min(MAX_TOP_SESSIONS)], selected))
+            @if rows.len() > MAX_TOP_SESSIONS {
+                p.hint { a href=(self.filters.address_with("/cost", "by", GroupBy::Session.name())) { "All " (exact_count(rows.len() as u64)) " sessions" } }
+            }
+        }
+    }
+
+    fn session_costs(&self, rows: &[ReportRow], selected: &[usize]) -> Markup {
+        let CostAccounts { charges, costs, .. } = self.accounts;
+        let total = charges.sum_charges(costs, selected).cost().unwrap_or(0.0);
+        let row = |row: &'_ ReportRow| row.sum.sessions.iter().next().copied();
+        let shown: Vec<SessionCost<'_>> = rows
+            .iter()
+            .filter_map(|one| {
+                Some(SessionCost { account: &charges.accounts[row(one)?], sum: &one.sum })
+            })
+            .collect();
+        session_table(&shown, total, self.viewer)
     }
 
     fn breakdown_row(&self, by: GroupBy, row: &ReportRow, all: &BreakdownTotals<'_>) -> Markup {
@@ -216,8 +286,8 @@ impl CostView<'_> {
                         None => { "no " (by.name()) },
                     }
                 }
-                td { (format_cost(&row.sum)) }
-                td title="Share of the total cost" { (chart::share_text(share)) }
+                td title=(COST_EXPLANATION) { (format_cost(&row.sum)) }
+                td.percent title="Share of the total cost" { (chart::share_text(share)) }
                 td.share { (chart::share_bar(share)) }
             }
         }
@@ -250,11 +320,10 @@ impl CostView<'_> {
             @else {
                 @let (title, limits) = (format!("Cost by {}", by.name()), self.budget_lines(by));
                 @let unit = if is_time { format!("US dollars a {}", by.name()) } else { "US dollars".to_owned() };
-                (BarChart { title: &title, unit: &unit, unknown: NO_PRICE, bars: &bars, format: format_dollars, limits: &limits, series: &series.names }.draw())
+                (BarChart { title: &title, unit: &unit, unknown: NO_PRICE, bars: &bars, format: format_dollars, limits: &limits, series: &series.names, group: 1 }.draw())
                 @if is_time { .chart-notes { (chart::chart_legend(&series.names)) (self.stack_tabs()) } }
-                @if is_time { (self.breakdowns(selected)) }
-                @if is_time { h2 { (capitalize_first(by.name())) "s" } }
-                (cost_table(by.name(), &lines))
+                @if is_time { (self.breakdowns(selected)) (self.top_sessions(selected)) h2 { (capitalize_first(by.name())) "s" } }
+                @if by == GroupBy::Session { (self.session_costs(&rows, selected)) } @else { (cost_table(by.name(), &lines)) }
             }
         }
     }
@@ -308,13 +377,14 @@ impl CostView<'_> {
     }
 
     fn stacked_by(&self) -> GroupBy {
-        if self.filters.stack == GroupBy::Model.name() { GroupBy::Model } else { GroupBy::Project }
+        let mut groups = STACK_GROUPS.into_iter();
+        groups.find(|by| by.name() == self.filters.stack).unwrap_or(GroupBy::Project)
     }
 
     fn stack_tabs(&self) -> Markup {
         html! {
             nav.tabs aria-label="Colours of the chart" {
-                @for by in [GroupBy::Project, GroupBy::Model] {
+                @for by in STACK_GROUPS {
                     a href=(self.filters.address_with("/cost", "stack", by.name())) aria-current=[(by == self.stacked_by()).then_some("true")] { "Colour by " (by.name()) }
                 }
             }
@@ -370,7 +440,7 @@ impl CostView<'_> {
                 }
             }
             @if lines.is_empty() { (no_charges(filters)) }
-            @else { (BarChart { title: "Cost by block", unit: "US dollars a block of five hours", unknown: NO_PRICE, bars: &bars, format: format_dollars, limits: &[], series: &[] }.draw()) (cost_table("block", &lines)) }
+            @else { (BarChart { title: "Cost by block", unit: "US dollars a block of five hours", unknown: NO_PRICE, bars: &bars, format: format_dollars, limits: &[], series: &[], group: 1 }.draw()) (cost_table("block", &lines)) }
         }
     }
 }
@@ -404,12 +474,6 @@ fn change_text(now: f64, before: f64) -> Option<String> {
     })
 }
 
-/// The share of the tokens that the model read which were cached.
-fn cached_share(tokens: &Usage) -> Option<String> {
-    let read = tokens.prompt_tokens();
-    (read > 0).then(|| chart::share_text(tokens.cache_read as f64 / read as f64))
-}
-
 fn no_charges(filters: &FilterQuery) -> Markup {
     html! {
         .empty {
@@ -430,68 +494,6 @@ fn cost_bar(line: &CostLine<'_>) -> ChartBar {
     }
 }
 
-/// The name of a line. A narrow screen shows `5 Jan` of `Mon, 5 Jan 2026`.
-fn line_name(name: &str) -> Markup {
-    let parts =
-        name.split_once(", ").and_then(|(weekday, date)| Some((weekday, date.rsplit_once(' ')?)));
-    html! {
-        @match parts.filter(|(weekday, _)| weekday.len() == 3) {
-            Some((weekday, (day, year))) => { span.wide-text { (clean_text(weekday)) ", " } (clean_text(day)) span.wide-text { " " (clean_text(year)) } }
-            None => (clean_text(name)),
-        }
-    }
-}
-
-/// A day for a label: `5 Jan` for `2026-01-05`.
-fn short_day(day: &str) -> String {
-    day.parse::<Date>().map_or_else(|_| day.to_owned(), |day| day.strftime("%-d %b").to_string())
-}
-
-/// A day for people: `Mon, 5 Jan 2026` for `2026-01-05`.
-fn long_day(day: &str) -> String {
-    day.parse::<Date>()
-        .map_or_else(|_| day.to_owned(), |day| day.strftime("%a, %-d %b %Y").to_string())
-}
-
-fn cost_table(heading: &str, lines: &[CostLine<'_>]) -> Markup {
-    let total: f64 = lines.iter().filter_map(|line| line.sum.cost()).sum();
-    html! {
-        table.sums {
-            thead {
-                tr {
-                    th { (capitalize_first(heading)) }
-                    th title="Tokens that the model read and that were not cached" { "Uncached in" }
-                    th title="Tokens that the model read from its cache" { "Cached in" }
-                    th title="Tokens that the model wrote" { "Out" }
-                    th title=(COST_EXPLANATION) { "Cost" }
-                    th.percent title="Share of the cost of all rows" { "Share" } td.share {}
-                }
-            }
-            tbody {
-                @for CostLine { name, link, sum } in lines.iter().take(MAX_ROWS) {
-                    @let tokens = sum.tokens();
-                    tr {
-                        td.day[heading == "day"] {
-                            @match link {
-                                Some(link) => a href=(link) { (line_name(name)) },
-                                None => (line_name(name)),
-                            }
-                        }
-                        td { (format_count(tokens.input.saturating_add(tokens.cache_write))) }
-                        td { (format_count(tokens.cache_read)) }
-                        td { (format_count(tokens.output)) }
-                        td { (format_cost(sum)) }
-                        @let share = sum.cost().unwrap_or(0.0) / total.max(1e-9);
-                        td.percent { (chart::share_text(share)) }
-                        td.share { (chart::share_bar(share)) }
-                    }
-                }
-            }
-        }
-        @if lines.len() > MAX_ROWS { p { small { (lines.len() - MAX_ROWS) " more" } } }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -508,12 +510,5 @@ mod tests {
             None,
         ];
         assert_eq!(shown, all.map(|text| text.map(str::to_owned)));
-    }
-
-    #[test]
-    fn a_day_is_shown_for_people() {
-        assert_eq!(long_day("2026-01-05"), "Mon, 5 Jan 2026");
-        assert_eq!(long_day("no day"), "no day");
-        assert_eq!(["2026-01-05", "no day"].map(short_day), ["5 Jan", "no day"]);
     }
 }

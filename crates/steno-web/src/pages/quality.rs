@@ -219,7 +219,7 @@ impl QualityReport {
         html! {
             @if !days.is_empty() {
                 h2 title="A session counts on the day of its last entry" { (title) }
-                (BarChart { title, unit, unknown: "no tool calls", bars: &bars, format: |percent| format!("{percent:.1}%"), limits: &[], series: &[] }.draw())
+                (BarChart { title, unit, unknown: "no tool calls", bars: &bars, format: |percent| format!("{percent:.1}%"), limits: &[], series: &[], group: 1 }.draw())
             }
         }
     }

@@ -43,6 +43,9 @@ fn real_sessions_open_without_a_complaint() {
         "/cost",
         "/cost?by=model",
         "/cost?by=block",
+        "/trends?q=error%0Atest&period=all",
+        "/edits?period=all",
+        "/activity?period=all",
         "/compare",
         "/threads",
     ] {

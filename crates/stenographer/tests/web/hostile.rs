@@ -102,6 +102,10 @@ fn nothing_in_a_transcript_reaches_the_page_alive() {
         site.at("/cost?by=session"),
         site.at("/compare?a=claude-code/hostile&b=claude-code/hostile"),
         site.at("/activity?since=2026-01-01"),
+        site.at("/cost?since=2026-01-01"),
+        site.at("/trends?since=2026-01-01&q=harm%0A%3Cimg%20src%3Dx%20onerror%3Dwindow.harm%3D1%3E%0A%22%3E%3Cscript%3E"),
+        site.at("/edits?since=2026-01-01"),
+        site.at("/edits?since=2026-01-01&q=%22%3E%3Cimg%20src%3Dx%20onerror%3Dwindow.harm%3D1%3E"),
         site.at("/?filter=window.harm"),
         file,
     ];
@@ -204,6 +208,9 @@ fn no_name_of_a_session_reaches_a_list_or_a_facet_alive() {
         "/quality?since=2026-01-01",
         "/cost?since=2026-01-01&by=project",
         "/activity?since=2026-01-01",
+        "/cost?since=2026-01-01",
+        "/trends?since=2026-01-01&q=harm",
+        "/edits?since=2026-01-01",
         "/compare?a=claude-code/named-1&b=claude-code/named-2",
         "/session/claude-code/named-1#quality",
     ] {

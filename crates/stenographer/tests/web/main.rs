@@ -17,3 +17,4 @@ mod reading;
 mod reports;
 mod site;
 mod views;
+mod words_and_edits;

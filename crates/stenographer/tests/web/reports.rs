@@ -256,6 +256,8 @@ fn names_of_tools_models_and_projects_are_escaped() {
         "/activity?since=2026-01-01",
         "/quality?since=2026-01-01",
         "/cost?since=2026-01-01",
+        "/trends?since=2026-01-01&q=%3Cimg%20src%3Dx%20onerror%3Dwindow.harm%3D1%3E",
+        "/edits?since=2026-01-01&project=%3Cimg%20src=x%3E",
         "/compare?a=x/%3Cimg%20src=x%3E",
         "/?project=%3Cimg%20src=x%3E&since=2026-01-01",
     ] {
@@ -291,6 +293,10 @@ fn reports_need_the_token() {
         "/session/claude-code/one/export?format=html",
         "/session/claude-code/one/export?format=json&keep_secrets=true",
         "/cost",
+        "/trends?q=hello",
+        "/edits",
+        "/api/trends?q=hello",
+        "/api/edits",
         "/search?q=hello",
     ] {
         let ask = |headers: &[String]| asked(&site, &format!("GET {page}"), headers).0;
