@@ -14,6 +14,9 @@ const BOTTOM: f64 = 196.0;
 const MAX_LABELS: usize = 12;
 const NARROW_STEP: usize = 3;
 
+/// The most labels below a chart whose last one has room on both sides of its bar, also on a narrow screen.
+const MAX_MIDDLE_LABELS: usize = 8;
+
 /// A chart of bars.
 pub(crate) struct BarChart<'a> {
     /// What it shows.
@@ -140,9 +143,12 @@ impl BarChart<'_> {
         let groups = self.count_groups();
         let (every, from_end) = (groups.div_ceil(MAX_LABELS).max(1), groups - 1 - group);
         let middle = 100.0 / groups as f64 * (group as f64 + 0.5);
+        // In the middle of a narrow bar at the right end, it would leave the chart.
+        let is_at_edge = from_end == 0 && groups > MAX_MIDDLE_LABELS;
+        let (x, anchor) = if is_at_edge { (100.0, "end") } else { (round_tenth(middle), "middle") };
         html! {
             @if from_end.is_multiple_of(every) {
-                text.wide-label[!(from_end / every).is_multiple_of(NARROW_STEP)] x={ (round_tenth(middle)) "%" } y=(BOTTOM + 17.0) text-anchor="middle" { (clean_text(text)) }
+                text.wide-label[!(from_end / every).is_multiple_of(NARROW_STEP)] x={ (x) "%" } y=(BOTTOM + 17.0) text-anchor=(anchor) { (clean_text(text)) }
             }
         }
     }
@@ -327,7 +333,8 @@ mod tests {
         };
         let text = chart.draw().0;
         assert!(text.contains("<title>&lt;day 7&gt;: $7.00</title>"), "{text}");
-        assert_eq!(text.matches("text-anchor=\"middle\"").count(), 10, "{text}");
+        assert_eq!(text.matches("text-anchor=\"middle\"").count(), 9, "{text}");
+        assert!(text.contains("x=\"100%\" y=\"213\" text-anchor=\"end\">29<"), "{text}");
         assert_eq!(text.matches("class=\"wide-label\"").count(), 6, "{text}");
         assert!(text.contains("Budget: $45.00") && text.contains(">$60</text>"), "{text}");
     }

@@ -161,7 +161,7 @@ fn session_row(row: &SessionCost<'_>, total: f64, viewer: &PageViewer) -> Markup
                 a href={ "/session/" (account.agent) "/" (account.session) } { (first_line(title, TITLE_CHARS)) }
             }
             td.named title=(clean_text(project)) { (clean_text(last_segment(project))) }
-            td.named { (clean_text(&account.agent)) }
+            td.named title=(clean_text(&account.agent)) { (clean_text(&account.agent)) }
             td.minor title=[last.map(|at| at.strftime("%-d %B %Y, %H:%M").to_string())] {
                 @if let Some(at) = last { (at.strftime("%-d %b").to_string()) }
             }
@@ -221,20 +221,12 @@ pub(crate) fn short_day(day: &str) -> String {
     day.parse::<Date>().map_or_else(|_| day.to_owned(), |day| day.strftime("%-d %b").to_string())
 }
 
-/// A day for people: `Mon, 5 Jan 2026` for `2026-01-05`.
-pub(crate) fn long_day(day: &str) -> String {
-    day.parse::<Date>()
-        .map_or_else(|_| day.to_owned(), |day| day.strftime("%a, %-d %b %Y").to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_day_is_shown_for_people() {
-        assert_eq!(long_day("2026-01-05"), "Mon, 5 Jan 2026");
-        assert_eq!(long_day("no day"), "no day");
+    fn a_day_is_short_in_a_label() {
         assert_eq!(["2026-01-05", "no day"].map(short_day), ["5 Jan", "no day"]);
     }
 

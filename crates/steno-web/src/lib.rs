@@ -31,6 +31,7 @@ mod outline;
 mod page;
 mod pages;
 mod palette;
+mod period_step;
 mod prompt_branches;
 mod quality_counts;
 mod quality_report;

@@ -96,7 +96,7 @@ fn trend_figures(trends: &TrendReport, zone: &TimeZone) -> Markup {
             @if let Some((at, most)) = trends.active_sessions.iter().rev().max_by_key(|(_, sessions)| *sessions) {
                 li title="The most sessions with entries in the same quarter of an hour" {
                     b { (exact_count(*most)) }
-                    small { "in 15 minutes" @if let Some(at) = local_time(*at, zone) { span.wide-text { ", " (at.strftime("%-d %b, %H:%M").to_string()) } } }
+                    small { "sessions at once" @if let Some(at) = local_time(*at, zone) { span.wide-text { ", " (at.strftime("%-d %b, %H:%M").to_string()) } } }
                 }
             }
         }
@@ -281,7 +281,7 @@ fn tool_table(tools: &[ToolTrend]) -> Markup {
                             th { "Tool" } th title="How often it was called" { "Calls" }
                             th title="Results that are errors" { "Failed" }
                             th.minor title="From call to result, of all calls together" { "Total time" }
-                            th title="From call to result, on average" { "Average" }
+                            th.minor title="From call to result, on average" { "Average" }
                             th title="From call to result, the longest" { "Longest" }
                             th.percent title="Share of all calls" { "Share" } td.share {}
                         }
@@ -294,7 +294,7 @@ fn tool_table(tools: &[ToolTrend]) -> Markup {
                                 td title="Calls" { (exact_count(tool.calls)) }
                                 td title="Results that are errors" { @if tool.failures > 0 { (exact_count(tool.failures)) " (" (format!("{share:.1}")) "%)" } @else { "0" } }
                                 td.minor title={ "From call to result, of " (count_of(tool.timed_calls, "call")) " together" } { (format_duration(tool.total_ms)) }
-                                td title="From call to result, on average" { @if tool.timed_calls > 0 { (format_duration(tool.total_ms / tool.timed_calls as i64)) } }
+                                td.minor title="From call to result, on average" { @if tool.timed_calls > 0 { (format_duration(tool.total_ms / tool.timed_calls as i64)) } }
                                 td title="From call to result, the longest" { (format_duration(tool.longest_ms)) }
                                 @let share = tool.calls as f64 / calls as f64;
                                 td.percent title="Share of all calls" { (chart::share_text(share)) }

@@ -17,14 +17,15 @@ use crate::chart::{self, BarChart, ChartBar};
 use crate::cost_series::{CostSeries, SeriesRequest};
 use crate::cost_tables::{
     CACHE_READ_MEANING, CACHE_WRITE_MEANING, CostLine, INPUT_MEANING, OUTPUT_MEANING, SessionCost,
-    cached_share, cost_table, long_day, session_table, short_day, token_cost_table,
+    cached_share, cost_table, session_table, short_day, token_cost_table,
 };
 use crate::date_range::{all_days_link, period_days, period_form};
-use crate::day_bars::{MAX_DAYS, fill_days};
+use crate::day_bars::{MAX_DAYS, fill_steps, parse_step};
 use crate::error::WebError;
 use crate::filter_query::{DEFAULT_DAYS, FilterQuery};
 use crate::library::{CostAccounts, SessionLibrary};
 use crate::page::{self, PageHead};
+use crate::period_step::PeriodStep;
 use crate::render::plain::clean_text;
 use crate::units::{COST_EXPLANATION, count_of, exact_count};
 use crate::viewer::PageViewer;
@@ -121,12 +122,17 @@ fn with_fitting_group(
     let first = charges.clone().filter_map(|charge| charge.first).min().and_then(day);
     let last = charges.filter_map(|charge| charge.last).max().and_then(day);
     let days = first.zip(last).map_or(0, |(first, last)| (last - first).get_days());
-    let by = match days {
+    let by = fitting_group(days);
+    FilterQuery { by: by.to_owned(), ..filters }
+}
+
+/// The group for a period of so many days; empty for days.
+fn fitting_group(days: i32) -> &'static str {
+    match days {
         ..MAX_CHART_DAYS => "",
         MAX_CHART_DAYS..MAX_CHART_WEEK_DAYS => GroupBy::Week.name(),
         _ => GroupBy::Month.name(),
-    };
-    FilterQuery { by: by.to_owned(), ..filters }
+    }
 }
 
 /// How many days are shown unless a period is chosen: more of long ones.
@@ -145,6 +151,11 @@ fn group_name(filters: &FilterQuery) -> &str {
 /// The group of a query; `None` for blocks.
 pub(crate) fn group_by(filters: &FilterQuery) -> Option<GroupBy> {
     GROUPS.into_iter().find(|by| by.name() == group_name(filters))
+}
+
+/// The steps of a group over time.
+fn period_step(by: GroupBy) -> Option<PeriodStep> {
+    PeriodStep::ALL.into_iter().find(|step| step.name() == by.name())
 }
 
 /// All rows of a breakdown.
@@ -176,8 +187,8 @@ impl CostView<'_> {
                 @if let Some(average) = average { li title="Total cost divided by the days on which models were used" { b { (format_dollars(average)) } small { "per active day" } } }
                 @if let Some((cost, day)) = most { li title="The day that cost the most" { b { (format_dollars(cost)) } small { "most on a day, " (short_day(day)) } } }
                 li title={ (count_of(tokens.input, "token")) ". " (INPUT_MEANING) } { b { (format_count(tokens.input)) } small { "tokens in, not cached" } }
-                li title={ (count_of(tokens.cache_read, "token")) ". " (CACHE_READ_MEANING) } { b { (format_count(tokens.cache_read)) } small { "tokens read from the cache" @if let Some(share) = cached_share(&tokens) { ", " (share) " of all read" } } }
-                li title={ (count_of(tokens.cache_write, "token")) ". " (CACHE_WRITE_MEANING) } { b { (format_count(tokens.cache_write)) } small { "tokens written to the cache" } }
+                li title={ (count_of(tokens.cache_read, "token")) ". " (CACHE_READ_MEANING) } { b { (format_count(tokens.cache_read)) } small { "cache reads, in tokens" @if let Some(share) = cached_share(&tokens) { ", " (share) " of what was read" } } }
+                li title={ (count_of(tokens.cache_write, "token")) ". " (CACHE_WRITE_MEANING) } { b { (format_count(tokens.cache_write)) } small { "cache writes, in tokens" } }
                 li title={ (count_of(tokens.output, "token")) ". " (OUTPUT_MEANING) } { b { (format_count(tokens.output)) } small { "tokens out" } }
                 li title="Sessions that used tokens" { b { (exact_count(total.sessions.len() as u64)) } small { "sessions with tokens" } }
             }
@@ -295,7 +306,7 @@ impl CostView<'_> {
 
     fn grouped_costs(&self, by: GroupBy, selected: &[usize]) -> Markup {
         let rows = self.report_rows(by, selected);
-        let is_time = matches!(by, GroupBy::Day | GroupBy::Week | GroupBy::Month);
+        let is_time = period_step(by).is_some();
         let mut lines: Vec<CostLine<'_>> = rows.iter().map(|row| self.cost_line(by, row)).collect();
         let charted = if is_time {
             lines.len().saturating_sub(MAX_DAYS)..lines.len()
@@ -306,11 +317,14 @@ impl CostView<'_> {
         let bar =
             |line: &CostLine<'_>| ChartBar { parts: series.parts_of(&line.name), ..cost_bar(line) };
         let mut bars: Vec<ChartBar> = lines[charted].iter().map(bar).collect();
-        if by == GroupBy::Day {
+        if let Some(step) = period_step(by) {
             let Self { library, viewer, accounts, .. } = *self;
             let period = period_days(&accounts.filter, &viewer.zone, viewer.today(&library.clock));
-            bars = fill_days(bars, period);
-            lines.iter_mut().for_each(|line| line.name = long_day(&line.name));
+            bars = fill_steps(step, bars, period);
+            for line in &mut lines {
+                line.name = parse_step(&line.name)
+                    .map_or_else(|| line.name.clone(), |first| step.short_name(first));
+            }
         }
         if is_time {
             lines.reverse();
@@ -497,6 +511,11 @@ fn cost_bar(line: &CostLine<'_>) -> ChartBar {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_periods_are_shown_by_week_or_month() {
+        assert_eq!([0, 89, 365, 2000].map(fitting_group), ["", "", "week", "month"]);
+    }
 
     #[test]
     fn a_change_is_a_share_of_what_was_before() {

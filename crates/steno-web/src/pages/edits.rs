@@ -21,17 +21,13 @@ use crate::viewer::PageViewer;
 const ADDRESS: &str = "/edits";
 
 /// How many of the newest calls of edit tools a page covers.
-const MAX_CALLS: usize = 1000;
+const MAX_CALLS: usize = 500;
 
 /// How many edits of a file are listed.
 const MAX_LISTED: usize = 40;
 
 /// How many characters of a session's title are shown.
 const TITLE_CHARS: usize = 100;
-
-/// What is counted.
-const LINES_MEANING: &str = "Lines that the edits added and removed, added up. \
-     A file that was written as a whole has all its lines added.";
 
 /// The page of recent edits.
 pub(crate) async fn edits_page(
@@ -42,16 +38,20 @@ pub(crate) async fn edits_page(
     app.run_blocking(move |library| {
         let today = viewer.today(&library.clock);
         let filters = filters.with_default_period(DEFAULT_DAYS, today);
-        let found = recent_edits(library, &viewer, &filters, MAX_CALLS)?;
-        let view = EditView { found: &found, filters: &filters, viewer: &viewer, today };
+        let listing = library.session_listing()?;
+        let zone = viewer.zone.iana_name().unwrap_or("zone of the server");
+        let key = format!("edits {:?} {zone} {today} {filters:?}", listing.edition);
+        let report = library.cache_rendered_list(key, || {
+            let found = recent_edits(library, &viewer, &filters, MAX_CALLS)?;
+            Ok(EditView { found: &found, filters: &filters, viewer: &viewer, today }.report())
+        })?;
         let body = html! {
             h1 { "Recent edits" }
             (page::stale_notice(library.index_notice().as_deref()))
             (page::damage_notice(&library.damage_warnings()?))
-            (period_form(ADDRESS, &filters, today, &*library.session_listing()?))
+            (period_form(ADDRESS, &filters, today, &listing))
             (file_form(&filters))
-            @if found.files.is_empty() { (no_edits(&filters)) } @else { (view.figures()) (view.file_list()) }
-            (view.page_links())
+            (report)
         };
         Ok(PageHead::new("Recent edits", ADDRESS).viewed_by(&viewer).with_body(&body))
     })
@@ -114,6 +114,13 @@ struct EditView<'a> {
 }
 
 impl EditView<'_> {
+    fn report(&self) -> Markup {
+        html! {
+            @if self.found.files.is_empty() { (no_edits(self.filters)) } @else { (self.figures()) (self.file_list()) }
+            (self.page_links())
+        }
+    }
+
     fn figures(&self) -> Markup {
         let files = &self.found.files;
         let edits = || files.iter().flat_map(|file| &file.edits);
@@ -127,7 +134,11 @@ impl EditView<'_> {
         let all = [
             (files.len() as u64, "files", "Files that were edited"),
             (edits().count() as u64, "edits", "Successful edits of files"),
-            (sum(|edit| edit.added), "lines added", "Lines that the edits added"),
+            (
+                sum(|edit| edit.added),
+                "lines added",
+                "Lines that the edits added, and all lines of files that were written as a whole,",
+            ),
             (sum(|edit| edit.removed), "lines removed", "Lines that the edits removed"),
             (sessions.len() as u64, "sessions", "Sessions with an edit"),
         ];
@@ -176,6 +187,7 @@ impl EditView<'_> {
                 details {
                     summary {
                         code title=(clean_text(&file.path)) { span { (clean_text(folder)) } b { (clean_text(last_segment(path))) } }
+                        span.session title="The session that edited it last" { @if let Some(edit) = file.edits.first() { (session_title(edit)) } }
                         span.project title=(clean_text(project.unwrap_or_default())) { (clean_text(project.map_or("", last_segment))) }
                         span.num { (count_of(file.edits.len() as u64, "edit")) @if sessions > 1 { " in " (count_of(sessions, "session")) } }
                         (lines_changed(added, removed))
@@ -193,11 +205,10 @@ impl EditView<'_> {
     }
 
     fn edit_item(&self, edit: &RecentEdit) -> Markup {
-        let title = edit.title.as_deref().filter(|title| !title.trim().is_empty());
         html! {
             li {
                 span.when title=(self.long_time(edit)) { (self.short_time(edit)) }
-                a href=(entry_address(edit)) { (first_line(title.unwrap_or(edit.session.as_str()), TITLE_CHARS)) }
+                a href=(entry_address(edit)) { (session_title(edit)) }
                 span.agent { (clean_text(&edit.agent)) }
                 (lines_changed(edit.added, edit.removed))
             }
@@ -239,10 +250,17 @@ fn entry_address(edit: &RecentEdit) -> String {
     format!("{}#e{}", session_address(&edit.agent, &edit.session), edit.number)
 }
 
+/// The title of the session of an edit, or its id.
+fn session_title(edit: &RecentEdit) -> String {
+    let title = edit.title.as_deref().filter(|title| !title.trim().is_empty());
+    first_line(title.unwrap_or(edit.session.as_str()), TITLE_CHARS)
+}
+
 fn lines_changed(added: u64, removed: u64) -> Markup {
     html! {
-        span.lines-changed title={ (count_of(added, "line")) " added, " (count_of(removed, "line")) " removed. " (LINES_MEANING) } {
-            span.plus { "+" (exact_count(added)) } " " span.minus { "−" (exact_count(removed)) }
+        span.lines-changed title={ (count_of(added, "line")) " added, " (count_of(removed, "line")) " removed" } {
+            @if added > 0 || removed == 0 { span.plus { "+" (exact_count(added)) } }
+            @if removed > 0 { " " span.minus { "−" (exact_count(removed)) } }
         }
     }
 }

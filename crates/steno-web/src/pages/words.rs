@@ -11,10 +11,11 @@ use crate::date_range::{all_days_link, period_form};
 use crate::error::WebError;
 use crate::filter_query::FilterQuery;
 use crate::page::{self, PageHead};
+use crate::period_step::PeriodStep;
 use crate::render::plain::clean_text;
 use crate::units::{count_of, exact_count};
 use crate::viewer::PageViewer;
-use crate::word_trends::{TrendStep, WordTrend, WordTrends};
+use crate::word_trends::{WordTrend, WordTrends};
 
 /// The address of the page.
 const ADDRESS: &str = "/trends";
@@ -43,19 +44,19 @@ pub(crate) async fn words_page(
     app.run_blocking(move |library| {
         let today = viewer.today(&library.clock);
         let filters = filters.with_default_period(DEFAULT_DAYS, today);
-        let trends = WordTrends::count(library, &viewer, &filters)?;
-        let view = WordView { trends: &trends, filters: &filters };
+        let listing = library.session_listing()?;
+        let zone = viewer.zone.iana_name().unwrap_or("zone of the server");
+        let key = format!("words {:?} {zone} {today} {filters:?}", listing.edition);
+        let report = library.cache_rendered_list(key, || {
+            let trends = WordTrends::count(library, &viewer, &filters)?;
+            Ok(WordView { trends: &trends, filters: &filters }.report())
+        })?;
         let body = html! {
             h1 { "Words over time" }
             (page::stale_notice(library.index_notice().as_deref()))
             (page::damage_notice(&library.damage_warnings()?))
-            (period_form(ADDRESS, &filters, today, &*library.session_listing()?))
-            .words {
-                (view.word_form())
-                div { (view.chart()) }
-            }
-            (view.word_table())
-            (view.step_table())
+            (period_form(ADDRESS, &filters, today, &listing))
+            (report)
         };
         Ok(PageHead::new("Words over time", ADDRESS).viewed_by(&viewer).with_body(&body))
     })
@@ -69,6 +70,17 @@ struct WordView<'a> {
 }
 
 impl WordView<'_> {
+    fn report(&self) -> Markup {
+        html! {
+            .words {
+                (self.word_form())
+                div { (self.chart()) }
+            }
+            (self.word_table())
+            (self.step_table())
+        }
+    }
+
     /// Where words are entered. The other filters stay as they are.
     fn word_form(&self) -> Markup {
         let filters = self.filters;
@@ -112,8 +124,8 @@ impl WordView<'_> {
     fn unit(&self) -> String {
         let step = self.trends.step.name();
         match self.is_relative() {
-            true => format!("entries with the word, of 1,000 entries of each {step}"),
-            false => format!("entries with the word a {step}"),
+            true => format!("entries with the word, of 1,000 entries each {step}"),
+            false => format!("entries with the word, each {step}"),
         }
     }
 
@@ -137,7 +149,7 @@ impl WordView<'_> {
         let is_empty = trends.words.iter().all(|word| word.steps.is_empty());
         html! {
             .chart-notes {
-                (self.tabs("Steps", "by", trends.step.name(), &TrendStep::ALL.map(|step| (step.name(), step_tab(step)))))
+                (self.tabs("Steps", "by", trends.step.name(), &PeriodStep::ALL.map(|step| (step.name(), step_tab(step)))))
                 (self.tabs("What is counted", "per", if self.is_relative() { "entries" } else { "" }, &[("", "Entries"), ("entries", "Per 1,000 entries")]))
             }
             @if is_empty {
@@ -240,7 +252,9 @@ impl WordView<'_> {
         let most = word.steps.iter().rev().max_by_key(|(_, count)| **count);
         html! {
             @if let Some((first, count)) = most {
-                span title={ (count_of(*count, "entry")) ", the most of any " (self.trends.step.name()) } { (self.trends.step.long_name(*first)) }
+                span title={ (count_of(*count, "entry")) ", the most of any " (self.trends.step.name()) } {
+                    (exact_count(*count)) ", " (lower_first(&self.trends.step.long_name(*first)))
+                }
             }
         }
     }
@@ -293,12 +307,17 @@ impl WordView<'_> {
     }
 }
 
-fn step_tab(step: TrendStep) -> &'static str {
+fn step_tab(step: PeriodStep) -> &'static str {
     match step {
-        TrendStep::Day => "Day",
-        TrendStep::Week => "Week",
-        TrendStep::Month => "Month",
+        PeriodStep::Day => "Day",
+        PeriodStep::Week => "Week",
+        PeriodStep::Month => "Month",
     }
+}
+
+/// `Week of` in the middle of a sentence. Names of days and months keep their capital letter.
+fn lower_first(name: &str) -> String {
+    name.strip_prefix("Week").map_or_else(|| name.to_owned(), |rest| format!("week{rest}"))
 }
 
 /// A change of a count: `26% more`, `half as often`.

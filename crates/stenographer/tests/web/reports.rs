@@ -29,7 +29,7 @@ fn activity_shows_days_hours_tools_models_and_waits() {
         ["2sessions", "301prompts", "610entries", "3tool calls", "1errors", "0compactions"];
     let shown = browser.run(figures);
     assert_eq!(shown.as_array().unwrap()[..6], json!(expected).as_array().unwrap()[..]);
-    assert!(shown[6].as_str().unwrap().starts_with("2in 15 minutes, 5 Jan"), "{shown}");
+    assert!(shown[6].as_str().unwrap().starts_with("2sessions at once, 5 Jan"), "{shown}");
     let bash = "[...document.querySelectorAll('.sums tr')].find((row) => row.textContent.startsWith('Bash'))";
     assert!(
         browser

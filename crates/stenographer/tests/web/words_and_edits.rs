@@ -160,8 +160,14 @@ fn recent_edits_name_files_lines_and_entries() {
     browser.until("document.querySelectorAll('.edited-files > li').length === 2");
     let summaries = "return [...document.querySelectorAll('.edited-files summary')].map((one) => [...one.children].map((part) => part.textContent))";
     let expected = json!([
-        ["src/lamp.rs", "harbor", "2 edits in 2 sessions", "+4 −2"],
-        [ATTACK, "harbor", "1 edit", "+3 −0"],
+        [
+            "src/lamp.rs",
+            "The storm broke the lighthouse",
+            "harbor",
+            "2 edits in 2 sessions",
+            "+4 −2"
+        ],
+        [ATTACK, "The storm broke the lighthouse", "harbor", "1 edit", "+3"],
     ]);
     assert_eq!(browser.run(summaries), expected);
     assert_eq!(texts(&browser, ".figures li b"), json!(["2", "3", "7", "2", "2"]));
@@ -238,7 +244,7 @@ fn the_most_expensive_sessions_and_the_kinds_of_tokens_are_on_the_cost_page() {
     assert!(shown.as_str().unwrap().contains("The cache saved $7.35 of"), "{shown}");
     let figures = texts(&browser, ".figures small");
     assert!(
-        figures.to_string().contains("tokens read from the cache, 60% of all read"),
+        figures.to_string().contains("cache reads, in tokens, 60% of what was read"),
         "{figures}"
     );
     // Every number is explained.

@@ -1,0 +1,134 @@
+//! Days, weeks and months that a period is divided by, for charts and tables.
+
+use jiff::ToSpan;
+use jiff::civil::{Date, Weekday};
+
+/// The most days of a period that is divided by days, and by weeks, unless the steps are chosen.
+const MAX_DAYS: i32 = 31;
+const MAX_WEEK_DAYS: i32 = 400;
+
+/// How a period is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PeriodStep {
+    Day,
+    Week,
+    Month,
+}
+
+impl PeriodStep {
+    pub(crate) const ALL: [Self; 3] = [Self::Day, Self::Week, Self::Month];
+
+    /// The value of `by`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Week => "week",
+            Self::Month => "month",
+        }
+    }
+
+    /// The step that was chosen, or one whose bars fit in a chart.
+    pub(crate) fn choose(by: &str, first: Date, last: Date) -> Self {
+        let chosen = Self::ALL.into_iter().find(|step| step.name() == by);
+        chosen.unwrap_or(match (last - first).get_days() {
+            ..MAX_DAYS => Self::Day,
+            MAX_DAYS..MAX_WEEK_DAYS => Self::Week,
+            _ => Self::Month,
+        })
+    }
+
+    /// The first day of the step that contains a day. Weeks begin on Mondays.
+    pub(crate) fn first_day(self, day: Date) -> Date {
+        match self {
+            Self::Day => day,
+            Self::Week => {
+                day.saturating_sub(i64::from(day.weekday().since(Weekday::Monday)).days())
+            }
+            Self::Month => day.first_of_month(),
+        }
+    }
+
+    /// The last day of the step that begins on a day.
+    fn last_day(self, first: Date) -> Date {
+        match self {
+            Self::Day => first,
+            Self::Week => first.saturating_add(6.days()),
+            Self::Month => first.last_of_month(),
+        }
+    }
+
+    /// The name of the step that begins on a day: `Week of 5 January 2026`.
+    pub(crate) fn long_name(self, first: Date) -> String {
+        let format = match self {
+            Self::Day => "%A, %-d %B %Y",
+            Self::Week => "Week of %-d %B %Y",
+            Self::Month => "%B %Y",
+        };
+        first.strftime(format).to_string()
+    }
+
+    /// The label of the step in a chart.
+    pub(crate) fn label(self, first: Date) -> String {
+        first.strftime(if self == Self::Month { "%b %Y" } else { "%-d %b" }).to_string()
+    }
+
+    /// The name of the step in a table: `Mon, 5 Jan 2026`, `Week of 5 Jan 2026`.
+    pub(crate) fn short_name(self, first: Date) -> String {
+        let format = match self {
+            Self::Day => "%a, %-d %b %Y",
+            Self::Week => "Week of %-d %b %Y",
+            Self::Month => "%B %Y",
+        };
+        first.strftime(format).to_string()
+    }
+
+    /// The first day of the next step.
+    pub(crate) fn next(self, first: Date) -> Option<Date> {
+        self.last_day(first).checked_add(1.day()).ok()
+    }
+
+    /// The first and the last day of each step of a period, cut at its ends; the last `most` steps.
+    pub(crate) fn divide(self, first: Date, last: Date, most: usize) -> Vec<(Date, Date)> {
+        let mut steps = Vec::new();
+        let mut start = Some(self.first_day(first));
+        while let Some(day) = start.filter(|day| *day <= last) {
+            steps.push((day.max(first), self.last_day(day).min(last)));
+            start = self.next(day);
+        }
+        let left_out = steps.len().saturating_sub(most);
+        steps.split_off(left_out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+
+    #[test]
+    fn a_period_is_divided_and_its_ends_are_cut() {
+        let weeks = PeriodStep::Week.divide(date(2026, 1, 7), date(2026, 1, 20), 99);
+        let expected = [
+            (date(2026, 1, 7), date(2026, 1, 11)),
+            (date(2026, 1, 12), date(2026, 1, 18)),
+            (date(2026, 1, 19), date(2026, 1, 20)),
+        ];
+        assert_eq!(weeks, expected);
+        let months = PeriodStep::Month.divide(date(2025, 12, 31), date(2026, 2, 1), 99);
+        assert_eq!(months.len(), 3);
+        assert_eq!(months[1], (date(2026, 1, 1), date(2026, 1, 31)));
+        let days = PeriodStep::Day.divide(date(2020, 1, 1), date(2026, 1, 1), 5);
+        assert_eq!((days.len(), days[4].0), (5, date(2026, 1, 1)));
+    }
+
+    #[test]
+    fn the_steps_fit_the_period_unless_they_are_chosen() {
+        let step = |by: &str, days: i32| {
+            PeriodStep::choose(by, date(2026, 1, 1), date(2026, 1, 1).saturating_add(days.days()))
+        };
+        assert_eq!([6, 89, 900].map(|days| step("", days).name()), ["day", "week", "month"]);
+        assert_eq!(step("day", 900), PeriodStep::Day);
+        assert_eq!(PeriodStep::Week.long_name(date(2026, 1, 5)), "Week of 5 January 2026");
+    }
+}
