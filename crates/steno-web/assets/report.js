@@ -40,7 +40,7 @@ function showTip(mark, text, link) {
   hideTip();
   if (!text) return;
   const tip = Object.assign(document.createElement("div"), { id: "tip", textContent: text });
-  if (link) tip.append(Object.assign(document.createElement("a"), { href: link, textContent: "Show the sessions" }));
+  if (link) tip.append(Object.assign(document.createElement("a"), { href: link, textContent: "Open" }));
   tip.classList.toggle("touched", Boolean(link));
   tip.classList.toggle("named", mark.matches("rect"));
   mark.classList.add("shown");

@@ -33,8 +33,19 @@ pub(crate) struct BarChart<'a> {
     pub(crate) limits: &'a [(String, f64)],
     /// The names of the parts of bars; empty if bars have none.
     pub(crate) series: &'a [String],
-    /// How many bars beside each other share a label; 1 if each has its own.
-    pub(crate) group: usize,
+    /// How the amounts are drawn.
+    pub(crate) style: ChartStyle,
+}
+
+/// How the amounts of a chart are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChartStyle {
+    /// A bar for each; its parts lie on each other.
+    Bars,
+    /// So many bars beside each other, one for each series, share a label.
+    Groups(usize),
+    /// A line for each series, through the parts of the bars, for more bars than can be told apart.
+    Lines,
 }
 
 /// A bar of a chart.
@@ -74,6 +85,7 @@ impl BarChart<'_> {
                         @let y = round_tenth(height(amount));
                         line.grid x1="0" x2="100%" y1=(y) y2=(y) {}
                     }
+                    @if self.style == ChartStyle::Lines { (self.draw_lines(&height)) }
                     @for (at, bar) in self.bars.iter().enumerate() { (self.draw_bar(at, bar, height(bar.amount.unwrap_or(0.0)))) }
                     @for (name, amount) in self.limits {
                         @let y = round_tenth(height(*amount));
@@ -104,6 +116,7 @@ impl BarChart<'_> {
         let BarPlace { left, step, width } = self.bar_place(at);
         let middle = left + step / 2.0;
         let parts = match bar.parts.iter().any(|part| *part > 0.0) && !self.series.is_empty() {
+            _ if self.style == ChartStyle::Lines => Vec::new(),
             true => stack_parts(&bar.parts, BOTTOM - y),
             false => vec![StackedPart { bottom: 0.0, height: (BOTTOM - y).max(0.0) }],
         };
@@ -117,25 +130,47 @@ impl BarChart<'_> {
             rect.column x={ (round_hundredth(left)) "%" } y="0" width={ (round_hundredth(step)) "%" } height=(BOTTOM) data-href=[&bar.link] {
                 title { (self.tooltip(bar)) }
             }
-            @if at.is_multiple_of(self.group) { (self.label(at / self.group, &bar.label)) }
+            @if at.is_multiple_of(self.group()) { (self.label(at / self.group(), &bar.label)) }
         }
     }
 
     /// Where a bar and its column are. A tenth of each group is left free between it and the next.
     fn bar_place(&self, at: usize) -> BarPlace {
         let group_step = 100.0 / self.count_groups() as f64;
-        if self.group == 1 {
+        let group = self.group();
+        if group == 1 {
             let width = (group_step * 0.78).min(8.0);
             return BarPlace { left: group_step * at as f64, step: group_step, width };
         }
-        let step = group_step.min(16.0) * 0.9 / self.group as f64;
-        let middle = group_step * ((at / self.group) as f64 + 0.5);
-        let left = middle + step * ((at % self.group) as f64 - self.group as f64 / 2.0);
+        let step = group_step.min(16.0) * 0.9 / group as f64;
+        let middle = group_step * ((at / group) as f64 + 0.5);
+        let left = middle + step * ((at % group) as f64 - group as f64 / 2.0);
         BarPlace { left, step, width: step * 0.9 }
     }
 
+    /// How many bars share a label.
+    fn group(&self) -> usize {
+        if let ChartStyle::Groups(bars) = self.style { bars.max(1) } else { 1 }
+    }
+
     fn count_groups(&self) -> usize {
-        self.bars.len().div_ceil(self.group).max(1)
+        self.bars.len().div_ceil(self.group()).max(1)
+    }
+
+    /// A line for each series. Its box is stretched to the width of the chart.
+    fn draw_lines(&self, height: &dyn Fn(f64) -> f64) -> Markup {
+        let points = |series: usize| -> String {
+            let amount = |bar: &ChartBar| bar.parts.get(series).copied().unwrap_or(0.0);
+            let ys = self.bars.iter().map(|bar| round_tenth(height(amount(bar))));
+            ys.enumerate().map(|(at, y)| format!("{},{y} ", at as f64 + 0.5)).collect()
+        };
+        html! {
+            svg width="100%" height=(HEIGHT) viewBox={ "0 0 " (self.bars.len()) " " (HEIGHT) } preserveAspectRatio="none" {
+                @for series in 0..self.series.len() {
+                    polyline class={ "curve s" (series) } points=(points(series).trim_end()) vector-effect="non-scaling-stroke" {}
+                }
+            }
+        }
     }
 
     /// The label of a group. They are counted from the end, so that the newest one always has a label.
@@ -156,13 +191,20 @@ impl BarChart<'_> {
     /// The name and the amount of a bar, then a line for each part, the largest first.
     fn tooltip(&self, bar: &ChartBar) -> String {
         let amount = bar.amount.map_or_else(|| self.unknown.to_owned(), self.format);
-        let mut text = format!("{}: {amount}", visible_text(&bar.name));
+        let name = visible_text(&bar.name);
+        // A line goes through each part, and a bar beside others has one.
+        let mut text = match (self.style, bar.parts.iter().position(|part| *part > 0.0)) {
+            (ChartStyle::Lines, _) => name.into_owned(),
+            (ChartStyle::Groups(_), Some(series)) => {
+                format!("{}\n{name}: {amount}", visible_text(&self.series[series]))
+            }
+            _ => format!("{name}: {amount}"),
+        };
         let mut parts: Vec<(&String, f64)> = self
             .series
             .iter()
             .zip(bar.parts.iter().copied())
-            // A bar beside others names its only part itself.
-            .filter(|(_, part)| *part > 0.0 && self.group == 1)
+            .filter(|(_, part)| *part > 0.0 && self.group() == 1)
             .collect();
         parts.sort_by(|a, b| b.1.total_cmp(&a.1));
         for (name, part) in parts {
@@ -329,7 +371,7 @@ mod tests {
             format: format_dollars,
             limits: &limits,
             series: &[],
-            group: 1,
+            style: ChartStyle::Bars,
         };
         let text = chart.draw().0;
         assert!(text.contains("<title>&lt;day 7&gt;: $7.00</title>"), "{text}");
@@ -376,7 +418,7 @@ mod tests {
             format: format_dollars,
             limits: &[],
             series: &series,
-            group: 1,
+            style: ChartStyle::Bars,
         };
         let text = chart.draw().0;
         let tooltip = "<title>Monday: $4.00\na&lt;b $3.00\nothers $1.00\n2 sessions</title>";
@@ -407,14 +449,42 @@ mod tests {
             format: |amount| format!("{amount}"),
             limits: &[],
             series: &series,
-            group: 2,
+            style: ChartStyle::Groups(2),
         };
         let lefts: Vec<f64> = (0..4).map(|at| chart.bar_place(at).left.round()).collect();
         assert_eq!(lefts, [18.0, 25.0, 68.0, 75.0]);
         let text = chart.draw().0;
         assert_eq!(text.matches(">week ").count(), 2, "{text}");
-        assert!(text.contains("<title>bar 3: 1</title>"), "{text}");
+        assert!(text.contains("<title>b\nbar 3: 1</title>"), "{text}");
         assert_eq!((text.matches("bar s0").count(), text.matches("bar s1").count()), (2, 2));
+    }
+
+    #[test]
+    fn lines_go_through_the_parts_of_bars() {
+        let bar = |at: usize| ChartBar {
+            name: format!("day {at}"),
+            label: String::new(),
+            amount: Some(4.0),
+            link: None,
+            parts: vec![4.0, at as f64],
+            note: String::new(),
+        };
+        let bars: Vec<ChartBar> = (0..2).map(bar).collect();
+        let series = ["<a>".to_owned(), "b".to_owned()];
+        let chart = BarChart {
+            title: "Words",
+            unit: "entries a day",
+            unknown: "",
+            bars: &bars,
+            format: |amount| format!("{amount}"),
+            limits: &[],
+            series: &series,
+            style: ChartStyle::Lines,
+        };
+        let text = chart.draw().0;
+        assert!(text.contains("class=\"curve s1\" points=\"0.5,196 1.5,149.5\""), "{text}");
+        assert!(text.contains("<title>day 1\n&lt;a&gt; 4\nb 1</title>"), "{text}");
+        assert_eq!(text.matches("class=\"bar").count(), 0, "{text}");
     }
 
     #[test]
@@ -436,7 +506,7 @@ mod tests {
             format,
             limits: &[],
             series: &[],
-            group: 1,
+            style: ChartStyle::Bars,
         }
         .draw()
         .0;

@@ -9,7 +9,8 @@ use super::text_folding::fold_query;
 use super::{EntryFilter, Index, IndexError, PhraseHit};
 use steno_model::entry::EntryKind;
 
-/// Parts of the names of tools that edit files. Other tools edit only with a patch.
+/// Parts of the names of tools that edit files. Other tools edit only with a patch. Lists of tasks, as of `TodoWrite`, are
+/// no files.
 const EDIT_TOOL_WORDS: [&str; 10] = [
     "edit", "write", "patch", "replace", "create", "insert", "notebook", "save", "update", "modify",
 ];
@@ -55,7 +56,8 @@ impl Index {
         let sql = format!(
             "SELECT min(entry.session), entry.number, {ENTRY_TIME_SQL} AS at, entry.role, entry.kind, entry.text
              FROM session JOIN entry ON entry.session = session.id
-             WHERE ?1 IS NOT NULL AND entry.text IS NOT NULL AND {}{conditions}{}{in_path} AND ({} OR entry.text IN
+             WHERE ?1 IS NOT NULL AND entry.text IS NOT NULL AND {}{conditions}{}{in_path}
+                AND ((instr(lower(entry.tool), 'todo') = 0 AND ({})) OR entry.text IN
                 (SELECT rowid FROM words WHERE words MATCH '{{text}} : \"begin patch\"'))
              GROUP BY entry.text, coalesce(entry.time, -entry.session * 1000000 - entry.number)
              ORDER BY at DESC, 1 DESC, 2 DESC LIMIT {} OFFSET {skip}",

@@ -12,7 +12,7 @@ use steno_store::cost::report::{GroupBy, ReportGroup, ReportRow};
 use steno_store::index::trends::{ToolTrend, TrendReport, TrendSession};
 
 use crate::app::WebApp;
-use crate::chart::{self, BarChart, ChartBar};
+use crate::chart::{self, BarChart, ChartBar, ChartStyle};
 use crate::date_range::{all_days_link, period_days, period_form};
 use crate::day_bars::day_bar;
 use crate::error::WebError;
@@ -209,7 +209,7 @@ impl ActivityView<'_> {
             format: *format,
             limits: &[],
             series: &[],
-            group: 1,
+            style: ChartStyle::Bars,
         }
         .draw()
     }

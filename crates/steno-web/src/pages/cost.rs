@@ -13,7 +13,7 @@ use steno_store::view::markdown::capitalize_first;
 use crate::addresses::distinct_name;
 use crate::app::WebApp;
 use crate::budget_list::budget_list;
-use crate::chart::{self, BarChart, ChartBar};
+use crate::chart::{self, BarChart, ChartBar, ChartStyle};
 use crate::cost_series::{CostSeries, SeriesRequest};
 use crate::cost_tables::{
     CACHE_READ_MEANING, CACHE_WRITE_MEANING, CostLine, INPUT_MEANING, OUTPUT_MEANING, SessionCost,
@@ -334,7 +334,7 @@ impl CostView<'_> {
             @else {
                 @let (title, limits) = (format!("Cost by {}", by.name()), self.budget_lines(by));
                 @let unit = if is_time { format!("US dollars a {}", by.name()) } else { "US dollars".to_owned() };
-                (BarChart { title: &title, unit: &unit, unknown: NO_PRICE, bars: &bars, format: format_dollars, limits: &limits, series: &series.names, group: 1 }.draw())
+                (BarChart { title: &title, unit: &unit, unknown: NO_PRICE, bars: &bars, format: format_dollars, limits: &limits, series: &series.names, style: ChartStyle::Bars }.draw())
                 @if is_time { .chart-notes { (chart::chart_legend(&series.names)) (self.stack_tabs()) } }
                 @if is_time { (self.breakdowns(selected)) (self.top_sessions(selected)) h2 { (capitalize_first(by.name())) "s" } }
                 @if by == GroupBy::Session { (self.session_costs(&rows, selected)) } @else { (cost_table(by.name(), &lines)) }
@@ -454,7 +454,7 @@ impl CostView<'_> {
                 }
             }
             @if lines.is_empty() { (no_charges(filters)) }
-            @else { (BarChart { title: "Cost by block", unit: "US dollars a block of five hours", unknown: NO_PRICE, bars: &bars, format: format_dollars, limits: &[], series: &[], group: 1 }.draw()) (cost_table("block", &lines)) }
+            @else { (BarChart { title: "Cost by block", unit: "US dollars a block of five hours", unknown: NO_PRICE, bars: &bars, format: format_dollars, limits: &[], series: &[], style: ChartStyle::Bars }.draw()) (cost_table("block", &lines)) }
         }
     }
 }

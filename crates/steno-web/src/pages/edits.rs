@@ -86,7 +86,7 @@ fn file_form(filters: &FilterQuery) -> Markup {
         ("model", &filters.model),
     ];
     html! {
-        form.filters action=(ADDRESS) role="search" {
+        form.filters action=(ADDRESS) {
             input name="q" type="search" value=(filters.q) placeholder="Filter by file: cost.rs, src/pages" aria-label="Filter by file"
                 title="A part of the path, from the begin of a word";
             @for (name, value) in kept.iter().filter(|(_, value)| !value.is_empty()) { input type="hidden" name=(name) value=(value); }
@@ -186,7 +186,7 @@ impl EditView<'_> {
             li {
                 details {
                     summary {
-                        code title=(clean_text(&file.path)) { span { (clean_text(folder)) } b { (clean_text(last_segment(path))) } }
+                        code title=(clean_text(&file.path)) { @if !folder.is_empty() { span { (clean_text(folder)) } } b { (clean_text(last_segment(path))) } }
                         span.session title="The session that edited it last" { @if let Some(edit) = file.edits.first() { (session_title(edit)) } }
                         span.project title=(clean_text(project.unwrap_or_default())) { (clean_text(project.map_or("", last_segment))) }
                         span.num { (count_of(file.edits.len() as u64, "edit")) @if sessions > 1 { " in " (count_of(sessions, "session")) } }

@@ -15,7 +15,7 @@ use steno_store::amount::format_count;
 
 use crate::addresses::{distinct_name, last_segment, session_address};
 use crate::app::WebApp;
-use crate::chart::{self, BarChart, ChartBar};
+use crate::chart::{self, BarChart, ChartBar, ChartStyle};
 use crate::date_range::{all_days_link, period_days, period_form};
 use crate::day_bars::{day_bar, fill_days};
 use crate::error::WebError;
@@ -219,7 +219,7 @@ impl QualityReport {
         html! {
             @if !days.is_empty() {
                 h2 title="A session counts on the day of its last entry" { (title) }
-                (BarChart { title, unit, unknown: "no tool calls", bars: &bars, format: |percent| format!("{percent:.1}%"), limits: &[], series: &[], group: 1 }.draw())
+                (BarChart { title, unit, unknown: "no tool calls", bars: &bars, format: |percent| format!("{percent:.1}%"), limits: &[], series: &[], style: ChartStyle::Bars }.draw())
             }
         }
     }

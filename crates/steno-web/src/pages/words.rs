@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use steno_store::amount::format_count;
 
 use crate::app::WebApp;
-use crate::chart::{self, BarChart, ChartBar};
+use crate::chart::{self, BarChart, ChartBar, ChartStyle};
 use crate::date_range::{all_days_link, period_form};
 use crate::error::WebError;
 use crate::filter_query::FilterQuery;
@@ -22,6 +22,9 @@ const ADDRESS: &str = "/trends";
 
 /// How many days are shown unless a period is chosen.
 const DEFAULT_DAYS: i32 = 90;
+
+/// The most bars that can be told apart. More are drawn as lines.
+const MAX_BARS: usize = 240;
 
 /// Whose entries can be selected: role and name.
 const ROLES: [(&str, &str); 4] = [
@@ -138,13 +141,13 @@ impl WordView<'_> {
 
     fn chart(&self) -> Markup {
         let trends = self.trends;
-        let bars: Vec<ChartBar> = trends
-            .steps
-            .iter()
-            .flat_map(|step| {
-                trends.words.iter().enumerate().map(|(at, word)| self.bar(*step, at, word))
-            })
-            .collect();
+        let is_dense = trends.steps.len() * trends.words.len() > MAX_BARS && trends.words.len() > 1;
+        let (bars, style): (Vec<ChartBar>, _) = match is_dense {
+            true => {
+                (trends.steps.iter().map(|step| self.column(*step)).collect(), ChartStyle::Lines)
+            }
+            false => (self.grouped_bars(), ChartStyle::Groups(trends.words.len())),
+        };
         let (names, unit) = (self.names(), self.unit());
         let is_empty = trends.words.iter().all(|word| word.steps.is_empty());
         html! {
@@ -158,7 +161,7 @@ impl WordView<'_> {
                     p { (all_days_link(ADDRESS, self.filters)) ", enter other words, or choose fewer filters." }
                 }
             } @else {
-                (BarChart { title: "Entries with each word", unit: &unit, unknown: "", bars: &bars, format: self.format(), limits: &[], series: &names, group: trends.words.len() }.draw())
+                (BarChart { title: "Entries with each word", unit: &unit, unknown: "", bars: &bars, format: self.format(), limits: &[], series: &names, style }.draw())
                 .chart-notes { (chart::chart_legend(&names)) }
             }
         }
@@ -174,18 +177,50 @@ impl WordView<'_> {
         }
     }
 
+    fn grouped_bars(&self) -> Vec<ChartBar> {
+        let words = || self.trends.words.iter().enumerate();
+        let bars =
+            |step: &(Date, Date)| words().map(|(at, word)| self.bar(*step, at, word)).collect();
+        self.trends.steps.iter().flat_map::<Vec<ChartBar>, _>(bars).collect()
+    }
+
+    /// The bar of a word. It leads to the search.
     fn bar(&self, step: (Date, Date), at: usize, word: &WordTrend) -> ChartBar {
-        let (first, amount) = (step.0, self.trends.amount(word, step.0));
+        let amount = self.trends.amount(word, step.0);
         let mut parts = vec![0.0; self.trends.words.len()];
         parts[at] = amount;
-        let count = self.trends.entries_at(word, first);
+        let count = self.trends.entries_at(word, step.0);
         ChartBar {
-            name: format!("{}\n{}", word.word, self.trends.step.long_name(first)),
-            label: self.trends.step.label(first),
             amount: Some(amount),
             link: (count > 0).then(|| self.search_address(word, Some(step))),
-            parts,
             note: if self.is_relative() { count_of(count, "entry") } else { String::new() },
+            ..self.empty_bar(step, parts)
+        }
+    }
+
+    /// A step of all words, for lines. It leads to the bars of this step.
+    fn column(&self, step: (Date, Date)) -> ChartBar {
+        let amounts = self.trends.words.iter().map(|word| self.trends.amount(word, step.0));
+        let parts: Vec<f64> = amounts.collect();
+        let (since, until, by) =
+            (step.0.to_string(), step.1.to_string(), self.trends.step.name().to_owned());
+        let zoomed =
+            FilterQuery { since, until, by, period: String::new(), ..self.filters.clone() };
+        ChartBar {
+            amount: Some(parts.iter().copied().fold(0.0, f64::max)),
+            link: Some(zoomed.address_of(ADDRESS)),
+            ..self.empty_bar(step, parts)
+        }
+    }
+
+    fn empty_bar(&self, (first, _): (Date, Date), parts: Vec<f64>) -> ChartBar {
+        ChartBar {
+            name: self.trends.step.long_name(first),
+            label: self.trends.step.label(first),
+            amount: None,
+            link: None,
+            parts,
+            note: String::new(),
         }
     }
 
