@@ -292,6 +292,81 @@ fn sessions_of_a_common_word_are_counted_exactly() {
 }
 
 #[test]
+fn more_sessions_of_a_search_follow_the_first_ones() {
+    let store = Store::new();
+    for number in 0..7 {
+        let id = format!("s{number}");
+        let lines: Vec<_> =
+            (0..5).map(|at| prompt(&id, &format!("lamp {at} of {}", number * 5))).collect();
+        let same = prompt(&id, "the same lamp");
+        store.keep(&id, &[lines, vec![same]].concat());
+    }
+    let query = SearchQuery::parse("lamp").unwrap();
+    let sessions = |limit| {
+        let request = SearchRequest {
+            query: &query,
+            filter: EntryFilter::default(),
+            order: SearchOrder::Relevance,
+            limit,
+            now: "2026-02-01T00:00:00Z".parse().unwrap(),
+        };
+        let found = store.index().search_and_count(&request).unwrap();
+        assert_eq!(found.groups.len(), 7, "all are counted");
+        let mut names: Vec<(String, usize)> = Vec::new();
+        for hit in &found.hits {
+            match names.iter_mut().find(|(name, _)| name == hit.session.as_str()) {
+                Some((_, hits)) => *hits += 1,
+                None => names.push((hit.session.to_string(), 1)),
+            }
+        }
+        names
+    };
+    let all = sessions(100);
+    assert_eq!(all.len(), 7);
+    assert!(all.iter().all(|(_, hits)| *hits == 3), "{all:?}");
+    let names = |found: &[(String, usize)]| -> Vec<String> {
+        found.iter().map(|(name, _)| name.clone()).collect()
+    };
+    for limit in [1, 2, 5] {
+        assert_eq!(names(&sessions(limit)), names(&all)[..limit]);
+    }
+}
+
+#[test]
+fn a_long_session_does_not_hide_the_others_of_a_search() {
+    let store = Store::new();
+    let names = ["s1", "s2", "s3"];
+    for (day, name) in names.iter().enumerate() {
+        let line = prompt(name, &format!("a lamp of {name}"));
+        store.keep(name, &[line.replace("2026-01-05", &format!("2026-01-0{}", day + 1))]);
+    }
+    let many: Vec<_> = (0..900)
+        .map(|at| prompt("long", &format!("lamp {at}")).replace("2026-01-05", "2026-01-09"))
+        .collect();
+    store.keep("long", &many);
+    let query = SearchQuery::parse("lamp").unwrap();
+    for order in [SearchOrder::Relevance, SearchOrder::Time] {
+        let sessions = |limit| {
+            let request = SearchRequest {
+                query: &query,
+                filter: EntryFilter::default(),
+                order,
+                limit,
+                now: "2026-02-01T00:00:00Z".parse().unwrap(),
+            };
+            let found = store.index().search_and_count(&request).unwrap();
+            let mut names: Vec<_> = found.hits.iter().map(|hit| hit.session.to_string()).collect();
+            names.dedup();
+            names
+        };
+        // The newest 400 matches are all of one session.
+        assert_eq!(sessions(9), ["long", "s3", "s2", "s1"], "{order:?}");
+        assert_eq!(sessions(3), ["long", "s3", "s2"], "{order:?}");
+        assert_eq!(sessions(1), ["long"], "{order:?}");
+    }
+}
+
+#[test]
 fn a_text_that_another_session_has_is_not_packed_again() {
     let store = Store::new();
     let long: Vec<_> = (0..3000).map(|number| format!("long {number}")).collect();

@@ -6,12 +6,18 @@ import "./find.js";
 import "./entrytools.js";
 import "./sections.js";
 import "./palette.js";
+import "./more.js";
 import "./sessions.js";
 import "./window.js";
 import "./notes.js";
 import "./replay.js";
 import "./report.js";
 import "./neighbours.js";
+
+const menu = document.querySelector("#menu");
+menu?.addEventListener("click", () => {
+  menu.setAttribute("aria-expanded", String(menu.closest(".top")?.classList.toggle("with-menu")));
+});
 
 const resume = /** @type {HTMLElement | null} */ (document.querySelector("#resume"));
 resume?.addEventListener("click", async () => {

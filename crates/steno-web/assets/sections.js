@@ -67,7 +67,14 @@ document.addEventListener("click", (event) => {
 });
 
 /** @param {HTMLDetailsElement} section */
-const watchSection = (section) => section.addEventListener("toggle", () => section.open && loadSection(section));
+function watchSection(section) {
+  // The browser reports a section that was open from the begin, too. It has its content already.
+  let isNew = section.open && section.querySelector(":scope > div") !== null;
+  section.addEventListener("toggle", () => {
+    if (section.open && !isNew) loadSection(section);
+    isNew = false;
+  });
+}
 
 /** @param {ParentNode} root @returns {HTMLDetailsElement[]} */
 const sectionsOf = (root) => [...root.querySelectorAll("details[data-load]")].map((one) => /** @type {HTMLDetailsElement} */ (one));
@@ -82,10 +89,12 @@ export function updateSections(fresh) {
       continue;
     }
     const [heading, wanted] = [shown.querySelector("summary"), section.querySelector("summary")];
+    const [body, freshBody] = [shown, section].map((one) => one.querySelector(":scope > div"));
+    if (body && freshBody && body.innerHTML !== freshBody.innerHTML) body.replaceWith(freshBody);
     if (!heading || !wanted || heading.innerHTML === wanted.innerHTML) continue;
     heading.innerHTML = wanted.innerHTML;
     shown.className = section.className;
-    if (shown.open) loadSection(shown);
+    if (shown.open && !freshBody) loadSection(shown);
   }
 }
 

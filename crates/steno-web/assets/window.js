@@ -11,7 +11,12 @@ import { isFoldedAt, isFoldedWhole, setSubagents, syncFoldButtons } from "./suba
 const main = /** @type {HTMLElement | null} */ (document.querySelector("main[data-session]"));
 const base = main?.dataset.session ?? "";
 const size = Number(main?.dataset.chunk ?? 1);
+/** The place of the first entry, and the one after the last: of the session, or of a subagent that is shown alone. */
+const first = Number(main?.dataset.first ?? 0);
 let count = Number(main?.dataset.entries ?? 0);
+const isAlone = main?.dataset.first !== undefined;
+/** Whether the page contains a place. @param {number} place */
+const isHere = (place) => place >= first && place < count;
 
 /** @returns {HTMLElement[]} */
 const chunks = () => [...document.querySelectorAll("#entries > .chunk")].map((chunk) => /** @type {HTMLElement} */ (chunk));
@@ -146,8 +151,9 @@ let requested = -1;
 
 /** Shows an entry, and loads it first if need be. @param {number} number @param {boolean} unfold */
 export async function show(number, unfold = true) {
-  requested = number;
   const place = placeOf(number);
+  if (isAlone && !isHere(place)) return void (location.href = `${base}#e${number}`);
+  requested = number;
   const chunk = chunks().find((chunk) => place < Number(chunk.dataset.from) + Number(chunk.dataset.count));
   if (!chunk) return;
   await fill(chunk);
@@ -172,16 +178,16 @@ function isHidden(place) {
 /** Goes to the next or previous entry. @param {number} step */
 function move(step) {
   let place = placeOf(here()) + step;
-  while (place >= 0 && place < count && isHidden(place)) place += step;
+  while (isHere(place) && isHidden(place)) place += step;
   if (requested < 0) show(here(), false);
-  else if (place >= 0 && place < count) show(numberAt(place), false);
+  else if (isHere(place)) show(numberAt(place), false);
 }
 
 /** Goes to the next or previous entry of a kind, loaded or not. @param {string} kind @param {boolean} back */
 async function jump(kind, back) {
   const response = await fetch(`${base}/step?from=${here()}&of=${kind}&back=${back}`);
   const number = await response.json();
-  if (number !== null) show(number, kind === "error");
+  if (number !== null && isHere(placeOf(number))) show(number, kind === "error");
 }
 
 function follow() {
@@ -200,6 +206,9 @@ function refill() {
 
 /** Adds new entries. The state is their number, their order, and the runs of subagents. @param {string} state */
 async function grow(state) {
+  const fresh = /** @type {HTMLElement | null} */ (document.querySelector("#fresh"));
+  // The places of a subagent may have changed, so its page is loaded again when the reader wants it.
+  if (isAlone && fresh) return void (fresh.hidden = false);
   const [order, subagents = ""] = state.split("|");
   const [number, ...runs] = order.trim().split(" ");
   const entries = Number(number);
@@ -226,7 +235,6 @@ async function grow(state) {
   }
   count = entries;
   refreshHead();
-  const fresh = /** @type {HTMLElement | null} */ (document.querySelector("#fresh"));
   if (wasAtEnd) show(numberAt(count - 1));
   else if (fresh) fresh.hidden = false;
 }
@@ -304,7 +312,7 @@ function findAll(box) {
       const numbers = await response.json();
       if (words !== box.value) return;
       setMarks([words]);
-      found = numbers;
+      found = numbers.filter((/** @type {number} */ number) => isHere(placeOf(number)));
       at = -1;
       next(1);
     }, 120);
@@ -333,6 +341,7 @@ if (main) {
   });
   document.querySelector("#fresh")?.addEventListener("click", (event) => {
     /** @type {HTMLElement} */ (event.currentTarget).hidden = true;
+    if (isAlone) return location.reload();
     show(numberAt(count - 1));
   });
   const box = /** @type {HTMLInputElement | null} */ (document.querySelector("#find[data-server]"));
@@ -349,7 +358,9 @@ if (main) {
   keys.x = () => jump("error", false);
   keys.X = () => jump("error", true);
   keys.G = () => show(numberAt(count - 1), false);
-  keys.gg = () => show(numberAt(0), false);
+  keys.gg = () => show(numberAt(first), false);
+  const back = document.getElementById("call-back");
+  if (back) keys.u = () => back.click();
   addEventListener("hashchange", follow);
   follow();
 }

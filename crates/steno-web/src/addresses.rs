@@ -4,6 +4,8 @@ use axum::extract::Path;
 use maud::{Markup, html};
 use steno_model::SessionId;
 
+use crate::project_names::distinct_suffix;
+
 /// The agent and id of a session, as its address has them.
 pub(crate) type SessionPath = Path<(String, String)>;
 
@@ -38,11 +40,12 @@ pub(crate) fn last_segment(path: &str) -> &str {
     path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)
 }
 
-/// The last segment of a path, or the last two if another path has the same last one.
+/// The last segment of a path, or as many as make it differ from other paths.
 pub(crate) fn distinct_name<'a>(path: &'a str, others: &[&str]) -> &'a str {
     let name = last_segment(path);
-    let is_taken = others.iter().any(|other| *other != path && last_segment(other) == name);
-    if is_taken { short_path(path) } else { name }
+    let is_same = |other: &&&str| **other != path && last_segment(other) == name;
+    let same: Vec<&str> = others.iter().filter(is_same).copied().collect();
+    if same.is_empty() { name } else { distinct_suffix(path, &same) }
 }
 
 #[cfg(test)]
@@ -64,5 +67,7 @@ mod tests {
         let all = ["/home/me/code/billing", "/home/me/old/billing", "/home/me/code/site"];
         let names = all.map(|path| distinct_name(path, &all));
         assert_eq!(names, ["code/billing", "old/billing", "site"]);
+        let deep = ["/home/ada/shop/api", "/home/bob/shop/api"];
+        assert_eq!(deep.map(|path| distinct_name(path, &deep)), ["ada/shop/api", "bob/shop/api"]);
     }
 }

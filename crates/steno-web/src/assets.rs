@@ -36,6 +36,7 @@ pub(crate) const WEB_ASSETS: &[WebAsset] = &[
         media_type: SCRIPT_TYPE,
         text: include_str!("../assets/palette.js"),
     },
+    WebAsset { name: "more.js", media_type: SCRIPT_TYPE, text: include_str!("../assets/more.js") },
     WebAsset {
         name: "sessions.js",
         media_type: SCRIPT_TYPE,

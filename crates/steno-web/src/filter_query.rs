@@ -87,7 +87,8 @@ impl FilterQuery {
         Ok((query, hits))
     }
 
-    /// The same, and counts all entries that match.
+    /// Searches the index; returns the parsed query, hits of at most `limit` sessions, and counts of all entries that
+    /// match.
     pub(crate) fn search_and_count(
         &self,
         library: &SessionLibrary,

@@ -29,6 +29,7 @@ use steno_vault::{SessionDir, Vault};
 use crate::error::WebError;
 use crate::options::ServerOptions;
 use crate::outline::{SessionOutline, cost_text};
+use crate::project_names::ProjectNames;
 use crate::quality_counts::{QualityCache, QualityCounts};
 use crate::section_lists::SectionCounts;
 use crate::session_person::set_session_person;
@@ -136,6 +137,16 @@ pub(crate) struct SessionListing {
     pub(crate) failures: HashMap<(String, String), u64>,
     /// How many entries each session has.
     pub(crate) entries: HashMap<(String, String), u64>,
+    /// The short names of the projects.
+    pub(crate) projects: ProjectNames,
+}
+
+impl SessionListing {
+    /// The known part of a session's cost, in dollars; `None` if none of it is known.
+    pub(crate) fn known_cost(&self, session: &Session) -> Option<f64> {
+        let key = (session.agent.clone(), session.id.to_string());
+        self.costs.get(&key).map_or(session.totals.cost, ChargeSum::cost)
+    }
 }
 
 /// The state of the index: sizes and times of its files, and how many sessions this process has indexed. It changes
@@ -339,6 +350,9 @@ impl SessionLibrary {
         let listing = Arc::new(SessionListing {
             edition,
             entries: sessions.iter().map(count).collect(),
+            projects: ProjectNames::new(
+                sessions.iter().filter_map(|one| one.session.project.as_deref()),
+            ),
             sessions,
             costs: self.costs_by_session()?,
             failures: self.query_index(Index::count_failures)?,

@@ -10,6 +10,8 @@ use steno_store::index::ListedSession;
 
 use crate::error::WebError;
 use crate::filter_query::encode_query_text;
+use crate::library::SessionListing;
+use crate::list_order::{SessionOrder, last_active};
 use crate::session_person::session_person;
 
 /// How many values of a facet are offered.
@@ -32,6 +34,8 @@ pub(crate) struct ListFilter {
     pub(crate) errors: String,
     pub(crate) since: String,
     pub(crate) until: String,
+    /// The order, see [`SessionOrder`].
+    pub(crate) sort: String,
     /// How many sessions to list.
     pub(crate) limit: Option<usize>,
 }
@@ -129,13 +133,19 @@ impl ListFilter {
         self.fields().into_iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
     }
 
-    /// The address of the list with some conditions changed.
+    /// The order of the list.
+    pub(crate) fn order(&self) -> SessionOrder {
+        SessionOrder::parse(&self.sort)
+    }
+
+    /// The address of the list with some conditions or the order changed.
     pub(crate) fn address_with(&self, changes: &[(&str, &str)]) -> String {
         let change = |name: &str| changes.iter().find(|(changed, _)| *changed == name);
-        let pairs = self
-            .fields()
-            .into_iter()
-            .map(|(name, value)| change(name).map_or((name, value), |(_, value)| (name, *value)));
+        let order = self.order().to_parameter();
+        let pairs =
+            self.fields().into_iter().chain([("sort", order.as_str())]).map(|(name, value)| {
+                change(name).map_or((name, value), |(_, value)| (name, *value))
+            });
         let pairs = pairs.filter(|(_, value)| !value.is_empty());
         let query: Vec<_> =
             pairs.map(|(name, value)| format!("{name}={}", encode_query_text(value))).collect();
@@ -186,13 +196,18 @@ impl<'a> ListMatcher<'a> {
                 || self.has_errors(session))
     }
 
-    /// The sessions that fulfil all conditions, in the order of the list: the last active first.
-    pub(crate) fn sorted_sessions<'s>(&self, all: &'s [ListedSession]) -> Vec<&'s ListedSession> {
-        let mut matching: Vec<&ListedSession> = all
+    /// The sessions that fulfil all conditions, in an order.
+    pub(crate) fn sorted_sessions<'s>(
+        &self,
+        listing: &'s SessionListing,
+        order: SessionOrder,
+    ) -> Vec<&'s ListedSession> {
+        let mut matching: Vec<&ListedSession> = listing
+            .sessions
             .iter()
             .filter(|one| self.matches(&one.session, IgnoredCondition::Nothing))
             .collect();
-        matching.sort_by_cached_key(|one| std::cmp::Reverse(last_active(&one.session)));
+        order.sort(&mut matching, listing);
         matching
     }
 
@@ -253,11 +268,6 @@ impl ListMatcher<'_> {
         let matcher = period.to_matcher(now)?;
         Ok(sessions.filter(|session| matcher.is_in_range(session)).count())
     }
-}
-
-/// The time of the last entry, or of the first.
-fn last_active(session: &Session) -> Option<jiff::Timestamp> {
-    session.ended.or(session.started).map(|at| at.instant())
 }
 
 /// The date ranges that the list offers: name, first day and last day.

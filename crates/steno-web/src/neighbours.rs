@@ -3,13 +3,13 @@
 use axum::Json;
 use axum::extract::{Path, Query};
 use serde::Serialize;
+use steno_store::index::ListedSession;
 
 use crate::addresses::{SessionPath, session_address};
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::heading;
-use crate::library::SessionListing;
-use crate::list_filter::{ListFilter, ListMatcher};
+use crate::list_filter::ListFilter;
 use crate::viewer::PageViewer;
 
 /// The place of a session in the list, and the sessions beside it.
@@ -43,7 +43,8 @@ pub(crate) async fn list_neighbours(
         let all = ListFilter::default();
         let find = |filter: &ListFilter| -> Result<Option<ListNeighbours>, WebError> {
             let matcher = filter.to_matcher(&now)?.with_failures(&listing.failures);
-            Ok(find_neighbours(&listing, &matcher, &agent, &id))
+            let sessions = matcher.sorted_sessions(&listing, filter.order());
+            Ok(find_neighbours(&sessions, &agent, &id))
         };
         let filtered = find(&query).unwrap_or(None);
         Ok(Json(filtered.map_or_else(|| find(&all), |found| Ok(Some(found)))?))
@@ -51,13 +52,7 @@ pub(crate) async fn list_neighbours(
     .await
 }
 
-fn find_neighbours(
-    listing: &SessionListing,
-    matcher: &ListMatcher<'_>,
-    agent: &str,
-    id: &str,
-) -> Option<ListNeighbours> {
-    let sessions = matcher.sorted_sessions(&listing.sessions);
+fn find_neighbours(sessions: &[&ListedSession], agent: &str, id: &str) -> Option<ListNeighbours> {
     let is_same = |at: &usize| {
         let session = &sessions[*at].session;
         session.agent == agent && session.id.as_str() == id

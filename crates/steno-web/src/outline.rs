@@ -8,14 +8,12 @@ use steno_model::{Entry, EntryKind};
 use steno_store::amount::{format_count, format_dollars};
 use steno_store::cost::PriceTable;
 use steno_store::view::entry_totals::{EntryCosts, EntryTotals};
-use steno_store::view::lanes::{SubagentLanes, SubagentRun};
+use steno_store::view::lanes::SubagentLanes;
 use steno_store::view::turns::split_turns;
 
 use crate::prompt_branches::{PromptBranch, find_branches};
+use crate::subagent_run::{OutlinedRun, outline_runs};
 use crate::units::{count_of, exact_count, format_duration};
-
-/// The longest run of a subagent that is unfolded at first, in entries.
-const MAX_UNFOLDED_RUN: usize = 40;
 
 /// The turns and runs of a session.
 #[derive(Default)]
@@ -34,21 +32,6 @@ pub(crate) struct SessionOutline {
 struct OutlinedTurn {
     places: Range<usize>,
     totals: EntryTotals,
-}
-
-/// A run of a subagent and its totals.
-pub(crate) struct OutlinedRun {
-    pub(crate) run: SubagentRun,
-    /// What the call that started it says of it.
-    pub(crate) task: Option<String>,
-    pub(crate) totals: EntryTotals,
-}
-
-impl OutlinedRun {
-    /// Whether the run is folded when the page opens.
-    pub(crate) fn is_folded(&self) -> bool {
-        self.run.places.len() > MAX_UNFOLDED_RUN
-    }
 }
 
 /// What a compaction removed from the context of an agent.
@@ -73,19 +56,9 @@ impl SessionOutline {
             totals: costs.sum_entries(numbered(places.clone())),
             places,
         });
-        let runs = lanes.subagent_runs(entries).into_iter();
-        let runs = runs.map(|run| OutlinedRun {
-            totals: costs.sum_entries(numbered(run.places.clone())),
-            task: run.places.start.checked_sub(1).and_then(|caller| {
-                let call = &entries[lanes.number_at(caller)];
-                let task = call.tool_input.as_ref()?.get("description")?.as_str()?;
-                Some(task.trim().to_owned()).filter(|task| !task.is_empty())
-            }),
-            run,
-        });
         Self {
             turns: turns.collect(),
-            runs: runs.collect(),
+            runs: outline_runs(entries, lanes, &costs),
             parallel_calls: find_parallel_calls(entries),
             branches: find_branches(entries),
             totals: costs.sum_entries(entries.iter().enumerate()),
@@ -126,11 +99,17 @@ impl SessionOutline {
 
     /// The runs for the scripts: first position, position after the last, and `f` if it is folded.
     pub(crate) fn runs_text(&self) -> Option<String> {
-        let run = |one: &OutlinedRun| {
+        self.runs_text_without(None)
+    }
+
+    /// The same, with one run that is not folded.
+    pub(crate) fn runs_text_without(&self, unfolded: Option<usize>) -> Option<String> {
+        let run = |(at, one): (usize, &OutlinedRun)| {
             let Range { start, end } = one.run.places;
-            format!("{start} {end} {}", if one.is_folded() { "f" } else { "o" })
+            let is_folded = one.is_folded() && unfolded != Some(at);
+            format!("{start} {end} {}", if is_folded { "f" } else { "o" })
         };
-        let all: Vec<String> = self.runs.iter().map(run).collect();
+        let all: Vec<String> = self.runs.iter().enumerate().map(run).collect();
         (!all.is_empty()).then(|| all.join(","))
     }
 }

@@ -22,10 +22,12 @@ const NAV_PAGES: [(&str, &str); 9] = [
 ];
 
 /// Commands that act on the current page: an element's id, and the name. Only those whose element exists are offered.
-const PAGE_COMMANDS: [(&str, &str); 10] = [
+const PAGE_COMMANDS: [(&str, &str); 12] = [
+    ("call-back", "Go back to the call that started this subagent"),
     ("replay-link", "Replay this session"),
     ("export-open", "Export this session"),
     ("print", "Print this session"),
+    ("subagents-open", "Show the subagents of this session"),
     ("changes-open", "Show the files that this session changed"),
     ("quality-open", "Show retries, failures and undone edits of this session"),
     ("compare-link", "Compare this session with another"),
@@ -99,8 +101,9 @@ impl<'a> PageHead<'a> {
                 body {
                     a.skip href=(self.content) { "Skip to the content" }
                     header.top {
+                        button #menu type="button" aria-label="Pages" title="Pages" aria-expanded="false" aria-controls="pages" { "☰" }
                         a.name href="/" { "Steno" }
-                        nav aria-label="Pages" {
+                        nav #pages aria-label="Pages" {
                             @for (address, name) in NAV_PAGES {
                                 a href=(address) aria-current=[(address == self.current).then_some("page")] { (name) }
                             }

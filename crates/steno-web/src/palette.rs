@@ -9,15 +9,17 @@ use steno_model::Session;
 use steno_store::index::SearchHit;
 use steno_store::index::match_lines::{LineLimits, MatchLine};
 
-use crate::addresses::{last_segment, session_address};
+use crate::addresses::session_address;
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::filter_query::{FilterQuery, encode_query_text};
 use crate::heading;
 use crate::library::SessionLibrary;
 use crate::list_filter::{IgnoredCondition, ListFilter};
+use crate::project_names::ProjectNames;
 use crate::render::diff::marked_line;
 use crate::render::plain::clean_text;
+use crate::units::exact_count;
 use crate::viewer::PageViewer;
 
 /// How many sessions and search hits are offered.
@@ -55,15 +57,30 @@ pub(crate) async fn palette_results(
         let listing = library.session_listing()?;
         let sessions = listing.sessions.iter().map(|one| &one.session);
         let sessions = sessions.filter(|one| matcher.matches(one, IgnoredCondition::Nothing));
+        let sessions: Vec<&Session> = sessions.collect();
         Ok(html! {
-            @for session in sessions.take(MAX_SESSIONS) { (session_option(session, &viewer)) }
+            @for session in sessions.iter().take(MAX_SESSIONS) { (session_option(session, &listing.projects, &viewer)) }
+            @if !query.sessions && sessions.len() > MAX_SESSIONS { (list_option(&query.q, sessions.len())) }
             @if !query.sessions && query.q.trim().chars().count() >= MIN_SEARCH_CHARS { (hit_options(library, &query.q)) }
         })
     })
     .await
 }
 
-fn session_option(session: &Session, viewer: &PageViewer) -> Markup {
+/// The option that leads to the list with all sessions of which only the first are offered.
+fn list_option(typed: &str, sessions: usize) -> Markup {
+    let filter = encode_query_text(typed.trim());
+    let address = if filter.is_empty() { "/".to_owned() } else { format!("/?filter={filter}") };
+    html! {
+        li role="option" data-href=(address) {
+            b { "List" }
+            span { "Show all " (exact_count(sessions as u64)) " sessions" @if !filter.is_empty() { " with “" (clean_text(typed.trim())) "”" } }
+            small { (MAX_SESSIONS) " of " (exact_count(sessions as u64)) " above" }
+        }
+    }
+}
+
+fn session_option(session: &Session, names: &ProjectNames, viewer: &PageViewer) -> Markup {
     let address = session_address(&session.agent, &session.id);
     let date =
         session.started.map(|at| at.in_zone(&viewer.zone).wall().strftime("%-d %b %Y").to_string());
@@ -73,7 +90,7 @@ fn session_option(session: &Session, viewer: &PageViewer) -> Markup {
             span { (heading::session_title(session)) }
             small {
                 (clean_text(&session.agent))
-                @if let Some(project) = &session.project { " · " (clean_text(last_segment(project))) }
+                @if let Some(project) = &session.project { " · " (clean_text(names.name(project))) }
                 @if let Some(date) = date { " · " (date) }
             }
         }
@@ -91,23 +108,23 @@ fn hit_options(library: &SessionLibrary, typed: &str) -> Markup {
     };
     let marks = encode_query_text(typed.trim());
     html! {
-        @for (hit, more) in best_of_sessions(&hits) {
-            @let place = format!("{}?marks={marks}#e{}", session_address(&hit.agent, &hit.session), hit.number);
-            li role="option" data-href=(place) {
-                b { "Found" }
-                span {
-                    @for line in question.matching_lines(&hit.text, LineLimits { max_lines: 1, context_lines: 0 }) {
-                        (cut_line(&line))
+            @for (hit, more) in best_of_sessions(&hits) {
+                @let place = format!("{}?marks={marks}#e{}", session_address(&hit.agent, &hit.session), hit.number);
+                li role="option" data-href=(place) {
+                    b { "Found" }
+                    span {
+                        @for line in question.matching_lines(&hit.text, LineLimits { max_lines: 1, context_lines: 0 }) {
+                            (cut_line(&line))
+                        }
+                    }
+                    small {
+                        (clean_text(hit.title.as_deref().unwrap_or(hit.session.as_str())))
+                        @if more > 0 { " · " (more) " more" }
                     }
                 }
-                small {
-                    (clean_text(hit.title.as_deref().unwrap_or(hit.session.as_str())))
-                    @if more > 0 { " · " (more) " more" }
-                }
             }
+    li role="option" data-href={ "/search?q=" (marks) } { b { "Search" } span { "Show all results in all sessions for “" (clean_text(typed.trim())) "”" } }
         }
-        li role="option" data-href={ "/search?q=" (marks) } { b { "Search" } span { "all sessions for “" (clean_text(typed.trim())) "”" } }
-    }
 }
 
 /// The best hit of each session, and how many others of it were looked at.

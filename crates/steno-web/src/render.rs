@@ -29,8 +29,10 @@ use steno_vault::notes::Note;
 use self::entry::EntryPlace;
 pub(crate) use self::entry::is_error_entry;
 use self::entry::{is_empty_notice, is_plain_notice};
-use self::plain::{clean_text, first_line};
-use crate::outline::{OutlinedRun, SessionOutline, totals_line};
+use self::plain::{clean_text, first_line, preview_text, text_prefix};
+use crate::filter_query::encode_query_text;
+use crate::outline::{SessionOutline, totals_line};
+use crate::subagent_run::OutlinedRun;
 use crate::units::count_of;
 
 /// How much tool output a page contains; the rest is requested on demand.
@@ -41,6 +43,9 @@ const MODEL_LOOKBACK: usize = 20;
 
 /// How many characters of a subagent's task are shown.
 const MAX_TASK_CHARS: usize = 80;
+
+/// How many characters of a subagent's prompt and answer are shown while it is folded.
+const MAX_BRIEF_CHARS: usize = 280;
 
 /// The expected HTML size of an entry, in bytes.
 const ENTRY_BYTES_ESTIMATE: usize = 1000;
@@ -94,7 +99,7 @@ impl EntryRenderer<'_> {
             }
             self.render_marks(&mut page, place);
             self.render_branch(&mut page, all, place);
-            self.render_breaks(&mut page, &LaneChange { before, entry, place, last, now });
+            self.render_breaks(&mut page, &LaneChange { all, before, entry, place, last, now });
             if fold_end.is_none() {
                 fold_end = self.begin_notice_fold(&mut page, all, place..places.end);
             }
@@ -152,7 +157,7 @@ impl EntryRenderer<'_> {
 
     /// Renders the date and the name of the agent, where they change.
     fn render_breaks(&self, page: &mut String, change: &LaneChange<'_>) {
-        let LaneChange { before, entry, place, last, now } = *change;
+        let LaneChange { all, before, entry, place, last, now } = *change;
         let day = now.filter(|now| last.is_none_or(|last| last.date() != now.date()));
         let source = before.map_or(PRIMARY_SOURCE, |before| before.source.as_str());
         if day.is_none() && source == entry.source {
@@ -163,7 +168,7 @@ impl EntryRenderer<'_> {
             @if let Some(day) = day {
                 li.day { h2 { (day.strftime("%A, %-d %B %Y").to_string()) } }
             }
-            @for (at, run) in self.outline.runs_from(place) { (self.run_heading(at, run, place)) }
+            @for (at, run) in self.outline.runs_from(place) { (self.run_heading(at, run, all)) }
             @if source != entry.source && !starts {
                 @if let Some(name) = entry.source.strip_prefix("subagent:") {
                     li class={ "lane-name lane " (lane_colour(&entry.source)) " " (depth_class(self.lanes.depth_at(place))) (self.run_classes(place, None)) } {
@@ -177,17 +182,31 @@ impl EntryRenderer<'_> {
         lane.render_to(page);
     }
 
-    /// The name and the totals of a subagent, with a button that folds its entries.
-    fn run_heading(&self, at: usize, one: &OutlinedRun, place: usize) -> Markup {
-        let source = &one.run.source;
-        let name = source.strip_prefix("subagent:").unwrap_or(source);
+    /// The name, totals, prompt and answer of a subagent, with a button that folds its entries.
+    fn run_heading(&self, at: usize, one: &OutlinedRun, all: &[Entry]) -> Markup {
+        let place = one.run.places.start;
         html! {
-            li class={ "lane-name lane " (lane_colour(source)) " " (depth_class(one.run.depth)) (self.run_classes(place, Some(at))) } {
-                button type="button" data-run=(at) aria-expanded=(!one.is_folded()) title={ "Subagent " (clean_text(name)) } {
-                    "Subagent " b { @match &one.task { Some(task) => (first_line(task, MAX_TASK_CHARS)), None => (clean_text(name)) } }
+            li class={ "lane-name lane " (lane_colour(&one.run.source)) " " (depth_class(one.run.depth)) (self.run_classes(place, Some(at))) } {
+                button type="button" data-run=(at) aria-expanded=(!one.is_folded()) title={ "Subagent " (clean_text(one.name())) } {
+                    "Subagent " b { (run_title(one)) }
                 }
-                span title="Messages, tool calls and results, and notices" { (count_of(one.totals.entries, "entry")) }
+                (one.outcome_badge())
+                @if let Some(agent_type) = &one.agent_type { span.agent title="The type of agent that the call asked for" { (clean_text(agent_type)) } }
+                span title="Messages, tool calls and results, and notices, with those of the subagents that it started" { (count_of(one.totals.entries, "entry")) }
+                @if one.nested > 0 { span title="Subagents that this one started, and those that they started" { "with " (count_of(one.nested as u64, "subagent")) } }
                 (totals_line(&one.totals))
+                (self.run_links(one))
+                (run_brief(one, all))
+            }
+        }
+    }
+
+    /// The links to the subagent alone and to the call that started it; none in an exported file.
+    fn run_links(&self, one: &OutlinedRun) -> Markup {
+        html! {
+            @if let Some(base) = self.base {
+                a href=(subagent_address(base, one.name())) title="Show only this subagent, with a link back to its call" { "Open alone" }
+                @if let Some(caller) = one.run.caller { a href={ (base) "#e" (caller) } title="Go to the call that started it" { "Call: entry " (caller) } }
             }
         }
     }
@@ -240,6 +259,7 @@ const NOTICE_FOLD_END: &str = "</ol></details></li>";
 
 /// An entry, and the one before it.
 struct LaneChange<'a> {
+    all: &'a [Entry],
     before: Option<&'a Entry>,
     entry: &'a Entry,
     place: usize,
@@ -252,13 +272,40 @@ fn is_other_minute(last: DateTime, now: DateTime) -> bool {
     (last.date(), last.hour(), last.minute()) != (now.date(), now.hour(), now.minute())
 }
 
+/// What a subagent was asked to do, in a few words; its id if the call does not say.
+pub(crate) fn run_title(one: &OutlinedRun) -> String {
+    first_line(one.task.as_deref().unwrap_or(one.name()), MAX_TASK_CHARS)
+}
+
+/// The address of the page of a subagent alone.
+pub(crate) fn subagent_address(base: &str, name: &str) -> String {
+    format!("{base}?subagent={}", encode_query_text(name))
+}
+
+/// The begin of a subagent's prompt and of its answer, which are visible while the run is folded.
+fn run_brief(one: &OutlinedRun, all: &[Entry]) -> Markup {
+    // A long text is cut first. Its marks count, too, so more of it is parsed than is shown.
+    let preview = |number: usize| {
+        let text = &all[number].content;
+        let begin = text_prefix(text, 8 * MAX_BRIEF_CHARS).unwrap_or(text);
+        let shown = preview_text(&markdown::plain_text(begin), MAX_BRIEF_CHARS);
+        if begin.len() < text.len() && !shown.ends_with('…') { shown + "…" } else { shown }
+    };
+    html! {
+        .brief {
+            @if let Some(prompt) = one.prompt { p { b { "Prompt" } " " (preview(prompt)) } }
+            @if let Some(answer) = one.answer { p { b { "Answer" } " " (preview(answer)) } }
+        }
+    }
+}
+
 /// The class for the indentation of a lane; the deepest lanes share one.
-fn depth_class(depth: usize) -> &'static str {
+pub(crate) fn depth_class(depth: usize) -> &'static str {
     ["d1", "d2", "d3", "d4", "d5"][depth.clamp(1, 5) - 1]
 }
 
 /// The class for the colour of a subagent's lane.
-fn lane_colour(source: &str) -> &'static str {
+pub(crate) fn lane_colour(source: &str) -> &'static str {
     let sum =
         source.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
     ["c0", "c1", "c2", "c3"][(sum % 4) as usize]

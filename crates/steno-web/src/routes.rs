@@ -29,6 +29,7 @@ pub(crate) fn build_router(
         .route("/head", get(pages::session::head_part))
         .route("/part", get(pages::session::entries_part))
         .route("/contents", get(pages::session_sections::contents_section))
+        .route("/subagents", get(pages::session_sections::subagents_section))
         .route("/changes", get(pages::session_sections::changes_section))
         .route("/quality", get(pages::session_sections::quality_section))
         .route("/export", get(pages::session_export::export_session))

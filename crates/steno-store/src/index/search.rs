@@ -30,7 +30,7 @@ pub struct SearchRequest<'a> {
     pub filter: EntryFilter,
     /// The order of the hits.
     pub order: SearchOrder,
-    /// Maximum number of hits.
+    /// Maximum number of hits; of sessions, if all matches are counted.
     pub limit: usize,
     /// The current time.
     pub now: Timestamp,

@@ -3,7 +3,8 @@
 //! A search returns one hit for each text, and only the best ones. Here a text that several sessions share is a hit in
 //! each of them, and the counts are of entries.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 
 use rusqlite::params_from_iter;
 use rusqlite::types::{FromSql, Value, ValueRef};
@@ -15,6 +16,9 @@ use super::{Index, IndexError, SearchHit};
 /// How many entries are looked up for their tools and models, which the index of texts does not have. Looking up all
 /// would be slow for a common word.
 pub const MAX_LOOKED_UP: usize = 5000;
+
+/// How many hits are searched by relevance or time. The same for all numbers of sessions, so that their order is, too.
+const MAX_BEST_HITS: usize = 100;
 
 /// How many hits of one session are returned, so that a long session does not hide the others.
 const MAX_SESSION_HITS: usize = 3;
@@ -59,18 +63,25 @@ pub struct ToolMatchGroup {
 }
 
 impl Index {
-    /// Searches, and counts all entries that match.
+    /// Searches, and counts all entries that match. `limit` is the number of sessions. The first sessions and their
+    /// order are the same with every limit.
     pub fn search_and_count(
         &self,
         search: &SearchRequest<'_>,
     ) -> Result<CountedSearch, IndexError> {
-        let candidates = self.find_all_candidates(search)?;
+        let candidates =
+            self.find_all_candidates(&SearchRequest { limit: MAX_BEST_HITS, ..search.clone() })?;
         let matches = MatchedEntries::new(search, &candidates);
         let groups = self.wrap_error(self.count_groups(&matches))?;
         let tool_groups = self.wrap_error(self.count_tools(&matches))?;
         let counted: u64 = groups.iter().map(|group| group.entries).sum();
         let best = search.sort_candidates(candidates);
-        let hits = self.load_hits(&self.wrap_error(self.split_by_session(search, best))?)?;
+        let mut found = self.wrap_error(self.split_by_session(search, best))?;
+        let further = FurtherSessions { shown: session_ids(&found), all: count_sessions(&groups) };
+        if search.query.regex.is_none() && further.are_wanted(search.limit) {
+            found.extend(self.wrap_error(self.find_further(search, &matches, &further))?);
+        }
+        let hits = self.load_hits(&found)?;
         let has_more_tools = counted > MAX_LOOKED_UP as u64;
         Ok(CountedSearch { hits, groups, tool_groups, has_more_tools })
     }
@@ -89,18 +100,15 @@ impl Index {
         );
         let mut query = self.connection.prepare_cached(&sql)?;
         let mut split: Vec<SearchCandidate> = Vec::new();
-        let mut session_hits: HashMap<i64, usize> = HashMap::new();
+        let mut selected = SelectedHits { max_sessions: search.limit, hits: HashMap::new() };
         for candidate in candidates {
-            if split.len() >= search.limit {
-                break;
-            }
-            let hits = session_hits.entry(candidate.session).or_default();
-            *hits += 1;
-            if *hits > MAX_SESSION_HITS {
+            if selected.is_full() && !selected.wants(candidate.session) {
                 continue;
             }
             if candidate.copies == 0 {
-                split.push(candidate);
+                if selected.accept(candidate.session) {
+                    split.push(candidate);
+                }
                 continue;
             }
             let mut bound = values.clone();
@@ -115,11 +123,47 @@ impl Index {
                 })
             })?;
             for row in rows {
-                split.push(row?);
+                let row = row?;
+                if selected.accept(row.session) {
+                    split.push(row);
+                }
             }
         }
-        split.truncate(search.limit);
         Ok(split)
+    }
+
+    /// The newest hits of sessions that have none among the best, the session with the newest hit first.
+    fn find_further(
+        &self,
+        search: &SearchRequest<'_>,
+        matches: &MatchedEntries,
+        further: &FurtherSessions,
+    ) -> rusqlite::Result<Vec<SearchCandidate>> {
+        let sql = format!(
+            "SELECT entry.text, entry.session, entry.number, {ENTRY_TIME_SQL} AS time FROM {}",
+            matches.tables
+        );
+        let mut query = self.connection.prepare_cached(&sql)?;
+        let mut rows = query.query(params_from_iter(&matches.values))?;
+        let mut texts: HashMap<(i64, i64), SearchCandidate> = HashMap::new();
+        while let Some(row) = rows.next()? {
+            let (text, session) = (row.get(0)?, row.get(1)?);
+            if further.shown.contains(&session) {
+                continue;
+            }
+            let (number, time) = (row.get(2)?, row.get(3)?);
+            let found = SearchCandidate { text, session, number, time, score: 0.0, copies: 0 };
+            match texts.get_mut(&(session, text)) {
+                Some(known) => known.merge_copy(found),
+                None => _ = texts.insert((session, text), found),
+            }
+        }
+        let mut newest: Vec<SearchCandidate> = texts.into_values().collect();
+        newest.sort_by_key(|one| Reverse((one.time, one.session, one.number)));
+        let max_sessions = search.limit - further.shown.len();
+        let mut selected = SelectedHits { max_sessions, hits: HashMap::new() };
+        newest.retain(|one| selected.accept(one.session));
+        Ok(newest)
     }
 
     /// All matching entries by session and role, in the order of agents and sessions.
@@ -184,6 +228,54 @@ impl Index {
             })
         })?;
         groups.collect()
+    }
+}
+
+/// Which sessions the best hits are of, and how many sessions have matching entries.
+struct FurtherSessions {
+    shown: HashSet<i64>,
+    all: usize,
+}
+
+impl FurtherSessions {
+    /// Whether more sessions are wanted and there are more.
+    fn are_wanted(&self, limit: usize) -> bool {
+        self.shown.len() < limit.min(self.all)
+    }
+}
+
+fn session_ids(found: &[SearchCandidate]) -> HashSet<i64> {
+    found.iter().map(|one| one.session).collect()
+}
+
+fn count_sessions(groups: &[MatchGroup]) -> usize {
+    groups.iter().map(|group| (&group.agent, &group.session)).collect::<HashSet<_>>().len()
+}
+
+/// How many hits of each session were selected.
+struct SelectedHits {
+    max_sessions: usize,
+    hits: HashMap<i64, usize>,
+}
+
+impl SelectedHits {
+    /// Whether no further session is selected.
+    fn is_full(&self) -> bool {
+        self.hits.len() >= self.max_sessions
+    }
+
+    /// Whether one more hit of a session is selected.
+    fn wants(&self, session: i64) -> bool {
+        self.hits.get(&session).map_or(!self.is_full(), |hits| *hits < MAX_SESSION_HITS)
+    }
+
+    /// Selects one more hit of a session. Returns whether it is wanted.
+    fn accept(&mut self, session: i64) -> bool {
+        let is_wanted = self.wants(session);
+        if is_wanted {
+            *self.hits.entry(session).or_default() += 1;
+        }
+        is_wanted
     }
 }
 

@@ -90,6 +90,11 @@ impl EntryTotals {
         self.last = self.last.into_iter().chain(times).max_by_key(instant);
     }
 
+    /// The times of the first entry and the last.
+    pub fn time_span(&self) -> Option<(Timestamp, Timestamp)> {
+        self.first.zip(self.last)
+    }
+
     /// The time between the first entry and the last, in milliseconds.
     pub fn duration_ms(&self) -> Option<i64> {
         let (first, last) = (self.first?.instant(), self.last?.instant());

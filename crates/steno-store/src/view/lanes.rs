@@ -18,6 +18,8 @@ pub struct SubagentLanes {
     order: Vec<usize>,
     /// Nesting depth by position; the main agent has 0.
     depths: Vec<usize>,
+    /// The numbers of the calls that started subagents, by source; only those that name the subagent or its prompt.
+    callers: HashMap<String, usize>,
 }
 
 impl SubagentLanes {
@@ -32,7 +34,8 @@ impl SubagentLanes {
         for (number, entry) in entries.iter().enumerate() {
             numbers.entry(&entry.source).or_default().push(number);
         }
-        let mut begins = find_starts(entries, &numbers);
+        let (mut begins, callers) = find_starts(entries, &numbers);
+        lanes.callers = callers;
         let primary = numbers.get(PRIMARY_SOURCE).map_or(&[][..], Vec::as_slice);
         let mut layout = LaneLayout { numbers: &numbers, results: &results, begins: &mut begins };
         layout.lay_out(primary, &mut lanes);
@@ -77,7 +80,8 @@ impl SubagentLanes {
             if depth > 0 && !is_inside {
                 open.push(runs.len());
                 let places = place..self.depths.len();
-                runs.push(SubagentRun { source: source.clone(), depth, places });
+                let caller = self.callers.get(source).copied();
+                runs.push(SubagentRun { source: source.clone(), depth, places, caller });
             }
         }
         runs
@@ -100,6 +104,8 @@ pub struct SubagentRun {
     pub depth: usize,
     /// The positions of its entries, and of those of the subagents that it started.
     pub places: Range<usize>,
+    /// The number of the call that started it, if it is known.
+    pub caller: Option<usize>,
 }
 
 /// The numbers of each source, and what follows each entry.
@@ -107,7 +113,7 @@ struct LaneLayout<'a, 'b> {
     numbers: &'a HashMap<&'a str, Vec<usize>>,
     results: &'a CallResults,
     /// The subagents that start after an entry.
-    begins: &'b mut HashMap<Option<usize>, Vec<&'a str>>,
+    begins: &'b mut SubagentStarts<'a>,
 }
 
 impl<'a> LaneLayout<'a, '_> {
@@ -186,24 +192,30 @@ impl CallResults {
     }
 }
 
-/// Subagents by the entry after which they start; `None` means before all entries.
+/// Subagents by the entry after which they start.
+type SubagentStarts<'a> = HashMap<Option<usize>, Vec<&'a str>>;
+
+/// Subagents by the entry after which they start, where `None` means before all entries, and the calls that started
+/// them, by source.
 fn find_starts<'a>(
     entries: &'a [Entry],
     numbers: &HashMap<&'a str, Vec<usize>>,
-) -> HashMap<Option<usize>, Vec<&'a str>> {
+) -> (SubagentStarts<'a>, HashMap<String, usize>) {
     let callers = SubagentCallers::from_entries(entries);
     let mut sources: Vec<_> =
         numbers.iter().filter(|(source, _)| **source != PRIMARY_SOURCE).collect();
     sources.sort_by_key(|(_, numbers)| numbers[0]);
-    let mut begins: HashMap<Option<usize>, Vec<&str>> = HashMap::new();
+    let mut begins = SubagentStarts::new();
+    let mut known = HashMap::new();
     for (source, numbers) in sources {
         let first = numbers[0];
         let caller = callers.find_caller(source, &entries[first]);
         let caller = caller.filter(|caller| entries[*caller].source != *source);
         let begin = caller.or_else(|| last_primary_before(entries, first));
+        known.extend(caller.map(|caller| ((*source).to_owned(), caller)));
         begins.entry(begin).or_default().push(source);
     }
-    begins
+    (begins, known)
 }
 
 /// The last entry of the main agent before this one, by time, or by number if times are missing.
@@ -334,10 +346,12 @@ mod tests {
             new_entry("subagent:a", "seen"),
             new_entry(PRIMARY_SOURCE, "thanks"),
         ];
-        let run =
-            |name: &str, depth, places| SubagentRun { source: name.to_owned(), depth, places };
+        let run = |name: &str, depth, places, caller| {
+            let source = name.to_owned();
+            SubagentRun { source, depth, places, caller: Some(caller) }
+        };
         let runs = SubagentLanes::from_entries(&entries).subagent_runs(&entries);
-        assert_eq!(runs, [run("subagent:a", 1, 1..5), run("subagent:b", 2, 3..4)]);
+        assert_eq!(runs, [run("subagent:a", 1, 1..5, 0), run("subagent:b", 2, 3..4, 2)]);
     }
 
     #[test]
@@ -353,6 +367,8 @@ mod tests {
             at(new_entry("subagent:y", "d"), "08:00"),
         ];
         assert_eq!(laid(&entries), [(3, 1), (0, 0), (2, 1), (1, 0)]);
+        let runs = SubagentLanes::from_entries(&entries).subagent_runs(&entries);
+        assert!(runs.iter().all(|run| run.caller.is_none()), "{runs:?}");
         let inline = [
             new_entry(PRIMARY_SOURCE, "a"),
             new_entry("subagent:x", "b"),

@@ -19,8 +19,10 @@ use crate::library::{SessionLibrary, SessionListing};
 use crate::list_filter::{
     FacetValue, IgnoredCondition, LIST_FACETS, ListFilter, ListMatcher, date_ranges,
 };
+use crate::list_order::SortKey;
 use crate::live::edition_id;
 use crate::page::{self, PageHead};
+use crate::project_names::ProjectNames;
 use crate::render::plain::clean_text;
 use crate::session_person::session_person;
 use crate::units::{COST_EXPLANATION, count_of, exact_count, explain_tokens};
@@ -32,17 +34,45 @@ const PAGE_SESSIONS: usize = 100;
 /// On how many days there must be sessions for the calendar to be open at first.
 const MIN_CALENDAR_DAYS: usize = 8;
 
-/// The columns of the list: class, heading and explanation.
-const COLUMNS: [(&str, &str, &str); 9] = [
-    ("last", "Last active", "When the session was last active, in your time zone"),
-    ("title", "Session", "The title, or the first line of the first prompt"),
-    ("by", "Agent", "The program that ran the session"),
-    ("project", "Project", "The folder that the agent worked in"),
-    ("model", "Model", "The first model; the tooltip lists all"),
-    ("num", "Entries", "Messages, tool calls and results, and notices"),
-    ("num duration", "Duration", "From the first entry to the last"),
-    ("num tokens", "Tokens", "Tokens that the model read and wrote"),
-    ("num", "Cost", COST_EXPLANATION),
+/// A column of the list.
+struct ListColumn {
+    class: &'static str,
+    heading: &'static str,
+    explanation: &'static str,
+    /// What its heading sorts by.
+    sort: Option<SortKey>,
+}
+
+const fn column(
+    class: &'static str,
+    heading: &'static str,
+    explanation: &'static str,
+    sort: Option<SortKey>,
+) -> ListColumn {
+    ListColumn { class, heading, explanation, sort }
+}
+
+/// The columns of the list.
+const COLUMNS: [ListColumn; 9] = [
+    column(
+        "last",
+        "Last active",
+        "When the session was last active, in your time zone",
+        Some(SortKey::LastActive),
+    ),
+    column("title", "Session", "The title, or the first line of the first prompt", None),
+    column("by", "Agent", "The program that ran the session", None),
+    column("project", "Project", "The folder that the agent worked in", None),
+    column("model", "Model", "The first model; the tooltip lists all", None),
+    column(
+        "num",
+        "Entries",
+        "Messages, tool calls and results, and notices",
+        Some(SortKey::Entries),
+    ),
+    column("num duration", "Duration", "From the first entry to the last", Some(SortKey::Duration)),
+    column("num tokens", "Tokens", "Tokens that the model read and wrote", Some(SortKey::Tokens)),
+    column("num", "Cost", COST_EXPLANATION, Some(SortKey::Cost)),
 ];
 
 /// The start page.
@@ -113,7 +143,7 @@ impl SessionListView<'_> {
             .iter()
             .filter(|one| matcher.matches(&one.session, IgnoredCondition::Dates))
             .collect();
-        let matching = matcher.sorted_sessions(sessions);
+        let matching = matcher.sorted_sessions(self.listing, self.query.order());
         Ok(html! {
             nav.facets aria-label="Filter sessions" {
                 .filter-line { (self.filter_box()) button #facets-open type="button" aria-expanded="false" { "Filters" } }
@@ -153,6 +183,7 @@ impl SessionListView<'_> {
                                 span { @match *name {
                                     "errors" => "with errors",
                                     "filter" => { "text: " (clean_text(value)) },
+                                    "project" => { "project: " (clean_text(self.listing.projects.name_in_folder(value))) },
                                     _ => { (name) ": " (clean_text(short_path(value))) },
                                 } } " ×"
                             }
@@ -217,7 +248,9 @@ impl SessionListView<'_> {
     fn date_form(&self) -> Markup {
         html! {
             form.dates action="/" {
-                @for (name, value) in self.query.fields().iter().filter(|(name, value)| !["since", "until"].contains(name) && !value.is_empty()) {
+                @let order = self.query.order().to_parameter();
+                @let kept = self.query.fields().into_iter().chain([("sort", order.as_str())]);
+                @for (name, value) in kept.filter(|(name, value)| !["since", "until"].contains(name) && !value.is_empty()) {
                     input type="hidden" name=(name) value=(value);
                 }
                 label { "From " input type="date" name="since" value=(self.query.since); }
@@ -238,13 +271,22 @@ impl SessionListView<'_> {
                             a href=(self.query.address_with(&[(name, if is_chosen { "" } else { one.value })]))
                                 aria-current=[is_chosen.then_some("true")] title=(clean_text(one.value))
                             {
-                                span { (clean_text(if name == "model" { short_model(one.value) } else { short_path(one.value) })) }
+                                span { (clean_text(self.facet_label(name, one.value))) }
                                 small { (exact_count(one.sessions as u64)) }
                             }
                         }
                     }
                 }
             }
+        }
+    }
+
+    /// What the page calls a value of a facet.
+    fn facet_label<'a>(&self, name: &str, value: &'a str) -> &'a str {
+        match name {
+            "model" => short_model(value),
+            "project" => self.listing.projects.name_in_folder(value),
+            _ => short_path(value),
         }
     }
 
@@ -255,9 +297,9 @@ impl SessionListView<'_> {
         let entries: u64 = matching.iter().map(|one| one.session.totals.entries).sum();
         let projects: BTreeSet<_> =
             matching.iter().filter_map(|one| one.session.project.as_deref()).collect();
-        let costs: Vec<_> = matching.iter().map(|one| self.known_cost(&one.session)).collect();
-        let cost: f64 = costs.iter().map(|cost| cost.dollars).sum();
-        let has_unknown = costs.iter().any(|cost| cost.has_unknown);
+        let cost: f64 =
+            matching.iter().filter_map(|one| self.listing.known_cost(&one.session)).sum();
+        let has_unknown = matching.iter().any(|one| self.has_unknown_cost(&one.session));
         let days: Vec<Date> =
             undated.iter().filter_map(|one| last_active_day(&one.session, self.viewer)).collect();
         let active_days = days.iter().collect::<BTreeSet<_>>().len();
@@ -277,14 +319,10 @@ impl SessionListView<'_> {
         }
     }
 
-    /// The cost of a session, as far as it is known.
-    fn known_cost(&self, session: &Session) -> KnownCost {
+    /// Whether a session used a model without a price.
+    fn has_unknown_cost(&self, session: &Session) -> bool {
         let key = (session.agent.clone(), session.id.to_string());
-        let sum = self.listing.costs.get(&key);
-        KnownCost {
-            dollars: sum.map_or(session.totals.cost, |sum| sum.cost()).unwrap_or(0.0),
-            has_unknown: sum.is_some_and(|sum| !sum.unpriced.is_empty()),
-        }
+        self.listing.costs.get(&key).is_some_and(|sum| !sum.unpriced.is_empty())
     }
 
     fn day_groups(&self, matching: &[&ListedSession]) -> Markup {
@@ -295,13 +333,9 @@ impl SessionListView<'_> {
         let has_people = shown.iter().any(|one| session_person(&one.session).is_some());
         html! {
             @if matching.is_empty() { (self.empty_list()) }
-            @else {
-                .columns-head aria-hidden="true" {
-                    @for (class, name, meaning) in COLUMNS { span class=(class) title=(meaning) { @if has_people && class == "by" { "Person" } @else { (name) } } }
-                }
-            }
+            @else { (self.column_headings(has_people)) }
             @if !shown.is_empty() {
-                ul.rows {
+                ul class={ "rows by-" (self.query.order().to_parameter().trim_start_matches('-')) } {
                     @for sessions in shown.chunk_by(|a, b| day(a) == day(b)) {
                         @for (at, one) in sessions.iter().enumerate() {
                             li.new-day[at == 0] { (self.session_row(one)) }
@@ -310,7 +344,33 @@ impl SessionListView<'_> {
                 }
             }
             @if more > 0 {
-                p.tools { a #more-sessions href=(self.address_with_limit(limit + PAGE_SESSIONS)) { "Show " (more) " of " (exact_count((matching.len() - shown.len()) as u64)) " more" } }
+                p.tools { a #more-sessions data-more="ul.rows" href=(self.address_with_limit(limit + PAGE_SESSIONS)) { "Show " (more) " of " (exact_count((matching.len() - shown.len()) as u64)) " more" } }
+            }
+        }
+    }
+
+    /// The headings of the columns. Those of numbers and times sort the list.
+    fn column_headings(&self, has_people: bool) -> Markup {
+        let order = self.query.order();
+        html! {
+            nav.columns-head aria-label="Sort the list" {
+                @for column in &COLUMNS {
+                    @let heading = if has_people && column.class == "by" { "Person" } else { column.heading };
+                    @match column.sort {
+                        None => span class=(column.class) title=(column.explanation) aria-hidden="true" { (heading) },
+                        Some(key) => {
+                            @let next = order.toggled(key);
+                            @let is_current = order.key == key;
+                            a class=(column.class) aria-current=[is_current.then_some("true")]
+                                href=(self.query.address_with(&[("sort", next.to_parameter().as_str())]))
+                                title={ (column.explanation) ". Sort: " (next.name()) }
+                            {
+                                (heading)
+                                @if is_current { span.arrow role="img" aria-label={ "sorted: " (order.name()) } { @if order.is_reversed { "▲" } @else { "▼" } } }
+                            }
+                        }
+                    }
+                }
             }
         }
     }
@@ -345,6 +405,7 @@ impl SessionListView<'_> {
                 span.title {
                     span { (heading::session_title(session)) }
                     (heading::status_badge(session.status))
+                    @if session.subagent_files > 0 { small.subagents title="Subagents have files of their own; the session shows them below the calls that started them" { (count_of(session.subagent_files, "subagent")) } }
                     @if let Some(failures) = failures { small.errors { (count_of(*failures, "error")) } }
                     @if let Some(problem) = &one.problem { small.errors { (clean_text(problem)) } }
                 }
@@ -352,12 +413,12 @@ impl SessionListView<'_> {
                     Some(person) => span.by title={ (clean_text(person)) ", " (clean_text(&session.agent)) } { (clean_text(person)) " " small { (heading::agent_label(session)) } },
                     None => span.by { (heading::agent_label(session)) },
                 }
-                (project_cell(session))
+                (project_cell(session, &self.listing.projects))
                 span.model title=(clean_text(&session.models.join(", "))) { @if let Some(model) = session.models.first() { (clean_text(short_model(model))) } }
                 span.num { (exact_count(session.totals.entries)) span.unit { @if session.totals.entries == 1 { " entry" } @else { " entries" } } }
-                span.num.duration { (heading::session_duration(session).unwrap_or_default()) }
+                span.num.duration title="From the first entry to the last" { (heading::session_duration(session).unwrap_or_default()) }
                 span.num.tokens title=(explain_tokens(usage)) { @if !usage.is_empty() { (format_count(usage.prompt_tokens().saturating_add(usage.output))) span.unit { " tokens" } } }
-                span.num { (self.cost_text(session, &key)) }
+                span.num.cost { (self.cost_text(session, &key)) }
             }
         }
     }
@@ -382,18 +443,11 @@ impl SessionListView<'_> {
     }
 }
 
-/// The known part of a cost.
-struct KnownCost {
-    dollars: f64,
-    /// Whether a model without a price was used.
-    has_unknown: bool,
-}
-
-fn project_cell(session: &Session) -> Markup {
+fn project_cell(session: &Session, names: &ProjectNames) -> Markup {
     let branch = heading::branch_name(session).map(|branch| format!(" on branch {branch}"));
     html! {
         span.project title={ (clean_text(session.project.as_deref().unwrap_or_default())) (clean_text(&branch.unwrap_or_default())) } {
-            @if let Some(project) = &session.project { (clean_text(last_segment(project))) }
+            @if let Some(project) = &session.project { (clean_text(names.name(project))) }
             @if let Some(branch) = heading::branch_name(session) { small { " " (clean_text(branch)) } }
         }
     }

@@ -12,19 +12,25 @@ use steno_store::index::{
 
 use steno_store::session_owners::SessionOwners;
 
-use crate::addresses::{session_address, short_path};
+use crate::addresses::session_address;
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::filter_query::{FilterQuery, encode_query_text};
 use crate::page::{self, PageHead};
+use crate::project_names::ProjectNames;
 use crate::render::diff::marked_line;
 use crate::render::plain::clean_text;
 use crate::render::result_text::ResultText;
 use crate::units::{count_of, exact_count};
 use crate::viewer::PageViewer;
 
-/// How many hits are shown, and how many of one session.
-const MAX_HITS: usize = 100;
+/// How many sessions are shown at first, and how many more at once.
+const PAGE_SESSIONS: usize = 25;
+
+/// The most sessions of one page.
+const MAX_SESSIONS: usize = 2000;
+
+/// How many hits of one session are shown.
 const MAX_SESSION_HITS: usize = 3;
 
 /// The search page.
@@ -34,7 +40,8 @@ pub(crate) async fn search_page(
     Query(filters): Query<FilterQuery>,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
-        let result = filters.search_and_count(library, &viewer.zone, MAX_HITS);
+        let limit = filters.limit.unwrap_or(PAGE_SESSIONS).clamp(1, MAX_SESSIONS);
+        let result = filters.search_and_count(library, &viewer.zone, limit);
         let owners = library.owners().unwrap_or_default();
         let body = html! {
             h1 { "Search" }
@@ -50,7 +57,7 @@ pub(crate) async fn search_page(
                 Ok((_, found)) if found.hits.is_empty() => .empty role="status" { p { b { "Nothing found" } } p { "Try fewer words, the start of a word with * (log*), or remove filters." } },
                 Ok((question, found)) => .aside {
                     (facet_list(&filters, &found, &owners))
-                    div { (hit_groups(&HitView { viewer: &viewer, asked: &filters.q, question: &question, found: &found, owners: &owners })) }
+                    div { (hit_groups(&HitView { viewer: &viewer, filters: &filters, question: &question, found: &found, owners: &owners, projects: project_names(&found) })) }
                 },
             }
         };
@@ -100,6 +107,7 @@ struct SearchFacet<'a> {
 /// The values of each property, with links that filter by them.
 fn facet_list(filters: &FilterQuery, found: &CountedSearch, owners: &SessionOwners) -> Markup {
     html! {
+        @let names = project_names(found);
         nav.facets aria-label="Narrow down" {
             @for facet in search_facets(filters, found, owners).iter().filter(|facet| !facet.counts.is_empty()) {
                 h2 { (facet.title) }
@@ -111,7 +119,7 @@ fn facet_list(filters: &FilterQuery, found: &CountedSearch, owners: &SessionOwne
                             a href=(filters.address_with("/search", facet.name, if is_chosen { "" } else { value }))
                                 aria-current=[is_chosen.then_some("true")] title={ (at_least) (count_of(*count, "entry")) }
                             {
-                                span { (clean_text(short_path(value))) } small { (exact_count(*count)) @if facet.is_partial { "+" } }
+                                span { (clean_text(names.name_in_folder(value))) } small { (exact_count(*count)) @if facet.is_partial { "+" } }
                             }
                         }
                     }
@@ -119,6 +127,11 @@ fn facet_list(filters: &FilterQuery, found: &CountedSearch, owners: &SessionOwne
             }
         }
     }
+}
+
+/// The short names of the projects of all sessions that were found.
+fn project_names(found: &CountedSearch) -> ProjectNames {
+    ProjectNames::new(found.groups.iter().filter_map(|group| group.project.as_deref()))
 }
 
 fn search_facets<'a>(
@@ -168,11 +181,12 @@ fn count_values<'a>(values: impl Iterator<Item = (Option<&'a str>, u64)>) -> Vec
 /// What the hits need to be shown.
 struct HitView<'a> {
     viewer: &'a PageViewer,
-    asked: &'a str,
+    filters: &'a FilterQuery,
     question: &'a Question,
     found: &'a CountedSearch,
     /// Whose sessions they are, on the page of a team.
     owners: &'a SessionOwners,
+    projects: ProjectNames,
 }
 
 /// How much was found, and the hits of each session together.
@@ -194,7 +208,7 @@ fn hit_groups(view: &HitView<'_>) -> Markup {
     html! {
         p.found role="status" {
             (count_of(total, "entry")) " in " (count_of(matches.len() as u64, "session"))
-            @if matches.len() > sessions.len() { "; the best ones, of " (count_of(sessions.len() as u64, "session")) ", are shown" }
+            @if matches.len() > sessions.len() { "; " (exact_count(sessions.len() as u64)) " of " (exact_count(matches.len() as u64)) " sessions are shown" }
         }
         @if found.has_more_tools { p.hint { "The counts of tools and models cover the first " (exact_count(MAX_LOOKED_UP as u64)) " entries." } }
         ol.hits {
@@ -208,6 +222,7 @@ fn hit_groups(view: &HitView<'_>) -> Markup {
                 }
             }
         }
+        (view.more_sessions(sessions.len(), matches.len()))
     }
 }
 
@@ -220,14 +235,14 @@ impl HitView<'_> {
                 a href=(self.hit_address(hit)) { (clean_text(title)) }
                 span.agent { (clean_text(&hit.agent)) }
                 @if let Some(person) = self.owners.person_of(&hit.agent, hit.session.as_str()) { span title="Whose session it is" { (clean_text(person)) } }
-                @if let Some(project) = &hit.project { span title=(clean_text(project)) { (clean_text(short_path(project))) } }
+                @if let Some(project) = &hit.project { span title=(clean_text(project)) { (clean_text(self.projects.name_in_folder(project))) } }
             }
         }
     }
 
     fn hit_address(&self, hit: &SearchHit) -> String {
         let address = session_address(&hit.agent, &hit.session);
-        format!("{address}?marks={}#e{}", encode_query_text(self.asked), hit.number)
+        format!("{address}?marks={}#e{}", encode_query_text(&self.filters.q), hit.number)
     }
 
     fn hit_item(&self, hit: &SearchHit) -> Markup {
@@ -255,6 +270,24 @@ impl HitView<'_> {
         let lines = self.question.matching_lines(text, limits());
         let is_marked = lines.iter().any(|line| !line.marks.is_empty());
         if is_marked { lines } else { self.question.matching_lines(&hit.text, limits()) }
+    }
+
+    /// The link to the same search with more sessions. A script adds them to the page.
+    fn more_sessions(&self, shown: usize, all: usize) -> Markup {
+        let more = all.saturating_sub(shown).min(PAGE_SESSIONS);
+        let limit = shown + PAGE_SESSIONS;
+        html! {
+            @if more > 0 && limit <= MAX_SESSIONS {
+                p.tools #more-hits {
+                    a data-more="ol.hits" href={ (self.filters.address_of("/search")) "&limit=" (limit) } {
+                        "Show " (exact_count(more as u64)) " more " @if more == 1 { "session" } @else { "sessions" }
+                    }
+                    span.hint { (exact_count(shown as u64)) " of " (exact_count(all as u64)) " sessions" }
+                }
+            } @else if more > 0 {
+                p.hint { "Add a word or a filter to see the other " (count_of((all - shown) as u64, "session")) "." }
+            }
+        }
     }
 
     /// The link that opens the session and finds the same text in it.

@@ -23,7 +23,8 @@ use crate::heading::{self, HeadingFacts};
 use crate::library::{OpenedSession, SessionLibrary};
 use crate::page::{self, PageHead};
 use crate::pages::{session_export, session_sections};
-use crate::render::{EntryRenderer, ForkPoint, is_error_entry, minimap};
+use crate::render::plain::clean_text;
+use crate::render::{EntryRenderer, ForkPoint, is_error_entry, minimap, run_title};
 use crate::section_lists::is_listed_prompt;
 use crate::units::count_of;
 use crate::viewer::PageViewer;
@@ -36,6 +37,12 @@ const CHUNK_ENTRIES: usize = 60;
 pub(crate) struct EntryWindow {
     from: usize,
     count: usize,
+}
+
+/// The subagent that is shown alone.
+#[derive(Deserialize)]
+pub(crate) struct SubagentQuery {
+    subagent: Option<String>,
 }
 
 /// The text to find.
@@ -70,20 +77,25 @@ impl StepTarget {
     }
 }
 
-/// The page of a session.
+/// The page of a session, or of one of its subagents alone.
 pub(crate) async fn session_page(
     app: WebApp,
     viewer: PageViewer,
     Path((agent, id)): SessionPath,
+    Query(part): Query<SubagentQuery>,
 ) -> Result<Markup, WebError> {
     let can_change = app.resume.is_some();
     app.run_blocking(move |library| {
         let opened = library.open_session(&agent, &id)?;
+        if let Some(name) = &part.subagent {
+            return subagent_page(library, &viewer, &opened, name);
+        }
         let notes = opened.dir.read_notes()?;
         let Transcript { session, entries, .. } = &opened.transcript;
         let bar = html! { (heading::find_box(true)) (heading::reader_buttons()) (page::palette_button()) };
         let window = EntryWindowView { library, viewer: &viewer, opened: &opened, notes: &notes.all };
         let fork = find_fork(library, &opened);
+        let listing = library.session_listing()?;
         let body = html! {
             main #main .reading
                 data-session=(session_address(&agent, &session.id))
@@ -97,7 +109,7 @@ pub(crate) async fn session_page(
                 (problem_list(&opened.transcript.problems))
                 (problem_list(&notes.problems))
                 (session_tools(&opened, can_change))
-                (session_sections::section_folds(&opened))
+                (session_sections::section_folds(&opened, &listing, &viewer))
                 (heading::session_notes(&Note::for_session(&notes.all, entries), &viewer.zone))
                 #entries { (window.entry_chunks(fork.as_ref())) }
                 @if entries.is_empty() { p.empty { "This session has no entries yet. New ones appear here by themselves." } }
@@ -112,6 +124,49 @@ pub(crate) async fn session_page(
         Ok(PageHead::new(&title, "/").viewed_by(&viewer).with_bar(&bar, &body))
     })
     .await
+}
+
+/// The page of one subagent of a session. Its entries keep their numbers, so links to them lead to the whole session too.
+fn subagent_page(
+    library: &SessionLibrary,
+    viewer: &PageViewer,
+    opened: &OpenedSession,
+    name: &str,
+) -> Result<Markup, WebError> {
+    let session = &opened.transcript.session;
+    let base = session_address(&session.agent, &session.id);
+    let runs = &opened.outline.runs;
+    let at = runs.iter().position(|one| one.name() == name);
+    let at = at.ok_or_else(|| WebError::NotFound(format!("subagent {name}")))?;
+    let one = &runs[at];
+    let notes = opened.dir.read_notes()?;
+    let bar =
+        html! { (heading::find_box(true)) (heading::reader_buttons()) (page::palette_button()) };
+    let window = EntryWindowView { library, viewer, opened, notes: &notes.all };
+    let caller = one.run.caller.map_or_else(String::new, |caller| format!("#e{caller}"));
+    let title = run_title(one);
+    let body = html! {
+        main #main .reading
+            data-session=(base) data-first=(one.run.places.start) data-entries=(one.run.places.end)
+            data-chunk=(CHUNK_ENTRIES)
+            data-runs=[heading::lane_runs(&opened.lanes)]
+            data-subagents=[opened.outline.runs_text_without(Some(at))]
+        {
+            nav.list-links aria-label="The session of this subagent" {
+                a #call-back href={ (base) (caller) } title="Back to the call that started it (u)" { "‹ Back to its call in “" (heading::session_title(session)) "”" }
+            }
+            h1 { (title) }
+            ul.facts {
+                li { (heading::agent_label(session)) " subagent " code { (clean_text(one.name())) } }
+                @if let Some(caller) = one.run.caller { li { "started by " a href={ (base) "#e" (caller) } { "entry " (caller) } } }
+                @if let Some(started) = opened.transcript.entries[opened.lanes.number_at(one.run.places.start)].created_at { li title="Start of the subagent" { (viewer.format_time(started)) } }
+            }
+            #entries { (window.chunks_of(one.run.places.clone(), None)) }
+        }
+        button #fresh .fresh type="button" hidden { "New entries" }
+        (session_export::print_dialog())
+    };
+    Ok(PageHead::new(&title, "/").viewed_by(viewer).with_bar(&bar, &body))
 }
 
 /// The title and the facts of a session, which change while it is written.
@@ -143,7 +198,7 @@ pub(crate) async fn head_part(
         let fork = find_fork(library, &opened);
         Ok(html! {
             (session_head(library, &viewer, &opened, fork.as_ref()))
-            (session_sections::section_folds(&opened))
+            (session_sections::section_folds(&opened, &*library.session_listing()?, &viewer))
             (minimap::minimap_strip(&opened.transcript.entries, &opened.lanes))
         })
     })
@@ -210,14 +265,18 @@ struct EntryWindowView<'a> {
 impl EntryWindowView<'_> {
     /// The first chunk of entries, and placeholders for the others with their estimated heights.
     fn entry_chunks(&self, fork: Option<&ForkPoint>) -> Markup {
-        let count = self.opened.transcript.entries.len();
+        self.chunks_of(0..self.opened.transcript.entries.len(), fork)
+    }
+
+    /// The same of the entries at some places.
+    fn chunks_of(&self, shown: Range<usize>, fork: Option<&ForkPoint>) -> Markup {
         html! {
-            @for from in (0..count).step_by(CHUNK_ENTRIES) {
-                @let places = from..count.min(from + CHUNK_ENTRIES);
+            @for from in shown.clone().step_by(CHUNK_ENTRIES) {
+                @let places = from..shown.end.min(from + CHUNK_ENTRIES);
                 ol.entries.chunk data-from=(from) data-count=(places.len())
                     data-height=(estimated_height(self.opened, places.clone()))
                 {
-                    @if from == 0 { (PreEscaped(self.render_window(places, fork))) }
+                    @if from == shown.start { (PreEscaped(self.render_window(places, fork))) }
                 }
             }
         }

@@ -1,6 +1,7 @@
-//! Foldable sections above the entries of a session: its prompts, the files that it changed, and its quality.
+//! Foldable sections above the entries of a session: its prompts, subagents, the files that it changed, and its quality.
 //!
-//! They are rendered when the reader opens them, because a long session has many of each.
+//! They are rendered when the reader opens them, because a long session has many of each. A few subagents are listed at
+//! once.
 
 use axum::extract::Path;
 use maud::{Markup, html};
@@ -10,14 +11,21 @@ use steno_store::view::file_changes::find_file_changes;
 use crate::addresses::{SessionPath, session_address};
 use crate::app::WebApp;
 use crate::error::WebError;
-use crate::library::OpenedSession;
+use crate::library::{OpenedSession, SessionListing};
 use crate::quality_report::{quality_heading, quality_report};
 use crate::section_lists::{MIN_CONTENTS, changes_heading, file_change_list, prompt_list};
+use crate::subagent_overview::{
+    MAX_OPEN_RUNS, child_sessions, subagent_overview, subagents_heading,
+};
 use crate::units::exact_count;
 use crate::viewer::PageViewer;
 
 /// The sections of a session, folded. Their content is requested when they are opened.
-pub(crate) fn section_folds(opened: &OpenedSession) -> Markup {
+pub(crate) fn section_folds(
+    opened: &OpenedSession,
+    listing: &SessionListing,
+    viewer: &PageViewer,
+) -> Markup {
     let session = &opened.transcript.session;
     let base = session_address(&session.agent, &session.id);
     let counts = opened.section_counts();
@@ -28,6 +36,7 @@ pub(crate) fn section_folds(opened: &OpenedSession) -> Markup {
                     summary { b { "Prompts" } span { (exact_count(counts.prompts as u64)) } }
                 }
             }
+            (subagents_fold(opened, listing, viewer))
             details #changes .section .none[counts.files == 0] data-load={ (base) "/changes" } {
                 summary #changes-open title="The net change of each file" { (changes_heading(counts)) }
             }
@@ -36,6 +45,36 @@ pub(crate) fn section_folds(opened: &OpenedSession) -> Markup {
             }
         }
     }
+}
+
+/// The section of subagents, if there are any. It is open if they are few.
+fn subagents_fold(opened: &OpenedSession, listing: &SessionListing, viewer: &PageViewer) -> Markup {
+    let session = &opened.transcript.session;
+    let runs = &opened.outline.runs;
+    let others = child_sessions(listing, session).count();
+    let is_open = (1..=MAX_OPEN_RUNS).contains(&(runs.len() + others));
+    html! {
+        @if runs.len() + others > 0 {
+            details #subagents .section open[is_open] data-load={ (session_address(&session.agent, &session.id)) "/subagents" } {
+                summary #subagents-open title="The subagents of this session: who ran when, how each ended, and its totals" { (subagents_heading(runs, others)) }
+                @if is_open { div { (subagent_overview(opened, listing, &viewer.zone)) } }
+            }
+        }
+    }
+}
+
+/// The subagents of a session, and when each ran.
+pub(crate) async fn subagents_section(
+    app: WebApp,
+    viewer: PageViewer,
+    Path((agent, id)): SessionPath,
+) -> Result<Markup, WebError> {
+    app.run_blocking(move |library| {
+        let opened = library.open_session(&agent, &id)?;
+        let listing = library.session_listing()?;
+        Ok(subagent_overview(&opened, &listing, &viewer.zone))
+    })
+    .await
 }
 
 /// The prompts of a session, with links to them.

@@ -35,6 +35,24 @@ pub(crate) fn is_plain_line(text: &str) -> bool {
     text.as_bytes().first().is_some_and(is_word) && !text.bytes().any(is_meant)
 }
 
+/// The text of Markdown without its marks, with a space between blocks.
+pub(crate) fn plain_text(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for event in Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
+        match event {
+            Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => {
+                plain.push_str(&text);
+            }
+            Event::SoftBreak | Event::HardBreak | Event::Rule => plain.push(' '),
+            Event::End(TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough)
+            | Event::End(TagEnd::Link | TagEnd::Image) => {}
+            Event::End(_) => plain.push(' '),
+            _ => {}
+        }
+    }
+    plain
+}
+
 /// Replaces unsafe events of the parser.
 struct EventSanitizer {
     breaks: bool,
@@ -135,6 +153,14 @@ fn url_tag<'a>(before: &str, url: &str, after: &str) -> CowStr<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plain_text_has_no_marks() {
+        let text = "## Report\n\n- **Branch**: `main`\n- [file](a.md) <b>x</b>\n\n1 * 2 * 3";
+        let plain = plain_text(text);
+        let words = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(words, "Report Branch: main file <b>x</b> 1 * 2 * 3");
+    }
 
     fn rendered(text: &str) -> String {
         SafeMarkdown { text, breaks: false }.render().0

@@ -83,6 +83,19 @@ pub(crate) fn first_line(text: &str, most: usize) -> String {
     if end < line.len() { format!("{shown}…") } else { shown.into_owned() }
 }
 
+/// The begin of a text on one line, cut after `most` characters.
+pub(crate) fn preview_text(text: &str, most: usize) -> String {
+    // Only the start is processed, with some more for what is folded.
+    let end = text.char_indices().nth(2 * most).map_or(text.len(), |(at, _)| at);
+    let shown = visible_text(&text[..end]);
+    let line = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(most) {
+        Some((cut, _)) => format!("{}…", line[..cut].trim_end()),
+        None if end < text.len() => format!("{line}…"),
+        None => line,
+    }
+}
+
 /// The prefix of a text longer than `most` bytes, cut at the end of a line if possible.
 pub(crate) fn text_prefix(text: &str, most: usize) -> Option<&str> {
     if text.len() <= most {
@@ -108,6 +121,14 @@ pub(crate) fn size_label(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_preview_is_one_line() {
+        assert_eq!(preview_text("a\n\n  b\tc\u{202e}", 20), "a b c⟨U+202E⟩");
+        assert_eq!(preview_text("one two three", 7), "one two…");
+        assert_eq!(preview_text(&"é ".repeat(30), 5), "é é é…");
+        assert_eq!(preview_text(&format!("a{}b", " ".repeat(90)), 20), "a…");
+    }
 
     #[test]
     fn control_characters_are_made_visible() {
