@@ -85,7 +85,10 @@ pub(crate) struct HeadingFacts<'a> {
 fn fork_fact(fork: &ForkPoint) -> Markup {
     html! {
         @match fork.place {
-            0 => { "started by " a href=(fork.address) { (clean_text(&fork.title)) } }
+            0 => {
+                @let call = fork.call.map_or_else(String::new, |call| format!("#e{call}"));
+                "started by " a href={ (fork.address) (call) } title="The session, at the call that started this one" { (clean_text(&fork.title)) }
+            }
             place => { "forked from " a href={ (fork.address) "#e" (place - 1) } { (clean_text(&fork.title)) } " after entry " (place - 1) }
         }
     }
@@ -207,12 +210,13 @@ pub(crate) fn theme_button() -> Markup {
 }
 
 /// The keys of the pages, and what they do.
-const KEYS: [(&str, &str); 15] = [
+const KEYS: [(&str, &str); 16] = [
     ("Ctrl+K", "open the palette: go to a session, search, run a command"),
     ("j k", "next and previous entry or session"),
     ("Enter", "open the session, or fold and unfold the entry"),
     ("[ ]", "previous and next session of the list"),
-    ("u", "back to the list"),
+    ("u", "back to the list, or from a subagent to its call"),
+    ("s S", "sort the list by the next column, or the other way round"),
     ("n p", "next and previous prompt"),
     ("x X", "next and previous error"),
     ("y Y", "copy the text of the entry, or a link to it"),

@@ -83,7 +83,8 @@ impl SessionOrder {
             SortKey::Entries => Some(session.totals.entries as f64),
             SortKey::Duration => {
                 let instant = |at: Option<Timestamp>| at.map(|at| at.instant().as_millisecond());
-                Some((instant(session.ended)? - instant(session.started)?) as f64)
+                let duration = instant(session.ended)? - instant(session.started)?;
+                (duration > 0).then_some(duration as f64)
             }
             SortKey::Tokens => {
                 let usage = &session.totals.usage;

@@ -75,6 +75,8 @@ pub(crate) struct EntryRenderer<'a> {
 pub(crate) struct ForkPoint {
     /// The position of the first entry of its own.
     pub(crate) place: usize,
+    /// The number of the call in the other session that started this one, if they have no entries in common.
+    pub(crate) call: Option<usize>,
     /// The address of the other session.
     pub(crate) address: String,
     /// The title of the other session.

@@ -136,8 +136,12 @@ fn a_fork_shows_where_it_left_its_parent() {
     let all =
         [entry(Role::User, EntryKind::Text, "One"), entry(Role::User, EntryKind::Text, "Two")];
     let (zone, lanes) = (&TimeZone::UTC, &SubagentLanes::default());
-    let fork =
-        ForkPoint { place: 1, address: "/session/a/b".to_owned(), title: "<i>Old</i>".to_owned() };
+    let fork = ForkPoint {
+        place: 1,
+        call: None,
+        address: "/session/a/b".to_owned(),
+        title: "<i>Old</i>".to_owned(),
+    };
     let outline = &SessionOutline::default();
     let renderer = EntryRenderer {
         zone,

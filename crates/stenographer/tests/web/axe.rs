@@ -9,7 +9,7 @@ use crate::driver::Browser;
 use crate::views::harbour;
 
 /// Returns the axe script, installed from npm into a lasting folder; `None` without npm.
-fn script() -> Option<String> {
+pub(crate) fn script() -> Option<String> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("axe");
     let file = folder.join("node_modules/axe-core/axe.min.js");
     std::fs::create_dir_all(&folder).unwrap();
@@ -105,7 +105,7 @@ fn no_dialog_or_section_has_a_finding() {
 
 /// Runs axe on the current page.
 #[track_caller]
-fn assert_no_findings(browser: &Browser, script: &str, page: &str) {
+pub(crate) fn assert_no_findings(browser: &Browser, script: &str, page: &str) {
     // The page's policy blocks scripts; the browser's own protocol does not.
     browser.emulate("Runtime.evaluate", &json!({"expression": script}));
     let run = "window.result = null; axe.run({resultTypes: ['violations']}).then((result) => { window.result = result; })";

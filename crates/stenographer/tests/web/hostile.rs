@@ -7,7 +7,7 @@ use crate::guarded::{asked, site_headers};
 use crate::site::{Site, assistant, thought, tool, user};
 
 /// Attacks on a page, old and new.
-const ATTACKS: &[&str] = &[
+pub(crate) const ATTACKS: &[&str] = &[
     "<script>window.harm=1</script>",
     "<img src=x onerror=\"window.harm=1\">",
     "<img src=\"http://127.0.0.1:1/leak.png\">",
@@ -81,7 +81,7 @@ fn hostile() -> Site {
 }
 
 /// Finds elements that can only come from a transcript.
-const FOREIGN: &str = "return [...document.querySelectorAll('main *')].filter((element) => \
+pub(crate) const FOREIGN: &str = "return [...document.querySelectorAll('main *')].filter((element) => \
     element.matches('script:not([type=\"application/json\"]), style, iframe, object, embed, link, base, meta, form[action^=javascript], \
         video, math, template, x-element, [style]:not(.chunk), img:not(.picture), a[href^=\"javascript\" i], a[href^=\"data\" i]') \
     || [...element.attributes].some((attribute) => attribute.name.startsWith('on'))).map((element) => element.outerHTML.slice(0, 200))";
@@ -204,6 +204,7 @@ fn no_name_of_a_session_reaches_a_list_or_a_facet_alive() {
     for page in [
         "/",
         "/?filter=harm",
+        "/?sort=cost",
         "/search?q=harm",
         "/quality?since=2026-01-01",
         "/cost?since=2026-01-01&by=project",

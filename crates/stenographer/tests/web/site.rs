@@ -77,6 +77,11 @@ impl Site {
             ),
             (Some("b2"), vec![user("Look at the lighthouse"), assistant("It shines.")]),
         ];
+        self.keep_files(session, &files);
+    }
+
+    /// Syncs a session with these files of messages: its own, and one for each subagent, by id.
+    pub(crate) fn keep_files(&self, session: &str, files: &[(Option<&str>, Vec<Value>)]) {
         let root = self.path().join("project");
         for (agent, messages) in files {
             let record = |(at, message): (usize, &Value)| {
@@ -261,7 +266,8 @@ pub(crate) fn tool(name: &str, input: &Value, (answer, failed): (&str, bool)) ->
     [call, json!({"role": "user", "content": [result]})]
 }
 
-fn block(block: &Value) -> Value {
+/// A message of the model with one block.
+pub(crate) fn block(block: &Value) -> Value {
     json!({
         "id": format!("msg_{:016x}", block.to_string().len()), "type": "message", "role": "assistant",
         "model": "claude-sonnet-4-5", "content": [block],

@@ -1,0 +1,87 @@
+//! A phone: a low header with a menu, rows that can be read, and targets as large as a finger.
+
+use serde_json::json;
+
+use crate::driver::{Browser, SCRIPTS_RUN};
+use crate::site::{Site, assistant, user};
+use crate::views::harbour;
+
+/// The highest header, in pixels.
+const MAX_HEADER: i64 = 64;
+
+fn phone() -> Option<(Site, Browser)> {
+    let browser = Browser::open(390, 844)?;
+    let screen = json!({"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true});
+    browser.emulate("Emulation.setDeviceMetricsOverride", &screen);
+    let site = harbour();
+    browser.go(&site.first("/"));
+    Some((site, browser))
+}
+
+/// Buttons, links and inputs that are lower or narrower than a number of pixels. Links inside of text are left out.
+const SMALL_TARGETS: &str = "[...document.querySelectorAll('a[href], button, input, select, summary')].filter((one) => { \
+    const box = (one.closest('label') ?? one).getBoundingClientRect(); \
+    return box.width && box.left >= 0 && !one.closest('p, .md, .facts, pre') && (box.height < 24 || box.width < 24); \
+}).map((one) => one.outerHTML.slice(0, 120))";
+
+#[test]
+fn the_header_is_low_and_targets_are_large() {
+    let Some((site, browser)) = phone() else { return };
+    for page in [
+        "/",
+        "/session/claude-code/harbour-login",
+        "/session/claude-code/harbour-login/replay",
+        "/search?q=cookie",
+        "/compare",
+        "/threads",
+    ] {
+        browser.go(&site.at(page));
+        browser.until(SCRIPTS_RUN);
+        let height = browser.run("return document.querySelector('.top').offsetHeight");
+        assert!(height.as_i64().unwrap() <= MAX_HEADER, "{page}: {height}");
+        let wide = browser.run("return document.documentElement.scrollWidth - innerWidth");
+        assert!(wide.as_i64().unwrap() <= 0, "{page} is {wide} pixels too wide");
+        let small = browser.run(&format!("return {SMALL_TARGETS}"));
+        assert_eq!(small, json!([]), "{page}");
+    }
+}
+
+#[test]
+fn the_menu_opens_by_keyboard_and_leads_to_the_pages() {
+    let Some((_site, browser)) = phone() else { return };
+    browser.until(SCRIPTS_RUN);
+    let is_visible = "document.querySelector('#pages').getClientRects().length > 0";
+    browser.until(&format!("!({is_visible})"));
+    browser.run("document.querySelector('#menu').focus()");
+    browser.press("\u{e007}");
+    browser
+        .until(&format!("{is_visible} && document.querySelector('#menu').ariaExpanded === 'true'"));
+    browser.picture("phone-menu");
+    // The next element is the link to the start page, then come the pages.
+    browser.press("\u{e004}\u{e004}\u{e004}");
+    browser.until("document.activeElement.textContent === 'Search'");
+    browser.press("\u{e007}");
+    browser.until("location.pathname === '/search'");
+}
+
+#[test]
+fn a_table_that_is_too_wide_shows_that_there_is_more() {
+    let Some(browser) = Browser::open(390, 844) else { return };
+    let screen = json!({"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true});
+    browser.emulate("Emulation.setDeviceMetricsOverride", &screen);
+    let mut site = Site::new();
+    let cells = "| a_rather_long_heading ".repeat(8);
+    let line = "|---".repeat(8);
+    site.keep("wide", &[user("A table"), assistant(&format!("{cells}|\n{line}|\n{cells}|\n"))]);
+    site.serve();
+    browser.go(&site.first("/session/claude-code/wide"));
+    browser.until("document.querySelector('.md table')");
+    let table = "document.querySelector('.md table')";
+    browser.until(&format!("{table}.scrollWidth > {table}.clientWidth"));
+    // Two layers scroll with the content and cover the shades at its ends.
+    let layers = browser.run(&format!("return getComputedStyle({table}).backgroundAttachment"));
+    assert_eq!(layers, json!("local, local, scroll, scroll"));
+    let wide = browser.run("return document.documentElement.scrollWidth - innerWidth");
+    assert!(wide.as_i64().unwrap() <= 0, "the page is {wide} pixels too wide");
+    browser.picture("phone-table");
+}
