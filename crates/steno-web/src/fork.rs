@@ -27,23 +27,23 @@ pub(crate) fn find_fork(library: &SessionLibrary, opened: &OpenedSession) -> Opt
     let place = count_common(&other.transcript.entries, &opened.transcript.entries);
     Some(ForkPoint {
         place,
-        call: (place == 0).then(|| find_call(&other.transcript.entries, opened)).flatten(),
+        call: (place == 0).then(|| find_call_of(&other.transcript.entries, opened)).flatten(),
         address: session_address(&parent.agent, &parent.id),
         title: session_title(parent),
     })
 }
 
-/// The number of the call in the parent's entries that started a session: one that names it, whose result does, or that
-/// has its first prompt.
-fn find_call(parent: &[Entry], opened: &OpenedSession) -> Option<usize> {
+/// The number of the call in the parent's entries that started a session.
+fn find_call_of(parent: &[Entry], opened: &OpenedSession) -> Option<usize> {
     let Transcript { session, entries, .. } = &opened.transcript;
     let names = [session.native_id.as_deref(), Some(session.id.as_str())];
     let names: Vec<&str> = names.into_iter().flatten().collect();
     let prompt = entries.iter().find(|entry| is_prompt(entry)).map(|entry| entry.content.trim());
-    find_call_of(parent, &names, prompt)
+    find_call(parent, &names, prompt)
 }
 
-fn find_call_of(parent: &[Entry], names: &[&str], prompt: Option<&str>) -> Option<usize> {
+/// The number of the call that started a session: one that names it, whose result does, or that has its first prompt.
+pub(crate) fn find_call(parent: &[Entry], names: &[&str], prompt: Option<&str>) -> Option<usize> {
     let is_call = |entry: &Entry| entry.kind == EntryKind::ToolCall;
     let has_prompt = |entry: &Entry| {
         let input = entry.tool_input.as_ref().and_then(|input| input.get("prompt")?.as_str());
@@ -113,10 +113,10 @@ mod tests {
             tool(EntryKind::ToolResult, "t1", "task_id: ses_child"),
             hidden,
         ];
-        assert_eq!(find_call_of(&parent, &["ses_child"], None), Some(0));
-        assert_eq!(find_call_of(&parent, &["ses_hidden"], None), Some(2));
-        assert_eq!(find_call_of(&parent, &["ses_other"], Some("Look around")), Some(1));
-        assert_eq!(find_call_of(&parent, &["ses_other"], None), None);
+        assert_eq!(find_call(&parent, &["ses_child"], None), Some(0));
+        assert_eq!(find_call(&parent, &["ses_hidden"], None), Some(2));
+        assert_eq!(find_call(&parent, &["ses_other"], Some("Look around")), Some(1));
+        assert_eq!(find_call(&parent, &["ses_other"], None), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use steno_model::{Session, Timestamp};
+use steno_model::Session;
 use steno_store::index::ListedSession;
 
 use crate::library::SessionListing;
@@ -82,9 +82,9 @@ impl SessionOrder {
             SortKey::LastActive => last_active(session).map(|at| at.as_millisecond() as f64),
             SortKey::Entries => Some(session.totals.entries as f64),
             SortKey::Duration => {
-                let instant = |at: Option<Timestamp>| at.map(|at| at.instant().as_millisecond());
-                let duration = instant(session.ended)? - instant(session.started)?;
-                (duration > 0).then_some(duration as f64)
+                // In seconds, as the list shows it.
+                let seconds = session.ended?.unix_seconds() - session.started?.unix_seconds();
+                (seconds > 0).then_some(seconds as f64)
             }
             SortKey::Tokens => {
                 let usage = &session.totals.usage;

@@ -2,17 +2,18 @@
 
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
-use steno_model::{Entry, Session, Timestamp};
-use steno_store::amount::format_cost;
+use steno_model::{Entry, Session, SessionStatus, Timestamp};
+use steno_store::amount::{format_cost, format_count};
 
 use crate::addresses::session_address;
-use crate::heading::{session_duration, session_title};
+use crate::fork::find_call;
+use crate::heading::{session_duration, session_title, status_badge};
 use crate::library::{OpenedSession, SessionListing};
 use crate::outline::totals_line;
 use crate::render::plain::clean_text;
 use crate::render::{depth_class, lane_colour, run_title, subagent_address};
 use crate::subagent_run::{OutlinedRun, RunOutcome};
-use crate::units::{COST_EXPLANATION, count_of, exact_count, format_duration};
+use crate::units::{COST_EXPLANATION, count_of, exact_count, explain_tokens, format_duration};
 
 /// The width of the time axis, in units of the drawing, and the narrowest bar.
 const AXIS_WIDTH: i64 = 1000;
@@ -25,16 +26,19 @@ const MAX_SESSIONS: usize = 100;
 /// How many subagents the section lists without being opened by the reader.
 pub(crate) const MAX_OPEN_RUNS: usize = 8;
 
-/// The heading of the section: how many subagents there are, and how many failed.
+/// The heading of the section: how many subagents there are, and how many failed; and how many sessions were started.
 pub(crate) fn subagents_heading(runs: &[OutlinedRun], others: usize) -> Markup {
     let count = |outcome| runs.iter().filter(|one| one.outcome == outcome).count() as u64;
     let (failed, unanswered) = (count(RunOutcome::Failed), count(RunOutcome::Unanswered));
+    if runs.is_empty() {
+        return html! { b { "Sessions started from this one" } span { (exact_count(others as u64)) } };
+    }
     html! {
         b { "Subagents" }
         span { (exact_count(runs.len() as u64)) }
         @if failed > 0 { small.minus { (exact_count(failed)) " failed" } }
         @if unanswered > 0 { small { (exact_count(unanswered)) " without an answer" } }
-        @if others > 0 { small { (count_of(others as u64, "other session")) } }
+        @if others > 0 { small { (count_of(others as u64, "session")) " started from this one" } }
     }
 }
 
@@ -60,35 +64,37 @@ pub(crate) fn subagent_overview(
     let runs = &opened.outline.runs;
     let children: Vec<&Session> = child_sessions(listing, session).collect();
     let base = session_address(&session.agent, &session.id);
-    let view = OverviewView { opened, zone, axis: TimeAxis::of_runs(runs), base: &base };
+    let spans = runs.iter().filter_map(|one| one.totals.time_span());
+    let axis = TimeAxis::of_spans(spans.chain(children.iter().filter_map(|one| session_span(one))));
+    let view = OverviewView { opened, listing, zone, axis, base: &base };
     html! {
         .subagent-overview {
-            @if !runs.is_empty() {
-                (summary_line(runs))
-                ol.runs {
-                    (view.axis_line())
-                    @for one in runs.iter().take(MAX_RUNS) { (view.run_row(one)) }
-                }
-                @if runs.len() > MAX_RUNS { p.hint { (runs.len() - MAX_RUNS) " more subagents are not listed." } }
+            @if !runs.is_empty() { (summary_line(runs)) }
+            @if !children.is_empty() { p.hint { (count_of(children.len() as u64, "session")) " started or forked from this one, with files of their own" } }
+            ol.runs {
+                (view.axis_line())
+                @for one in runs.iter().take(MAX_RUNS) { (view.run_row(one)) }
+                @for child in children.iter().take(MAX_SESSIONS) { (view.child_row(child)) }
             }
-            @if !children.is_empty() {
-                p.hint { "Sessions that were started or forked from this one:" }
-                ul.plain-list { @for child in children.iter().take(MAX_SESSIONS) { (child_row(child, listing)) } }
-            }
+            @if runs.len() > MAX_RUNS { p.hint { (runs.len() - MAX_RUNS) " more subagents are not listed." } }
+            @if children.len() > MAX_SESSIONS { p.hint { (children.len() - MAX_SESSIONS) " more sessions are not listed." } }
         }
     }
 }
 
+/// The times of a session.
+fn session_span(session: &Session) -> Option<TimeSpan> {
+    session.started.zip(session.ended)
+}
+
 /// How many subagents there are, how many ran at once, and how long they took.
 fn summary_line(runs: &[OutlinedRun]) -> Markup {
-    let spans: Vec<_> = runs.iter().filter_map(time_span).collect();
-    let work: i64 = runs
-        .iter()
-        .filter(|one| one.run.depth == 1)
-        .filter_map(time_span)
-        .map(|(from, to)| to - from)
-        .sum();
-    let passed = TimeAxis::of_runs(runs).map_or(0, |axis| axis.to - axis.from);
+    let spans: Vec<_> =
+        runs.iter().filter_map(|one| one.totals.time_span()).map(to_milliseconds).collect();
+    let main = runs.iter().filter(|one| one.run.depth == 1);
+    let work: i64 = main.filter_map(|one| one.totals.duration_ms()).sum();
+    let axis = TimeAxis::of_spans(runs.iter().filter_map(|one| one.totals.time_span()));
+    let passed = axis.map_or(0, TimeAxis::length);
     html! {
         p.hint {
             (count_of(runs.len() as u64, "subagent"))
@@ -110,31 +116,39 @@ fn most_at_once(spans: &[(i64, i64)]) -> usize {
     spans.iter().map(|(from, _)| running(*from).count()).max().unwrap_or(0)
 }
 
-/// The times of the first and the last entry of a run, in milliseconds.
-fn time_span(one: &OutlinedRun) -> Option<(i64, i64)> {
-    let milliseconds = |at: Timestamp| at.instant().as_millisecond();
-    one.totals.time_span().map(|(from, to)| (milliseconds(from), milliseconds(to)))
+/// The times of a first and a last entry.
+type TimeSpan = (Timestamp, Timestamp);
+
+fn to_milliseconds((from, to): TimeSpan) -> (i64, i64) {
+    (from.instant().as_millisecond(), to.instant().as_millisecond())
 }
 
-/// The time from the first run's begin to the last run's end, in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The time from the first begin to the last end.
+#[derive(Clone, Copy)]
 struct TimeAxis {
-    from: i64,
-    to: i64,
+    from: Timestamp,
+    to: Timestamp,
 }
 
 impl TimeAxis {
-    /// The axis of some runs; `None` if they have no times, or all the same.
-    fn of_runs(runs: &[OutlinedRun]) -> Option<Self> {
-        let spans = || runs.iter().filter_map(time_span);
-        let from = spans().map(|(from, _)| from).min()?;
-        let to = spans().map(|(_, to)| to).max()?;
-        (to > from).then_some(Self { from, to })
+    /// The axis of some spans; `None` if there are none, or if all times are the same.
+    fn of_spans(spans: impl Iterator<Item = TimeSpan> + Clone) -> Option<Self> {
+        let from = spans.clone().map(|(from, _)| from).min_by_key(Timestamp::instant)?;
+        let to = spans.map(|(_, to)| to).max_by_key(Timestamp::instant)?;
+        Some(Self { from, to }).filter(|axis| axis.length() > 0)
     }
 
-    /// The position and width of a bar. A short run is as wide as can be seen, and no bar leaves the axis.
-    fn bar(self, (from, to): (i64, i64)) -> (i64, i64) {
-        let place = |at: i64| (at - self.from) * AXIS_WIDTH / (self.to - self.from);
+    /// The length in milliseconds.
+    fn length(self) -> i64 {
+        let (from, to) = to_milliseconds((self.from, self.to));
+        to - from
+    }
+
+    /// The position and width of a bar. A short one is as wide as can be seen, and none leaves the axis.
+    fn bar(self, span: TimeSpan) -> (i64, i64) {
+        let begin = self.from.instant().as_millisecond();
+        let (from, to) = to_milliseconds(span);
+        let place = |at: i64| (at - begin) * AXIS_WIDTH / self.length();
         let width = (place(to) - place(from)).max(MIN_BAR_WIDTH);
         (place(from).min(AXIS_WIDTH - width), width)
     }
@@ -143,6 +157,7 @@ impl TimeAxis {
 /// What the rows of the overview need.
 struct OverviewView<'a> {
     opened: &'a OpenedSession,
+    listing: &'a SessionListing,
     zone: &'a TimeZone,
     axis: Option<TimeAxis>,
     base: &'a str,
@@ -155,12 +170,9 @@ impl OverviewView<'_> {
 
     /// The times at both ends of the axis.
     fn axis_line(&self) -> Markup {
-        let spans = || self.opened.outline.runs.iter().filter_map(|one| one.totals.time_span());
-        let begin = spans().map(|(from, _)| from).min_by_key(Timestamp::instant);
-        let end = spans().map(|(_, to)| to).max_by_key(Timestamp::instant);
         html! {
-            @if let (Some(_), Some(begin), Some(end)) = (self.axis, begin, end) {
-                li.axis { span {} span.ends { span title="The first subagent began" { (self.clock(begin)) } span title="The last subagent ended" { (self.clock(end)) } } }
+            @if let Some(TimeAxis { from, to }) = self.axis {
+                li.axis { span {} span.ends { span title="The first one began" { (self.clock(from)) } span title="The last one ended" { (self.clock(to)) } } }
             }
         }
     }
@@ -173,7 +185,7 @@ impl OverviewView<'_> {
                     a href={ "#e" (first) } title={ "Go to subagent " (clean_text(one.name())) } { (run_title(one)) }
                     (one.outcome_badge())
                 }
-                (self.bar(one))
+                (self.bar(one.totals.time_span(), one.outcome == RunOutcome::Failed))
                 span.more {
                     a href=(subagent_address(self.base, one.name())) title="Show only this subagent" { "Open alone" }
                     @for model in self.models(one) { span title="Model" { (clean_text(model)) } }
@@ -186,21 +198,45 @@ impl OverviewView<'_> {
         }
     }
 
-    /// When the run was, as a bar. Its tooltip names the times.
-    fn bar(&self, one: &OutlinedRun) -> Markup {
-        let Some((axis, span)) = self.axis.zip(time_span(one)) else {
+    /// When something ran, as a bar. Its tooltip names the times.
+    fn bar(&self, span: Option<TimeSpan>, has_failed: bool) -> Markup {
+        let Some((axis, span)) = self.axis.zip(span) else {
             return html! { span.hint { "no times recorded" } };
         };
         let (x, width) = axis.bar(span);
-        let times = one
-            .totals
-            .time_span()
-            .map(|(from, to)| format!("Ran from {} to {}", self.clock(from), self.clock(to)));
-        let class = if one.outcome == RunOutcome::Failed { "fail" } else { "" };
+        let times = format!("Ran from {} to {}", self.clock(span.0), self.clock(span.1));
         html! {
-            svg viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label=[times.as_deref()] {
-                title { (times.as_deref().unwrap_or_default()) }
-                rect class=(class) x=(x) y="1" width=(width) height="8" {}
+            svg viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label=(times) {
+                title { (times) }
+                rect class=(if has_failed { "fail" } else { "" }) x=(x) y="1" width=(width) height="8" {}
+            }
+        }
+    }
+
+    /// A session that this one started, with the call that did.
+    fn child_row(&self, child: &Session) -> Markup {
+        let key = (child.agent.clone(), child.id.to_string());
+        let names = [child.native_id.as_deref(), Some(child.id.as_str())];
+        let names: Vec<&str> = names.into_iter().flatten().collect();
+        let call = find_call(&self.opened.transcript.entries, &names, None);
+        let usage = &child.totals.usage;
+        html! {
+            li.lane {
+                span.name {
+                    a href=(session_address(&child.agent, &child.id)) title="Open this session" { (session_title(child)) }
+                    (status_badge(child.status))
+                }
+                (self.bar(session_span(child), child.status == SessionStatus::Failed))
+                span.more {
+                    @if let Some(call) = call { a href={ "#e" (call) } title="Go to the call that started it" { "Call: entry " (call) } }
+                    @for model in &child.models { span title="Model" { (clean_text(model)) } }
+                }
+                span.totals-line {
+                    span title="Messages, tool calls and results, and notices" { (count_of(child.totals.entries, "entry")) }
+                    @if let Some(length) = session_duration(child) { span title="From the first entry to the last" { (length) } }
+                    @if !usage.is_empty() { span title=(explain_tokens(usage)) { (format_count(usage.prompt_tokens())) " tokens in, " (format_count(usage.output)) " out" } }
+                    @if let Some(cost) = self.listing.costs.get(&key) { span title=(COST_EXPLANATION) { (format_cost(cost)) } }
+                }
             }
         }
     }
@@ -220,20 +256,6 @@ impl OverviewView<'_> {
     }
 }
 
-/// A session that this one started, with its totals.
-fn child_row(child: &Session, listing: &SessionListing) -> Markup {
-    let key = (child.agent.clone(), child.id.to_string());
-    html! {
-        li {
-            a href=(session_address(&child.agent, &child.id)) { (session_title(child)) }
-            span.agent { (clean_text(&child.agent)) }
-            small { (count_of(child.totals.entries, "entry")) }
-            @if let Some(length) = session_duration(child) { small title="From the first entry to the last" { (length) } }
-            @if let Some(cost) = listing.costs.get(&key) { small title=(COST_EXPLANATION) { (format_cost(cost)) } }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,9 +270,13 @@ mod tests {
 
     #[test]
     fn a_bar_is_visible_and_stays_on_the_axis() {
-        let axis = TimeAxis { from: 1000, to: 11_000 };
-        assert_eq!(axis.bar((1000, 11_000)), (0, 1000));
-        assert_eq!(axis.bar((3500, 6000)), (250, 250));
-        assert_eq!(axis.bar((11_000, 11_000)), (994, 6));
+        let at = |seconds: i64| Timestamp::from_unix(seconds).expect("the time is valid");
+        let spans = [(at(3), at(8)), (at(1), at(2)), (at(9), at(11))];
+        let axis = TimeAxis::of_spans(spans.into_iter()).expect("the spans differ");
+        assert_eq!((axis.from, axis.to, axis.length()), (at(1), at(11), 10_000));
+        assert_eq!(axis.bar((at(1), at(11))), (0, 1000));
+        assert_eq!(axis.bar((at(3), at(6))), (200, 300));
+        assert_eq!(axis.bar((at(11), at(11))), (994, 6));
+        assert!(TimeAxis::of_spans([(at(1), at(1))].into_iter()).is_none());
     }
 }
