@@ -23,7 +23,7 @@ pub(super) struct CopiedEntry {
 
 /// What equal entries have in common.
 #[derive(PartialEq)]
-struct EntryIdentity {
+pub(super) struct EntryIdentity {
     text: i64,
     time: i64,
     role: Value,
@@ -31,8 +31,10 @@ struct EntryIdentity {
 }
 
 impl EntryIdentity {
-    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self { text: row.get(0)?, time: row.get(1)?, role: row.get(2)?, kind: row.get(3)? })
+    /// Reads the first four columns: text, time, role and kind. `None` for an entry without a time.
+    pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Option<Self>> {
+        let Some(time) = row.get(1)? else { return Ok(None) };
+        Ok(Some(Self { text: row.get(0)?, time, role: row.get(2)?, kind: row.get(3)? }))
     }
 }
 
@@ -57,7 +59,8 @@ impl Index {
         let mut rows = query.query(params_from_iter(values))?;
         let (mut copies, mut original) = (Vec::new(), None);
         while let Some(row) = rows.next()? {
-            let (identity, session) = (EntryIdentity::from_row(row)?, row.get(4)?);
+            let Some(identity) = EntryIdentity::from_row(row)? else { continue };
+            let session = row.get(4)?;
             match &original {
                 Some((same, owner)) if *same == identity => {
                     if *owner != session {

@@ -1,13 +1,13 @@
 //! Counts the entries that match a query over time, for a chart of words.
 //!
-//! What a session copied from another one counts once: entries of two sessions with equal text, recorded time, role and
-//! kind are the same entry.
+//! What a session copied from another one counts once; see `copied_entries`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::types::Value;
 use rusqlite::{Row, params_from_iter};
 
+use super::copied_entries::EntryIdentity;
 use super::search::{ENTRY_TIME_SQL, SearchRequest};
 use super::search_counts::MatchedEntries;
 use super::{EntryFilter, Index, IndexError};
@@ -49,10 +49,11 @@ impl Index {
         self.wrap_error(self.count_over_time(&tables, values))
     }
 
-    /// The index of texts has all columns, and lists equal entries one after another.
+    /// The index of texts has all columns and this order.
     fn count_over_time(&self, tables: &str, values: Vec<Value>) -> rusqlite::Result<MatchTrend> {
         let sql = format!(
-            "SELECT entry.text, entry.time, entry.role, entry.kind, entry.session, {ENTRY_TIME_SQL} FROM {tables}"
+            "SELECT entry.text, entry.time, entry.role, entry.kind, entry.session, {ENTRY_TIME_SQL} FROM {tables}
+             ORDER BY entry.text, entry.time, entry.role, entry.kind, entry.failed, entry.session"
         );
         let mut query = self.connection.prepare_cached(&sql)?;
         let mut rows = query.query(params_from_iter(values))?;
@@ -64,31 +65,20 @@ impl Index {
     }
 }
 
-/// What equal entries of two sessions have in common. Those without a time are never equal.
-#[derive(PartialEq)]
-struct MatchIdentity {
-    text: i64,
-    time: i64,
-    role: Value,
-    kind: Value,
-}
-
 #[derive(Default)]
 struct MatchCounter {
     entries: u64,
     sessions: BTreeSet<i64>,
     quarters: BTreeMap<i64, u64>,
     /// The last entry, and the session that has it.
-    original: Option<(MatchIdentity, i64)>,
+    original: Option<(EntryIdentity, i64)>,
 }
 
 impl MatchCounter {
     fn add_row(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
         let session = row.get(4)?;
         self.sessions.insert(session);
-        if let Some(time) = row.get(1)? {
-            let (text, role, kind) = (row.get(0)?, row.get(2)?, row.get(3)?);
-            let identity = MatchIdentity { text, time, role, kind };
+        if let Some(identity) = EntryIdentity::from_row(row)? {
             match &self.original {
                 Some((same, owner)) if *same == identity && *owner != session => return Ok(()),
                 Some((same, _)) if *same == identity => {}
