@@ -45,7 +45,7 @@ pub(super) fn find_sessions(tree: &FileTree) -> Result<Vec<SessionBundle>, FileE
         let Some(kind) = probe_path(file, is_given)? else { continue };
         match parent_session_path(file, &kind).filter(|_| !is_given) {
             Some(session) => orphans.entry(session).or_default().push(file.clone()),
-            None => bundles.push(bundle_subagent(file)),
+            None => bundles.push(bundle_with_meta(file)),
         }
     }
     for (session, agents) in orphans {
@@ -121,7 +121,7 @@ fn bundle_session(
     kind: &ClaudeFileKind,
     flat: &mut FlatSubagents,
 ) -> Result<SessionBundle, FileError> {
-    let mut bundle = SessionBundle::from_file(session);
+    let mut bundle = bundle_with_meta(session);
     let ClaudeFileKind::Session(record_id) = kind else { return Ok(bundle) };
     let folder = durable::parent_folder(session);
     bundle.files.extend(list_side_files(session)?);
@@ -131,9 +131,9 @@ fn bundle_session(
     let is_other = |id: &&String| !session.with_file_name(format!("{id}.jsonl")).is_file();
     let ids = [Some(&name), record_id.as_ref().filter(is_other)];
     for id in ids.into_iter().flatten() {
-        bundle.files.extend(
-            flat.take_session(folder, id).iter().map(|agent| file_relative_to(folder, agent)),
-        );
+        // A subagent file may name itself as its session.
+        let agents = flat.take_session(folder, id).into_iter().filter(|agent| agent != session);
+        bundle.files.extend(agents.map(|agent| file_relative_to(folder, &agent)));
     }
     if let Some(id) = record_id {
         bundle.files.extend(desktop_sidecar(session, id));
@@ -180,16 +180,17 @@ fn bundle_orphans(
     let is_flat =
         |agent: &&PathBuf| durable::parent_folder(agent) == durable::parent_folder(session);
     for agent in agents.iter().filter(is_flat) {
-        orphaned.files.extend(bundle_subagent(agent).files);
+        orphaned.files.extend(bundle_with_meta(agent).files);
     }
     Ok(orphaned)
 }
 
-fn bundle_subagent(agent: &Path) -> SessionBundle {
-    let mut bundle = SessionBundle::from_file(agent);
-    let meta = agent.with_extension("meta.json");
+/// Bundles a file with the `.meta.json` that subagents have.
+fn bundle_with_meta(file: &Path) -> SessionBundle {
+    let mut bundle = SessionBundle::from_file(file);
+    let meta = file.with_extension("meta.json");
     if meta.is_file() {
-        bundle.files.push(file_relative_to(durable::parent_folder(agent), &meta));
+        bundle.files.push(file_relative_to(durable::parent_folder(file), &meta));
     }
     bundle
 }

@@ -193,6 +193,21 @@ fn a_subagent_given_alone_is_a_session() {
 }
 
 #[test]
+fn a_subagent_that_names_itself_as_its_session_is_read_once() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, session) in [("agent-y", "agent-y"), ("agent-x", "agent-y")] {
+        let mut record = user(json!(name));
+        record["sessionId"] = json!(session);
+        record["isSidechain"] = json!(true);
+        write(dir.path(), &format!("{name}.jsonl"), &lines(&[record]));
+    }
+    let [found] = &registry::find_sessions(dir.path()).unwrap()[..] else { panic!("one session") };
+    let names: Vec<_> = found.bundle.files.iter().map(|file| file.name().to_owned()).collect();
+    assert_eq!(names, ["agent-y.jsonl", "agent-x.jsonl"]);
+    assert_eq!(found.read_transcript().unwrap().entries.len(), 2);
+}
+
+#[test]
 fn a_subagent_that_is_gone_is_a_problem_of_its_session() {
     let project = project();
     let bundle = READER.find_at(project.path()).unwrap().remove(0);
