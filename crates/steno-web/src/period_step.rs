@@ -7,6 +7,13 @@ use jiff::civil::{Date, Weekday};
 const MAX_DAYS: i32 = 31;
 const MAX_WEEK_DAYS: i32 = 400;
 
+/// The days of a step of a period. A step at its end may be cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StepDays {
+    pub(crate) first: Date,
+    pub(crate) last: Date,
+}
+
 /// How a period is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PeriodStep {
@@ -87,12 +94,13 @@ impl PeriodStep {
         self.last_day(first).checked_add(1.day()).ok()
     }
 
-    /// The first and the last day of each step of a period, cut at its ends; the last `most` steps.
-    pub(crate) fn divide(self, first: Date, last: Date, most: usize) -> Vec<(Date, Date)> {
+    /// The steps of a period, the last `most` of them.
+    pub(crate) fn divide(self, period: StepDays, most: usize) -> Vec<StepDays> {
+        let StepDays { first, last } = period;
         let mut steps = Vec::new();
         let mut start = Some(self.first_day(first));
         while let Some(day) = start.filter(|day| *day <= last) {
-            steps.push((day.max(first), self.last_day(day).min(last)));
+            steps.push(StepDays { first: day.max(first), last: self.last_day(day).min(last) });
             start = self.next(day);
         }
         let left_out = steps.len().saturating_sub(most);
@@ -106,20 +114,24 @@ mod tests {
 
     use super::*;
 
+    fn days(first: Date, last: Date) -> StepDays {
+        StepDays { first, last }
+    }
+
     #[test]
     fn a_period_is_divided_and_its_ends_are_cut() {
-        let weeks = PeriodStep::Week.divide(date(2026, 1, 7), date(2026, 1, 20), 99);
+        let weeks = PeriodStep::Week.divide(days(date(2026, 1, 7), date(2026, 1, 20)), 99);
         let expected = [
-            (date(2026, 1, 7), date(2026, 1, 11)),
-            (date(2026, 1, 12), date(2026, 1, 18)),
-            (date(2026, 1, 19), date(2026, 1, 20)),
+            days(date(2026, 1, 7), date(2026, 1, 11)),
+            days(date(2026, 1, 12), date(2026, 1, 18)),
+            days(date(2026, 1, 19), date(2026, 1, 20)),
         ];
         assert_eq!(weeks, expected);
-        let months = PeriodStep::Month.divide(date(2025, 12, 31), date(2026, 2, 1), 99);
+        let months = PeriodStep::Month.divide(days(date(2025, 12, 31), date(2026, 2, 1)), 99);
         assert_eq!(months.len(), 3);
-        assert_eq!(months[1], (date(2026, 1, 1), date(2026, 1, 31)));
-        let days = PeriodStep::Day.divide(date(2020, 1, 1), date(2026, 1, 1), 5);
-        assert_eq!((days.len(), days[4].0), (5, date(2026, 1, 1)));
+        assert_eq!(months[1], days(date(2026, 1, 1), date(2026, 1, 31)));
+        let last = PeriodStep::Day.divide(days(date(2020, 1, 1), date(2026, 1, 1)), 5);
+        assert_eq!((last.len(), last[4].first), (5, date(2026, 1, 1)));
     }
 
     #[test]

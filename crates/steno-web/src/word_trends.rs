@@ -10,7 +10,7 @@ use crate::date_range::period_days;
 use crate::error::WebError;
 use crate::filter_query::FilterQuery;
 use crate::library::SessionLibrary;
-use crate::period_step::PeriodStep;
+use crate::period_step::{PeriodStep, StepDays};
 use crate::viewer::PageViewer;
 
 /// The most words that are counted at once: each has its colour.
@@ -35,8 +35,8 @@ pub(crate) struct WordTrend {
 /// The words of a page over time.
 pub(crate) struct WordTrends {
     pub(crate) step: PeriodStep,
-    /// The first and the last day of each step that is shown. Those at the ends may be cut by the period.
-    pub(crate) steps: Vec<(Date, Date)>,
+    /// The steps that are shown.
+    pub(crate) steps: Vec<StepDays>,
     pub(crate) words: Vec<WordTrend>,
     /// How many entries of all there are in each step, by its first day; empty unless counts are related to them.
     pub(crate) entries: BTreeMap<Date, u64>,
@@ -81,7 +81,7 @@ impl WordTrends {
             "entries" => count_entries(library, &filter, step, &viewer.zone)?,
             _ => BTreeMap::new(),
         };
-        let steps = step.divide(first, last, MAX_STEPS);
+        let steps = step.divide(StepDays { first, last }, MAX_STEPS);
         let has_more_words = shown.len() > MAX_WORDS;
         Ok(Self { step, steps, words, entries, is_asked, has_more_words })
     }

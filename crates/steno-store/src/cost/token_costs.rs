@@ -58,7 +58,8 @@ mod tests {
 
     fn table() -> ChargeTable {
         let account = SessionAccount::default();
-        let mut table = ChargeTable { accounts: vec![account], ..ChargeTable::default() };
+        let mut table = ChargeTable::default();
+        table.accounts.push(account);
         let million = 1_000_000;
         let usage = |tokens| SummedUsage { band: 0, first: None, last: None, tokens };
         table.add_usage(0, "claude-sonnet-4-5", usage([million, 0, 0, 0, 0, 0, 0]));

@@ -1,7 +1,6 @@
 //! The page of words over time: how many entries contain each word, by day, week or month.
 
 use axum::extract::Query;
-use jiff::civil::Date;
 use maud::{Markup, html};
 use steno_store::amount::format_count;
 
@@ -11,7 +10,7 @@ use crate::date_range::{all_days_link, period_form};
 use crate::error::WebError;
 use crate::filter_query::FilterQuery;
 use crate::page::{self, PageHead};
-use crate::period_step::PeriodStep;
+use crate::period_step::{PeriodStep, StepDays};
 use crate::render::plain::clean_text;
 use crate::units::{count_of, exact_count};
 use crate::viewer::PageViewer;
@@ -179,17 +178,16 @@ impl WordView<'_> {
 
     fn grouped_bars(&self) -> Vec<ChartBar> {
         let words = || self.trends.words.iter().enumerate();
-        let bars =
-            |step: &(Date, Date)| words().map(|(at, word)| self.bar(*step, at, word)).collect();
+        let bars = |step: &StepDays| words().map(|(at, word)| self.bar(*step, at, word)).collect();
         self.trends.steps.iter().flat_map::<Vec<ChartBar>, _>(bars).collect()
     }
 
     /// The bar of a word. It leads to the search.
-    fn bar(&self, step: (Date, Date), at: usize, word: &WordTrend) -> ChartBar {
-        let amount = self.trends.amount(word, step.0);
+    fn bar(&self, step: StepDays, at: usize, word: &WordTrend) -> ChartBar {
+        let amount = self.trends.amount(word, step.first);
         let mut parts = vec![0.0; self.trends.words.len()];
         parts[at] = amount;
-        let count = self.trends.entries_at(word, step.0);
+        let count = self.trends.entries_at(word, step.first);
         ChartBar {
             amount: Some(amount),
             link: (count > 0).then(|| self.search_address(word, Some(step))),
@@ -199,11 +197,11 @@ impl WordView<'_> {
     }
 
     /// A step of all words, for lines. It leads to the bars of this step.
-    fn column(&self, step: (Date, Date)) -> ChartBar {
-        let amounts = self.trends.words.iter().map(|word| self.trends.amount(word, step.0));
+    fn column(&self, step: StepDays) -> ChartBar {
+        let amounts = self.trends.words.iter().map(|word| self.trends.amount(word, step.first));
         let parts: Vec<f64> = amounts.collect();
         let (since, until, by) =
-            (step.0.to_string(), step.1.to_string(), self.trends.step.name().to_owned());
+            (step.first.to_string(), step.last.to_string(), self.trends.step.name().to_owned());
         let zoomed =
             FilterQuery { since, until, by, period: String::new(), ..self.filters.clone() };
         ChartBar {
@@ -213,10 +211,10 @@ impl WordView<'_> {
         }
     }
 
-    fn empty_bar(&self, (first, _): (Date, Date), parts: Vec<f64>) -> ChartBar {
+    fn empty_bar(&self, step: StepDays, parts: Vec<f64>) -> ChartBar {
         ChartBar {
-            name: self.trends.step.long_name(first),
-            label: self.trends.step.label(first),
+            name: self.trends.step.long_name(step.first),
+            label: self.trends.step.label(step.first),
             amount: None,
             link: None,
             parts,
@@ -225,7 +223,7 @@ impl WordView<'_> {
     }
 
     /// The search for a word in the period, or in one step of it.
-    fn search_address(&self, word: &WordTrend, step: Option<(Date, Date)>) -> String {
+    fn search_address(&self, word: &WordTrend, step: Option<StepDays>) -> String {
         let empty = String::new;
         let (q, sort) = (word.word.clone(), "time".to_owned());
         let all = FilterQuery {
@@ -237,7 +235,7 @@ impl WordView<'_> {
             ..self.filters.clone()
         };
         match step {
-            Some((first, last)) => {
+            Some(StepDays { first, last }) => {
                 let (since, until) = (first.to_string(), last.to_string());
                 FilterQuery { since, until, ..all }.address_of("/search")
             }
@@ -297,8 +295,8 @@ impl WordView<'_> {
     /// How the second half of the period compares with the first.
     fn change(&self, word: &WordTrend) -> Markup {
         let steps = &self.trends.steps;
-        let sum = |steps: &[(Date, Date)]| -> u64 {
-            steps.iter().map(|(first, _)| self.trends.entries_at(word, *first)).sum()
+        let sum = |steps: &[StepDays]| -> u64 {
+            steps.iter().map(|step| self.trends.entries_at(word, step.first)).sum()
         };
         let half = steps.len() / 2;
         let (before, after) = (sum(&steps[..half]), sum(&steps[steps.len() - half..]));
@@ -321,7 +319,7 @@ impl WordView<'_> {
                         tbody {
                             @for step in trends.steps.iter().rev() {
                                 tr {
-                                    td { (trends.step.long_name(step.0)) }
+                                    td { (trends.step.long_name(step.first)) }
                                     @for word in &trends.words { (self.step_cell(word, *step)) }
                                 }
                             }
@@ -332,11 +330,11 @@ impl WordView<'_> {
         }
     }
 
-    fn step_cell(&self, word: &WordTrend, step: (Date, Date)) -> Markup {
-        let count = self.trends.entries_at(word, step.0);
+    fn step_cell(&self, word: &WordTrend, step: StepDays) -> Markup {
+        let count = self.trends.entries_at(word, step.first);
         html! {
             td title={ (count_of(count, "entry")) " with this word" } {
-                @if count > 0 { a href=(self.search_address(word, Some(step))) { ((self.format())(self.trends.amount(word, step.0))) } } @else { "0" }
+                @if count > 0 { a href=(self.search_address(word, Some(step))) { ((self.format())(self.trends.amount(word, step.first))) } } @else { "0" }
             }
         }
     }

@@ -127,7 +127,13 @@ fn words_are_counted_over_time_and_bars_lead_to_the_search() {
     let columns = "[...document.querySelectorAll('.plot .column')].map((one) => one.textContent)";
     browser.until(&format!("{columns}.includes('lighthouse\\nWeek of 5 January 2026: 1')"));
     browser.picture("trends");
+    // Ninety days of three words are lines. A day of them leads to its bars.
     browser.run("[...document.querySelectorAll('.tabs a')].find((one) => one.textContent === 'Day').click()");
+    browser.until(&format!(
+        "document.querySelectorAll('.curve').length === 3 && {columns}.includes('Wednesday, 14 January 2026\\nlighthouse 1\\nstorm 1')"
+    ));
+    browser.picture("trends-lines");
+    browser.run("[...document.querySelectorAll('.plot .column')].find((one) => one.textContent.includes('storm')).dispatchEvent(new MouseEvent('click', {bubbles: true}))");
     browser.until(&format!("{columns}.includes('storm\\nWednesday, 14 January 2026: 1')"));
     browser.run("[...document.querySelectorAll('.tabs a')].find((one) => one.textContent === 'Per 1,000 entries').click()");
     browser.until(&format!(
