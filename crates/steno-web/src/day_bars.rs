@@ -53,7 +53,7 @@ pub(crate) fn day_bar(day: Date, amount: Option<f64>) -> ChartBar {
 }
 
 /// The bar of the step that begins on a day.
-fn step_bar(step: PeriodStep, day: Date, amount: Option<f64>) -> ChartBar {
+pub(crate) fn step_bar(step: PeriodStep, day: Date, amount: Option<f64>) -> ChartBar {
     ChartBar {
         name: step.long_name(day),
         label: step.label(day),

@@ -2,10 +2,15 @@
 
 use jiff::ToSpan;
 use jiff::civil::{Date, Weekday};
+use steno_store::cost::report::GroupBy;
 
 /// The most days of a period that is divided by days, and by weeks, unless the steps are chosen.
 const MAX_DAYS: i32 = 31;
 const MAX_WEEK_DAYS: i32 = 400;
+
+/// The same for a chart with one bar a step.
+const MAX_BAR_DAYS: i32 = 120;
+const MAX_WEEK_BAR_DAYS: i32 = 800;
 
 /// The days of a step of a period. A step at its end may be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +39,15 @@ impl PeriodStep {
         }
     }
 
+    /// The group of a report with these steps.
+    pub(crate) fn group(self) -> GroupBy {
+        match self {
+            Self::Day => GroupBy::Day,
+            Self::Week => GroupBy::Week,
+            Self::Month => GroupBy::Month,
+        }
+    }
+
     /// The step that was chosen, or one whose bars fit in a chart.
     pub(crate) fn choose(by: &str, first: Date, last: Date) -> Self {
         let chosen = Self::ALL.into_iter().find(|step| step.name() == by);
@@ -42,6 +56,15 @@ impl PeriodStep {
             MAX_DAYS..MAX_WEEK_DAYS => Self::Week,
             _ => Self::Month,
         })
+    }
+
+    /// The step whose bars fit in a chart of so many days.
+    pub(crate) fn for_bars(days: i32) -> Self {
+        match days {
+            ..MAX_BAR_DAYS => Self::Day,
+            MAX_BAR_DAYS..MAX_WEEK_BAR_DAYS => Self::Week,
+            _ => Self::Month,
+        }
     }
 
     /// The first day of the step that contains a day. Weeks begin on Mondays.
@@ -141,6 +164,8 @@ mod tests {
         };
         assert_eq!([6, 89, 900].map(|days| step("", days).name()), ["day", "week", "month"]);
         assert_eq!(step("day", 900), PeriodStep::Day);
+        let bars = [0, 89, 365, 2000].map(|days| PeriodStep::for_bars(days).name());
+        assert_eq!(bars, ["day", "day", "week", "month"]);
         assert_eq!(PeriodStep::Week.long_name(date(2026, 1, 5)), "Week of 5 January 2026");
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use axum::extract::Query;
-use jiff::ToSpan;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
@@ -11,14 +10,16 @@ use steno_store::amount::{format_cost, format_count, format_dollars};
 use steno_store::cost::report::{GroupBy, ReportGroup, ReportRow};
 use steno_store::index::trends::{ToolTrend, TrendReport, TrendSession};
 
+use crate::addresses::distinct_name;
 use crate::app::WebApp;
 use crate::chart::{self, BarChart, ChartBar, ChartStyle};
 use crate::date_range::{all_days_link, period_days, period_form};
-use crate::day_bars::day_bar;
+use crate::day_bars::{parse_step, step_bar};
 use crate::error::WebError;
 use crate::filter_query::{DEFAULT_DAYS, FilterQuery};
 use crate::library::CostAccounts;
 use crate::page::{self, PageHead};
+use crate::period_step::{PeriodStep, StepDays};
 use crate::render::plain::clean_text;
 use crate::units::{COST_EXPLANATION, count_of, exact_count, explain_tokens, format_duration};
 use crate::viewer::PageViewer;
@@ -57,11 +58,12 @@ pub(crate) async fn activity_page(
                 .empty { p { b { "No activity in this period" } } p { (all_days_link("/activity", &filters)) ", choose fewer filters, or run " code { "steno sync" } " to import sessions." } }
             } @else {
                 (trend_figures(&trends, &viewer.zone))
-                (view.day_chart())
+                (view.time_chart())
                 h2 { "Entries by hour of the week" }
                 (count_week_hours(&trends, &viewer.zone).draw())
                 (tool_table(&trends.tools))
-                (view.model_table())
+                (view.usage_table("Project", GroupBy::Project))
+                (view.usage_table("Model", GroupBy::Model))
                 (wait_lists(&trends))
                 (compaction_list(&trends))
             }
@@ -109,13 +111,13 @@ fn local_time(millisecond: i64, zone: &TimeZone) -> Option<jiff::civil::DateTime
     Some(at.to_zoned(zone.clone()).datetime())
 }
 
-/// What the chart of days shows.
+/// What the chart of days, weeks or months shows.
 struct DayMetric {
     /// The value of `by`.
     name: &'static str,
     tab: &'static str,
     title: &'static str,
-    /// What the axis counts.
+    /// What the axis counts; `{step}` is `day`, `week` or `month`.
     unit: &'static str,
     format: fn(f64) -> String,
 }
@@ -125,36 +127,36 @@ const METRICS: [DayMetric; 5] = [
     DayMetric {
         name: "entries",
         tab: "Entries",
-        title: "Entries by day",
-        unit: "entries a day",
+        title: "Entries",
+        unit: "entries a {step}",
         format: |amount| format_count(amount as u64),
     },
     DayMetric {
         name: "tokens",
         tab: "Tokens",
-        title: "Tokens by day",
-        unit: "tokens a day, in and out, cached or not",
+        title: "Tokens",
+        unit: "tokens a {step}, in and out, cached or not",
         format: |amount| format_count(amount as u64),
     },
     DayMetric {
         name: "cost",
         tab: "Cost",
-        title: "Known cost by day",
-        unit: "US dollars a day",
+        title: "Known cost",
+        unit: "US dollars a {step}",
         format: format_dollars,
     },
     DayMetric {
         name: "sessions",
         tab: "Sessions",
-        title: "Sessions with tokens by day",
-        unit: "sessions a day",
+        title: "Sessions with tokens",
+        unit: "sessions a {step}",
         format: |amount| format_count(amount as u64),
     },
     DayMetric {
         name: "at-once",
         tab: "At once",
-        title: "Most sessions at once by day",
-        unit: "sessions in the same quarter of an hour, the most of each day",
+        title: "Most sessions at once",
+        unit: "sessions in the same quarter of an hour, the most of each {step}",
         format: |amount| format_count(amount as u64),
     },
 ];
@@ -173,40 +175,51 @@ impl ActivityView<'_> {
         METRICS.iter().find(|metric| metric.name == self.filters.by).unwrap_or(&METRICS[0])
     }
 
-    /// The chart of days, with tabs for what it shows.
-    fn day_chart(&self) -> Markup {
+    /// The days that are shown: those of the period, or those with entries.
+    fn shown_days(&self) -> Option<StepDays> {
+        let day = |(at, _): &(i64, u64)| Some(local_time(*at, self.zone)?.date());
+        let quarters = &self.trends.quarter_hours;
+        let counted = || Some((day(quarters.first()?)?, day(quarters.last()?)?));
+        self.period.or_else(counted).map(|(first, last)| StepDays { first, last })
+    }
+
+    /// The chart over time, with tabs for what it shows.
+    fn time_chart(&self) -> Markup {
         let metric = self.metric();
+        let Some(shown) = self.shown_days() else { return html! {} };
+        let step = PeriodStep::for_bars((shown.last - shown.first).get_days());
         html! {
-            h2 { (metric.title) }
+            h2 { (metric.title) " by " (step.name()) }
             nav.tabs aria-label="What the chart shows" {
                 @for one in &METRICS {
                     a href=(self.filters.address_with("/activity", "by", one.name)) aria-current=[(one.name == metric.name).then_some("true")] { (one.tab) }
                 }
             }
-            (self.draw_days(metric))
+            (self.draw_steps(metric, step, shown))
         }
     }
 
-    fn draw_days(&self, metric: &DayMetric) -> Markup {
-        let days = self.day_amounts(metric);
-        let (Some(first), Some(last)) = (days.keys().next(), days.keys().next_back()) else {
+    fn draw_steps(&self, metric: &DayMetric, step: PeriodStep, shown: StepDays) -> Markup {
+        let amounts = self.step_amounts(metric, step);
+        if amounts.is_empty() {
             return html! { p.hint { "Nothing of this kind was recorded in this period." } };
+        }
+        let bar = |days: &StepDays| {
+            let start = step.first_day(days.first);
+            ChartBar {
+                link: Some(format!("/?since={}&until={}", days.first, days.last)),
+                ..step_bar(step, start, Some(amounts.get(&start).copied().unwrap_or(0.0)))
+            }
         };
-        let (first, last) = self.period.unwrap_or((*first, *last));
-        let all: Vec<Date> = first.series(1.day()).take_while(|day| *day <= last).collect();
-        let bar = |day: &Date| ChartBar {
-            link: Some(format!("/?since={day}&until={day}")),
-            ..day_bar(*day, Some(days.get(day).copied().unwrap_or(0.0)))
-        };
-        let bars: Vec<ChartBar> =
-            all[all.len().saturating_sub(MAX_BARS)..].iter().map(bar).collect();
-        let DayMetric { title, unit, format, .. } = metric;
+        let bars: Vec<ChartBar> = step.divide(shown, MAX_BARS).iter().map(bar).collect();
+        let unit = metric.unit.replace("{step}", step.name());
+        let (title, format) = (metric.title, metric.format);
         BarChart {
             title,
-            unit,
+            unit: &unit,
             unknown: "unknown",
             bars: &bars,
-            format: *format,
+            format,
             limits: &[],
             series: &[],
             style: ChartStyle::Bars,
@@ -214,41 +227,37 @@ impl ActivityView<'_> {
         .draw()
     }
 
-    /// The amount of each day.
-    fn day_amounts(&self, metric: &DayMetric) -> BTreeMap<Date, f64> {
-        let mut days: BTreeMap<Date, f64> = BTreeMap::new();
-        let local_days = |counts: &[(i64, u64)]| -> Vec<(Date, f64)> {
-            let day = |at: i64| local_time(at, self.zone).map(|at| at.date());
-            counts.iter().filter_map(|(at, count)| Some((day(*at)?, *count as f64))).collect()
+    /// The amount of each step, by its first day.
+    fn step_amounts(&self, metric: &DayMetric, step: PeriodStep) -> BTreeMap<Date, f64> {
+        let mut amounts: BTreeMap<Date, f64> = BTreeMap::new();
+        let local_steps = |counts: &[(i64, u64)]| -> Vec<(Date, f64)> {
+            let start = |at: i64| Some(step.first_day(local_time(at, self.zone)?.date()));
+            counts.iter().filter_map(|(at, count)| Some((start(*at)?, *count as f64))).collect()
         };
         match metric.name {
-            "entries" => local_days(&self.trends.quarter_hours)
+            "entries" => local_steps(&self.trends.quarter_hours)
                 .into_iter()
-                .for_each(|(day, count)| *days.entry(day).or_default() += count),
+                .for_each(|(start, count)| *amounts.entry(start).or_default() += count),
             "at-once" => {
-                local_days(&self.trends.active_sessions).into_iter().for_each(|(day, count)| {
-                    let most = days.entry(day).or_default();
+                for (start, count) in local_steps(&self.trends.active_sessions) {
+                    let most = amounts.entry(start).or_default();
                     *most = most.max(count);
-                })
+                }
             }
             name => {
-                for row in self.report_rows(GroupBy::Day) {
-                    let Some(day) = row.key.as_deref().and_then(|key| key.parse().ok()) else {
-                        continue;
-                    };
+                for row in self.report_rows(step.group()) {
+                    let Some(start) = row.key.as_deref().and_then(parse_step) else { continue };
                     let tokens = row.sum.tokens();
-                    days.insert(
-                        day,
-                        match name {
-                            "tokens" => tokens.prompt_tokens().saturating_add(tokens.output) as f64,
-                            "cost" => row.sum.cost().unwrap_or(0.0),
-                            _ => row.sum.sessions.len() as f64,
-                        },
-                    );
+                    let amount = match name {
+                        "tokens" => tokens.prompt_tokens().saturating_add(tokens.output) as f64,
+                        "cost" => row.sum.cost().unwrap_or(0.0),
+                        _ => row.sum.sessions.len() as f64,
+                    };
+                    amounts.insert(start, amount);
                 }
             }
         }
-        days
+        amounts
     }
 
     fn report_rows(&self, by: GroupBy) -> Vec<ReportRow> {
@@ -310,34 +319,40 @@ fn tool_table(tools: &[ToolTrend]) -> Markup {
 }
 
 impl ActivityView<'_> {
-    fn model_table(&self) -> Markup {
-        let (rows, filters) = (self.report_rows(GroupBy::Model), self.filters);
+    /// What projects or models used, with links to their costs.
+    fn usage_table(&self, title: &str, by: GroupBy) -> Markup {
+        let rows = self.report_rows(by);
+        let keys: Vec<&str> = rows.iter().filter_map(|row| row.key.as_deref()).collect();
         html! {
-        @if !rows.is_empty() {
-            h2 { "Models" }
-            .wide-table tabindex="0" {
-                table.sums {
-                    thead { tr { th { "Model" } th title="Sessions that used it" { "Sessions" } th title="Tokens that the model read, cached or not" { "Tokens in" } th title="Tokens that the model wrote" { "Tokens out" } th title=(COST_EXPLANATION) { "Cost" } } }
-                    tbody {
-                        @for row in rows.iter().take(MAX_ROWS) {
-                            @let tokens = row.sum.tokens();
-                            tr {
-                                td {
-                                    @match row.key.as_deref().filter(|name| !name.is_empty()) {
-                                        Some(name) => a href=(FilterQuery { by: String::new(), ..filters.clone() }.address_with("/cost", "model", name)) { (clean_text(name)) },
-                                        None => "unknown",
-                                    }
-                                }
-                                td title="Sessions that used it" { (exact_count(row.sum.sessions.len() as u64)) }
-                                td title=(explain_tokens(&tokens)) { (format_count(tokens.prompt_tokens())) }
-                                td title=(explain_tokens(&tokens)) { (format_count(tokens.output)) }
-                                td title=(COST_EXPLANATION) { (format_cost(&row.sum)) }
-                            }
-                        }
+            @if !rows.is_empty() {
+                h2 { (title) "s" }
+                .wide-table tabindex="0" {
+                    table.sums {
+                        thead { tr { th { (title) } th title="Sessions that used tokens" { "Sessions" } th title="Tokens that the model read, cached or not" { "Tokens in" } th title="Tokens that the model wrote" { "Tokens out" } th title=(COST_EXPLANATION) { "Cost" } } }
+                        tbody { @for row in rows.iter().take(MAX_ROWS) { (self.usage_row(by, row, &keys)) } }
                     }
                 }
+                @if rows.len() > MAX_ROWS { p { small { (rows.len() - MAX_ROWS) " more are not shown." } } }
             }
         }
+    }
+
+    fn usage_row(&self, by: GroupBy, row: &ReportRow, keys: &[&str]) -> Markup {
+        let tokens = row.sum.tokens();
+        let filters = FilterQuery { by: String::new(), ..self.filters.clone() };
+        html! {
+            tr {
+                td title=(clean_text(row.key.as_deref().unwrap_or_default())) {
+                    @match row.key.as_deref().filter(|name| !name.is_empty()) {
+                        Some(name) => a href=(filters.address_with("/cost", by.name(), name)) { (clean_text(distinct_name(name, keys))) },
+                        None => { "no " (by.name()) },
+                    }
+                }
+                td title="Sessions that used tokens" { (exact_count(row.sum.sessions.len() as u64)) }
+                td title=(explain_tokens(&tokens)) { (format_count(tokens.prompt_tokens())) }
+                td title=(explain_tokens(&tokens)) { (format_count(tokens.output)) }
+                td title=(COST_EXPLANATION) { (format_cost(&row.sum)) }
+            }
         }
     }
 }

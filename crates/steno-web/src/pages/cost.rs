@@ -1,23 +1,24 @@
 //! The cost page: charts and tables by day, model, project, agent and more, and blocks of five hours.
 
+mod breakdowns;
+
 use axum::extract::Query;
 use jiff::ToSpan;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
-use steno_store::amount::{format_cost, format_count, format_dollars};
+use steno_store::amount::{format_count, format_dollars};
 use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
 use steno_store::view::json_rows::cost::{timestamp_from_millis, unpriced_models};
 use steno_store::view::markdown::capitalize_first;
 
-use crate::addresses::distinct_name;
 use crate::app::WebApp;
 use crate::budget_list::budget_list;
 use crate::chart::{self, BarChart, ChartBar, ChartStyle};
 use crate::cost_series::{CostSeries, SeriesRequest};
 use crate::cost_tables::{
-    CACHE_READ_MEANING, CACHE_WRITE_MEANING, CostLine, INPUT_MEANING, OUTPUT_MEANING, SessionCost,
-    cached_share, cost_table, session_table, short_day, token_cost_table,
+    CACHE_READ_MEANING, CACHE_WRITE_MEANING, CostLine, INPUT_MEANING, OUTPUT_MEANING, cached_share,
+    cost_table, short_day,
 };
 use crate::date_range::{all_days_link, period_days, period_form};
 use crate::day_bars::{MAX_DAYS, fill_steps, parse_step};
@@ -51,16 +52,6 @@ const STACK_GROUPS: [GroupBy; 3] = [GroupBy::Project, GroupBy::Model, GroupBy::A
 
 /// What a bar without a known cost says.
 const NO_PRICE: &str = "no price";
-
-/// How many projects, models and agents are listed below a chart.
-const MAX_BREAKDOWN_ROWS: usize = 6;
-
-/// How many of the most expensive sessions are listed below a chart.
-const MAX_TOP_SESSIONS: usize = 10;
-
-/// The most days of a chart of days, and of weeks, unless the group is chosen.
-const MAX_CHART_DAYS: i32 = 120;
-const MAX_CHART_WEEK_DAYS: i32 = 800;
 
 /// The cost page.
 pub(crate) async fn cost_page(
@@ -122,17 +113,9 @@ fn with_fitting_group(
     let first = charges.clone().filter_map(|charge| charge.first).min().and_then(day);
     let last = charges.filter_map(|charge| charge.last).max().and_then(day);
     let days = first.zip(last).map_or(0, |(first, last)| (last - first).get_days());
-    let by = fitting_group(days);
+    let step = PeriodStep::for_bars(days);
+    let by = if step == PeriodStep::Day { "" } else { step.name() };
     FilterQuery { by: by.to_owned(), ..filters }
-}
-
-/// The group for a period of so many days; empty for days.
-fn fitting_group(days: i32) -> &'static str {
-    match days {
-        ..MAX_CHART_DAYS => "",
-        MAX_CHART_DAYS..MAX_CHART_WEEK_DAYS => GroupBy::Week.name(),
-        _ => GroupBy::Month.name(),
-    }
 }
 
 /// How many days are shown unless a period is chosen: more of long ones.
@@ -155,13 +138,7 @@ pub(crate) fn group_by(filters: &FilterQuery) -> Option<GroupBy> {
 
 /// The steps of a group over time.
 fn period_step(by: GroupBy) -> Option<PeriodStep> {
-    PeriodStep::ALL.into_iter().find(|step| step.name() == by.name())
-}
-
-/// All rows of a breakdown.
-struct BreakdownTotals<'a> {
-    cost: f64,
-    keys: &'a [&'a str],
+    PeriodStep::ALL.into_iter().find(|step| step.group() == by)
 }
 
 /// What the parts of the page need.
@@ -224,84 +201,6 @@ impl CostView<'_> {
     fn report_rows(&self, by: GroupBy, selected: &[usize]) -> Vec<ReportRow> {
         let group = ReportGroup { by, zone: &self.viewer.zone };
         self.accounts.charges.report_rows(&self.accounts.costs, selected, &group)
-    }
-
-    /// Which projects, models and agents cost the most, with links that filter by them, and what each kind of token cost.
-    fn breakdowns(&self, selected: &[usize]) -> Markup {
-        let CostAccounts { charges, costs, .. } = self.accounts;
-        let tokens = charges.sum_charges(costs, selected).tokens();
-        let kinds = charges.token_costs(&self.library.prices, selected);
-        let groups = [
-            ("Projects", GroupBy::Project),
-            ("Models", GroupBy::Model),
-            ("Agents", GroupBy::Agent),
-        ];
-        let people = self.library.serves_team().then_some(("People", GroupBy::Person));
-        html! {
-            .breakdowns {
-                @for (title, by) in groups.into_iter().chain(people) { (self.breakdown(title, by, selected)) }
-                section { h2 { "Kinds of tokens" } (token_cost_table(&tokens, &kinds)) }
-            }
-        }
-    }
-
-    fn breakdown(&self, title: &str, by: GroupBy, selected: &[usize]) -> Markup {
-        let rows = self.report_rows(by, selected);
-        let cost: f64 = rows.iter().filter_map(|row| row.sum.cost()).sum();
-        let keys: Vec<&str> = rows.iter().filter_map(|row| row.key.as_deref()).collect();
-        html! {
-            section {
-                h2 { (title) }
-                table.sums { tbody {
-                    @for row in rows.iter().take(MAX_BREAKDOWN_ROWS) { (self.breakdown_row(by, row, &BreakdownTotals { cost, keys: &keys })) }
-                } }
-                @if rows.len() > MAX_BREAKDOWN_ROWS {
-                    p.hint { a href=(self.filters.address_with("/cost", "by", by.name())) { "All " (exact_count(rows.len() as u64)) " " (title.to_lowercase()) } }
-                }
-            }
-        }
-    }
-
-    /// The sessions that cost the most.
-    fn top_sessions(&self, selected: &[usize]) -> Markup {
-        let rows = self.report_rows(GroupBy::Session, selected);
-        html! {
-            h2 { "Most expensive sessions" }
-            (self.session_costs(&rows[..rows.len().min(MAX_TOP_SESSIONS)], selected))
-            @if rows.len() > MAX_TOP_SESSIONS {
-                p.hint { a href=(self.filters.address_with("/cost", "by", GroupBy::Session.name())) { "All " (exact_count(rows.len() as u64)) " sessions" } }
-            }
-        }
-    }
-
-    fn session_costs(&self, rows: &[ReportRow], selected: &[usize]) -> Markup {
-        let CostAccounts { charges, costs, .. } = self.accounts;
-        let total = charges.sum_charges(costs, selected).cost().unwrap_or(0.0);
-        let row = |row: &'_ ReportRow| row.sum.sessions.iter().next().copied();
-        let shown: Vec<SessionCost<'_>> = rows
-            .iter()
-            .filter_map(|one| {
-                Some(SessionCost { account: &charges.accounts[row(one)?], sum: &one.sum })
-            })
-            .collect();
-        session_table(&shown, total, self.viewer)
-    }
-
-    fn breakdown_row(&self, by: GroupBy, row: &ReportRow, all: &BreakdownTotals<'_>) -> Markup {
-        let share = row.sum.cost().unwrap_or(0.0) / all.cost.max(1e-9);
-        html! {
-            tr {
-                td title=(clean_text(row.key.as_deref().unwrap_or_default())) {
-                    @match row.key.as_deref().filter(|key| !key.is_empty()) {
-                        Some(key) => a href=(self.filters.address_with("/cost", by.name(), key)) { (clean_text(distinct_name(key, all.keys))) },
-                        None => { "no " (by.name()) },
-                    }
-                }
-                td title=(COST_EXPLANATION) { (format_cost(&row.sum)) }
-                td.percent title="Share of the total cost" { (chart::share_text(share)) }
-                td.share { (chart::share_bar(share)) }
-            }
-        }
     }
 
     fn grouped_costs(&self, by: GroupBy, selected: &[usize]) -> Markup {
@@ -511,11 +410,6 @@ fn cost_bar(line: &CostLine<'_>) -> ChartBar {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn long_periods_are_shown_by_week_or_month() {
-        assert_eq!([0, 89, 365, 2000].map(fitting_group), ["", "", "week", "month"]);
-    }
 
     #[test]
     fn a_change_is_a_share_of_what_was_before() {
