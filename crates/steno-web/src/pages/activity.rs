@@ -25,9 +25,13 @@ use crate::units::{COST_EXPLANATION, count_of, exact_count, explain_tokens, form
 use crate::viewer::PageViewer;
 use crate::week_hours::WeekHours;
 
-/// The most bars of a chart, and the most rows of a table.
+/// The most bars of a chart, and the most projects and models.
 const MAX_BARS: usize = 370;
-const MAX_ROWS: usize = 50;
+const MAX_ROWS: usize = 12;
+
+/// How many tools are shown, and how many more are folded.
+const MAX_TOOLS: usize = 12;
+const MAX_MORE_TOOLS: usize = 200;
 
 /// The activity page.
 pub(crate) async fn activity_page(
@@ -62,9 +66,11 @@ pub(crate) async fn activity_page(
                 h2 { "Entries by hour of the week" }
                 (count_week_hours(&trends, &viewer.zone).draw())
                 (tool_table(&trends.tools))
-                (view.usage_table("Project", GroupBy::Project))
-                (view.usage_table("Model", GroupBy::Model))
-                (wait_lists(&trends))
+                .breakdowns {
+                    (view.usage_table("Project", GroupBy::Project))
+                    (view.usage_table("Model", GroupBy::Model))
+                    (wait_lists(&trends))
+                }
                 (compaction_list(&trends))
             }
         };
@@ -278,42 +284,59 @@ fn count_week_hours(trends: &TrendReport, zone: &TimeZone) -> WeekHours {
     WeekHours(counts)
 }
 
+/// The tools, the most used first. Those that are hardly used are folded.
 fn tool_table(tools: &[ToolTrend]) -> Markup {
     let calls = tools.iter().map(|tool| tool.calls).sum::<u64>().max(1);
+    let (shown, more) = tools.split_at(tools.len().min(MAX_TOOLS));
     html! {
         @if !tools.is_empty() {
             h2 { "Tools" }
-            .wide-table tabindex="0" {
-                table.sums {
-                    thead {
-                        tr {
-                            th { "Tool" } th title="How often it was called" { "Calls" }
-                            th title="Results that are errors" { "Failed" }
-                            th.minor title="From call to result, of all calls together" { "Total time" }
-                            th.minor title="From call to result, on average" { "Average" }
-                            th title="From call to result, the longest" { "Longest" }
-                            th.percent title="Share of all calls" { "Share" } td.share {}
-                        }
-                    }
-                    tbody {
-                        @for tool in tools.iter().take(MAX_ROWS) {
-                            @let share = tool.failures as f64 / tool.calls.max(1) as f64 * 100.0;
-                            tr {
-                                td { (clean_text(&tool.tool)) }
-                                td title="Calls" { (exact_count(tool.calls)) }
-                                td title="Results that are errors" { @if tool.failures > 0 { (exact_count(tool.failures)) " (" (format!("{share:.1}")) "%)" } @else { "0" } }
-                                td.minor title={ "From call to result, of " (count_of(tool.timed_calls, "call")) " together" } { (format_duration(tool.total_ms)) }
-                                td.minor title="From call to result, on average" { @if tool.timed_calls > 0 { (format_duration(tool.total_ms / tool.timed_calls as i64)) } }
-                                td title="From call to result, the longest" { (format_duration(tool.longest_ms)) }
-                                @let share = tool.calls as f64 / calls as f64;
-                                td.percent title="Share of all calls" { (chart::share_text(share)) }
-                                td.share { (chart::share_bar(share)) }
-                            }
-                        }
-                    }
+            (tool_rows(shown, calls))
+            @if !more.is_empty() {
+                details.section {
+                    summary { b { (count_of(more.len() as u64, "more tool")) } span { "with " (count_of(more.iter().map(|tool| tool.calls).sum(), "call")) } }
+                    (tool_rows(&more[..more.len().min(MAX_MORE_TOOLS)], calls))
+                    @if more.len() > MAX_MORE_TOOLS { p.hint { (exact_count((more.len() - MAX_MORE_TOOLS) as u64)) " more are not shown." } }
                 }
             }
-            @if tools.len() > MAX_ROWS { p { small { (tools.len() - MAX_ROWS) " more tools are not shown." } } }
+        }
+    }
+}
+
+/// A table of tools. `calls` is how many calls all tools have.
+fn tool_rows(tools: &[ToolTrend], calls: u64) -> Markup {
+    html! {
+        .wide-table tabindex="0" {
+            table.sums {
+                thead {
+                    tr {
+                        th { "Tool" } th title="How often it was called" { "Calls" }
+                        th title="Results that are errors" { "Failed" }
+                        th.minor title="From call to result, of all calls together" { "Total time" }
+                        th.minor title="From call to result, on average" { "Average" }
+                        th title="From call to result, the longest" { "Longest" }
+                        th.percent title="Share of all calls" { "Share" } td.share {}
+                    }
+                }
+                tbody { @for tool in tools { (tool_row(tool, calls)) } }
+            }
+        }
+    }
+}
+
+fn tool_row(tool: &ToolTrend, calls: u64) -> Markup {
+    let failed = tool.failures as f64 / tool.calls.max(1) as f64 * 100.0;
+    let share = tool.calls as f64 / calls as f64;
+    html! {
+        tr {
+            td title=(clean_text(&tool.tool)) { (clean_text(&tool.tool)) }
+            td title="Calls" { (exact_count(tool.calls)) }
+            td title="Results that are errors" { @if tool.failures > 0 { (exact_count(tool.failures)) " (" (format!("{failed:.1}")) "%)" } @else { "0" } }
+            td.minor title={ "From call to result, of " (count_of(tool.timed_calls, "call")) " together" } { (format_duration(tool.total_ms)) }
+            td.minor title="From call to result, on average" { @if tool.timed_calls > 0 { (format_duration(tool.total_ms / tool.timed_calls as i64)) } }
+            td title="From call to result, the longest" { (format_duration(tool.longest_ms)) }
+            td.percent title="Share of all calls" { (chart::share_text(share)) }
+            td.share { (chart::share_bar(share)) }
         }
     }
 }
@@ -324,7 +347,7 @@ impl ActivityView<'_> {
         let rows = self.report_rows(by);
         let keys: Vec<&str> = rows.iter().filter_map(|row| row.key.as_deref()).collect();
         html! {
-            @if !rows.is_empty() {
+            @if !rows.is_empty() { section {
                 h2 { (title) "s" }
                 .wide-table tabindex="0" {
                     table.sums {
@@ -332,8 +355,10 @@ impl ActivityView<'_> {
                         tbody { @for row in rows.iter().take(MAX_ROWS) { (self.usage_row(by, row, &keys)) } }
                     }
                 }
-                @if rows.len() > MAX_ROWS { p { small { (rows.len() - MAX_ROWS) " more are not shown." } } }
-            }
+                @if rows.len() > MAX_ROWS {
+                    p.hint { a href=(self.filters.address_with("/cost", "by", by.name())) { "All " (exact_count(rows.len() as u64)) " " (title.to_lowercase()) "s" } }
+                }
+            } }
         }
     }
 
@@ -360,7 +385,7 @@ impl ActivityView<'_> {
 /// The calls of tools that took longest, and the longest waits for a model.
 fn wait_lists(trends: &TrendReport) -> Markup {
     html! {
-        @if !trends.longest_calls.is_empty() {
+        @if !trends.longest_calls.is_empty() { section {
             h2 title="From call to result, with the time that a person took to allow it" { "Tool calls that took longest" }
             ol.plain-list #longest-calls {
                 @for call in &trends.longest_calls {
@@ -371,8 +396,8 @@ fn wait_lists(trends: &TrendReport) -> Markup {
                     }
                 }
             }
-        }
-        @if !trends.longest_waits.is_empty() {
+        } }
+        @if !trends.longest_waits.is_empty() { section {
             h2 title="From the entry before an answer of a model to the answer" { "Longest waits for a model" }
             ol.plain-list {
                 @for wait in &trends.longest_waits {
@@ -382,7 +407,7 @@ fn wait_lists(trends: &TrendReport) -> Markup {
                     }
                 }
             }
-        }
+        } }
     }
 }
 
