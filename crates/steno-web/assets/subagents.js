@@ -35,6 +35,17 @@ export const isFoldedAt = (place) => subagentRuns.some((run) => run.isFolded && 
 /** Whether a fold that begins above contains all of these positions. @param {number} from @param {number} to */
 export const isFoldedWhole = (from, to) => subagentRuns.some((run) => run.isFolded && run.from < from && run.to >= to);
 
+/** The next subagent after a position, or the one before it, whose heading is not folded away; -1 without one. @param {number} place @param {boolean} back */
+export function nextRun(place, back) {
+  const isShown = (/** @type {number} */ at) => !subagentRuns.some((run, other) => other !== at && run.isFolded && run.from <= subagentRuns[at].from && run.to >= subagentRuns[at].to);
+  const all = subagentRuns.map((_, at) => at).filter(isShown);
+  if (back) all.reverse();
+  return all.find((at) => (back ? subagentRuns[at].from < place : subagentRuns[at].from > place)) ?? -1;
+}
+
+/** The first position of a subagent. @param {number} at */
+export const startOfRun = (at) => subagentRuns[at].from;
+
 /** Unfolds the entry at a position. @param {number} place */
 export function unfoldAt(place) {
   if (!isFoldedAt(place)) return;

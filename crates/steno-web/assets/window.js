@@ -6,7 +6,7 @@ import { link, numberAt, numberOf, placeOf, reorder } from "./places.js";
 import { remark, setMarks } from "./marks.js";
 import { current, goTo, isShown, keys, refold, scrollToEntry } from "./reader.js";
 import { updateSections } from "./sections.js";
-import { isFoldedAt, isFoldedWhole, setSubagents, syncFoldButtons } from "./subagents.js";
+import { isFoldedAt, isFoldedWhole, nextRun, setSubagents, startOfRun, syncFoldButtons } from "./subagents.js";
 
 const main = /** @type {HTMLElement | null} */ (document.querySelector("main[data-session]"));
 const base = main?.dataset.session ?? "";
@@ -190,6 +190,18 @@ async function jump(kind, back) {
   if (number !== null && isHere(placeOf(number))) show(number, kind === "error");
 }
 
+/** Goes to the heading of the next or previous subagent, without unfolding it. @param {boolean} back */
+async function jumpToRun(back) {
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement?.closest("button[data-run]") ?? null);
+  const at = nextRun(focused ? startOfRun(Number(focused.dataset.run)) : placeOf(here()), back);
+  const chunk = at >= 0 && chunks().find((chunk) => startOfRun(at) < Number(chunk.dataset.from) + Number(chunk.dataset.count));
+  if (!chunk) return;
+  await fill(chunk);
+  const button = /** @type {HTMLElement | null} */ (document.querySelector(`button[data-run="${at}"]`));
+  button?.focus({ preventScroll: true });
+  button?.scrollIntoView({ block: "center" });
+}
+
 function follow() {
   const number = /^#e(\d+)$/.exec(location.hash)?.[1];
   if (number) show(Number(number));
@@ -357,6 +369,8 @@ if (main) {
   keys.p = () => jump("prompt", true);
   keys.x = () => jump("error", false);
   keys.X = () => jump("error", true);
+  keys.s = () => jumpToRun(false);
+  keys.S = () => jumpToRun(true);
   keys.G = () => show(numberAt(count - 1), false);
   keys.gg = () => show(numberAt(first), false);
   const back = document.getElementById("call-back");

@@ -216,7 +216,10 @@ const KEYS: [(&str, &str); 16] = [
     ("Enter", "open the session, or fold and unfold the entry"),
     ("[ ]", "previous and next session of the list"),
     ("u", "back to the list, or from a subagent to its call"),
-    ("s S", "sort the list by the next column, or the other way round"),
+    (
+        "s S",
+        "next and previous subagent; in the list: sort by the next column, or the other way round",
+    ),
     ("n p", "next and previous prompt"),
     ("x X", "next and previous error"),
     ("y Y", "copy the text of the entry, or a link to it"),

@@ -62,7 +62,10 @@ pub(crate) fn subagent_overview(
 ) -> Markup {
     let session = &opened.transcript.session;
     let runs = &opened.outline.runs;
-    let children: Vec<&Session> = child_sessions(listing, session).collect();
+    let mut children: Vec<&Session> = child_sessions(listing, session).collect();
+    // Those without a time come last.
+    let begin = |one: &&Session| one.started.map(|at| at.instant());
+    children.sort_by_key(|one| (begin(one).is_none(), begin(one)));
     let base = session_address(&session.agent, &session.id);
     let spans = runs.iter().filter_map(|one| one.totals.time_span());
     let axis = TimeAxis::of_spans(spans.chain(children.iter().filter_map(|one| session_span(one))));

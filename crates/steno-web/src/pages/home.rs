@@ -405,6 +405,7 @@ impl SessionListView<'_> {
                 span.title {
                     span { (heading::session_title(session)) }
                     (heading::status_badge(session.status))
+                    @if session.parent.is_some() { small.subagents title="Another session started this one, or it was forked from one" { "from another session" } }
                     @if session.subagent_files > 0 { small.subagents title="Subagents have files of their own; the session shows them below the calls that started them" { (count_of(session.subagent_files, "subagent")) } }
                     @if let Some(failures) = failures { small.errors { (count_of(*failures, "error")) } }
                     @if let Some(problem) = &one.problem { small.errors { (clean_text(problem)) } }

@@ -27,8 +27,12 @@ const SMALL_TARGETS: &str = "[...document.querySelectorAll('a[href], button, inp
 #[test]
 fn the_header_is_low_and_targets_are_large() {
     let Some((site, browser)) = phone() else { return };
+    site.keep_nested("nested");
     for page in [
         "/",
+        "/?sort=duration",
+        "/session/claude-code/nested",
+        "/session/claude-code/nested?subagent=a1",
         "/session/claude-code/harbour-login",
         "/session/claude-code/harbour-login/replay",
         "/search?q=cookie",

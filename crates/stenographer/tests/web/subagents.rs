@@ -135,6 +135,38 @@ fn a_subagent_is_shown_alone_and_leads_back_to_its_call() {
 }
 
 #[test]
+fn keys_go_from_subagent_to_subagent() {
+    let Some((_site, browser)) = opened(1280) else { return };
+    let focused = "document.activeElement.dataset.run";
+    for (key, run) in [("s", 0), ("s", 1), ("s", 1), ("S", 0), ("S", 0)] {
+        browser.press(key);
+        browser.until(&format!("{focused} === '{run}'"));
+    }
+    // A heading that is reached stays folded.
+    browser.until("document.activeElement.ariaExpanded === 'false'");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn the_overview_follows_a_session_that_grows() {
+    let Some((site, browser)) = opened(1280) else { return };
+    browser.until("document.querySelector('#subagents').textContent.includes('2 entries')");
+    let file = site.path().join("project/lighthouse/subagents/agent-bb22.jsonl");
+    let mut lines = std::fs::read_to_string(&file).unwrap();
+    let record = json!({
+        "type": "assistant", "uuid": "later", "sessionId": "lighthouse", "version": "2.1.0", "isSidechain": true,
+        "agentId": "bb22", "timestamp": "2026-01-05T09:01:30.000Z", "cwd": "/home/me/code/harbor",
+        "message": assistant("I found some oil."),
+    });
+    lines.push_str(&format!("{record}\n"));
+    std::fs::write(&file, lines).unwrap();
+    site.steno(&["import", site.path().join("project").to_str().unwrap()]);
+    browser.until("document.querySelector('#subagents').textContent.includes('3 entries')");
+    browser.until("document.querySelector('#subagents').textContent.includes('1 min 30 s')");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
 fn new_entries_of_a_subagent_are_announced() {
     let Some((site, browser)) = opened(1280) else { return };
     browser.go(&site.at("/session/claude-code/lighthouse?subagent=bb22"));
