@@ -52,6 +52,7 @@ impl SessionExport<'_> {
         let outline = &SessionOutline::new(entries, lanes, self.prices);
         let (pictures, base, fork) = (self.pictures, None, None);
         let renderer = EntryRenderer {
+            alone: None,
             zone,
             pictures,
             base,

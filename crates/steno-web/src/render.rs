@@ -67,6 +67,8 @@ pub(crate) struct EntryRenderer<'a> {
     pub(crate) outline: &'a SessionOutline,
     /// Where the session left the one that it was forked from.
     pub(crate) fork: Option<&'a ForkPoint>,
+    /// The run of the subagent that is shown alone.
+    pub(crate) alone: Option<usize>,
     /// The project folder. Paths inside it are shown relative to it.
     pub(crate) project: Option<&'a str>,
 }
@@ -189,7 +191,7 @@ impl EntryRenderer<'_> {
         let place = one.run.places.start;
         html! {
             li class={ "lane-name lane " (lane_colour(&one.run.source)) " " (depth_class(one.run.depth)) (self.run_classes(place, Some(at))) } {
-                button type="button" data-run=(at) aria-expanded=(!one.is_folded()) title={ "Subagent " (clean_text(one.name())) } {
+                button type="button" data-run=(at) aria-expanded=(!one.is_folded() || self.alone == Some(at)) title={ "Subagent " (clean_text(one.name())) } {
                     "Subagent " b { (run_title(one)) }
                 }
                 (one.outcome_badge())
@@ -197,17 +199,17 @@ impl EntryRenderer<'_> {
                 span title="Messages, tool calls and results, and notices, with those of the subagents that it started" { (count_of(one.totals.entries, "entry")) }
                 @if one.nested > 0 { span title="Subagents that this one started, and those that they started" { "with " (count_of(one.nested as u64, "subagent")) } }
                 (totals_line(&one.totals))
-                (self.run_links(one))
+                (self.run_links(one, self.alone == Some(at)))
                 (run_brief(one, all))
             }
         }
     }
 
     /// The links to the subagent alone and to the call that started it; none in an exported file.
-    fn run_links(&self, one: &OutlinedRun) -> Markup {
+    fn run_links(&self, one: &OutlinedRun, is_alone: bool) -> Markup {
         html! {
             @if let Some(base) = self.base {
-                a href=(subagent_address(base, one.name())) title="Show only this subagent, with a link back to its call" { "Open alone" }
+                @if !is_alone { a href=(subagent_address(base, one.name())) title="Show only this subagent, with a link back to its call" { "Open alone" } }
                 @if let Some(caller) = one.run.caller { a href={ (base) "#e" (caller) } title="Go to the call that started it" { "Call: entry " (caller) } }
             }
         }

@@ -93,7 +93,7 @@ pub(crate) async fn session_page(
         let notes = opened.dir.read_notes()?;
         let Transcript { session, entries, .. } = &opened.transcript;
         let bar = html! { (heading::find_box(true)) (heading::reader_buttons()) (page::palette_button()) };
-        let window = EntryWindowView { library, viewer: &viewer, opened: &opened, notes: &notes.all };
+        let window = EntryWindowView { library, viewer: &viewer, opened: &opened, notes: &notes.all, alone: None };
         let fork = find_fork(library, &opened);
         let listing = library.session_listing()?;
         let body = html! {
@@ -142,7 +142,7 @@ fn subagent_page(
     let notes = opened.dir.read_notes()?;
     let bar =
         html! { (heading::find_box(true)) (heading::reader_buttons()) (page::palette_button()) };
-    let window = EntryWindowView { library, viewer, opened, notes: &notes.all };
+    let window = EntryWindowView { library, viewer, opened, notes: &notes.all, alone: Some(at) };
     let caller = one.run.caller.map_or_else(String::new, |caller| format!("#e{caller}"));
     let title = run_title(one);
     let body = html! {
@@ -260,6 +260,8 @@ struct EntryWindowView<'a> {
     viewer: &'a PageViewer,
     opened: &'a OpenedSession,
     notes: &'a [Note],
+    /// The run of the subagent that is shown alone.
+    alone: Option<usize>,
 }
 
 impl EntryWindowView<'_> {
@@ -290,6 +292,7 @@ impl EntryWindowView<'_> {
         let zone = &viewer.zone;
         let base = Some(base.as_str());
         let renderer = EntryRenderer {
+            alone: self.alone,
             zone,
             pictures,
             base,
@@ -332,7 +335,13 @@ pub(crate) async fn entries_part(
         let opened = library.open_session(&agent, &id)?;
         let end = part.from.saturating_add(part.count.min(4 * CHUNK_ENTRIES));
         let notes = opened.dir.read_notes()?.all;
-        let window = EntryWindowView { library, viewer: &viewer, opened: &opened, notes: &notes };
+        let window = EntryWindowView {
+            library,
+            viewer: &viewer,
+            opened: &opened,
+            notes: &notes,
+            alone: None,
+        };
         Ok(PreEscaped(window.render_part(part.from..end)))
     })
     .await

@@ -9,6 +9,7 @@ fn rendered(entries: &[Entry]) -> String {
     let (zone, lanes) = (&TimeZone::UTC, &SubagentLanes::from_entries(entries));
     let outline = &SessionOutline::new(entries, lanes, &PriceTable::bundled());
     let renderer = EntryRenderer {
+        alone: None,
         zone,
         pictures: &pictures,
         base: None,
@@ -144,6 +145,7 @@ fn a_fork_shows_where_it_left_its_parent() {
     };
     let outline = &SessionOutline::default();
     let renderer = EntryRenderer {
+        alone: None,
         zone,
         pictures: &pictures,
         base: None,
@@ -210,6 +212,7 @@ fn notes_follow_their_entries_and_are_escaped() {
     let (zone, lanes, notes) = (&TimeZone::UTC, &SubagentLanes::default(), &[note]);
     let outline = &SessionOutline::default();
     let renderer = EntryRenderer {
+        alone: None,
         zone,
         pictures: &pictures,
         base: None,
@@ -230,6 +233,7 @@ fn only_pages_cut_long_output() {
     let (zone, lanes, base) = (&TimeZone::UTC, &SubagentLanes::default(), Some("/session/a/b"));
     let outline = &SessionOutline::default();
     let renderer = EntryRenderer {
+        alone: None,
         zone,
         pictures: &pictures,
         base,

@@ -7,6 +7,7 @@ use crate::driver::{Browser, SCRIPTS_RUN};
 use crate::guarded::{asked, site_headers};
 use crate::hostile::{ATTACKS, FOREIGN};
 use crate::site::{Site, assistant, block, user};
+use crate::views::{SCROLL, SHIFTS};
 
 /// The call of a subagent.
 fn task(id: &str, prompt: &str, description: &str) -> Value {
@@ -109,6 +110,8 @@ fn a_subagent_is_shown_alone_and_leads_back_to_its_call() {
         browser.run("return document.querySelector('h1').textContent"),
         json!("Count steps")
     );
+    let links = browser.run("return document.querySelector('.lane-name').textContent");
+    assert!(!links.to_string().contains("Open alone"), "{links}");
     // All keys stay inside.
     browser.press("G");
     browser.until("document.querySelector('#e27.at')");
@@ -132,6 +135,21 @@ fn a_subagent_is_shown_alone_and_leads_back_to_its_call() {
     assert_eq!(ask(&format!("{page}nobody"), &[host.clone(), cookie.clone()]), 404);
     assert_eq!(ask(&format!("{page}aa11"), std::slice::from_ref(&host)), 401);
     assert_eq!(ask("/session/claude-code/lighthouse/subagents", &[host]), 401);
+}
+
+#[test]
+fn nothing_moves_while_a_subagent_loads() {
+    let Some((site, browser)) = opened(1280) else { return };
+    for query in ["", "?subagent=aa11"] {
+        browser.go("about:blank");
+        browser.go(&site.at(&format!("/session/claude-code/lighthouse{query}")));
+        browser.run(SHIFTS);
+        browser.until(&format!("window.shifted !== undefined && {SCRIPTS_RUN}"));
+        browser.run(SCROLL);
+        browser.until("window.scrolled");
+        let shifted = browser.run("return window.shifted").as_f64().unwrap();
+        assert!(shifted < 0.02, "entries moved by {shifted}: {query}");
+    }
 }
 
 #[test]

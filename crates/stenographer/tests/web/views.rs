@@ -45,11 +45,11 @@ pub(crate) fn harbour() -> Site {
 }
 
 /// Adds up the layout shifts since the page was opened.
-const SHIFTS: &str = "window.shifted = 0; new PerformanceObserver((list) => list.getEntries().forEach((one) => \
+pub(crate) const SHIFTS: &str = "window.shifted = 0; new PerformanceObserver((list) => list.getEntries().forEach((one) => \
     window.shifted += one.hadRecentInput ? 0 : one.value)).observe({type: 'layout-shift', buffered: true})";
 
 /// Scrolls down by a third of a screen each frame.
-const SCROLL: &str = "let left = 90; requestAnimationFrame(function step() { \
+pub(crate) const SCROLL: &str = "let left = 90; requestAnimationFrame(function step() { \
     scrollBy(0, innerHeight / 3); \
     left -= 1; if (left) requestAnimationFrame(step); else window.scrolled = true; })";
 
