@@ -36,13 +36,14 @@ const READING_TIME: Duration = Duration::from_millis(700);
 const MAX_ROWS: usize = 30;
 
 /// The columns of the tables: heading and explanation.
-const COLUMNS: [(&str, &str); 8] = [
+const COLUMNS: [(&str, &str); 9] = [
     ("Sessions", "Sessions that were last active in this period"),
-    ("Tool calls", "Calls of tools"),
+    ("Tool calls", "Calls of tools. A session that continues another one has its calls, too"),
     ("Failed", "Tool calls whose result is an error, and their share of all calls"),
+    ("Other errors", "Errors that are no results of tools, as of the model's API"),
     (
         "Not repaired",
-        "Errors and failed calls after which the same call, file or command did not succeed",
+        "Failed calls and other errors after which the same call, file or command did not succeed",
     ),
     ("Retries", RETRY_MEANING),
     ("Undone edits", "Edits that a later edit of the same session reversed"),
@@ -53,6 +54,26 @@ const COLUMNS: [(&str, &str); 8] = [
 /// What counts as a problem.
 const PROBLEM_MEANING: &str =
     "Problems are failed calls, other errors, retries, undone edits and compactions";
+
+/// A property of sessions by which their counts are added up.
+struct SessionGroup {
+    title: &'static str,
+    /// The filter for one value.
+    field: &'static str,
+    about: &'static str,
+}
+
+const PROJECT_GROUP: SessionGroup = SessionGroup {
+    title: "Projects",
+    field: "project",
+    about: "The project folder of the session",
+};
+
+const MODEL_GROUP: SessionGroup = SessionGroup {
+    title: "Models",
+    field: "model",
+    about: "The first model of the session; all numbers of the session count there",
+};
 
 /// How many problems a session of a class has.
 type ProblemRange = fn(u64) -> bool;
@@ -87,8 +108,8 @@ pub(crate) async fn quality_page(
                 (figures(&report.total()))
                 (report.distribution())
                 (report.failure_chart(&viewer, period_days(&filters.to_filter(library, &viewer.zone)?, &viewer.zone, today)))
-                (group_table("Projects", "project", &filters, &report.group_by(|session| session.project.as_deref())))
-                (group_table("Models", "model", &filters, &report.group_by(|session| session.models.first().map(String::as_str))))
+                (group_table(&PROJECT_GROUP, &filters, &report.group_by(|session| session.project.as_deref())))
+                (group_table(&MODEL_GROUP, &filters, &report.group_by(|session| session.models.first().map(String::as_str))))
                 (report.worst_sessions())
             }
         };
@@ -229,18 +250,18 @@ impl QualityReport {
             self.sessions.iter().filter(|(_, counts)| counts.problems() > 0).collect();
         worst.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.problems()));
         html! {
-            h2 { "Sessions with the most problems" }
+            h2 title=(PROBLEM_MEANING) { "Sessions with the most problems" }
             @if worst.is_empty() { p.hint { "No failed calls, retries, undone edits or compactions." } }
             @else {
                 .wide-table tabindex="0" {
                     table.sums.counts.worst {
-                        (table_head("Session", 1))
+                        (table_head("Session", PROBLEM_MEANING, 1))
                         tbody {
                             @for (session, counts) in worst.iter().take(MAX_ROWS) {
                                 tr {
                                     td {
                                         a href={ (session_address(&session.agent, &session.id)) "#quality" } { (heading::session_title(session)) }
-                                        " " small { (clean_text(&session.agent)) @if let Some(project) = &session.project { " · " (clean_text(last_segment(project))) } }
+                                        " " small { b title=(PROBLEM_MEANING) { (count_of(counts.problems(), "problem")) } " · " (clean_text(&session.agent)) @if let Some(project) = &session.project { " · " (clean_text(last_segment(project))) } }
                                     }
                                     (count_cells(counts, 1))
                                 }
@@ -277,7 +298,7 @@ fn figures(total: &QualityCounts) -> Markup {
 }
 
 /// The numbers of a row, each with its tooltip, in the order of [`COLUMNS`].
-fn count_texts(counts: &QualityCounts) -> [(String, String); 8] {
+fn count_texts(counts: &QualityCounts) -> [(String, String); 9] {
     let counted = |number: u64, noun: &str| (exact_count(number), count_of(number, noun));
     let percent = counts.failure_percent().map(|percent| format!(" ({percent:.1}%)"));
     let failed = format!("{}{}", exact_count(counts.failed_calls), percent.unwrap_or_default());
@@ -290,6 +311,7 @@ fn count_texts(counts: &QualityCounts) -> [(String, String); 8] {
         counted(counts.sessions, "session"),
         counted(counts.tool_calls, "tool call"),
         (failed, format!("{} failed of {calls}", exact_count(counts.failed_calls))),
+        counted(counts.other_errors, "other error"),
         (
             exact_count(counts.unrepaired),
             format!("{} not repaired", exact_count(counts.unrepaired)),
@@ -320,25 +342,25 @@ fn unit_of(name: &str, about: &str) -> String {
     }
 }
 
-fn table_head(name: &str, skipped: usize) -> Markup {
+fn table_head(name: &str, about: &str, skipped: usize) -> Markup {
     html! {
-        thead { tr { th { (name) } @for (name, about) in COLUMNS.iter().skip(skipped) { th title=(about) { (name) } } } }
+        thead { tr { th title=(about) { (name) } @for (name, about) in COLUMNS.iter().skip(skipped) { th title=(about) { (name) } } } }
     }
 }
 
 fn group_table(
-    title: &str,
-    field: &str,
+    group: &SessionGroup,
     filters: &FilterQuery,
     groups: &[(&str, QualityCounts)],
 ) -> Markup {
+    let SessionGroup { title, field, about } = *group;
     let name = title.trim_end_matches('s');
     let values: Vec<&str> = groups.iter().map(|(value, _)| *value).collect();
     html! {
-        h2 { (title) }
+        h2 title=(about) { (title) }
         .wide-table tabindex="0" {
             table.sums.counts {
-                (table_head(name, 0))
+                (table_head(name, about, 0))
                 tbody {
                     @for (value, counts) in groups.iter().take(MAX_ROWS) {
                         tr {
