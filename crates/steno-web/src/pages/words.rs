@@ -286,7 +286,7 @@ impl WordView<'_> {
         html! {
             @if let Some((first, count)) = most {
                 span title={ (count_of(*count, "entry")) ", the most of any " (self.trends.step.name()) } {
-                    (exact_count(*count)) ", " (lower_first(&self.trends.step.long_name(*first)))
+                    (exact_count(*count)) ", " (lower_first(&self.trends.step.short_name(*first)))
                 }
             }
         }
