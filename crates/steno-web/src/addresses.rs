@@ -4,8 +4,6 @@ use axum::extract::Path;
 use maud::{Markup, html};
 use steno_model::SessionId;
 
-use crate::project_names::distinct_suffix;
-
 /// The agent and id of a session, as its address has them.
 pub(crate) type SessionPath = Path<(String, String)>;
 
@@ -46,6 +44,29 @@ pub(crate) fn distinct_name<'a>(path: &'a str, others: &[&str]) -> &'a str {
     let is_same = |other: &&&str| **other != path && last_segment(other) == name;
     let same: Vec<&str> = others.iter().filter(is_same).copied().collect();
     if same.is_empty() { name } else { distinct_suffix(path, &same) }
+}
+
+/// The shortest end of a path, in whole segments, that no other path has; the whole path if each end is one of another.
+pub(crate) fn distinct_suffix<'a>(path: &'a str, others: &[&str]) -> &'a str {
+    let end = path.trim_end_matches('/');
+    let has_end = |other: &str, suffix: &str| {
+        let other = other.trim_end_matches('/');
+        other.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    };
+    let is_distinct =
+        |suffix: &str| !others.iter().any(|other| *other != path && has_end(other, suffix));
+    let starts = end.match_indices('/').rev().map(|(at, _)| at + 1).filter(|at| *at < end.len());
+    starts.map(|at| &end[at..]).find(|suffix| is_distinct(suffix)).unwrap_or(end)
+}
+
+/// Percent-encodes a text for a query.
+pub(crate) fn encode_query_text(text: &str) -> String {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
+    let code = |byte: u8| match plain(&byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    text.bytes().map(code).collect()
 }
 
 #[cfg(test)]

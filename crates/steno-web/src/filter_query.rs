@@ -9,6 +9,7 @@ use steno_store::index::{
     CountedSearch, EntryFilter, SearchHit, SearchOrder, SearchQuery, SearchRequest,
 };
 
+pub(crate) use crate::addresses::encode_query_text;
 use crate::error::WebError;
 use crate::library::SessionLibrary;
 
@@ -157,16 +158,6 @@ impl FilterQuery {
             pairs.map(|(name, text)| format!("{name}={}", encode_query_text(text))).collect();
         format!("{page}?{}", query.join("&"))
     }
-}
-
-/// Percent-encodes a text for a query.
-pub(crate) fn encode_query_text(text: &str) -> String {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
-    let code = |byte: u8| match plain(&byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
-    };
-    text.bytes().map(code).collect()
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ mod heading;
 mod history_routes;
 mod library;
 mod library_set;
+mod list_columns;
 mod list_filter;
 mod list_order;
 mod live;

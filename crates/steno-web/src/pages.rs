@@ -11,5 +11,6 @@ pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod session_export;
 pub(crate) mod session_sections;
+mod subagent;
 pub(crate) mod threads;
 pub(crate) mod words;

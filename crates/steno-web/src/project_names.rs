@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::addresses::{last_segment, short_path};
+use crate::addresses::{distinct_suffix, last_segment, short_path};
 
 /// The names of some project folders.
 #[derive(Debug, Default)]
@@ -42,19 +42,6 @@ impl ProjectNames {
         let (name, short) = (self.name(path), short_path(path));
         if name.len() > short.len() { name } else { short }
     }
-}
-
-/// The shortest end of a path, in whole segments, that no other path has; the whole path if each end is one of another.
-pub(crate) fn distinct_suffix<'a>(path: &'a str, others: &[&str]) -> &'a str {
-    let end = path.trim_end_matches('/');
-    let has_end = |other: &str, suffix: &str| {
-        let other = other.trim_end_matches('/');
-        other.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
-    };
-    let is_distinct =
-        |suffix: &str| !others.iter().any(|other| *other != path && has_end(other, suffix));
-    let starts = end.match_indices('/').rev().map(|(at, _)| at + 1).filter(|at| *at < end.len());
-    starts.map(|at| &end[at..]).find(|suffix| is_distinct(suffix)).unwrap_or(end)
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ use self::entry::EntryPlace;
 pub(crate) use self::entry::is_error_entry;
 use self::entry::{is_empty_notice, is_plain_notice};
 use self::plain::{clean_text, first_line, preview_text, text_prefix};
-use crate::filter_query::encode_query_text;
+use crate::addresses::encode_query_text;
 use crate::outline::{SessionOutline, totals_line};
 use crate::subagent_run::OutlinedRun;
 use crate::units::count_of;

@@ -12,7 +12,7 @@ use crate::library::{OpenedSession, SessionListing};
 use crate::outline::totals_line;
 use crate::render::plain::clean_text;
 use crate::render::{depth_class, lane_colour, run_title, subagent_address};
-use crate::subagent_run::{OutlinedRun, RunOutcome};
+use crate::subagent_run::{OutlinedRun, SubagentOutcome};
 use crate::units::{COST_EXPLANATION, count_of, exact_count, explain_tokens, format_duration};
 
 /// The width of the time axis, in units of the drawing, and the narrowest bar.
@@ -29,7 +29,7 @@ pub(crate) const MAX_OPEN_RUNS: usize = 8;
 /// The heading of the section: how many subagents there are, and how many failed; and how many sessions were started.
 pub(crate) fn subagents_heading(runs: &[OutlinedRun], others: usize) -> Markup {
     let count = |outcome| runs.iter().filter(|one| one.outcome == outcome).count() as u64;
-    let (failed, unanswered) = (count(RunOutcome::Failed), count(RunOutcome::Unanswered));
+    let (failed, unanswered) = (count(SubagentOutcome::Failed), count(SubagentOutcome::Unanswered));
     if runs.is_empty() {
         return html! { b { "Sessions started from this one" } span { (exact_count(others as u64)) } };
     }
@@ -188,7 +188,7 @@ impl OverviewView<'_> {
                     a href={ "#e" (first) } title={ "Go to subagent " (clean_text(one.name())) } { (run_title(one)) }
                     (one.outcome_badge())
                 }
-                (self.bar(one.totals.time_span(), one.outcome == RunOutcome::Failed))
+                (self.bar(one.totals.time_span(), one.outcome == SubagentOutcome::Failed))
                 span.more {
                     a href=(subagent_address(self.base, one.name())) title="Show only this subagent" { "Open alone" }
                     @for model in self.models(one) { span title="Model" { (clean_text(model)) } }

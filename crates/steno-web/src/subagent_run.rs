@@ -21,7 +21,7 @@ pub(crate) struct OutlinedRun {
     pub(crate) prompt: Option<usize>,
     /// The number of its last answer; `None` if it did not end with one.
     pub(crate) answer: Option<usize>,
-    pub(crate) outcome: RunOutcome,
+    pub(crate) outcome: SubagentOutcome,
     /// How many subagents it started, and those started, and so on.
     pub(crate) nested: usize,
     /// The totals of its entries, with those of the subagents that it started.
@@ -30,7 +30,7 @@ pub(crate) struct OutlinedRun {
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RunOutcome {
+pub(crate) enum SubagentOutcome {
     /// With an answer.
     Answered,
     /// The call that started it failed, or its last entry is an error.
@@ -87,9 +87,9 @@ fn outline_run(
         prompt: own.iter().find(|number| is_said(number, &Role::User)).copied(),
         answer,
         outcome: match answer {
-            _ if has_failed => RunOutcome::Failed,
-            Some(_) => RunOutcome::Answered,
-            None => RunOutcome::Unanswered,
+            _ if has_failed => SubagentOutcome::Failed,
+            Some(_) => SubagentOutcome::Answered,
+            None => SubagentOutcome::Unanswered,
         },
         nested: 0,
         totals,
@@ -123,9 +123,9 @@ impl OutlinedRun {
     pub(crate) fn outcome_badge(&self) -> Markup {
         html! {
             @match self.outcome {
-                RunOutcome::Answered => {}
-                RunOutcome::Failed => span.agent.failed title="The call that started it failed, or its last entry is an error" { "failed" },
-                RunOutcome::Unanswered => span.agent.unanswered title="Its last entry is no answer: it was interrupted, or still runs" { "no answer" },
+                SubagentOutcome::Answered => {}
+                SubagentOutcome::Failed => span.agent.failed title="The call that started it failed, or its last entry is an error" { "failed" },
+                SubagentOutcome::Unanswered => span.agent.unanswered title="Its last entry is no answer: it was interrupted, or still runs" { "no answer" },
             }
         }
     }
@@ -176,7 +176,7 @@ mod tests {
         );
         let names = (runs[0].task.as_deref(), runs[0].agent_type.as_deref(), runs[0].name());
         assert_eq!(names, (Some("Look"), Some("Explore"), "a"));
-        assert!(runs.iter().all(|run| run.outcome == RunOutcome::Answered));
+        assert!(runs.iter().all(|run| run.outcome == SubagentOutcome::Answered));
     }
 
     #[test]
@@ -200,9 +200,9 @@ mod tests {
             .map(|run| (run.name().to_owned(), run.outcome, run.answer))
             .collect();
         let expected = [
-            ("a", RunOutcome::Failed, Some(4)),
-            ("b", RunOutcome::Unanswered, None),
-            ("c", RunOutcome::Failed, None),
+            ("a", SubagentOutcome::Failed, Some(4)),
+            ("b", SubagentOutcome::Unanswered, None),
+            ("c", SubagentOutcome::Failed, None),
         ];
         let expected = expected.map(|(name, outcome, answer)| (name.to_owned(), outcome, answer));
         assert_eq!(outcomes, expected);

@@ -16,10 +16,10 @@ use crate::error::WebError;
 use crate::filter_query::encode_query_text;
 use crate::heading;
 use crate::library::{SessionLibrary, SessionListing};
+use crate::list_columns::column_headings;
 use crate::list_filter::{
     FacetValue, IgnoredCondition, LIST_FACETS, ListFilter, ListMatcher, date_ranges,
 };
-use crate::list_order::SortKey;
 use crate::live::edition_id;
 use crate::page::{self, PageHead};
 use crate::project_names::ProjectNames;
@@ -33,47 +33,6 @@ const PAGE_SESSIONS: usize = 100;
 
 /// On how many days there must be sessions for the calendar to be open at first.
 const MIN_CALENDAR_DAYS: usize = 8;
-
-/// A column of the list.
-struct ListColumn {
-    class: &'static str,
-    heading: &'static str,
-    explanation: &'static str,
-    /// What its heading sorts by.
-    sort: Option<SortKey>,
-}
-
-const fn column(
-    class: &'static str,
-    heading: &'static str,
-    explanation: &'static str,
-    sort: Option<SortKey>,
-) -> ListColumn {
-    ListColumn { class, heading, explanation, sort }
-}
-
-/// The columns of the list.
-const COLUMNS: [ListColumn; 9] = [
-    column(
-        "last",
-        "Last active",
-        "When the session was last active, in your time zone",
-        Some(SortKey::LastActive),
-    ),
-    column("title", "Session", "The title, or the first line of the first prompt", None),
-    column("by", "Agent", "The program that ran the session", None),
-    column("project", "Project", "The folder that the agent worked in", None),
-    column("model", "Model", "The first model; the tooltip lists all", None),
-    column(
-        "num",
-        "Entries",
-        "Messages, tool calls and results, and notices",
-        Some(SortKey::Entries),
-    ),
-    column("num duration", "Duration", "From the first entry to the last", Some(SortKey::Duration)),
-    column("num tokens", "Tokens", "Tokens that the model read and wrote", Some(SortKey::Tokens)),
-    column("num", "Cost", COST_EXPLANATION, Some(SortKey::Cost)),
-];
 
 /// The start page.
 pub(crate) async fn home_page(
@@ -333,7 +292,7 @@ impl SessionListView<'_> {
         let has_people = shown.iter().any(|one| session_person(&one.session).is_some());
         html! {
             @if matching.is_empty() { (self.empty_list()) }
-            @else { (self.column_headings(has_people)) }
+            @else { (column_headings(self.query, has_people)) }
             @if !shown.is_empty() {
                 ul class={ "rows by-" (self.query.order().to_parameter().trim_start_matches('-')) } {
                     @for sessions in shown.chunk_by(|a, b| day(a) == day(b)) {
@@ -345,32 +304,6 @@ impl SessionListView<'_> {
             }
             @if more > 0 {
                 p.tools { a #more-sessions data-more="ul.rows" href=(self.address_with_limit(limit + PAGE_SESSIONS)) { "Show " (more) " of " (exact_count((matching.len() - shown.len()) as u64)) " more" } }
-            }
-        }
-    }
-
-    /// The headings of the columns. Those of numbers and times sort the list.
-    fn column_headings(&self, has_people: bool) -> Markup {
-        let order = self.query.order();
-        html! {
-            nav.columns-head aria-label="Sort the list" {
-                @for column in &COLUMNS {
-                    @let heading = if has_people && column.class == "by" { "Person" } else { column.heading };
-                    @match column.sort {
-                        None => span class=(column.class) title=(column.explanation) aria-hidden="true" { (heading) },
-                        Some(key) => {
-                            @let next = order.toggled(key);
-                            @let is_current = order.key == key;
-                            a class=(column.class) aria-current=[is_current.then_some("true")]
-                                href=(self.query.address_with(&[("sort", next.to_parameter().as_str())]))
-                                title={ (column.explanation) ". Sort: " (next.name()) }
-                            {
-                                (heading)
-                                @if is_current { span.arrow role="img" aria-label={ "sorted: " (order.name()) } { @if order.is_reversed { "▲" } @else { "▼" } } }
-                            }
-                        }
-                    }
-                }
             }
         }
     }

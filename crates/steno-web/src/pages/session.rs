@@ -22,15 +22,15 @@ use crate::fork::find_fork;
 use crate::heading::{self, HeadingFacts};
 use crate::library::{OpenedSession, SessionLibrary};
 use crate::page::{self, PageHead};
+use crate::pages::subagent::subagent_page;
 use crate::pages::{session_export, session_sections};
-use crate::render::plain::clean_text;
-use crate::render::{EntryRenderer, ForkPoint, is_error_entry, minimap, run_title};
+use crate::render::{EntryRenderer, ForkPoint, is_error_entry, minimap};
 use crate::section_lists::is_listed_prompt;
 use crate::units::count_of;
 use crate::viewer::PageViewer;
 
 /// How many entries the browser requests at once.
-const CHUNK_ENTRIES: usize = 60;
+pub(super) const CHUNK_ENTRIES: usize = 60;
 
 /// A range of positions.
 #[derive(Deserialize)]
@@ -126,49 +126,6 @@ pub(crate) async fn session_page(
     .await
 }
 
-/// The page of one subagent of a session. Its entries keep their numbers, so links to them lead to the whole session too.
-fn subagent_page(
-    library: &SessionLibrary,
-    viewer: &PageViewer,
-    opened: &OpenedSession,
-    name: &str,
-) -> Result<Markup, WebError> {
-    let session = &opened.transcript.session;
-    let base = session_address(&session.agent, &session.id);
-    let runs = &opened.outline.runs;
-    let at = runs.iter().position(|one| one.name() == name);
-    let at = at.ok_or_else(|| WebError::NotFound(format!("subagent {name}")))?;
-    let one = &runs[at];
-    let notes = opened.dir.read_notes()?;
-    let bar =
-        html! { (heading::find_box(true)) (heading::reader_buttons()) (page::palette_button()) };
-    let window = EntryWindowView { library, viewer, opened, notes: &notes.all, alone: Some(at) };
-    let caller = one.run.caller.map_or_else(String::new, |caller| format!("#e{caller}"));
-    let title = run_title(one);
-    let body = html! {
-        main #main .reading
-            data-session=(base) data-first=(one.run.places.start) data-entries=(one.run.places.end)
-            data-chunk=(CHUNK_ENTRIES)
-            data-runs=[heading::lane_runs(&opened.lanes)]
-            data-subagents=[opened.outline.runs_text_without(Some(at))]
-        {
-            nav.list-links aria-label="The session of this subagent" {
-                a #call-back href={ (base) (caller) } title="Back to the call that started it (u)" { "‹ Back to its call in “" (heading::session_title(session)) "”" }
-            }
-            h1 { (title) }
-            ul.facts {
-                li { (heading::agent_label(session)) " subagent " code { (clean_text(one.name())) } }
-                @if let Some(caller) = one.run.caller { li { "started by " a href={ (base) "#e" (caller) } { "entry " (caller) } } }
-                @if let Some(started) = opened.transcript.entries[opened.lanes.number_at(one.run.places.start)].created_at { li title="Start of the subagent" { (viewer.format_time(started)) } }
-            }
-            #entries { (window.chunks_of(one.run.places.clone(), None)) }
-        }
-        button #fresh .fresh type="button" hidden { "New entries" }
-        (session_export::print_dialog())
-    };
-    Ok(PageHead::new(&title, "/").viewed_by(viewer).with_bar(&bar, &body))
-}
-
 /// The title and the facts of a session, which change while it is written.
 fn session_head(
     library: &SessionLibrary,
@@ -255,13 +212,13 @@ fn problem_list(problems: &[Problem]) -> Markup {
 }
 
 /// What is needed to render a part of a session's entries.
-struct EntryWindowView<'a> {
-    library: &'a SessionLibrary,
-    viewer: &'a PageViewer,
-    opened: &'a OpenedSession,
-    notes: &'a [Note],
+pub(super) struct EntryWindowView<'a> {
+    pub(super) library: &'a SessionLibrary,
+    pub(super) viewer: &'a PageViewer,
+    pub(super) opened: &'a OpenedSession,
+    pub(super) notes: &'a [Note],
     /// The run of the subagent that is shown alone.
-    alone: Option<usize>,
+    pub(super) alone: Option<usize>,
 }
 
 impl EntryWindowView<'_> {
@@ -271,7 +228,7 @@ impl EntryWindowView<'_> {
     }
 
     /// The same of the entries at some places.
-    fn chunks_of(&self, shown: Range<usize>, fork: Option<&ForkPoint>) -> Markup {
+    pub(super) fn chunks_of(&self, shown: Range<usize>, fork: Option<&ForkPoint>) -> Markup {
         html! {
             @for from in shown.clone().step_by(CHUNK_ENTRIES) {
                 @let places = from..shown.end.min(from + CHUNK_ENTRIES);
