@@ -361,6 +361,13 @@ impl SessionLibrary {
         Ok(listing)
     }
 
+    /// The list as it was made last, whatever its age; all sessions if there is none yet. A page that is updated while
+    /// its session grows would make the list each time.
+    pub(crate) fn last_listing(&self) -> Result<Arc<SessionListing>, WebError> {
+        let last = lock_unpoisoned(&self.listing).as_ref().map(|(_, last)| Arc::clone(last));
+        last.map_or_else(|| self.session_listing(), Ok)
+    }
+
     /// Renders a list unless it was rendered lately. `key` contains all that the list depends on.
     pub(crate) fn cache_rendered_list(
         &self,

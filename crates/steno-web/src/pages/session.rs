@@ -95,7 +95,7 @@ pub(crate) async fn session_page(
         let bar = html! { (heading::find_box(true)) (heading::reader_buttons()) (page::palette_button()) };
         let window = EntryWindowView { library, viewer: &viewer, opened: &opened, notes: &notes.all, alone: None };
         let fork = find_fork(library, &opened);
-        let listing = library.session_listing()?;
+        let listing = library.last_listing()?;
         let body = html! {
             main #main .reading
                 data-session=(session_address(&agent, &session.id))
@@ -155,7 +155,7 @@ pub(crate) async fn head_part(
         let fork = find_fork(library, &opened);
         Ok(html! {
             (session_head(library, &viewer, &opened, fork.as_ref()))
-            (session_sections::section_folds(&opened, &*library.session_listing()?, &viewer))
+            (session_sections::section_folds(&opened, &*library.last_listing()?, &viewer))
             (minimap::minimap_strip(&opened.transcript.entries, &opened.lanes))
         })
     })
