@@ -7,6 +7,15 @@ use std::io::{self, BufRead};
 /// Maximum length of a line for parsing it as a record.
 pub const MAX_LINE_LENGTH: usize = 64 << 20;
 
+/// From this length on, a line gets all the room that it may need.
+const LARGE_LINE_LENGTH: usize = 4 << 20;
+
+/// Makes room for a line of the maximum length, of which `line` has the beginning. A buffer that grows step by step leaves
+/// its smaller predecessors in memory for a while; room that is never written to is none.
+pub fn reserve_line(line: &mut Vec<u8>) {
+    line.reserve_exact(MAX_LINE_LENGTH.saturating_sub(line.len()));
+}
+
 /// A line, or a piece of a line that exceeds the limit.
 #[derive(Debug, PartialEq, Eq)]
 pub struct InputLine {
@@ -125,6 +134,9 @@ impl<R: BufRead> LineReader<R> {
             };
             if buffer.is_empty() {
                 return Ok(LineEnd::Input);
+            }
+            if bytes.len() >= LARGE_LINE_LENGTH {
+                reserve_line(bytes);
             }
             let room = self.limit - bytes.len();
             let window = &buffer[..buffer.len().min(room)];

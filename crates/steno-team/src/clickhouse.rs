@@ -11,6 +11,7 @@ mod http_client;
 mod loader_rows;
 mod search;
 mod session_loader;
+mod session_scan;
 
 use serde_json::Value;
 
@@ -61,7 +62,7 @@ impl ClickHouseIndex {
             self.client.run("create the tables", statement)?;
         }
         let version = format!("{{\"name\":\"version\",\"value\":{INDEX_VERSION}}}");
-        self.insert("steno_meta", "name, value", version)?;
+        self.insert("steno_meta", "name, value", version.into_bytes())?;
         Ok(true)
     }
 
@@ -119,11 +120,11 @@ impl ClickHouseIndex {
     }
 
     /// Inserts lines of JSON. A block that was inserted before is inserted again: it may have been deleted since.
-    fn insert(&self, table: &str, columns: &str, lines: String) -> Result<(), TeamError> {
+    fn insert(&self, table: &str, columns: &str, lines: Vec<u8>) -> Result<(), TeamError> {
         let sql = format!(
             "INSERT INTO {table} ({columns}) SETTINGS insert_deduplicate = 0 FORMAT JSONEachRow"
         );
-        self.client.send("write rows", &sql, lines.into_bytes()).map(drop)
+        self.client.send("write rows", &sql, lines).map(drop)
     }
 
     /// The condition for the rows of the organisation.

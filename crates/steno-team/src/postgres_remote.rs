@@ -4,7 +4,7 @@
 //! check it themselves, as a policy would keep the database from using its text index.
 
 pub(crate) mod connection;
-mod folded_words;
+pub(crate) mod folded_words;
 mod migration;
 mod prepared_client;
 mod push_durability;

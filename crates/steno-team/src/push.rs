@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 
 use serde::{Deserialize, Serialize};
 use steno_cipher::store_fs;
@@ -87,8 +87,10 @@ impl<'a> SessionPush<'a> {
             if known.iter().any(|known| known.key == key) {
                 continue;
             }
+            // The remote refuses the session from now on, whether or not it had it.
+            let was_pushed = self.revisions.contains_key(&key);
             self.remote.forget_session(&RemoteTombstone { key, tombstone })?;
-            self.summary.forgotten += 1;
+            self.summary.forgotten += u64::from(was_pushed);
         }
         Ok(())
     }
@@ -106,12 +108,13 @@ impl<'a> SessionPush<'a> {
         let mut others = connect_others(self.remote, changed.len());
         let (queue, next) = (&changed, &AtomicUsize::new(0));
         let (remote_settings, folder) = (self.settings, self.folder.as_path());
+        let large_texts = &Mutex::new(());
         let remotes = std::iter::once(&mut *self.remote);
         std::thread::scope(|scope| {
             let (results, received) = mpsc::channel();
             for remote in remotes.chain(&mut others) {
                 let results = results.clone();
-                let mut sender = SessionSender::new(remote, remote_settings, folder);
+                let mut sender = SessionSender::new(remote, remote_settings, folder, large_texts);
                 scope.spawn(move || {
                     while let Some((session, stamp)) =
                         queue.get(next.fetch_add(1, Ordering::Relaxed))

@@ -1,9 +1,10 @@
 //! The bytes of a kept file as they leave this machine: without secrets, unless the remote takes the originals.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::PathBuf;
 
-use steno_store::view::redaction::{SecretRedactor, redact_file};
+use steno_model::lines::reserve_line;
+use steno_store::view::redaction::{SecretRedactor, redact_file, write_redacted_file};
 use steno_vault::transfer::{FileDescription, RecordLineEditor, TransferFile};
 
 use crate::copy_content::{CopyContent, CopySpace};
@@ -13,6 +14,15 @@ use crate::team_error::TeamError;
 
 /// A file up to this size is redacted as one JSON document, if it is one of several lines.
 const MAX_DOCUMENT_BYTES: u64 = 32 << 20;
+
+/// A line or document of this size is large: only one is in memory at a time.
+const LARGE_TEXT_BYTES: u64 = 4 << 20;
+
+/// The size of the buffers of a copy.
+const COPY_BUFFER_BYTES: usize = 64 << 10;
+
+/// A buffer that had a longer line is not used again.
+const MAX_SPARE_BYTES: usize = 1 << 20;
 
 /// A file as it is pushed.
 #[derive(Debug)]
@@ -25,17 +35,31 @@ pub struct RedactedCopy {
 }
 
 impl RedactedCopy {
-    /// Copies a kept file into `space`, and replaces its secrets if `redact` is set.
-    pub fn make(file: &TransferFile, redact: bool, space: &CopySpace) -> Result<Self, TeamError> {
+    /// Copies a kept file into `space`, and replaces its secrets if `redact` is set. `on_large` is called before a large
+    /// text of it is read, which takes several times as much memory.
+    pub(crate) fn make(
+        file: &TransferFile,
+        redact: bool,
+        space: &CopySpace,
+        on_large: &mut dyn FnMut(),
+    ) -> Result<Self, TeamError> {
         let mut description = file.description.clone();
         let mut input = file.open()?;
         let mut redaction = None;
         let copied = space.add_copy(&mut |out| {
+            // What is rendered anew comes in small pieces.
+            let mut out = BufWriter::with_capacity(COPY_BUFFER_BYTES, out);
             match redact {
-                true => redaction = Some(write_redacted(&mut *input, &mut description, out)?),
-                false => io::copy(&mut input, out).map(drop)?,
+                true => {
+                    let mut input = LargeTextReader { input: &mut *input, on_large };
+                    redaction = Some(write_redacted(&mut input, &mut description, &mut out)?);
+                }
+                false => {
+                    let mut input = LargeTextReader { input: &mut *input, on_large };
+                    input.copy_to(&mut out)?;
+                }
             }
-            Ok(())
+            out.flush()
         });
         let path = || PathBuf::from(&file.description.name);
         let content = copied.map_err(|error| read_error(&path(), &error))?;
@@ -49,7 +73,7 @@ impl RedactedCopy {
 
     /// The content from an offset on.
     pub(crate) fn content_from(&self, offset: u64) -> impl BufRead {
-        BufReader::with_capacity(64 << 10, self.content.read_from(offset))
+        BufReader::with_capacity(COPY_BUFFER_BYTES, self.content.read_from(offset))
     }
 
     /// Whether the copy starts with the content of these frames.
@@ -122,31 +146,78 @@ impl RedactedCopy {
     }
 }
 
+/// Reads a file, and says when it comes to a large text.
+struct LargeTextReader<'a> {
+    input: &'a mut dyn BufRead,
+    on_large: &'a mut dyn FnMut(),
+}
+
+impl LargeTextReader<'_> {
+    /// Appends the rest of a line to `line`. Returns its length.
+    fn read_line(&mut self, line: &mut Vec<u8>) -> io::Result<usize> {
+        let read = (&mut *self.input).take(LARGE_TEXT_BYTES).read_until(b'\n', line)?;
+        if (read as u64) < LARGE_TEXT_BYTES || line.ends_with(b"\n") {
+            return Ok(read);
+        }
+        (self.on_large)();
+        reserve_line(line);
+        Ok(read + self.input.read_until(b'\n', line)?)
+    }
+
+    /// Copies all bytes.
+    fn copy_to(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let mut line_length = 0;
+        loop {
+            let bytes = self.input.fill_buf()?;
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            let length = bytes.len();
+            out.write_all(bytes)?;
+            line_length = match memchr::memrchr(b'\n', bytes) {
+                Some(end) => length - end,
+                None => line_length + length,
+            };
+            self.input.consume(length);
+            if line_length as u64 >= LARGE_TEXT_BYTES {
+                (self.on_large)();
+            }
+        }
+    }
+
+    /// Appends the rest of a file to `head`, up to the size of a document.
+    fn read_document(&mut self, head: &mut Vec<u8>) -> io::Result<()> {
+        for limit in [LARGE_TEXT_BYTES, MAX_DOCUMENT_BYTES] {
+            let rest = limit.saturating_sub(head.len() as u64);
+            (&mut *self.input).take(rest).read_to_end(head)?;
+            if head.len() as u64 == LARGE_TEXT_BYTES {
+                (self.on_large)();
+                reserve_line(head);
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Writes a file without its secrets. Returns how many there were.
 fn write_redacted(
-    input: &mut dyn BufRead,
+    input: &mut LargeTextReader<'_>,
     description: &mut FileDescription,
     out: &mut dyn Write,
 ) -> io::Result<StreamRedaction> {
     let mut redactor = SecretRedactor::default();
     let mut head = Vec::new();
-    input.read_until(b'\n', &mut head)?;
+    input.read_line(&mut head)?;
     let may_be_document = !description.is_recording && may_begin_document(&head);
     if may_be_document {
-        let rest = MAX_DOCUMENT_BYTES.saturating_sub(head.len() as u64);
-        input.take(rest).read_to_end(&mut head)?;
+        input.read_document(&mut head)?;
     }
     if description.is_recording {
-        write_redacted_record(&mut head.as_slice().chain(input), &mut redactor, out)?;
+        write_redacted_record(head, input, &mut redactor, out)?;
     } else if may_be_document && (head.len() as u64) < MAX_DOCUMENT_BYTES {
-        out.write_all(&redact_file(&mut redactor, &head))?;
+        write_redacted_file(&mut redactor, &head, out)?;
     } else {
-        let mut lines = io::Cursor::new(head).chain(input);
-        let mut line = Vec::new();
-        while lines.read_until(b'\n', &mut line)? > 0 {
-            out.write_all(&redact_file(&mut redactor, &line))?;
-            line.clear();
-        }
+        write_redacted_lines(head, input, &mut redactor, out)?;
     }
     for text in [&mut description.path, &mut description.root] {
         *text = redactor.redact_text(text).into_owned();
@@ -156,24 +227,53 @@ fn write_redacted(
     Ok(StreamRedaction { rules, count: redactor.count() })
 }
 
-fn write_redacted_record(
-    lines: &mut dyn BufRead,
+/// Writes the lines of a file, of which `head` was read.
+fn write_redacted_lines(
+    mut head: Vec<u8>,
+    input: &mut LargeTextReader<'_>,
     redactor: &mut SecretRedactor,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let (mut line, mut editor) = (Vec::new(), RecordLineEditor::default());
-    while lines.read_until(b'\n', &mut line)? > 0 {
-        let mut edited = Vec::new();
-        match line.strip_suffix(b"\n") {
-            Some(record) => {
-                editor.push_line(record, &mut |object| redact_file(redactor, object), &mut edited);
-            }
-            None => edited = redact_file(redactor, &line),
-        }
-        out.write_all(&edited)?;
-        line.clear();
+    let end = head.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let mut line = head.split_off(end);
+    for line in head.split_inclusive(|byte| *byte == b'\n') {
+        write_redacted_file(redactor, line, out)?;
+    }
+    drop(head);
+    while input.read_line(&mut line)? > 0 || !line.is_empty() {
+        write_redacted_file(redactor, &line, out)?;
+        clear_line(&mut line);
     }
     Ok(())
+}
+
+/// Writes the lines of a recording, of which the first was read.
+fn write_redacted_record(
+    mut line: Vec<u8>,
+    input: &mut LargeTextReader<'_>,
+    redactor: &mut SecretRedactor,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut editor = RecordLineEditor::default();
+    while !line.is_empty() {
+        match line.strip_suffix(b"\n") {
+            Some(record) => {
+                let end = record.len();
+                let edit = &mut |object: &[u8]| redact_file(redactor, object);
+                editor.write_line(&mut line[..end], edit, out)?;
+            }
+            None => write_redacted_file(redactor, &line, out)?,
+        }
+        clear_line(&mut line);
+        input.read_line(&mut line)?;
+    }
+    Ok(())
+}
+
+/// Empties a buffer, and gives the memory of a very long line back.
+fn clear_line(line: &mut Vec<u8>) {
+    line.clear();
+    line.shrink_to(MAX_SPARE_BYTES);
 }
 
 /// Whether a file with this first line may be one JSON document of several lines. Otherwise it is redacted line by line, in
@@ -230,7 +330,8 @@ mod tests {
             "name": "s.json", "path": "/s.json", "root": "/", "generation": 0, "form": "bytes",
         }))
         .unwrap();
-        write_redacted(&mut file.as_bytes(), &mut description, &mut out).unwrap();
+        let mut input = LargeTextReader { input: &mut file.as_bytes(), on_large: &mut || {} };
+        write_redacted(&mut input, &mut description, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -255,5 +356,44 @@ mod tests {
             assert_eq!(redacted(file), String::from_utf8(whole).unwrap(), "{file}");
         }
         assert!(!redacted(document).contains("zR7k"), "a name and its value in two lines");
+    }
+
+    #[test]
+    fn large_texts_are_announced_and_unchanged() {
+        let long = "x".repeat(LARGE_TEXT_BYTES as usize);
+        let line = format!("{{\"text\":\"{long}\"}}\n");
+        let document = format!("{{\n\"text\":\"{long}\"\n}}\n");
+        let lines = "{}\n".repeat(LARGE_TEXT_BYTES as usize / 3 + 1);
+        for (file, is_large) in [
+            (format!("{{}}\n{line}{{}}\n{line}end"), true),
+            (line, true),
+            (long.clone(), true),
+            (document, true),
+            (lines, false),
+            ("{}\n".to_owned(), false),
+        ] {
+            let (mut announced, mut copied) = (false, [false; 2]);
+            let mut bytes = BufReader::new(file.as_bytes());
+            let mut input =
+                LargeTextReader { input: &mut bytes, on_large: &mut || announced = true };
+            let (mut head, mut out) = (Vec::new(), Vec::new());
+            input.read_line(&mut head).unwrap();
+            if may_begin_document(&head) {
+                input.read_document(&mut head).unwrap();
+            }
+            write_redacted_lines(head, &mut input, &mut SecretRedactor::default(), &mut out)
+                .unwrap();
+            assert!(out == file.as_bytes());
+            copied[0] = announced;
+            announced = false;
+            let mut bytes = BufReader::new(file.as_bytes());
+            let mut input =
+                LargeTextReader { input: &mut bytes, on_large: &mut || announced = true };
+            let mut out = Vec::new();
+            input.copy_to(&mut out).unwrap();
+            assert!(out == file.as_bytes());
+            copied[1] = announced;
+            assert_eq!(copied, [is_large; 2], "{}", &file[..9]);
+        }
     }
 }

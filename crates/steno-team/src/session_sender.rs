@@ -9,6 +9,7 @@
 //! it appends to that; if it differs, it adds a stream of the next generation.
 
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use steno_model::durable::OnPath;
 use steno_model::{Session, Timestamp};
@@ -54,18 +55,21 @@ pub(crate) struct SessionSender<'a> {
     remote: &'a mut TeamRemote,
     settings: &'a RemoteSettings,
     folder: &'a Path,
+    large_texts: &'a Mutex<()>,
     /// What was done so far.
     pub(crate) summary: PushSummary,
 }
 
 impl<'a> SessionSender<'a> {
-    /// Sends nothing yet. `folder` is this machine's own folder for the remote.
+    /// Sends nothing yet. `folder` is this machine's own folder for the remote. Of all senders with the same `large_texts`,
+    /// one at a time sends a session with large texts, which take much memory.
     pub(crate) fn new(
         remote: &'a mut TeamRemote,
         settings: &'a RemoteSettings,
         folder: &'a Path,
+        large_texts: &'a Mutex<()>,
     ) -> Self {
-        Self { remote, settings, folder, summary: PushSummary::default() }
+        Self { remote, settings, folder, large_texts, summary: PushSummary::default() }
     }
 
     /// Pushes one session. Returns its revision; `None` if it was not pushed.
@@ -81,7 +85,12 @@ impl<'a> SessionSender<'a> {
             return Ok(None);
         };
         let space = CopySpace::default();
-        let make = |file| RedactedCopy::make(file, self.settings.redact, &space);
+        let (mut turn, large_texts) = (None, self.large_texts);
+        let mut on_large = || {
+            turn.get_or_insert_with(|| large_texts.lock().unwrap_or_else(PoisonError::into_inner));
+        };
+        let redact = self.settings.redact;
+        let make = |file| RedactedCopy::make(file, redact, &space, &mut on_large);
         let copies = files.iter().map(make).collect::<Result<Vec<_>, _>>()?;
         let draft = self.draft_manifest(session)?;
         let manifest = match self.push_copies(&draft, &copies) {

@@ -59,6 +59,14 @@ pub enum TeamError {
     /// The remote was never initialised.
     #[error("the remote is not initialised: {0}")]
     NotInitialised(String),
+    /// The role belongs to no team, so it sees nothing and pushes nothing.
+    #[error("{role} is not a member of a team in {remote}")]
+    NotMember {
+        /// The role that has logged in.
+        role: String,
+        /// The URL.
+        remote: String,
+    },
     /// An older version of Steno initialised the remote.
     #[error("the remote has schema {found}, but this version needs {needed}: {remote}")]
     OlderSchema {

@@ -11,7 +11,7 @@ impl LineHash {
     const HEX_DIGITS: usize = 32;
     /// The bytes before the hash.
     pub const LINE_PREFIX: &[u8] = b"{\"sum\":\"";
-    const LINE_SUFFIX: &[u8] = b"\",";
+    pub(crate) const LINE_SUFFIX: &[u8] = b"\",";
     /// Offset of the body in a line.
     pub(crate) const BODY_OFFSET: usize =
         Self::LINE_PREFIX.len() + Self::HEX_DIGITS + Self::LINE_SUFFIX.len();

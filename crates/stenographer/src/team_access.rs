@@ -166,8 +166,11 @@ pub(crate) fn mirror_environment(
 
 /// Says that there are no sessions, and where those are that were pulled.
 pub(crate) fn explain_no_sessions(env: &ProcessEnvironment) -> String {
+    if env.is_mirror {
+        return "no sessions on the remote that you may see; `steno push` sends yours".to_owned();
+    }
     let remotes = Config::load(env).and_then(|config| config.remotes()).unwrap_or_default();
-    let names = remotes.into_iter().filter(|_| !env.is_mirror).map(|remote| remote.settings.name);
+    let names = remotes.into_iter().map(|remote| remote.settings.name);
     let has_sessions = |name: &String| {
         let access = TeamAccess::find(env, Some(name));
         access.is_ok_and(|access| {
@@ -195,9 +198,14 @@ pub(crate) fn explain_team_error(error: TeamError, name: &str) -> CommandError {
             Some(format!("run `steno remote init {name}` as the owner to migrate it"))
         }
         TeamError::NewerSchema { .. } => Some("install a newer version of steno".to_owned()),
-        TeamError::Connection { .. } => Some(
-            "set PGPASSWORD, a line in ~/.pgpass, or password_command; see docs/team.md".to_owned(),
-        ),
+        TeamError::NotMember { role, .. } => Some(format!(
+            "its owner adds members: GRANT steno_member TO {role}; SELECT steno.add_member('{role}', 'TEAM')"
+        )),
+        TeamError::Connection { reason, .. } => Some(match is_about_login(reason) {
+            true => "set PGPASSWORD, a line in ~/.pgpass, or password_command; see docs/team.md"
+                .to_owned(),
+            false => format!("check `url` in [remote.{name}] of config.toml; see docs/team.md"),
+        }),
         TeamError::Objects { .. } => {
             Some("check AWS_ACCESS_KEY_ID and the like, or ~/.aws; see docs/team.md".to_owned())
         }
@@ -211,6 +219,13 @@ pub(crate) fn explain_team_error(error: TeamError, name: &str) -> CommandError {
         Some(hint) => error.hint(hint),
         None => error,
     }
+}
+
+/// Whether a server was reached, and refused the user.
+pub(crate) fn is_about_login(reason: &str) -> bool {
+    ["password", "authentication", "role \"", "no pg_hba.conf entry"]
+        .iter()
+        .any(|sign| reason.contains(sign))
 }
 
 /// Runs a command of the settings that prints a secret.

@@ -34,6 +34,9 @@ pub(crate) fn explain_index_error(error: TeamError) -> CommandError {
             Some("drop the tables steno_*, then run `steno load --from NAME --init`")
         }
         TeamError::Connection { .. } => {
+            Some("check the host and port of the URL, and https or http; see docs/scale.md")
+        }
+        TeamError::Database { reason, .. } if reason.contains("Authentication failed") => {
             Some("set CLICKHOUSE_PASSWORD or index_password_command; see docs/scale.md")
         }
         _ => None,

@@ -48,7 +48,7 @@ pub struct EntryRecord {
     /// Whether it is an error, or a tool that failed.
     pub is_failure: bool,
     /// The searchable text.
-    pub text: Option<Arc<str>>,
+    pub text: Option<Arc<String>>,
     /// The hash of the text.
     pub text_hash: Option<[u8; 16]>,
     /// A hash over this entry and all before it.
@@ -73,16 +73,6 @@ pub struct UsageRecord {
 }
 
 impl SessionRows {
-    /// Reads a session whole. One that cannot be read has no entries.
-    pub fn read(dir: &SessionDir) -> Result<Self, IndexError> {
-        match read_in_parts(dir, usize::MAX, &mut |_| Ok(false))? {
-            SessionReadOutcome::Prepared(prepared) => Ok(Self::from_prepared(*prepared)),
-            SessionReadOutcome::Indexed | SessionReadOutcome::Conflict => {
-                Err(IndexError::ConcurrentChange(dir.path().to_owned()))
-            }
-        }
-    }
-
     /// Reads a session and passes it to `take`, in parts if it takes more than `max_part_bytes`. After `take` has returned
     /// `false`, nothing more is passed.
     pub fn read_in_parts(
@@ -106,8 +96,8 @@ impl SessionRows {
     fn from_prepared(mut prepared: PreparedSession) -> Self {
         let usage = usage_records(&prepared);
         let texts = std::mem::take(&mut prepared.texts).into_iter();
-        let texts: HashMap<TextHash, Arc<str>> =
-            texts.map(|(hash, text)| (hash, Arc::from(text))).collect();
+        let texts: HashMap<TextHash, Arc<String>> =
+            texts.map(|(hash, text)| (hash, Arc::new(text))).collect();
         let entry = |row: super::session_draft::IndexedEntry| EntryRecord {
             time: row.time,
             role: row.role.as_str().to_owned(),

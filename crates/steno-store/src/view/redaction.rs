@@ -23,7 +23,7 @@ use steno_secrets::{SecretMatch, SecretRuleSet, SecretScanner};
 use self::cut_title::{remove_cut_secrets, remove_cut_word};
 use self::known_secrets::KnownSecrets;
 pub use self::known_secrets::is_distinctive;
-pub use self::redacted_lines::{redact_file, search_file};
+pub use self::redacted_lines::{redact_file, search_file, write_redacted_file};
 
 /// Minimum number of entries per thread.
 const MIN_ENTRIES_PER_THREAD: usize = 200;

@@ -90,10 +90,20 @@ impl KeyDatabase {
         if found < KEY_SCHEMA_VERSION {
             return Err(TeamError::OlderSchema { remote, found, needed: KEY_SCHEMA_VERSION });
         }
-        match bucket == marker.id.to_string() {
-            true => Ok(()),
-            false => Err(TeamError::OtherKeys(remote)),
+        if bucket != marker.id.to_string() {
+            return Err(TeamError::OtherKeys(remote));
         }
+        self.check_membership()
+    }
+
+    /// Checks that this role belongs to a team, or is the owner of the schema. To others, row level security shows no key.
+    fn check_membership(&mut self) -> Result<(), TeamError> {
+        let sql = "SELECT steno_keys.own_team() IS NOT NULL OR pg_has_role(session_user, nspowner, 'MEMBER')
+            FROM pg_namespace WHERE nspname = 'steno_keys'";
+        let row = self.run("look for your team", |client| client.query_one(sql, &[]))?;
+        let not_member =
+            || TeamError::NotMember { role: self.owner.clone(), remote: self.url.clone() };
+        row.get::<_, bool>(0).then_some(()).ok_or_else(not_member)
     }
 
     pub(crate) fn initialise(&mut self, marker: &BucketMarker) -> Result<bool, TeamError> {

@@ -10,11 +10,11 @@ use serde::Serialize;
 use serde_json::json;
 use steno_model::Timestamp;
 use steno_model::durable::OnPath;
-use steno_store::index::session_rows::SessionRows;
 use steno_store::index::word_tokens::WordTokenizer;
-use steno_vault::Vault;
+use steno_vault::{SessionDir, Vault};
 
 use super::loader_rows::{ENTRY_COLUMNS, RowEncoder, USAGE_COLUMNS, hex_text};
+use super::session_scan::{SessionPart, SessionScan};
 use super::{ClickHouseIndex, MAX_NAMED_SESSIONS, integer, quote, quote_list, text};
 use crate::manifest::{SessionKey, SessionManifest};
 use crate::remote::TeamRemote;
@@ -55,21 +55,29 @@ struct LoadedRevision {
     is_clean: bool,
 }
 
-/// The entries of a session that the index has and that continue.
+/// The entries of a session that the index has.
 #[derive(Default)]
 struct LoadedEntries {
     count: usize,
+    /// The digest of the last of them.
+    digest: String,
     parts: Vec<String>,
+}
+
+/// A session that was read from the remote.
+struct StagedSession {
+    dir: SessionDir,
+    _folder: tempfile::TempDir,
 }
 
 /// Rows that are not written yet, in the order in which they must be: what a session's row states is there before it.
 #[derive(Debug, Default)]
 struct LoadBatch {
     /// The first rows of new sessions, by which a killed load can be found.
-    announced: String,
-    entries: String,
-    usage: String,
-    sessions: String,
+    announced: Vec<u8>,
+    entries: Vec<u8>,
+    usage: Vec<u8>,
+    sessions: Vec<u8>,
 }
 
 /// Loads one remote.
@@ -162,35 +170,42 @@ impl<'a> SessionLoader<'a> {
             self.summary.private += 1;
             return Ok(false);
         }
-        let rows = self.read_rows(&manifest)?;
+        let staged = self.stage_session(&manifest)?;
         let name = session_name(key);
-        let known = match is_known {
-            true => self.continued_entries(&name, &rows)?,
-            false => {
-                let row = self.session_row(&manifest, &rows, &[], "");
-                self.batch.announced.push_str(&row);
-                LoadedEntries::default()
-            }
-        };
+        let loaded = if is_known { self.loaded_entries(&name)? } else { LoadedEntries::default() };
+        let session = SessionScan::read(&staged.dir, loaded.count)?;
+        let is_continued = session.counted_digest.as_ref().map(|digest| hex_text(digest))
+            == Some(loaded.digest)
+            && (1..MAX_PARTS).contains(&loaded.parts.len());
+        let (from, mut parts) =
+            if is_continued { (loaded.count, loaded.parts) } else { (0, Vec::new()) };
+        if !is_known {
+            let row = self.session_row(&manifest, &session, &[], "");
+            self.batch.announced.extend_from_slice(row.as_bytes());
+        }
         let revision = manifest.revision().to_string();
-        let mut parts = known.parts;
-        if let Some(last) = rows.entries.get(known.count..).and_then(<[_]>::last) {
-            let part = hex_text(&last.digest);
-            self.add_entries(&name, &rows, known.count, &part)?;
+        if let Some(last) = session.last_digest.filter(|_| session.entries > from) {
+            let part = hex_text(&last);
+            session.for_each_part(&staged.dir, &mut |rows| {
+                self.add_entries(&name, &rows, from, &part)
+            })?;
+            self.summary.entries += (session.entries - from) as u64;
             parts.push(part);
         }
-        self.add_usage(&name, &rows, &revision);
-        let row = self.session_row(&manifest, &rows, &parts, &revision);
-        self.batch.sessions.push_str(&row);
+        let encoder = RowEncoder { org: &self.index.url.org, session: &name };
+        encoder.push_usage(&session.usage, &revision, &mut self.batch.usage);
+        self.summary.usage += session.usage.len() as u64;
+        let row = self.session_row(&manifest, &session, &parts, &revision);
+        self.batch.sessions.extend_from_slice(row.as_bytes());
         self.summary.sessions += 1;
         Ok(true)
     }
 
-    /// Reads the frames of a session from the remote, and its entries from them.
-    fn read_rows(&mut self, manifest: &SessionManifest) -> Result<SessionRows, TeamError> {
-        let staging = tempfile::Builder::new().prefix("steno-load-").tempdir_in(&self.folder);
-        let staging = staging.on("create a folder in", &self.folder)?;
-        let vault = Vault::new(staging.path().join("vault"));
+    /// Reads the frames of a session from the remote into a folder.
+    fn stage_session(&mut self, manifest: &SessionManifest) -> Result<StagedSession, TeamError> {
+        let folder = tempfile::Builder::new().prefix("steno-load-").tempdir_in(&self.folder);
+        let folder = folder.on("create a folder in", &self.folder)?;
+        let vault = Vault::new(folder.path().join("vault"));
         let dir = manifest.key.session_dir(&vault)?;
         let commit = vault.begin_commit();
         let mut receiver = SessionReceiver { key: &manifest.key, dir: &dir, commit };
@@ -198,15 +213,11 @@ impl<'a> SessionLoader<'a> {
             receiver.receive_stream(self.remote, stream)?;
         }
         receiver.commit.finish()?;
-        Ok(SessionRows::read(&dir)?)
+        Ok(StagedSession { dir, _folder: folder })
     }
 
-    /// What the index has of these entries; nothing if it has others.
-    fn continued_entries(
-        &self,
-        name: &str,
-        rows: &SessionRows,
-    ) -> Result<LoadedEntries, TeamError> {
+    /// What the index has of a session.
+    fn loaded_entries(&self, name: &str) -> Result<LoadedEntries, TeamError> {
         let (own, name) = (self.index.own_rows(), quote(name));
         let sql = format!(
             "SELECT entries, digest, parts FROM steno_session FINAL WHERE {own} AND session = {name}"
@@ -214,41 +225,29 @@ impl<'a> SessionLoader<'a> {
         let found = self.index.rows("compare a session", &sql)?;
         let loaded = found.first().and_then(|row| {
             let count = usize::try_from(integer(row.first()?)?).ok()?;
-            let last = rows.entries.get(count.checked_sub(1)?)?;
-            let parts = row.get(2)?.as_array()?.iter().filter_map(text).collect::<Vec<_>>();
-            let is_same = Some(hex_text(&last.digest)) == text(row.get(1)?);
-            let is_continued = is_same && !parts.is_empty() && parts.len() < MAX_PARTS;
-            is_continued.then_some(LoadedEntries { count, parts })
+            let parts = row.get(2)?.as_array()?.iter().filter_map(text).collect();
+            Some(LoadedEntries { count, digest: text(row.get(1)?)?, parts })
         });
         Ok(loaded.unwrap_or_default())
     }
 
-    /// Adds entries to the batch. It is written when it is large enough.
+    /// Adds the entries of a part from this number on to the batch. It is written when it is large enough.
     fn add_entries(
         &mut self,
         name: &str,
-        rows: &SessionRows,
+        rows: &SessionPart<'_>,
         from: usize,
         part: &str,
     ) -> Result<(), TeamError> {
-        let org = &self.index.url.org;
-        for number in from..rows.entries.len() {
-            let tokenizer = &mut self.tokenizer;
-            let mut encoder = RowEncoder { org, session: name, rows, tokenizer };
-            encoder.push_entry(number, part, &mut self.batch.entries)?;
+        for (number, entry) in rows.entries_from(from) {
+            let encoder = RowEncoder { org: &self.index.url.org, session: name };
+            let row = encoder.entry_row(number, entry, part);
+            row.push(rows.started, &mut self.tokenizer, &mut self.batch.entries)?;
             if self.batch.entries.len() >= MAX_SENT_BYTES {
                 self.flush()?;
             }
         }
-        self.summary.entries += (rows.entries.len() - from) as u64;
         Ok(())
-    }
-
-    fn add_usage(&mut self, name: &str, rows: &SessionRows, revision: &str) {
-        let (org, tokenizer) = (&self.index.url.org, &mut self.tokenizer);
-        let encoder = RowEncoder { org, session: name, rows, tokenizer };
-        encoder.push_usage(revision, &mut self.batch.usage);
-        self.summary.usage += rows.usage.len() as u64;
     }
 
     /// Writes the rows of the batch.
@@ -271,16 +270,16 @@ impl<'a> SessionLoader<'a> {
     fn session_row(
         &self,
         manifest: &SessionManifest,
-        rows: &SessionRows,
+        session: &SessionScan,
         parts: &[String],
         revision: &str,
     ) -> String {
         let key = &manifest.key;
-        let heading = &rows.session;
+        let heading = &session.heading;
         let moment = |at: Option<Timestamp>| at.map(|at| at.instant().as_millisecond());
         let usage = heading.totals.usage;
         let tokens = usage.prompt_tokens().saturating_add(usage.output);
-        let last = rows.entries.last().filter(|_| !revision.is_empty());
+        let last = session.last_digest.filter(|_| !revision.is_empty());
         let row = json!({
             "org": self.index.url.org, "session": session_name(key), "owner": key.owner,
             "agent": key.agent, "id": key.id.as_str(),
@@ -289,8 +288,8 @@ impl<'a> SessionLoader<'a> {
             "thread": heading.thread.as_deref().unwrap_or_default(),
             "started": moment(heading.started), "ended": moment(heading.ended),
             "cost": heading.totals.cost, "tokens": i64::try_from(tokens).unwrap_or(i64::MAX),
-            "entries": rows.entries.len(),
-            "digest": last.map(|last| hex_text(&last.digest)).unwrap_or_default(),
+            "entries": session.entries,
+            "digest": last.map(|last| hex_text(&last)).unwrap_or_default(),
             "parts": parts, "revision": revision, "is_clean": 0,
         });
         format!("{row}\n")

@@ -31,7 +31,7 @@ pub(crate) fn connect(url: &str, password: Option<&PostgresPassword>) -> Result<
         SslMode::Disable => config.connect(NoTls),
         _ => config.connect(tls.connector().map_err(failed)?),
     };
-    client.map_err(|error| failed(explain_certificate(describe(&error))))
+    client.map_err(|error| failed(explain_failure(describe(&error))))
 }
 
 fn is_local(config: &Config) -> bool {
@@ -42,9 +42,10 @@ fn is_local(config: &Config) -> bool {
     })
 }
 
-/// Says what to do about a certificate that was refused.
-fn explain_certificate(reason: String) -> String {
+/// Says what is wrong with a certificate or a password.
+fn explain_failure(reason: String) -> String {
     let explanations = [
+        ("password missing", "the server asks for a password"),
         (
             "UnknownIssuer",
             "the server's certificate is not trusted; name its issuer with sslrootcert",

@@ -29,9 +29,10 @@ pub(super) struct FoldedWords {
 
 impl FoldedWords {
     pub(super) fn new(text: &str, tokenizer: &mut WordTokenizer) -> Result<Self, TeamError> {
-        let indexable = fold_text(beginning(text, MAX_SEARCHED_BYTES));
+        let indexable = fold_text(searched_part(text));
         let folded = join_words(&indexable.text, tokenizer)?;
         let parts = join_words(&indexable.parts, tokenizer)?;
+        drop(indexable);
         let mut words: Vec<&str> =
             folded.split(' ').chain(parts.split(' ')).filter(|word| !word.is_empty()).collect();
         words.sort_unstable();
@@ -62,6 +63,11 @@ fn join_words(text: &str, tokenizer: &mut WordTokenizer) -> Result<String, TeamE
         joined.push(' ');
     })?;
     Ok(joined)
+}
+
+/// The part of a text that is searched.
+pub(crate) fn searched_part(text: &str) -> &str {
+    beginning(text, MAX_SEARCHED_BYTES)
 }
 
 /// The beginning of a very long word.

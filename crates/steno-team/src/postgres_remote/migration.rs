@@ -2,6 +2,7 @@
 //!
 //! The steps are append-only: a database of version n has had the first n of them.
 
+use postgres::error::SqlState;
 use steno_model::Timestamp;
 
 use super::PostgresRemote;
@@ -24,15 +25,20 @@ const SET_VERSION: &str = "INSERT INTO steno.meta VALUES ('version', $1)
 impl PostgresRemote {
     /// The version of the schema; `None` without one.
     fn schema_version(&mut self) -> Result<Option<i64>, TeamError> {
-        self.run("read the version of the schema", |client| {
-            let found = client.query_one("SELECT to_regclass('steno.meta') IS NOT NULL", &[])?;
+        let mut is_refused = false;
+        let version = self.run("read the version of the schema", |client| {
+            let found = client.query_one("SELECT to_regclass('steno.meta') IS NOT NULL", &[]);
+            let found = found.inspect_err(|error| {
+                is_refused = error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE);
+            })?;
             if !found.get::<_, bool>(0) {
                 return Ok(None);
             }
             let row =
                 client.query_opt("SELECT value FROM steno.meta WHERE name = 'version'", &[])?;
             Ok(row.map(|row| row.get(0)))
-        })
+        });
+        if is_refused { Err(self.not_member()) } else { version }
     }
 
     pub(crate) fn check_version(&mut self) -> Result<(), TeamError> {
@@ -45,8 +51,21 @@ impl PostgresRemote {
             Some(found) if found < SCHEMA_VERSION => {
                 Err(TeamError::OlderSchema { remote, found, needed: SCHEMA_VERSION })
             }
-            Some(_) => Ok(()),
+            Some(_) => self.check_membership(true),
         }
+    }
+
+    /// Checks that this role belongs to a team, or is the owner of the schema if `owner_may` be without one. To others, row
+    /// level security shows nothing.
+    pub(super) fn check_membership(&mut self, owner_may: bool) -> Result<(), TeamError> {
+        let sql = "SELECT steno.own_team() IS NOT NULL OR ($1 AND pg_has_role(session_user, nspowner, 'MEMBER'))
+            FROM pg_namespace WHERE nspname = 'steno'";
+        let row = self.run("look for your team", |client| client.query_one(sql, &[&owner_may]))?;
+        if row.get(0) { Ok(()) } else { Err(self.not_member()) }
+    }
+
+    fn not_member(&self) -> TeamError {
+        TeamError::NotMember { role: self.owner.clone(), remote: self.url.clone() }
     }
 
     /// Creates or migrates the schema, and adds the partitions that are missing. Returns whether the version changed.

@@ -13,6 +13,7 @@ const WRITE_SOMETHING: &str = "UPDATE steno.session SET taken = taken
 impl PostgresRemote {
     /// From now on, nothing waits for the disk.
     pub(crate) fn begin_push(&mut self) -> Result<(), TeamError> {
+        self.check_membership(false)?;
         self.run("begin a push", |client| {
             client.execute("SET synchronous_commit = off", &[]).map(drop)
         })

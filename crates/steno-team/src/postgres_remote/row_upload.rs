@@ -94,8 +94,8 @@ impl PostgresRemote {
         let started = rows.session.started.or(started);
         while upload.taken < rows.end_number() {
             let missing = &rows.entries[upload.taken - rows.first_number..];
-            let batch = EntryBatch::fill(missing, started, self.tokenizer()?)?;
-            if !self.add_entries(upload.session, upload.taken, &batch)? {
+            let mut batch = EntryBatch::fill(missing, started, self.tokenizer()?)?;
+            if !self.add_entries(upload.session, upload.taken, &mut batch)? {
                 return Ok(UploadStep::Stop);
             }
             upload.taken += batch.at.len();

@@ -1,13 +1,16 @@
 //! The statements that send entries and usage of a session, some megabytes at once.
 
 use std::borrow::Cow;
+use std::io::{self, Write};
 
+use postgres::error::SqlState;
 use steno_model::{Session, Timestamp};
 use steno_store::index::session_rows::{EntryRecord, UsageRecord};
 use steno_store::index::word_tokens::WordTokenizer;
 
 use super::PostgresRemote;
 use super::folded_words::FoldedWords;
+use super::prepared_client::PreparedClient;
 use crate::team_error::TeamError;
 
 /// How many entries are sent at once.
@@ -16,22 +19,47 @@ const MAX_BATCH_ENTRIES: usize = 2_000;
 /// The size of text at which a batch ends. A batch takes four times as much memory.
 const MAX_BATCH_BYTES: usize = 1 << 20;
 
+/// A longer text is not a parameter of a statement, of which the client holds several copies.
+const MAX_PARAMETER_BYTES: usize = 4 << 20;
+
+/// The size of the pieces in which such a text is sent.
+const PIECE_BYTES: usize = 256 << 10;
+
 /// Adds entries after those that the database has, unless another machine has added some. One statement does both, so a
 /// push that is killed leaves all of a batch or nothing.
-const ADD_ENTRIES: &str = "
+macro_rules! add_entries_sql {
+    ($body:literal) => {
+        concat!(
+            "
     WITH progress AS (
         UPDATE steno.session SET taken = $2, digest = $3 WHERE key = $1 AND taken = $4 RETURNING key
     ), added AS (
         INSERT INTO steno.entry (session, number, at, role, kind, tool, model, source, failed, text_hash, body,
             folded, parts, words, pairs)
         SELECT progress.key, $4 + e.place - 1, e.at, e.role, e.kind, e.tool, e.model, e.source, e.failed,
-            e.text_hash, e.body, e.folded, e.parts, e.words::tsvector, e.pairs
+            e.text_hash, ",
+            $body,
+            ", e.folded, e.parts, e.words::tsvector, e.pairs
         FROM progress, unnest($5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
             $11::boolean[], $12::bytea[], $13::text[], $14::text[], $15::text[], $16::text[], $17::bytea[])
             WITH ORDINALITY AS e (at, role, kind, tool, model, source, failed, text_hash, body, folded, parts, words,
             pairs, place)
         ON CONFLICT DO NOTHING)
-    SELECT count(*) FROM progress";
+    SELECT count(*) FROM progress"
+        )
+    };
+}
+
+const ADD_ENTRIES: &str = add_entries_sql!("e.body");
+
+/// The same if the text of the last entry was sent before.
+const ADD_ENTRIES_BEFORE_LARGE_TEXT: &str = add_entries_sql!(
+    "CASE WHEN $4 + e.place = $2 THEN (SELECT body FROM pg_temp.steno_large_text) ELSE e.body END"
+);
+
+const CREATE_LARGE_TEXT: &str = "CREATE TEMPORARY TABLE IF NOT EXISTS steno_large_text (body text)";
+
+const COPY_LARGE_TEXT: &str = "COPY pg_temp.steno_large_text FROM STDIN (FORMAT binary)";
 
 /// Adds usage. The records of a message can be in two parts of a session, so its counts are only raised. What is left of the
 /// session's own total has no number, and is replaced.
@@ -71,14 +99,21 @@ impl PostgresRemote {
         &mut self,
         session: i64,
         taken: usize,
-        batch: &EntryBatch<'_>,
+        batch: &mut EntryBatch<'_>,
     ) -> Result<bool, TeamError> {
         let (from, to) = (taken as i64, (taken + batch.at.len()) as i64);
+        let mut sql = ADD_ENTRIES;
+        if let Some(text) = batch.large_text.take() {
+            match self.send_large_text(&text)? {
+                true => sql = ADD_ENTRIES_BEFORE_LARGE_TEXT,
+                false => *batch.bodies.last_mut().expect("the entry with the text") = Some(text),
+            }
+        }
         let EntryBatch { at, roles, kinds, tools, models, sources, .. } = batch;
         let EntryBatch { failed, text_hashes, bodies, folded, parts, words, pairs, .. } = batch;
         let row = self.run("send entries", |client| {
             client.query_one(
-                ADD_ENTRIES,
+                sql,
                 &[
                     &session,
                     &to,
@@ -101,6 +136,23 @@ impl PostgresRemote {
             )
         })?;
         Ok(row.get::<_, i64>(0) == 1)
+    }
+
+    /// Sends a text in pieces into a temporary table. Returns whether this role may have one.
+    fn send_large_text(&mut self, text: &str) -> Result<bool, TeamError> {
+        self.run("send a large text", |PreparedClient { client, .. }| {
+            match client.batch_execute(CREATE_LARGE_TEXT) {
+                Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+                    return Ok(false);
+                }
+                created => created?,
+            }
+            client.batch_execute("TRUNCATE pg_temp.steno_large_text")?;
+            let mut copy = client.copy_in(COPY_LARGE_TEXT)?;
+            // The server refuses a text whose end was not written, and says why.
+            let _ = write_copied_text(&mut copy, text);
+            copy.finish().map(|_| true)
+        })
     }
 
     /// Sends usage. Returns the number of rows that are new or have changed.
@@ -172,6 +224,15 @@ impl PostgresRemote {
     }
 }
 
+/// Writes a table of one text in the binary format of COPY.
+fn write_copied_text(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    let length = i32::try_from(text.len()).map_err(io::Error::other)?;
+    out.write_all(b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0\0\x01")?;
+    out.write_all(&length.to_be_bytes())?;
+    text.as_bytes().chunks(PIECE_BYTES).try_for_each(|piece| out.write_all(piece))?;
+    out.write_all(&(-1_i16).to_be_bytes())
+}
+
 /// PostgreSQL stores no NUL in texts.
 fn without_nul(text: &str) -> Cow<'_, str> {
     match text.contains('\0') {
@@ -196,6 +257,8 @@ pub(super) struct EntryBatch<'a> {
     parts: Vec<Option<String>>,
     words: Vec<Option<String>>,
     pairs: Vec<Option<Vec<u8>>>,
+    /// The text of the last entry, if it is large. Then the entry has no body.
+    large_text: Option<Cow<'a, str>>,
     /// The hash over the last entry and all before it.
     digest: &'a [u8],
 }
@@ -232,7 +295,10 @@ impl<'a> EntryBatch<'a> {
         self.sources.push(without_nul(&entry.source));
         self.failed.push(entry.is_failure);
         self.text_hashes.push(entry.text_hash.as_ref().map(<[u8; 16]>::as_slice));
-        self.bodies.push(entry.text.as_deref().map(without_nul));
+        let mut text = entry.text.as_deref().map(|text| without_nul(text));
+        // A batch ends after a large text.
+        self.large_text = text.take_if(|text| text.len() > MAX_PARAMETER_BYTES);
+        self.bodies.push(text);
         self.digest = &entry.digest;
         let words = entry.text.as_deref().map(|text| FoldedWords::new(text, tokenizer));
         let (folded, parts, vector, pairs) = match words.transpose()? {

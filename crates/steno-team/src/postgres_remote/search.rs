@@ -35,7 +35,12 @@ impl PostgresRemote {
             FROM steno.search($1::text::tsquery, $2::text::jsonb, $3::text::jsonb, $4, $5)";
         let rows = self.run("search", |client| {
             client.query(sql, &[&query.words, &conditions, &filter, &before, &most])
-        })?;
+        });
+        if rows.as_ref().map_or(true, Vec::is_empty) {
+            // Say why, if there is a reason.
+            self.check_version()?;
+        }
+        let rows = rows?;
         let mut hits: Vec<SearchHit> = Vec::new();
         let mut texts: HashMap<Vec<u8>, usize> = HashMap::new();
         for row in &rows {

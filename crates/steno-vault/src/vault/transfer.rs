@@ -3,7 +3,7 @@
 //! The content of a file may change on the way: secrets are replaced. So the copy is sealed anew, with a chain of its
 //! own, and only its description travels. Recordings have a hash on each line, which [`RecordLineEditor`] renews.
 
-use std::io::{self, BufRead, Cursor, Read};
+use std::io::{self, BufRead, Cursor, Read, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,9 @@ use super::{SessionDir, encode_file_name};
 use crate::attributes::FileAttributes;
 use crate::line_hash::{FIRST_LINE_HASH, LineHash};
 use steno_model::durable::{FileError, OnPath};
+
+/// A longer line of a copy is split into frames of this size, so that receiving it takes little memory.
+const MAX_RECEIVED_FRAME: usize = 4 << 20;
 
 /// What is known of a kept file besides its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,24 +109,28 @@ impl Default for RecordLineEditor {
 }
 
 impl RecordLineEditor {
-    /// Appends a line without its newline to `out`, after `edit` has changed its JSON object. A line without a hash is
-    /// appended as it is.
-    pub fn push_line(
+    /// Writes a line, which is without its newline, to `out`, after `edit` has changed its JSON object. A line without a
+    /// hash is edited as it is. Nothing of a line is copied, as it can have many megabytes; its brace is lost.
+    pub fn write_line(
         &mut self,
-        line: &[u8],
+        line: &mut [u8],
         edit: &mut dyn FnMut(&[u8]) -> Vec<u8>,
-        out: &mut Vec<u8>,
-    ) {
-        let Some((_, body)) = LineHash::split_line(line) else {
-            out.extend(edit(line));
-            out.push(b'\n');
-            return;
-        };
-        let mut object = Vec::with_capacity(body.len() + 1);
-        object.push(b'{');
-        object.extend_from_slice(body);
-        let edited = edit(&object);
-        self.last = self.last.append_line(edited.get(1..).unwrap_or_default(), out);
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        if LineHash::split_line(line).is_none() {
+            out.write_all(&edit(line))?;
+            return out.write_all(b"\n");
+        }
+        let object = &mut line[LineHash::BODY_OFFSET - 1..];
+        object[0] = b'{';
+        let edited = edit(object);
+        let body = edited.get(1..).unwrap_or_default();
+        self.last = self.last.next_hash(body);
+        for part in [LineHash::LINE_PREFIX, self.last.as_str().as_bytes(), LineHash::LINE_SUFFIX] {
+            out.write_all(part)?;
+        }
+        out.write_all(body)?;
+        out.write_all(b"\n")
     }
 }
 
@@ -218,8 +225,12 @@ impl SessionDir {
             if bytes.is_empty() {
                 break;
             }
-            let size = bytes.len();
-            writer.push_lines(bytes)?;
+            let size = bytes.len().min(frame::FRAME_SIZE);
+            let bytes = &bytes[..size];
+            match writer.pending_length() < MAX_RECEIVED_FRAME {
+                true => writer.push_lines(bytes)?,
+                false => writer.push(bytes)?,
+            }
             file.rest.consume(size);
         }
         let modified = description.modified.map(i128::from);
@@ -308,5 +319,25 @@ mod tests {
         assert!(copy.verify().unwrap().damage.is_empty());
         copy.discard_copy().unwrap();
         assert!(!copy.exists() && copies.verify(&mut |_| {}).unwrap().damage.is_empty());
+    }
+
+    #[test]
+    fn a_long_line_is_received_in_pieces() {
+        let temp = tempfile::tempdir().unwrap();
+        let vault = Vault::new(temp.path().join("vault"));
+        let copies = Vault::new(temp.path().join("copies"));
+        let dir = vault.session_dir(&"a".parse().unwrap(), &"s".parse().unwrap());
+        let path = temp.path().join("log.jsonl");
+        let line: String = (0..2_000_000).map(|n| format!("{n} ")).collect();
+        let text = format!("first\n{line}\nlast");
+        assert!(line.len() > 2 * MAX_RECEIVED_FRAME);
+        fs::write(&path, &text).unwrap();
+        dir.keep_file(&SessionFile::on_disk("log.jsonl", &path), temp.path()).unwrap();
+        let copy = copy_session(&dir, &copies);
+        let file = &copy.transfer_files().unwrap().unwrap()[0];
+        assert!(io::read_to_string(file.open().unwrap()).unwrap() == text);
+        assert!(copy.verify().unwrap().damage.is_empty());
+        let (stem, generation) = file.description.sealed_name();
+        assert!(copy.open_sealed(&stem, generation).unwrap().frame_count() > 2);
     }
 }

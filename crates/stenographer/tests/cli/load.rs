@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::clickhouse_server::ClickHouseServer;
 use crate::harness::{Home, Output};
+use crate::team;
 
 /// How often a loader is killed.
 const KILLS: u64 = 50;
@@ -171,6 +172,31 @@ fn a_second_load_changes_nothing_and_a_longer_session_adds_its_end() {
     let [fresh_entries, fresh_usage, _] = counted_rows(&server, "fresh");
     assert_eq!(entries, fresh_entries);
     assert_eq!(usage.lines().count(), fresh_usage.lines().count());
+}
+
+#[test]
+fn a_large_session_is_loaded_in_parts() {
+    let Some(server) = ClickHouseServer::start(None) else { return };
+    let ada = Loader::new(&server, "shop");
+    let session = |answers: u32| [(team::ID.to_owned(), team::long_answers(answers))];
+    let counts = |loaded: &Value| ["sessions", "entries", "usage"].map(|kind| loaded[kind].clone());
+    ada.work(&session(60));
+    assert_eq!(counts(&ada.load()), [json!(1), json!(60), json!(30)]);
+    check_no_other_rows(&server, "shop");
+    let output = "SELECT sum(output) FROM steno_usage FINAL WHERE org = 'shop'";
+    assert_eq!(server.sql(output).trim(), (60 / 2 * 5).to_string(), "the larger number counts");
+    ada.work(&session(64));
+    assert_eq!(counts(&ada.load()), [json!(1), json!(4), json!(32)], "only what is new");
+    check_no_other_rows(&server, "shop");
+    let fresh = Loader::new(&server, "fresh");
+    fresh.work(&session(64));
+    fresh.load();
+    assert_eq!(counted_rows(&server, "shop"), counted_rows(&server, "fresh"));
+    // Another beginning: all of it is loaded anew.
+    let (id, text) = &session(64)[0];
+    ada.work(&[(id.clone(), turn(id, 9000, "another beginning") + text)]);
+    assert_eq!(counts(&ada.load()), [json!(1), json!(66), json!(33)]);
+    check_no_other_rows(&server, "shop");
 }
 
 #[test]

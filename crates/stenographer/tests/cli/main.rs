@@ -104,6 +104,7 @@ mod sync;
 mod team;
 #[cfg(unix)]
 mod team_colleagues;
+mod team_errors;
 #[cfg(unix)]
 mod team_notes;
 #[cfg(unix)]

@@ -284,8 +284,53 @@ fn a_finished_push_survives_a_crash_of_the_server() {
     assert_eq!(server.sql("steno", "SELECT count(*) FROM steno.session").trim(), "4");
 }
 
+#[test]
+fn what_was_never_pushed_is_not_counted_as_removed() {
+    let shared = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", shared.path().display());
+    let ada = member("ada", &url);
+    ada.steno(&["remote", "init", "team"]).ok();
+    ada.work(ID, &content(ID, &["apricot"]));
+    ada.work(OTHER, &content(OTHER, &["plum"]));
+    ada.steno(&["forget", ID, "--yes"]).ok();
+    let pushed = ada.steno(&["push"]);
+    assert!(pushed.stderr.contains("pushed 1 session to team, 0 unchanged"), "{pushed}");
+    let laptop = member("ada", &url);
+    laptop.work(ID, &content(ID, &["apricot"]));
+    assert_eq!(laptop.push()["refused"], 1, "it was forgotten all the same");
+}
+
+#[test]
+fn a_large_text_is_sent_in_pieces() {
+    let Some(server) = PostgresServer::start() else { return };
+    member("postgres", &server.url("postgres")).steno(&["remote", "init", "team"]).ok();
+    server.add_member("ada", "shop");
+    let ada = member("ada", &server.url("ada"));
+    // Longer than a parameter may be. A NUL cannot be stored.
+    let large = |word: &str| format!("{}{word}\0", format!("{word} caf\u{e9} ").repeat(400_000));
+    let texts = ["before", &large("walnut"), "between", &large("quince"), "after"];
+    let stored = texts.map(|text| text.replace('\0', "\u{2400}"));
+    let session: String = (1..).zip(texts).map(|(n, text)| turn(ID, n, text)).collect();
+    let check = || {
+        let sql = "SELECT body FROM steno.entry WHERE role = 'user' ORDER BY number";
+        assert!(server.sql("steno", sql).lines().eq(&stored));
+    };
+    ada.work(ID, &session);
+    ada.push();
+    check();
+    for word in ["walnut", "quince", "between"] {
+        let found = ada.hits(&[word, "--from", "team", "--role", "user"]);
+        assert_eq!(found.len(), 1, "{word}");
+    }
+    // A role that may not create temporary tables sends it whole.
+    server.sql("steno", "REVOKE TEMPORARY ON DATABASE steno FROM PUBLIC");
+    server.sql("steno", "DELETE FROM steno.session");
+    assert_eq!(ada.push()["sessions"], 1);
+    check();
+}
+
 /// Answers of 330 kB each, of which some dozen fill a part. Two records state each message, the second one more tokens.
-fn long_answers(count: u32) -> String {
+pub(crate) fn long_answers(count: u32) -> String {
     let line = |n: u32| {
         let words = format!("answer{n:02} ").repeat(330_000 / 9);
         let message = json!({"id": format!("msg_01{:022}", n / 2), "type": "message", "role": "assistant",

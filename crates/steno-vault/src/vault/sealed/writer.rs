@@ -143,6 +143,11 @@ impl SealedWriter {
         &mut self.sealed
     }
 
+    /// How many bytes are buffered.
+    pub(crate) fn pending_length(&self) -> usize {
+        self.pending.len()
+    }
+
     /// Adds bytes. Writes a frame when enough are buffered.
     pub(crate) fn push(&mut self, piece: &[u8]) -> Result<(), FileError> {
         self.pending.extend_from_slice(piece);
