@@ -206,9 +206,7 @@ pub(crate) fn explain_team_error(error: TeamError, name: &str) -> CommandError {
                 .to_owned(),
             false => format!("check `url` in [remote.{name}] of config.toml; see docs/team.md"),
         }),
-        TeamError::Objects { .. } => {
-            Some("check AWS_ACCESS_KEY_ID and the like, or ~/.aws; see docs/team.md".to_owned())
-        }
+        TeamError::Objects { reason, .. } => Some(explain_object_failure(reason).to_owned()),
         TeamError::NoKey(_) => Some("ask a member for the key file of the team".to_owned()),
         TeamError::OtherKeys(_) => Some(format!("check `keys` in [remote.{name}] of config.toml")),
         TeamError::Contended(_) => Some("push again".to_owned()),
@@ -221,11 +219,23 @@ pub(crate) fn explain_team_error(error: TeamError, name: &str) -> CommandError {
     }
 }
 
+/// Where a machine of a cloud is asked for its credentials.
+const MACHINE_CREDENTIALS: &str = "//169.254.169.254/";
+
 /// Whether a server was reached, and refused the user.
-pub(crate) fn is_about_login(reason: &str) -> bool {
-    ["password", "authentication", "role \"", "no pg_hba.conf entry"]
-        .iter()
-        .any(|sign| reason.contains(sign))
+fn is_about_login(reason: &str) -> bool {
+    ["password", "authentication", "no pg_hba.conf entry"].iter().any(|sign| reason.contains(sign))
+}
+
+/// What to do about a bucket that did not answer as expected.
+fn explain_object_failure(reason: &str) -> &'static str {
+    if reason.contains(MACHINE_CREDENTIALS) {
+        "no credentials were found, also not of this machine; set AWS_ACCESS_KEY_ID and the like, or ~/.aws; see docs/team.md"
+    } else if reason.contains("error sending request") {
+        "check the network, AWS_REGION and AWS_ENDPOINT_URL; see docs/team.md"
+    } else {
+        "check AWS_ACCESS_KEY_ID and the like, or ~/.aws; see docs/team.md"
+    }
 }
 
 /// Runs a command of the settings that prints a secret.

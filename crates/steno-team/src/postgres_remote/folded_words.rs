@@ -12,6 +12,9 @@ const MAX_SEARCHED_BYTES: usize = 4 << 20;
 /// The limit for the different words of one text. PostgreSQL stores no `tsvector` over 1 MB.
 const MAX_VECTOR_BYTES: usize = 900 << 10;
 
+/// After so many words, those that occur twice are removed.
+const MAX_UNSORTED_WORDS: usize = 1 << 16;
+
 /// A longer word is cut: PostgreSQL limits the length of a key.
 const MAX_WORD_LENGTH: usize = 500;
 
@@ -33,10 +36,7 @@ impl FoldedWords {
         let folded = join_words(&indexable.text, tokenizer)?;
         let parts = join_words(&indexable.parts, tokenizer)?;
         drop(indexable);
-        let mut words: Vec<&str> =
-            folded.split(' ').chain(parts.split(' ')).filter(|word| !word.is_empty()).collect();
-        words.sort_unstable();
-        words.dedup();
+        let words = distinct_words(folded.split(' ').chain(parts.split(' ')));
         let mut vector = String::with_capacity(words.iter().map(|word| word.len() + 3).sum());
         let mut bytes = 0;
         for word in words {
@@ -53,6 +53,22 @@ impl FoldedWords {
         pairs.add_text(&parts);
         Ok(Self { folded, parts, vector, pairs: pairs.into_filter() })
     }
+}
+
+/// Each word once, sorted. Of a long text, not all words are held at once.
+fn distinct_words<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let (mut words, mut most) = (Vec::new(), MAX_UNSORTED_WORDS);
+    for word in all.filter(|word| !word.is_empty()) {
+        words.push(word);
+        if words.len() == most {
+            words.sort_unstable();
+            words.dedup();
+            most = MAX_UNSORTED_WORDS.max(2 * words.len());
+        }
+    }
+    words.sort_unstable();
+    words.dedup();
+    words
 }
 
 fn join_words(text: &str, tokenizer: &mut WordTokenizer) -> Result<String, TeamError> {
@@ -79,4 +95,17 @@ pub(super) fn cut_word(word: &str) -> &str {
 fn beginning(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     &text[..end.unwrap_or(0)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_long_texts_are_found_once() {
+        let text: String = (0..300_000).map(|n| format!("w{} ", n * n % 99_991)).collect();
+        let expected: std::collections::BTreeSet<&str> = text.split_ascii_whitespace().collect();
+        assert!(expected.len() > MAX_UNSORTED_WORDS / 2);
+        assert!(distinct_words(text.split(' ')).into_iter().eq(expected));
+    }
 }

@@ -437,6 +437,7 @@ fn a_bucket_without_keys_or_server_is_explained() {
     let refused = ada.steno(&["remote", "init", "other"]);
     assert!(refused.code == 1 && refused.stderr.contains("could not read an object"), "{refused}");
     assert!(!refused.stderr.contains("team-password"), "{refused}");
+    assert!(refused.stderr.contains("AWS_ENDPOINT_URL"), "{refused}");
     let signed = ["s3://bucket/x?X-Amz-Signature=", "abc"].concat();
     for url in [signed.as_str(), "s3://id:key@bucket/x", "s3://bucket//x"] {
         let refused = ada.steno(&["remote", "add", "third", url]);

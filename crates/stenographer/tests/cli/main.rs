@@ -113,6 +113,7 @@ mod team_retention;
 #[cfg(unix)]
 mod team_rights;
 mod team_search;
+mod team_secrets;
 mod team_tls;
 #[cfg(unix)]
 mod terminal;

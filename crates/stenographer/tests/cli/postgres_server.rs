@@ -135,6 +135,11 @@ impl PostgresServer {
         output.stdout
     }
 
+    /// What the server has logged.
+    pub(crate) fn log(&self) -> Vec<u8> {
+        std::fs::read(self.folder.path().join("log")).unwrap()
+    }
+
     fn run_as_server(&self, command: &str) {
         let line = format!("{}/{command}", self.programs.display());
         let mut shell = match is_root() {

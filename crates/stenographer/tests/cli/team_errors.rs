@@ -25,7 +25,7 @@ fn a_database_that_is_not_ready_is_explained() {
     let other = owner.replace("/steno", "/other");
     check(&other, &["push"], "database \"other\" does not exist", "check `url` in [remote.team]");
     let nobody = server.url("nobody");
-    check(&nobody, &["push"], "role \"nobody\" does not exist", "set PGPASSWORD");
+    check(&nobody, &["push"], "role \"nobody\" does not exist", "check `url` in [remote.team]");
     member("postgres", &owner).steno(&["remote", "init", "team"]).ok();
     for (version, hint) in [(2, "`steno remote init team` as the owner"), (99, "a newer version")] {
         server.sql("steno", &format!("UPDATE steno.meta SET value = {version}"));
