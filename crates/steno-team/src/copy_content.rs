@@ -8,7 +8,7 @@ use std::rc::Rc;
 use tempfile::SpooledTempFile;
 
 /// Larger copies are on disk.
-const MAX_MEMORY_BYTES: usize = 8 << 20;
+const MAX_MEMORY_BYTES: usize = 2 << 20;
 
 /// The copies of one session.
 #[derive(Clone, Debug)]

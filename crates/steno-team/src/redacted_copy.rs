@@ -16,7 +16,7 @@ use crate::team_error::TeamError;
 const MAX_DOCUMENT_BYTES: u64 = 32 << 20;
 
 /// A line or document of this size is large: only one is in memory at a time.
-const LARGE_TEXT_BYTES: u64 = 4 << 20;
+const LARGE_TEXT_BYTES: u64 = 2 << 20;
 
 /// The size of the buffers of a copy.
 const COPY_BUFFER_BYTES: usize = 64 << 10;
@@ -174,12 +174,13 @@ impl LargeTextReader<'_> {
             }
             let length = bytes.len();
             out.write_all(bytes)?;
+            let first_line = line_length + memchr::memchr(b'\n', bytes).unwrap_or(length);
             line_length = match memchr::memrchr(b'\n', bytes) {
-                Some(end) => length - end,
-                None => line_length + length,
+                Some(end) => length - end - 1,
+                None => first_line,
             };
             self.input.consume(length);
-            if line_length as u64 >= LARGE_TEXT_BYTES {
+            if first_line as u64 >= LARGE_TEXT_BYTES {
                 (self.on_large)();
             }
         }

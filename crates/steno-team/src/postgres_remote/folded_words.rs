@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn words_of_long_texts_are_found_once() {
-        let text: String = (0..300_000).map(|n| format!("w{} ", n * n % 99_991)).collect();
+        let text: String = (0..300_000_u64).map(|n| format!("w{} ", n * n % 99_991)).collect();
         let expected: std::collections::BTreeSet<&str> = text.split_ascii_whitespace().collect();
         assert!(expected.len() > MAX_UNSORTED_WORDS / 2);
         assert!(distinct_words(text.split(' ')).into_iter().eq(expected));

@@ -6,16 +6,17 @@ use steno_store::view::redaction::SecretRedactor;
 use crate::postgres_server::PostgresServer;
 use crate::team::{ID, OTHER, below, content, has, member};
 
-/// The planted texts, and those of their secrets that rules find in the text alone.
+/// Planted texts on lines of their own, and those of their secrets that the rules find wherever they are.
 fn planted() -> (Vec<String>, Vec<String>) {
     let planted = planted_secrets(7);
-    let is_found =
-        |text: &str, secret: &str| !SecretRedactor::default().redact_text(text).contains(secret);
-    let found = planted.iter().filter(|one| is_found(&one.text, &one.secret));
-    let found: Vec<String> = found.map(|one| one.secret.clone()).collect();
+    let texts: Vec<String> = planted.iter().map(|one| format!("\n{}\n", one.text)).collect();
     // No rule finds every secret.
-    assert!(found.len() > 500 && found.len() * 100 > planted.len() * 95, "{}", found.len());
-    (planted.into_iter().map(|one| one.text).collect(), found)
+    let redact = |text: &String| SecretRedactor::default().redact_text(text).into_owned();
+    let missed: String = texts.iter().map(redact).collect();
+    let secrets = planted.into_iter().map(|one| one.secret);
+    let found: Vec<String> = secrets.filter(|secret| !missed.contains(secret)).collect();
+    assert!(found.len() > 400, "{} of {}", found.len(), texts.len());
+    (texts, found)
 }
 
 fn assert_without(bytes: &[u8], secrets: &[String], place: &str) {
