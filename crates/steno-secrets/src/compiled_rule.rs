@@ -3,23 +3,19 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use regex::bytes::{Captures, Regex, RegexBuilder};
-
 use crate::randomness::{changes_kind_often, is_random_mix, is_wordy, looks_random};
+use crate::rule_pattern::RulePattern;
 use crate::secret_rule::{SecretForm, SecretRule};
 use crate::token_match::{is_token_start, match_token};
 use crate::value_plausibility::{is_credential, is_spoken_password};
 use crate::value_shapes::{is_code, is_filler};
-
-/// The greatest size of a compiled pattern: every recording process holds some in memory.
-const MAX_PATTERN_BYTES: usize = 256 << 10;
 
 /// A rule and its compiled pattern.
 #[derive(Debug)]
 pub(crate) struct CompiledRule {
     pub(crate) rule: &'static SecretRule,
     /// Compiled when its hint is first found, because all together are large.
-    pattern: OnceLock<Regex>,
+    pattern: OnceLock<RulePattern>,
     pub(crate) is_enabled: bool,
 }
 impl CompiledRule {
@@ -46,20 +42,21 @@ impl CompiledRule {
                 }
             }
             SecretForm::Run { .. } => {}
-            SecretForm::Pattern { window: (before @ 0..=1, after), pattern } => {
+            SecretForm::Pattern { window: (before @ 0..=1, after), pattern, needs } => {
                 let is_exact = pattern.starts_with("(?i)") || text[hit.clone()] == *hint.as_bytes();
                 if !is_exact || before == 1 && !is_token_start(text, hit.start) {
                     return;
                 }
-                let end = text.len().min(hit.end + after);
-                if let Some(captures) = self.pattern(pattern, true).captures(&text[hit.start..end])
-                    && let Some(range) = secret_range(&captures)
-                    && self.is_plausible(&text[hit.start..end][range.clone()])
+                let window = &text[hit.start..text.len().min(hit.end + after)];
+                if needs.is_in(window)
+                    && let Some(matched) = self.pattern(pattern, true).match_start(window)
+                    && self.is_plausible(&window[matched.secret.clone()])
                 {
-                    found(hit.start + range.start..hit.start + range.end, hit.start);
+                    let Range { start, end } = matched.secret;
+                    found(hit.start + start..hit.start + end, hit.start);
                 }
             }
-            SecretForm::Pattern { window: (before, after), pattern } => {
+            SecretForm::Pattern { window: (before, after), pattern, needs } => {
                 let start = hit.start.saturating_sub(before);
                 let mut end = text.len().min(hit.end + after);
                 // URLs are frequent, and few have a password.
@@ -70,16 +67,18 @@ impl CompiledRule {
                         return;
                     }
                 }
-                for captures in captures_from(self.pattern(pattern, false), &text[..end], start) {
-                    let Some(mut range) = secret_range(&captures) else { continue };
+                if !needs.is_in(&text[start..end]) {
+                    return;
+                }
+                for matched in self.pattern(pattern, false).matches_from(&text[..end], start) {
+                    let mut range = matched.secret;
                     let is_escape = pattern.starts_with(r"\b") && text[range.start] == b'\\';
                     range.start += if is_escape { 2 } else { 0 };
-                    let context_start = captures.get(0).map_or(range.start, |whole| whole.start());
-                    if context_start > hit.start {
+                    if matched.whole.start > hit.start {
                         break;
                     }
                     if self.is_plausible(&text[range.clone()]) {
-                        found(range, context_start);
+                        found(range, matched.whole.start);
                     }
                 }
             }
@@ -97,23 +96,16 @@ impl CompiledRule {
         if !has_hint || !is_token_start(text, start) {
             return None;
         }
-        let range = secret_range(&self.pattern(pattern, true).captures(rest)?)?;
+        let range = self.pattern(pattern, true).match_start(rest)?.secret;
         let range = start + range.start..start + range.end;
         self.is_plausible(&text[range.clone()]).then_some(range)
     }
 
-    fn pattern(&self, pattern: &str, is_anchored: bool) -> &Regex {
+    fn pattern(&self, pattern: &str, is_anchored: bool) -> &RulePattern {
         self.pattern.get_or_init(|| {
-            let start = if is_anchored { "^" } else { "" };
+            // A match that starts with its hint was checked to start a word.
             let pattern = if is_anchored { pattern.trim_start_matches(r"\b") } else { pattern };
-            // The letter of an escape such as `\n` is not part of a word.
-            let pattern = match pattern.strip_prefix(r"\b") {
-                Some(rest) => format!(r"(?:\b|\\[nrt]){rest}"),
-                None => pattern.to_owned(),
-            };
-            let pattern = format!("(?-u){start}(?:{pattern})");
-            let compiled = RegexBuilder::new(&pattern).size_limit(MAX_PATTERN_BYTES).build();
-            compiled.expect("a valid rule")
+            RulePattern::new(pattern)
         })
     }
 
@@ -235,26 +227,4 @@ fn is_dummy(secret: &str) -> bool {
     ];
     let secret = secret.trim_end_matches(['>', ')', '}', ']']);
     DUMMIES.iter().any(|dummy| secret.eq_ignore_ascii_case(dummy))
-}
-
-/// The first group that matched, or the whole match.
-pub(crate) fn secret_range(captures: &Captures<'_>) -> Option<Range<usize>> {
-    let mut groups = captures.iter();
-    let whole = groups.next().flatten()?;
-    Some(groups.flatten().next().unwrap_or(whole).range())
-}
-
-/// All matches from an offset on, with the text before it as context.
-fn captures_from<'r, 't>(
-    pattern: &'r Regex,
-    text: &'t [u8],
-    start: usize,
-) -> impl Iterator<Item = Captures<'t>> + use<'r, 't> {
-    let mut at = start;
-    std::iter::from_fn(move || {
-        let captures = pattern.captures_at(text, at.min(text.len()))?;
-        let whole = captures.get(0)?;
-        at = whole.end().max(whole.start() + 1);
-        Some(captures)
-    })
 }

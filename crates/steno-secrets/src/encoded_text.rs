@@ -85,6 +85,9 @@ fn find_long_run(text: &[u8], mut at: usize) -> Option<usize> {
 }
 
 fn decode_printable(run: &[u8]) -> Option<Vec<u8>> {
+    if !starts_printable(run) {
+        return None;
+    }
     let standard = |run: &[u8]| -> Vec<u8> {
         let swap = |byte: &u8| match byte {
             b'-' => b'+',
@@ -93,14 +96,33 @@ fn decode_printable(run: &[u8]) -> Option<Vec<u8>> {
         };
         run.iter().map(swap).collect()
     };
-    let is_printable =
-        |bytes: &[u8]| bytes.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t'));
-    let head = LENIENT_BASE64.decode(standard(&run[..16])).ok()?;
-    if !is_printable(&head) {
-        return None;
-    }
     let whole = run.len() - usize::from(run.len() % 4 == 1);
-    LENIENT_BASE64.decode(standard(&run[..whole])).ok().filter(|decoded| is_printable(decoded))
+    let decoded = LENIENT_BASE64.decode(standard(&run[..whole])).ok()?;
+    decoded.iter().copied().all(is_printable).then_some(decoded)
+}
+
+/// Whether the first twelve bytes that a run encodes are printable. Few hashes, ids and words do.
+fn starts_printable(run: &[u8]) -> bool {
+    run.chunks_exact(4).take(4).all(|four| {
+        let bits = four.iter().fold(0, |bits, letter| bits << 6 | sextet(*letter));
+        let [_, bytes @ ..] = bits.to_be_bytes();
+        bytes.into_iter().all(is_printable)
+    })
+}
+
+/// The six bits that a letter of base64 or of its form for URLs stands for.
+fn sextet(letter: u8) -> u32 {
+    u32::from(match letter {
+        b'A'..=b'Z' => letter - b'A',
+        b'a'..=b'z' => letter - b'a' + 26,
+        b'0'..=b'9' => letter - b'0' + 52,
+        b'+' | b'-' => 62,
+        _ => 63,
+    })
+}
+
+fn is_printable(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t')
 }
 
 /// The parts of a text with escapes that hide what is around a secret: words with percent-encoding, and lines with

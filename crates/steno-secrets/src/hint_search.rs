@@ -1,20 +1,24 @@
 //! Finds all of many short words in one pass over a text, whatever their case.
 //!
-//! A hash of every three neighbouring bytes is looked up in a small table of bits. Few texts have many of the words, so
-//! the table decides nearly everything; an automaton for a thousand words takes longer for each byte, and megabytes.
+//! A hash of every second group of three neighbouring bytes is looked up in a small table of bits. Few texts have many of
+//! the words, so the table decides nearly everything; an automaton for a thousand words takes longer for each byte, and
+//! megabytes.
 
 use std::ops::Range;
 
 /// How many bits a hash has.
-const HASH_BITS: u32 = 17;
+const HASH_BITS: u32 = 18;
+
+/// How many hashes share an entry of the index of anchors.
+const HASHES_PER_START: usize = 8;
 
 /// How many words of bits the table has. One bit stands for each hash.
 const TABLE_WORDS: usize = 1 << (HASH_BITS - 6);
 
 /// Makes capitals small. Other bytes become others, which is enough to look them up.
-const SMALL: u32 = 0x2020_2020;
+const SMALL: u64 = 0x2020_2020_2020_2020;
 
-/// Texts like those that are searched. Of each word, the three bytes are looked up that are rarest here.
+/// Texts like those that are searched. Of each word, the groups are looked up that are rarest here.
 const SAMPLE: &str = "The parser reads one record at a time and reports what it could not read. That is the reason for \
     this change: all of the tests pass in about three seconds, but there was an error in the second one, so we should \
     check whether these files are still needed before the next release. You can use it with the other options, for \
@@ -47,70 +51,107 @@ pub(crate) struct HintSearch {
     words: Vec<&'static str>,
     /// For each hash, whether a word is looked for where it occurs.
     is_anchor: Box<[u64; TABLE_WORDS]>,
-    /// For each word of `is_anchor`, where its hashes start in `anchors`, and where the last ends.
-    starts: Vec<usize>,
-    /// The hashes in order, each with a word and how many bytes of the word are before it.
-    anchors: Vec<(u32, u16, u8)>,
+    /// For each [`HASHES_PER_START`] hashes, where they start in `anchors`, and where the last ends.
+    starts: Vec<u16>,
+    /// In the order of `starts`.
+    anchors: Vec<WordAnchor>,
+}
+
+/// A group of bytes at which a word is looked for.
+#[derive(Clone, Copy, Debug, Default)]
+struct WordAnchor {
+    hash: u32,
+    /// The first four bytes of the word as small letters.
+    head: u32,
+    /// How many bits of the head a shorter word does not have.
+    head_shift: u8,
+    /// Where the group starts in a text that has one more byte than the word, before it.
+    offset: u8,
+    /// The number of the word.
+    word: u16,
+}
+
+impl WordAnchor {
+    /// The anchors of a word. Only groups at even offsets of a text are looked up, and a word starts at any.
+    fn for_word(number: u16, word: &[u8], sample: &SampleCounts) -> impl Iterator<Item = Self> {
+        let mut head = [0; 4];
+        let length = word.len().min(4);
+        head[..length].copy_from_slice(&word[..length]);
+        let anchor = Self {
+            head: (u32::from_le_bytes(head) | SMALL as u32) << (32 - 8 * length),
+            head_shift: if length < 4 { 32 - 8 * length as u8 } else { 0 },
+            word: number,
+            ..Self::default()
+        };
+        let groups = [0, 1].map(|parity| sample.rarest_group(word, parity));
+        groups.into_iter().flat_map(move |(offset, group)| {
+            let mut hashes: Vec<_> = group.hashes().collect();
+            hashes.sort_unstable();
+            hashes.dedup();
+            hashes.into_iter().map(move |hash| Self { hash, offset, ..anchor })
+        })
+    }
+
+    /// Whether a word may start at an offset of a text.
+    fn may_start(&self, text: &[u8], start: usize) -> bool {
+        let Some(four) = text.get(start..start + 4) else { return true };
+        let four = u32::from_le_bytes(four.try_into().expect("four bytes")) | SMALL as u32;
+        four << self.head_shift == self.head
+    }
 }
 
 impl HintSearch {
     /// Prepares words of at least two bytes.
     pub(crate) fn new(words: Vec<&'static str>) -> Self {
-        let counts = count_sample();
-        let mut anchors = Vec::new();
-        for (number, word) in words.iter().enumerate() {
+        let sample = SampleCounts::new();
+        let all_anchors = |(number, word): (usize, &&'static str)| {
             let number = u16::try_from(number).expect("few words");
-            match word.as_bytes() {
-                [first, second] => {
-                    let groups = (0..=u8::MAX).map(|third| hash_of([*first, *second, third]));
-                    anchors.extend(groups.map(|hash| (hash, number, 0)));
-                }
-                bytes => {
-                    let (offset, group) = rarest_group(bytes, &counts);
-                    anchors.push((hash_of(group), number, offset));
-                }
-            }
-        }
-        anchors.sort_unstable();
-        anchors.dedup();
+            WordAnchor::for_word(number, word.as_bytes(), &sample)
+        };
+        let unordered: Vec<_> = words.iter().enumerate().flat_map(all_anchors).collect();
+        assert!(unordered.len() <= usize::from(u16::MAX), "few words");
         let mut is_anchor = Box::new([0; TABLE_WORDS]);
-        for (hash, ..) in &anchors {
+        let mut starts = vec![0; (1 << HASH_BITS) / HASHES_PER_START + 1];
+        for WordAnchor { hash, .. } in &unordered {
             is_anchor[*hash as usize / 64] |= 1 << (hash % 64);
+            starts[*hash as usize / HASHES_PER_START] += 1;
         }
-        let start_of = |word: usize| anchors.partition_point(|it| (it.0 as usize) < word * 64);
-        let starts = (0..=TABLE_WORDS).map(start_of).collect();
+        // First where those of each entry end, and once they are in their places, where they start.
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        let mut anchors = vec![WordAnchor::default(); unordered.len()];
+        for anchor in unordered {
+            let place = &mut starts[anchor.hash as usize / HASHES_PER_START];
+            *place -= 1;
+            anchors[usize::from(*place)] = anchor;
+        }
         Self { words, is_anchor, starts, anchors }
     }
 
     /// Calls `found` with the number and the range of each word in a text, in the order of their rarest letters.
     pub(crate) fn find_all(&self, text: &[u8], mut found: impl FnMut(usize, Range<usize>)) {
-        let pairs = text.chunks_exact(2);
-        let last = pairs.remainder().first().copied();
-        let (mut end, mut previous) = (0, 0);
-        for pair in pairs {
-            let pair = u32::from(u16::from_le_bytes([pair[0], pair[1]]));
-            let four = (previous | pair << 16) | SMALL;
-            previous = pair;
-            end += 2;
-            let (first, second) = (hash_group(four & 0xff_ffff), hash_group(four >> 8));
-            if (self.bit(first) | self.bit(second)) & 1 == 1 {
-                if self.bit(first) & 1 == 1 {
-                    self.verify_words(text, end - 2, first, &mut found);
-                }
-                if self.bit(second) & 1 == 1 {
-                    self.verify_words(text, end - 1, second, &mut found);
+        let mut at = 0;
+        // Three groups start at the even offsets of eight bytes and end in them.
+        while let Some(eight) = text.get(at..at + 8) {
+            let eight = u64::from_le_bytes(eight.try_into().expect("eight bytes")) | SMALL;
+            let hashes = [hash_start(eight), hash_start(eight >> 16), hash_start(eight >> 32)];
+            if (self.bit(hashes[0]) | self.bit(hashes[1]) | self.bit(hashes[2])) & 1 == 1 {
+                for (number, hash) in hashes.into_iter().enumerate() {
+                    if self.bit(hash) & 1 == 1 {
+                        self.verify_words(text, at + 2 * number, hash, &mut found);
+                    }
                 }
             }
+            at += 6;
         }
-        // A space after the end makes the last bytes a group, too.
-        for byte in last.into_iter().chain([b' ', b' ']) {
-            let four = (previous | u32::from(byte) << 16) | SMALL;
-            previous = (previous >> 8 | u32::from(byte) << 8) & 0xffff;
-            let hash = hash_group(four & 0xff_ffff);
+        // A space after the end makes the last two bytes a group, too.
+        while let Some([first, second, rest @ ..]) = text.get(at..) {
+            let hash = hash_of([*first, *second, *rest.first().unwrap_or(&b' ')]);
             if self.bit(hash) & 1 == 1 {
-                self.verify_words(text, end, hash, &mut found);
+                self.verify_words(text, at, hash, &mut found);
             }
-            end += 1;
+            at += 2;
         }
     }
 
@@ -119,63 +160,115 @@ impl HintSearch {
         self.is_anchor[(hash >> 6) as usize] >> (hash % 64)
     }
 
-    /// Finds the words whose rarest group has a hash and starts two bytes before an offset.
+    /// Finds the words that have a group with a hash at an offset of a text.
     #[inline(never)]
     fn verify_words(
         &self,
         text: &[u8],
-        end: usize,
+        at: usize,
         hash: u32,
         found: &mut impl FnMut(usize, Range<usize>),
     ) {
-        let Some(at) = end.checked_sub(2) else { return };
-        let table_word = (hash >> 6) as usize;
-        let anchors = &self.anchors[self.starts[table_word]..self.starts[table_word + 1]];
-        for (_, number, offset) in anchors.iter().filter(|anchor| anchor.0 == hash) {
-            let word = self.words[usize::from(*number)].as_bytes();
-            let Some(start) = at.checked_sub(usize::from(*offset)) else { continue };
+        let first = hash as usize / HASHES_PER_START;
+        let anchors = usize::from(self.starts[first])..usize::from(self.starts[first + 1]);
+        let anchors = &self.anchors[anchors];
+        for anchor in anchors.iter().filter(|anchor| anchor.hash == hash) {
+            let Some(start) = (at + 1).checked_sub(usize::from(anchor.offset)) else { continue };
+            if !anchor.may_start(text, start) {
+                continue;
+            }
+            let word = self.words[usize::from(anchor.word)].as_bytes();
             let part = text.get(start..start + word.len());
             if part.is_some_and(|part| part.eq_ignore_ascii_case(word)) {
-                found(usize::from(*number), start..start + word.len());
+                found(usize::from(anchor.word), start..start + word.len());
             }
         }
     }
 }
 
-fn hash_of(bytes: [u8; 3]) -> u32 {
-    let [first, second, third] = bytes.map(u32::from);
-    hash_group((first | second << 8 | third << 16) | SMALL & 0xff_ffff)
-}
+/// Three neighbouring bytes, of which the first or the last may be any.
+#[derive(Clone, Copy, Debug)]
+struct ByteGroup([Option<u8>; 3]);
 
-/// A hash of three small letters, the first in the lowest bits.
-fn hash_group(group: u32) -> u32 {
-    group.wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS)
-}
-
-/// How often each hash is in the sample.
-fn count_sample() -> Vec<u8> {
-    let mut counts = vec![0_u8; 1 << HASH_BITS];
-    for group in SAMPLE.as_bytes().windows(3) {
-        let count = &mut counts[hash_of([group[0], group[1], group[2]]) as usize];
-        *count = count.saturating_add(1);
+impl ByteGroup {
+    /// The hashes of all groups of bytes that it stands for.
+    fn hashes(self) -> impl Iterator<Item = u32> {
+        let has_any = self.0.contains(&None);
+        // The hash is of small letters.
+        let values = if has_any { 0..=u8::MAX } else { 0x20..=0x20 };
+        values
+            .filter(|any| any & 0x20 != 0)
+            .map(move |any| hash_of(self.0.map(|byte| byte.unwrap_or(any))))
     }
-    counts
 }
 
-/// The three bytes of a word that are least frequent in texts, with their offset.
-fn rarest_group(word: &[u8], counts: &[u8]) -> (u8, [u8; 3]) {
-    let frequency = |byte: &u8| {
-        let known = FREQUENT_LETTERS.iter().position(|letter| letter.eq_ignore_ascii_case(byte));
-        known.map_or(2, |at| FREQUENT_LETTERS.len() + 2 - at)
-    };
-    let cost = |group: &[u8; 3]| {
-        let letters: usize = group.iter().map(frequency).product();
-        (counts[hash_of(*group) as usize], letters)
-    };
-    let groups = word.windows(3).map(|group| [group[0], group[1], group[2]]).enumerate().take(200);
-    let (offset, group) =
-        groups.min_by_key(|(_, group)| cost(group)).expect("a word of three bytes");
-    (u8::try_from(offset).expect("a short word"), group)
+fn hash_of(bytes: [u8; 3]) -> u32 {
+    let [first, second, third] = bytes.map(u64::from);
+    hash_start(first | second << 8 | third << 16 | SMALL)
+}
+
+/// A hash of the first three of several small letters, of which the first is in the lowest bits.
+fn hash_start(letters: u64) -> u32 {
+    // The fourth letter is shifted out.
+    (letters as u32).wrapping_mul(0x9e37_7900) >> (32 - HASH_BITS)
+}
+
+/// How often groups and pairs of bytes are in the sample.
+struct SampleCounts {
+    /// For each hash, how many groups have it.
+    groups: Vec<u8>,
+    /// For each pair of small letters.
+    pairs: Vec<u8>,
+}
+
+impl SampleCounts {
+    fn new() -> Self {
+        let (mut groups, mut pairs) = (vec![0_u8; 1 << HASH_BITS], vec![0_u8; 1 << 16]);
+        for group in SAMPLE.as_bytes().windows(3) {
+            let count = &mut groups[hash_of([group[0], group[1], group[2]]) as usize];
+            *count = count.saturating_add(1);
+            let count = &mut pairs[pair_number(group[0], group[1])];
+            *count = count.saturating_add(1);
+        }
+        Self { groups, pairs }
+    }
+
+    /// The group of a word, and of one byte before and after it, that is least frequent in texts, with its offset from
+    /// the byte before. It is odd if `parity` is 1.
+    fn rarest_group(&self, word: &[u8], parity: usize) -> (u8, ByteGroup) {
+        let byte_at = |offset: usize| offset.checked_sub(1).and_then(|at| word.get(at)).copied();
+        // A long word needs no more.
+        let offsets = (parity..word.len().min(200)).step_by(2);
+        let groups = offsets
+            .map(|offset| (offset, ByteGroup([offset, offset + 1, offset + 2].map(byte_at))));
+        let (offset, group) =
+            groups.min_by_key(|(_, group)| self.cost(*group)).expect("a word of two bytes");
+        (u8::try_from(offset).expect("a short word"), group)
+    }
+
+    /// Whether a group stands for many, how often it is in texts, and how frequent its letters are.
+    fn cost(&self, group: ByteGroup) -> (bool, u8, usize) {
+        let frequency = |byte: u8| {
+            let known =
+                FREQUENT_LETTERS.iter().position(|letter| letter.eq_ignore_ascii_case(&byte));
+            known.map_or(2, |at| FREQUENT_LETTERS.len() + 2 - at)
+        };
+        let letters = group.0.iter().map(|byte| byte.map_or(1, frequency)).product();
+        match group.0 {
+            [Some(first), Some(second), Some(third)] => {
+                (false, self.groups[hash_of([first, second, third]) as usize], letters)
+            }
+            // The middle of a group is always in the word.
+            [first, second, third] => {
+                let pair = [first, second, third].into_iter().flatten().collect::<Vec<_>>();
+                (true, self.pairs[pair_number(pair[0], pair[1])], letters)
+            }
+        }
+    }
+}
+
+fn pair_number(first: u8, second: u8) -> usize {
+    usize::from(first | 0x20) << 8 | usize::from(second | 0x20)
 }
 
 #[cfg(test)]
@@ -211,8 +304,13 @@ mod tests {
         let words: Vec<_> = words.into_iter().filter(|word| word.len() > 1).collect();
         let search = HintSearch::new(words.clone());
         for (number, word) in words.iter().enumerate() {
-            let text = format!("a{word}b");
-            assert!(find(&search, &text).contains(&(number, 1..1 + word.len())), "{word}");
+            for before in ["", "a", "ab", "abc", "abcdefgh"] {
+                for after in ["", "a", "ab", "abcdefgh"] {
+                    let text = format!("{before}{word}{after}");
+                    let range = before.len()..before.len() + word.len();
+                    assert!(find(&search, &text).contains(&(number, range)), "{text}");
+                }
+            }
         }
     }
 }

@@ -29,6 +29,7 @@ pub mod planted;
 mod prefixed_token;
 mod quoted_value;
 mod randomness;
+mod rule_pattern;
 mod rule_table;
 mod secret_rule;
 mod secret_scanner;

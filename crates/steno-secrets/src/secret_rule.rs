@@ -33,6 +33,8 @@ pub(crate) enum SecretForm {
         /// How many bytes before and after a hint are searched. With 1 before, the match starts with the hint and the
         /// hint with a word; with 0, the hint may be within a word.
         window: (usize, usize),
+        /// What is in the window of each match. It is looked for first, because compiling a pattern takes long.
+        needs: NeededPart,
     },
     /// A pattern that is searched near the start of a long run of letters and digits.
     Run {
@@ -41,6 +43,34 @@ pub(crate) enum SecretForm {
         /// latest.
         window: (usize, usize),
     },
+}
+
+/// A part of each text that a pattern matches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum NeededPart {
+    /// Nothing that is quickly found.
+    Any,
+    /// One of these, in its exact case.
+    OneOf(&'static [&'static str]),
+    /// A digit.
+    Digit,
+    /// So many neighbouring letters and digits.
+    LongWord(usize),
+}
+
+impl NeededPart {
+    pub(crate) fn is_in(self, window: &[u8]) -> bool {
+        match self {
+            Self::Any => true,
+            Self::OneOf(parts) => {
+                parts.iter().any(|part| memchr::memmem::find(window, part.as_bytes()).is_some())
+            }
+            Self::Digit => window.iter().any(u8::is_ascii_digit),
+            Self::LongWord(length) => {
+                window.split(|byte| !byte.is_ascii_alphanumeric()).any(|word| word.len() >= length)
+            }
+        }
+    }
 }
 
 /// The characters of a token.
@@ -95,13 +125,18 @@ macro_rules! token_rules {
     };
 }
 
-/// A table of rules with patterns: name, hints, bytes before and after a hint, pattern, certainty, and examples.
+/// A table of rules with patterns: name, hints, bytes before and after a hint, what a match contains, certainty, pattern,
+/// and examples. What a match contains is left out, or `, needs ["x", "y"]`, `, needs digit` or `, needs (24)` letters and digits.
 macro_rules! pattern_rules {
-    ($($name:literal $hints:tt within $before:literal, $after:literal $certain:ident $pattern:literal finds $finds:literal leaves $leaves:literal;)*) => {
+    ($($name:literal $hints:tt within $before:literal, $after:literal $(, needs $needs:tt)? $certain:ident $pattern:literal finds $finds:literal leaves $leaves:literal;)*) => {
         &[$(crate::secret_rule::SecretRule {
             name: $name,
             hints: &$hints,
-            form: crate::secret_rule::SecretForm::Pattern { pattern: $pattern, window: ($before, $after) },
+            form: crate::secret_rule::SecretForm::Pattern {
+                pattern: $pattern,
+                window: ($before, $after),
+                needs: pattern_rules!(@needs $($needs)?),
+            },
             is_certain: pattern_rules!(@ $certain),
             finds: $finds,
             leaves: $leaves,
@@ -109,6 +144,10 @@ macro_rules! pattern_rules {
     };
     (@ certain) => { true };
     (@ guessed) => { false };
+    (@needs) => { crate::secret_rule::NeededPart::Any };
+    (@needs digit) => { crate::secret_rule::NeededPart::Digit };
+    (@needs ($length:literal)) => { crate::secret_rule::NeededPart::LongWord($length) };
+    (@needs $parts:tt) => { crate::secret_rule::NeededPart::OneOf(&$parts) };
 }
 
 /// A table of rules for runs: name, hints, bytes before the start of the run and after, pattern, and examples.

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
-use regex::bytes::Regex;
+use regex::bytes::{Captures, Regex};
 
 use crate::argument_lists::find_argument_lists;
 use crate::coloured_text::find_coloured_parts;
-use crate::compiled_rule::{CompiledRule, secret_range};
+use crate::compiled_rule::CompiledRule;
 use crate::divided_text::find_divided_parts;
 use crate::encoded_text::{decode_base64_run, find_escaped_parts, find_long_runs};
-use crate::field_names::NAME_HINTS;
+use crate::field_names::{NAME_HINTS, classify_field_name};
 use crate::hint_search::HintSearch;
 use crate::kubernetes_secret::{MANIFEST_HINTS, find_manifest_values};
 use crate::named_value::{find_named_secrets, is_secret_field};
@@ -219,6 +219,11 @@ impl SecretScanner {
         self.remove_disabled(&mut matches);
         let found = merge_overlaps(matches);
         if found.is_empty() { found } else { add_repeated(text, found) }
+    }
+
+    /// Whether a field of this name may have a secret as its whole value.
+    pub fn may_name_secret(&self, name: &str) -> bool {
+        self.finds_named && classify_field_name(name).is_some()
     }
 
     /// Whether the whole value of a field with this name is a secret: the name of the rule.
@@ -432,6 +437,13 @@ fn add_repeated(text: &[u8], found: Vec<SecretMatch>) -> Vec<SecretMatch> {
         }));
     }
     merge_overlaps(all)
+}
+
+/// The first group that matched, or the whole match.
+fn secret_range(captures: &Captures<'_>) -> Option<Range<usize>> {
+    let mut groups = captures.iter();
+    let whole = groups.next().flatten()?;
+    Some(groups.flatten().next().unwrap_or(whole).range())
 }
 
 /// Joins matches that overlap. The rule that comes first in the table names the joined match.

@@ -53,7 +53,7 @@ pub(crate) const AI_TOKENS: &[SecretRule] = token_rules! {
 pub(crate) const AI_PATTERNS: &[SecretRule] = pattern_rules! {
     "OpenAI key" ["sk-"] within 1, 320 certain r"\bsk-([A-Za-z0-9]{20}[A-Za-z0-9_-]*)" finds "sk-{A48}" leaves "sk-learn-preprocessing-pipeline-steps";
     "OpenAI key" ["T3BlbkFJ"] within 120, 140 certain r"\bsk-[A-Za-z0-9_-]{20,}T3BlbkFJ[A-Za-z0-9_-]{20,}" finds "sk-{A20}T3BlbkFJ{A20}" leaves "T3BlbkFJ is OpenAI in base64";
-    "Modal token" ["as-"] within 1, 40 certain r"\bas-[A-Za-z0-9]{22}\b" finds "as-{A22}" leaves "as-needed-by-the-caller";
+    "Modal token" ["as-"] within 1, 40, needs (22) certain r"\bas-[A-Za-z0-9]{22}\b" finds "as-{A22}" leaves "as-needed-by-the-caller";
     "Azure AI key" ["JQQJ99"] within 60, 60 certain r"\b[A-Za-z0-9]{50,54}JQQJ99[A-Za-z0-9]{14,40}" finds "{A52}JQQJ99{A26}" leaves "JQQJ99";
     "Google AI key" ["AQ.Ab"] within 1, 90 certain r"\bAQ\.Ab[A-Za-z0-9_-]{35,70}" finds "AQ.Ab8R{w46}" leaves "AQ.Ab8";
 };

@@ -81,21 +81,21 @@ pub(crate) const CLOUD_TOKENS: &[SecretRule] = token_rules! {
 };
 
 pub(crate) const CLOUD_PATTERNS: &[SecretRule] = pattern_rules! {
-    "AWS secret key" ["secret"] within 40, 120 certain r#"(?i)aws_?secret_?(?:access_?)?key["'\\]{0,4}\s{0,8}[:=,]?\s{0,8}["'\\]{0,4}([a-z0-9/+]{40})(?:[^a-z0-9/+]|$)"# finds "aws_secret_access_key = {b40}" leaves "aws_secret_access_key = os.environ['AWS_SECRET_ACCESS_KEY']";
+    "AWS secret key" ["secret"] within 40, 120, needs ["aws", "Aws", "AWS"] certain r#"(?i)aws_?secret_?(?:access_?)?key["'\\]{0,4}\s{0,8}[:=,]?\s{0,8}["'\\]{0,4}([a-z0-9/+]{40})(?:[^a-z0-9/+]|$)"# finds "aws_secret_access_key = {b40}" leaves "aws_secret_access_key = os.environ['AWS_SECRET_ACCESS_KEY']";
     "AWS secret key" ["AKIA", "ASIA"] within 1, 300 guessed r#"\bA[KS]IA[0-9A-Z]{16}\b[^A-Za-z0-9/+]{1,4}(?:[A-Za-z_ -]{0,40}["'\s:=,;|/]{1,6}){0,2}([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)"# finds "x,AKIA{U16},{b40}" leaves "the user AKIA, {h40}";
     "Azure key" ["AccountKey=", "SharedAccessKey=", "AccessKey="] within 8, 140 certain r"(?:AccountKey|SharedAccessKey|AccessKey)=([A-Za-z0-9+/]{40,86}={1,2})" finds "AccountKey={b86}==" leaves "AccountKey=${KEY}";
     "Azure signature" ["sig="] within 2, 200 certain r"[?&;]sig=([A-Za-z0-9%+/_-]{40,}(?:%3[Dd]|=)?)" finds "https://x.blob.core.windows.net/c?sv=2022-11-02&sig={A43}%3D" leaves "?sig=none";
     "Azure client secret" ["0Q~", "1Q~", "2Q~", "3Q~", "4Q~", "5Q~", "6Q~", "7Q~", "8Q~", "9Q~"] within 5, 44 certain r"(?:^|[^A-Za-z0-9_.~-])([A-Za-z0-9_.~-]{3}[0-9]Q~[A-Za-z0-9_.~-]{31,34})(?:[^A-Za-z0-9_~-]|$)" finds "{A3}8Q~{A34}" leaves "see 8Q~ for more";
     "Azure DevOps token" ["AZDO"] within 80, 8 certain r"\b[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}\b" finds "{A76}AZDO{A4}" leaves "AZDO pipelines";
-    "Azure key" ["AzSe", "AzCa", "AzFu", "ACDb", "AIoT", "ASbE", "AEhS", "AZEG", "APIM", "+ASt", "+ACR", "+ABa", "+AMC"] within 90, 14 certain r"(?:^|[^A-Za-z0-9+/=_-])([A-Za-z0-9+/]{33,76}(?:AzSe|AzCa|AzFu|ACDb|AIoT|ASbE|AEhS|AZEG|APIM|\+ASt|\+ACR|\+ABa|\+AMC)[A-Za-z0-9+/]{5,9}={0,2})(?:[^A-Za-z0-9+/=_-]|$)" finds "{A42}AzSeB{A5}" leaves "AzSe is a search service";
+    "Azure key" ["AzSe", "AzCa", "AzFu", "ACDb", "AIoT", "ASbE", "AEhS", "AZEG", "APIM", "+ASt", "+ACR", "+ABa", "+AMC"] within 90, 14, needs ["AzSe", "AzCa", "AzFu", "ACDb", "AIoT", "ASbE", "AEhS", "AZEG", "APIM", "+ASt", "+ACR", "+ABa", "+AMC"] certain r"(?:^|[^A-Za-z0-9+/=_-])([A-Za-z0-9+/]{33,76}(?:AzSe|AzCa|AzFu|ACDb|AIoT|ASbE|AEhS|AZEG|APIM|\+ASt|\+ACR|\+ABa|\+AMC)[A-Za-z0-9+/]{5,9}={0,2})(?:[^A-Za-z0-9+/=_-]|$)" finds "{A42}AzSeB{A5}" leaves "AzSe is a search service";
     "Dynatrace token" ["dt0"] within 1, 110 certain r"dt0[a-z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}\b" finds "dt0w25.{U24}.{U64}" leaves "dt0 = start";
     "Yandex token" ["t1."] within 1, 300 certain r"t1\.[A-Za-z0-9_-]{4,}={0,2}\.[A-Za-z0-9_-]{80,90}={0,2}" finds "t1.{A40}.{w86}" leaves "t1.id = t2.id";
     "Backblaze key" ["K00"] within 1, 40 certain r"\bK00[0-9][A-Za-z0-9+/]{27}\b" finds "K004{A27}" leaves "K00 short";
     "Harness token" ["pat.", "sat."] within 1, 90 certain r"\b[ps]at\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}\b" finds "pat.{A22}.{h24}.{A20}" leaves "pat.name";
-    "GitHub token" ["v1."] within 1, 60 certain r"\bv1\.[0-9a-f]{40}\b" finds "v1.{h40}" leaves "v1.{d1}.{d1}";
+    "GitHub token" ["v1."] within 1, 60, needs (40) certain r"\bv1\.[0-9a-f]{40}\b" finds "v1.{h40}" leaves "v1.{d1}.{d1}";
     "Terraform token" [".atlasv1."] within 18, 90 certain r"\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{50,80}" finds "{A14}.atlasv1.{w64}" leaves "docs.atlasv1.x";
     "1Password secret key" ["A3-"] within 1, 50 certain r"\bA3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}\b" finds "A3-{U6}-{U11}-{U5}-{U5}-{U5}" leaves "A3-PAPER";
-    "Rancher token" ["token-"] within 1, 80 certain r"\b(?:kubeconfig-[a-z0-9-]{1,30}|token-[a-z0-9]{5}):([a-z0-9]{54})\b" finds "token-{l5}:{l54}" leaves "token-abc12:x";
+    "Rancher token" ["token-"] within 1, 80, needs (54) certain r"\b(?:kubeconfig-[a-z0-9-]{1,30}|token-[a-z0-9]{5}):([a-z0-9]{54})\b" finds "token-{l5}:{l54}" leaves "token-abc12:x";
     "Cloudinary secret" ["cloudinary://"] within 1, 80 certain r"cloudinary://[0-9]{10,20}:([A-Za-z0-9_-]{20,40})@" finds "cloudinary://{d15}:{A27}@demo" leaves "cloudinary://id:secret@demo";
     "Elastic key" ["ApiKey "] within 1, 120 certain r"\bApiKey ([A-Za-z0-9+/_-]{40,}={0,2})" finds "Authorization: ApiKey {b60}==" leaves "ApiKey <your key>";
     "Salesforce token" ["00D"] within 1, 160 certain r"\b00D[A-Za-z0-9]{12,15}!([A-Za-z0-9._]{60,})" finds "00D{A12}!{A96}" leaves "00D{A12}";

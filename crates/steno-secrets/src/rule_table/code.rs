@@ -33,7 +33,7 @@ pub(crate) const CODE_TOKENS: &[SecretRule] = token_rules! {
 };
 
 pub(crate) const CODE_PATTERNS: &[SecretRule] = pattern_rules! {
-    "password in URL" ["github.com", "gitlab.com", "bitbucket.org"] within 140, 20 certain r#"https?://([A-Za-z0-9_.~%-]{20,})@(?:github\.com|gitlab\.com|bitbucket\.org)"# finds "git clone https://{h40}@github.com/o/r" leaves "https://git@github.com/o/r";
+    "password in URL" ["github.com", "gitlab.com", "bitbucket.org"] within 140, 20, needs ["@github", "@gitlab", "@bitbucket"] certain r#"https?://([A-Za-z0-9_.~%-]{20,})@(?:github\.com|gitlab\.com|bitbucket\.org)"# finds "git clone https://{h40}@github.com/o/r" leaves "https://git@github.com/o/r";
     "npm token" ["_authToken", "_auth=", "_auth ", "_password"] within 2, 120 certain r#"_(?:authToken|auth|password)(?:["']?\s{0,2}=|[ ])\s{0,2}["']?([A-Za-z0-9+/=_.-]{8,})"# finds "//registry.npmjs.org/:_authToken={u}" leaves "//registry.npmjs.org/:_authToken=${NPM_TOKEN}";
     "Docker login" ["\"auth\""] within 2, 300 certain r#""auth\\{0,3}"\s{0,4}:\s{0,4}\\{0,3}"([A-Za-z0-9+/]{12,}={0,2})\\{0,3}""# finds "{\"auths\":{\"ghcr.io\":{\"auth\":\"{b40}\"}}}" leaves "\"auth\": \"basic\"";
 };

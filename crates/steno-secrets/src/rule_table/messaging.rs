@@ -36,5 +36,5 @@ pub(crate) const MESSAGING_PATTERNS: &[SecretRule] = pattern_rules! {
     "Telegram token" [":AA"] within 14, 40 certain r"(?:\bbot|\b)([0-9]{8,10}:AA[A-Za-z0-9_-]{32,34})" finds "{d9}:AA{w33}" leaves "12345678:AAA";
     "Twitch token" ["oauth:"] within 1, 40 certain r"\boauth:([a-z0-9]{30})\b" finds "PASS oauth:{l30}" leaves "oauth:token";
     "Mailgun key" ["mailgun"] within 1, 100 certain r"(?i)mailgun[a-z_ ]{0,30}\W{1,6}([0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8})\b" finds "mailgun: {h32}-{h8}-{h8}" leaves "mailgun {u}";
-    "Mailchimp key" ["-us"] within 33, 6 certain r"\b[0-9a-f]{32}-us[0-9]{1,2}\b" finds "{h32}-us14" leaves "the-us12";
+    "Mailchimp key" ["-us"] within 33, 6, needs (32) certain r"\b[0-9a-f]{32}-us[0-9]{1,2}\b" finds "{h32}-us14" leaves "the-us12";
 };

@@ -110,17 +110,17 @@ pub(crate) const SERVICE_TOKENS: &[SecretRule] = token_rules! {
 };
 
 pub(crate) const SERVICE_PATTERNS: &[SecretRule] = pattern_rules! {
-    "LaunchDarkly key" ["sdk-", "api-"] within 1, 60 certain r"\b(?:sdk|api)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b" finds "sdk-{u}" leaves "sdk-for-node";
+    "LaunchDarkly key" ["sdk-", "api-"] within 1, 60, needs (12) certain r"\b(?:sdk|api)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b" finds "sdk-{u}" leaves "sdk-for-node";
     "PayPal token" ["access_token$"] within 1, 120 certain r"access_token\$(?:production|sandbox)\$[a-z0-9]{10,20}\$[a-f0-9]{32}" finds "access_token$production${l16}${h32}" leaves "access_token$x";
     "PayPal token" ["A21AA"] within 1, 140 certain r"\bA21AA[A-Za-z0-9_-]{80,}" finds "A21AA{w92}" leaves "A21AA short";
-    "New Relic key" ["NRAL", "NRMA"] within 48, 1 certain r"\b(?:eu01xx)?[a-f0-9]{30,42}-?NR(?:AL|MA)\b" finds "{h36}NRAL" leaves "NRAL";
+    "New Relic key" ["NRAL", "NRMA"] within 48, 1, needs ["NRAL", "NRMA"] certain r"\b(?:eu01xx)?[a-f0-9]{30,42}-?NR(?:AL|MA)\b" finds "{h36}NRAL" leaves "NRAL";
     "Sentry DSN secret" [".ingest.sentry.io", "sentry.io"] within 90, 10 certain r"https://[0-9a-f]{32}:([0-9a-f]{32})@" finds "https://{h32}:{h32}@o1.ingest.sentry.io/1" leaves "https://{h32}@o1.ingest.sentry.io/1";
     "ClickUp token" ["pk_"] within 1, 50 certain r"\bpk_[0-9]{6,10}_[A-Z0-9]{32}\b" finds "pk_{d8}_{U32}" leaves "pk_live_{A24}";
     "Typesense key" ["X-TYPESENSE-API-KEY"] within 1, 80 certain r"(?i)X-TYPESENSE-API-KEY\W{1,6}([a-z0-9]{20,64})" finds "X-TYPESENSE-API-KEY: {A32}" leaves "X-TYPESENSE-API-KEY: ${KEY}";
     "Zoho token" ["1000."] within 1, 80 certain r"\b1000\.[a-f0-9]{32}\.[a-f0-9]{32}\b" finds "1000.{h32}.{h32}" leaves "1000.5";
     "MaxMind key" ["_mmk"] within 40, 1 certain r"\b[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk\b" finds "{A6}_{A29}_mmk" leaves "x_mmk";
     "blockchain node key" ["infura.io/", "alchemy.com/", "alchemyapi.io/", "quiknode.pro/", "rpc.ankr.com/", "blockpi.network/", "chainstack.com/", "getblock.io/", "helius-rpc.com/"] within 1, 90 certain r"[a-z-]{4,12}\.[a-z.]{2,14}/(?:[a-z][a-z_]{0,20}/)?(?:v[0-9]/)?(?:ws/)?([A-Za-z0-9_-]{26,64})" finds "https://mainnet.infura.io/v3/{h32}" leaves "https://docs.infura.io/networks";
-    "token" ["_pat_", "_sk_", "_api_", "_key_", "_secret_", "_token_", "_tok_", "_apikey_", "_priv_"] within 0, 140 guessed r"_[a-z]{2,6}_[A-Za-z0-9]{24,128}\b" finds "acme_pat_{A32}" leaves "acme_api_documentation";
-    "token" ["tok_", "api_", "key_", "token_", "apikey_", "sk_", "priv_", "secret_"] within 1, 140 guessed r"[a-z]{2,6}_(?:live_|prod_|test_)?[A-Za-z0-9]{24,128}\b" finds "tok_{A40}" leaves "token_classification";
-    "Segment key" ["segment"] within 1, 90 certain r#"(?i)segment[a-z_.-]{0,20}key["'\\]{0,3}\s{0,4}[:=]\s{0,4}["'\\]{0,3}([a-z0-9]{32})\b"# finds "SEGMENT_WRITE_KEY={A32}" leaves "segment_key=none";
+    "token" ["_pat_", "_sk_", "_api_", "_key_", "_secret_", "_token_", "_tok_", "_apikey_", "_priv_"] within 0, 140, needs (24) guessed r"_[a-z]{2,6}_[A-Za-z0-9]{24,128}\b" finds "acme_pat_{A32}" leaves "acme_api_documentation";
+    "token" ["tok_", "api_", "key_", "token_", "apikey_", "sk_", "priv_", "secret_"] within 1, 140, needs (24) guessed r"[a-z]{2,6}_(?:live_|prod_|test_)?[A-Za-z0-9]{24,128}\b" finds "tok_{A40}" leaves "token_classification";
+    "Segment key" ["segment"] within 1, 90, needs (32) certain r#"(?i)segment[a-z_.-]{0,20}key["'\\]{0,3}\s{0,4}[:=]\s{0,4}["'\\]{0,3}([a-z0-9]{32})\b"# finds "SEGMENT_WRITE_KEY={A32}" leaves "segment_key=none";
 };

@@ -4,16 +4,16 @@
 //! JSON, paths, models, notes and titles. What was found anywhere in a session is then redacted everywhere in it.
 
 mod cut_title;
+mod entry_parts;
 mod known_secrets;
 mod redacted_lines;
+mod searched_strings;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::num::NonZero;
 use std::sync::Arc;
-use std::thread;
 
 use steno_model::entry::{Entry, Role};
 use steno_model::json::{Object, Value};
@@ -21,12 +21,11 @@ use steno_model::session::{Session, Transcript};
 use steno_secrets::{SecretMatch, SecretRuleSet, SecretScanner};
 
 use self::cut_title::{remove_cut_secrets, remove_cut_word};
+use self::entry_parts::{in_parts, in_parts_mut};
 use self::known_secrets::KnownSecrets;
 pub use self::known_secrets::is_distinctive;
 pub use self::redacted_lines::{redact_file, search_file, write_redacted_file};
-
-/// Minimum number of entries per thread.
-const MIN_ENTRIES_PER_THREAD: usize = 200;
+use self::searched_strings::{SearchedName, SearchedStrings};
 
 /// Longer lists of strings are not command lines.
 const MAX_ARGUMENTS: usize = 100;
@@ -46,16 +45,21 @@ pub struct SecretRedactor {
     scanner: &'static SecretScanner,
     /// If set, only these are redacted.
     known: Option<Arc<KnownSecrets>>,
+    searched: SearchedStrings,
     found: Vec<SecretText>,
 }
 
 impl Default for SecretRedactor {
     fn default() -> Self {
-        Self { scanner: SecretScanner::configured(), known: None, found: Vec::new() }
+        Self::new(SecretScanner::configured(), None)
     }
 }
 
 impl SecretRedactor {
+    fn new(scanner: &'static SecretScanner, known: Option<Arc<KnownSecrets>>) -> Self {
+        Self { scanner, known, searched: SearchedStrings::default(), found: Vec::new() }
+    }
+
     /// How many secrets were redacted.
     pub fn count(&self) -> u64 {
         self.found.len() as u64
@@ -78,8 +82,7 @@ impl SecretRedactor {
         let before = self.found.len();
         self.redact_parts(transcript);
         if let Some(known) = KnownSecrets::new(&self.found[before..]) {
-            let mut again =
-                Self { known: Some(Arc::new(known)), scanner: self.scanner, found: Vec::new() };
+            let mut again = Self::new(self.scanner, Some(Arc::new(known)));
             again.redact_parts(transcript);
             self.found.append(&mut again.found);
         }
@@ -94,7 +97,7 @@ impl SecretRedactor {
         transcript.notes.iter().for_each(|note| drop(self.redact_text(&note.text).into_owned()));
         let scanner = self.scanner;
         let found = in_parts(&transcript.entries, |part: &[Entry]| {
-            let mut redactor = Self { scanner, known: None, found: Vec::new() };
+            let mut redactor = Self::new(scanner, None);
             part.iter().for_each(|entry| redactor.redact_entry(&mut entry.clone()));
             redactor.found
         });
@@ -106,7 +109,7 @@ impl SecretRedactor {
         transcript.notes.iter_mut().for_each(|note| self.redact_string(None, &mut note.text));
         let (scanner, known) = (self.scanner, &self.known);
         let found = in_parts_mut(&mut transcript.entries, |part: &mut [Entry]| {
-            let mut redactor = Self { scanner, known: known.clone(), found: Vec::new() };
+            let mut redactor = Self::new(scanner, known.clone());
             part.iter_mut().for_each(|entry| redactor.redact_entry(entry));
             redactor.found
         });
@@ -233,7 +236,7 @@ impl SecretRedactor {
             self.redact_value(name, value);
         }
         for name in fields.keys() {
-            renamed |= !self.find_secrets(name).is_empty();
+            renamed |= self.search_name(name).has_secret;
         }
         if renamed {
             self.redact_keys(fields);
@@ -266,48 +269,58 @@ impl SecretRedactor {
             *text = marker;
             return;
         }
+        if self.searched.is_clean(text) {
+            return;
+        }
         let before = self.found.len();
         match self.redact_text(text) {
             Cow::Owned(clean) => *text = self.redact_json(text, before).unwrap_or(clean),
             // Escapes can hide a secret.
-            Cow::Borrowed(_) if text.contains('\\') => {
-                if let Some(rendered) = self.redact_json(text, before) {
-                    *text = rendered;
-                }
-            }
-            Cow::Borrowed(_) => {}
+            Cow::Borrowed(_) => match self.redact_escaped_json(text, before) {
+                Some(rendered) => *text = rendered,
+                None => self.searched.remember_clean(text),
+            },
         }
+    }
+
+    /// Redacts a text that is a JSON document with escapes, in which nothing was found.
+    fn redact_escaped_json(&mut self, text: &str, found_before: usize) -> Option<String> {
+        let has_escapes = may_be_json(text) && memchr::memchr(b'\\', text.as_bytes()).is_some();
+        has_escapes.then(|| self.redact_json(text, found_before)).flatten()
     }
 
     /// Redacts a text that is a JSON document, so that it stays one. `found_before` is what had been found before the
     /// text was searched.
     fn redact_json(&mut self, text: &str, found_before: usize) -> Option<String> {
-        if !text.trim_start().starts_with(['{', '[']) {
+        if !may_be_json(text) {
             return None;
         }
         let mut document: Value = serde_json::from_str(text).ok()?;
         let found_in_text = self.found.split_off(found_before);
         self.redact_value(None, &mut document);
-        let rendered = serde_json::to_string(&document).ok();
         if self.found.len() == found_before {
             self.found.extend(found_in_text);
             return None;
         }
-        rendered
+        serde_json::to_string(&document).ok()
+    }
+
+    /// What is known of the name of a field.
+    fn search_name(&mut self, name: &str) -> SearchedName {
+        let (scanner, known) = (self.scanner, &self.known);
+        self.searched.name(name, || SearchedName {
+            has_secret: !find_in_text(scanner, known.as_deref(), name).is_empty(),
+            may_name_secret: known.is_none() && scanner.may_name_secret(name),
+        })
     }
 
     fn find_secrets(&self, text: &str) -> Vec<SecretMatch> {
-        match &self.known {
-            Some(known) => known.find_secrets(text),
-            None => self.scanner.find_secrets(text.as_bytes(), SecretRuleSet::All),
-        }
+        find_in_text(self.scanner, self.known.as_deref(), text)
     }
 
-    fn find_field_secret(&self, name: &str, value: &str) -> Option<&'static str> {
-        match &self.known {
-            Some(_) => None,
-            None => self.scanner.find_field_secret(name, value),
-        }
+    fn find_field_secret(&mut self, name: &str, value: &str) -> Option<&'static str> {
+        let may_be_secret = self.search_name(name).may_name_secret;
+        may_be_secret.then(|| self.scanner.find_field_secret(name, value)).flatten()
     }
 
     fn push_marker(&mut self, redacted: &mut String, secret: &str, rule: &'static str) {
@@ -316,41 +329,21 @@ impl SecretRedactor {
     }
 }
 
-/// Calls `search` with parts of the entries, in parallel. Returns what it found, in order.
-fn in_parts(
-    entries: &[Entry],
-    search: impl Fn(&[Entry]) -> Vec<SecretText> + Sync,
-) -> Vec<SecretText> {
-    join_parts(entries.chunks(part_size(entries.len())).collect(), &search)
+/// What a scanner finds in a text, or only the known secrets in it.
+fn find_in_text(
+    scanner: &SecretScanner,
+    known: Option<&KnownSecrets>,
+    text: &str,
+) -> Vec<SecretMatch> {
+    match known {
+        Some(known) => known.find_secrets(text),
+        None => scanner.find_secrets(text.as_bytes(), SecretRuleSet::All),
+    }
 }
 
-/// As [`in_parts`], for entries that change.
-fn in_parts_mut(
-    entries: &mut [Entry],
-    redact: impl Fn(&mut [Entry]) -> Vec<SecretText> + Sync,
-) -> Vec<SecretText> {
-    join_parts(entries.chunks_mut(part_size(entries.len())).collect(), &redact)
-}
-
-fn part_size(entries: usize) -> usize {
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    entries.div_ceil(threads).max(MIN_ENTRIES_PER_THREAD)
-}
-
-fn join_parts<P: Send>(
-    mut parts: Vec<P>,
-    work: &(impl Fn(P) -> Vec<SecretText> + Sync),
-) -> Vec<SecretText> {
-    thread::scope(|scope| {
-        // This thread does its share too.
-        let last = parts.pop();
-        let others: Vec<_> = parts.into_iter().map(|part| scope.spawn(|| work(part))).collect();
-        let last = last.map(work).unwrap_or_default();
-        let join = |part: thread::ScopedJoinHandle<'_, Vec<SecretText>>| {
-            part.join().expect("any text can be searched")
-        };
-        others.into_iter().map(join).chain([last]).flatten().collect()
-    })
+/// Whether a text starts as a JSON document.
+fn may_be_json(text: &str) -> bool {
+    text.trim_ascii_start().starts_with(['{', '['])
 }
 
 /// The name in an object such as `{"name": "TOKEN", "value": "..."}`.
