@@ -9,7 +9,6 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use steno_model::entry::{Entry, EntryKind, PRIMARY_SOURCE, Role};
-use steno_model::json::Value;
 
 /// The display order of a session's entries, and their depths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -249,7 +248,8 @@ impl<'a> SubagentCallers<'a> {
         let mut by_agent = HashMap::new();
         for (number, entry) in entries.iter().enumerate() {
             let call = entry.tool_call_id.as_deref().and_then(|id| by_call.get(id).copied());
-            let agent = entry.extra.get("agentId").and_then(Value::as_str);
+            let metadata = entry.metadata.as_ref();
+            let agent = metadata.and_then(|metadata| metadata.get("agentId")?.as_str());
             by_agent.extend(agent.map(|agent| (agent, call.unwrap_or(number))));
         }
         Self { by_call, by_agent, by_prompt }
@@ -288,7 +288,7 @@ mod tests {
         let mut entry = new_entry(source, "done");
         entry.kind = EntryKind::ToolResult;
         entry.tool_call_id = Some(id.to_owned());
-        entry.extra.insert("agentId".to_owned(), json!(agent));
+        entry.metadata.get_or_insert_default().insert("agentId".to_owned(), json!(agent));
         entry
     }
 
