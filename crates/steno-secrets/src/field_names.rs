@@ -241,7 +241,8 @@ fn is_key_variable(name: &str) -> bool {
 
 /// Whether the `key` of this word may be the one of a lock: no word of tables, files and machines is before it.
 pub(crate) fn may_own_key(word: &str) -> bool {
-    !RECORD_WORDS.contains(&word) && !HARMLESS_WORDS.contains(&word)
+    let is_preposition = matches!(word, "from" | "with" | "for" | "into" | "using" | "under");
+    !is_preposition && !RECORD_WORDS.contains(&word) && !HARMLESS_WORDS.contains(&word)
 }
 
 /// Whether a word makes a following `key` of a sentence the key of a lock, as in `API key` or `Stripe key`.

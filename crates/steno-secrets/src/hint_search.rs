@@ -45,6 +45,14 @@ const SAMPLE: &str = "The parser reads one record at a time and reports what it 
 /// Letters from the most to the least frequent in texts.
 const FREQUENT_LETTERS: &[u8] = b" etaoinsrlcdupmhgbfy_vwkx";
 
+/// A word to search for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HintWord {
+    pub(crate) text: &'static str,
+    /// Whether only places matter where a token can start.
+    pub(crate) starts_token: bool,
+}
+
 /// Words, prepared for search.
 #[derive(Debug)]
 pub(crate) struct HintSearch {
@@ -73,7 +81,8 @@ struct WordAnchor {
 
 impl WordAnchor {
     /// The anchors of a word. Only groups at even offsets of a text are looked up, and a word starts at any.
-    fn for_word(number: u16, word: &[u8], sample: &SampleCounts) -> impl Iterator<Item = Self> {
+    fn for_word(number: u16, hint: HintWord, sample: &SampleCounts) -> impl Iterator<Item = Self> {
+        let word = hint.text.as_bytes();
         let mut head = [0; 4];
         let length = word.len().min(4);
         head[..length].copy_from_slice(&word[..length]);
@@ -85,7 +94,7 @@ impl WordAnchor {
         };
         let groups = [0, 1].map(|parity| sample.rarest_group(word, parity));
         groups.into_iter().flat_map(move |(offset, group)| {
-            let mut hashes: Vec<_> = group.hashes().collect();
+            let mut hashes: Vec<_> = group.hashes(hint.starts_token).collect();
             hashes.sort_unstable();
             hashes.dedup();
             hashes.into_iter().map(move |hash| Self { hash, offset, ..anchor })
@@ -102,13 +111,13 @@ impl WordAnchor {
 
 impl HintSearch {
     /// Prepares words of at least two bytes.
-    pub(crate) fn new(words: Vec<&'static str>) -> Self {
+    pub(crate) fn new(hints: &[HintWord]) -> Self {
         let sample = SampleCounts::new();
-        let all_anchors = |(number, word): (usize, &&'static str)| {
+        let all_anchors = |(number, hint): (usize, &HintWord)| {
             let number = u16::try_from(number).expect("few words");
-            WordAnchor::for_word(number, word.as_bytes(), &sample)
+            WordAnchor::for_word(number, *hint, &sample)
         };
-        let unordered: Vec<_> = words.iter().enumerate().flat_map(all_anchors).collect();
+        let unordered: Vec<_> = hints.iter().enumerate().flat_map(all_anchors).collect();
         assert!(unordered.len() <= usize::from(u16::MAX), "few words");
         let mut is_anchor = Box::new([0; TABLE_WORDS]);
         let mut starts = vec![0; (1 << HASH_BITS) / HASHES_PER_START + 1];
@@ -126,6 +135,7 @@ impl HintSearch {
             *place -= 1;
             anchors[usize::from(*place)] = anchor;
         }
+        let words = hints.iter().map(|hint| hint.text).collect();
         Self { words, is_anchor, starts, anchors }
     }
 
@@ -191,13 +201,18 @@ impl HintSearch {
 struct ByteGroup([Option<u8>; 3]);
 
 impl ByteGroup {
-    /// The hashes of all groups of bytes that it stands for.
-    fn hashes(self) -> impl Iterator<Item = u32> {
+    /// The hashes of all groups of bytes that it stands for. A byte before the start of a token is no letter, unless it
+    /// ends an escape such as `\n` or `%3D`.
+    fn hashes(self, starts_token: bool) -> impl Iterator<Item = u32> {
         let has_any = self.0.contains(&None);
+        let is_before_token = |byte: u8| {
+            byte.is_ascii_hexdigit() || !byte.is_ascii_alphabetic() || b"nrt".contains(&byte)
+        };
         // The hash is of small letters.
         let values = if has_any { 0..=u8::MAX } else { 0x20..=0x20 };
         values
             .filter(|any| any & 0x20 != 0)
+            .filter(move |any| !starts_token || self.0[0].is_some() || is_before_token(*any))
             .map(move |any| hash_of(self.0.map(|byte| byte.unwrap_or(any))))
     }
 }
@@ -275,6 +290,20 @@ fn pair_number(first: u8, second: u8) -> usize {
 mod tests {
     use super::*;
 
+    fn search_for(words: &[&'static str]) -> HintSearch {
+        let hint = |text: &&'static str| HintWord { text, starts_token: false };
+        HintSearch::new(&words.iter().map(hint).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn tokens_are_found_where_they_can_start() {
+        let search = HintSearch::new(&[HintWord { text: "KEY", starts_token: true }]);
+        for before in ["", " ", "a ", r"\n", r"a\t", "%3D", "a%3d", "=", "é"] {
+            let range = before.len()..before.len() + 3;
+            assert_eq!(find(&search, &format!("{before}KEY0")), [(0, range)], "{before}");
+        }
+    }
+
     fn find(search: &HintSearch, text: &str) -> Vec<(usize, Range<usize>)> {
         let mut all = Vec::new();
         search.find_all(text.as_bytes(), |word, range| all.push((word, range)));
@@ -285,7 +314,7 @@ mod tests {
     #[test]
     fn all_words_are_found_wherever_they_are() {
         let words = ["pw", "pass", "password", "key", "://", "密码", "1/"];
-        let words = HintSearch::new(words.to_vec());
+        let words = search_for(&words);
         let found = find(&words, "PassWord pw=KEY://密码 1/");
         assert_eq!(
             found,
@@ -302,7 +331,7 @@ mod tests {
         let words: Vec<_> =
             crate::rule_table::all_rules().flat_map(|rule| rule.hints).copied().collect();
         let words: Vec<_> = words.into_iter().filter(|word| word.len() > 1).collect();
-        let search = HintSearch::new(words.clone());
+        let search = search_for(&words);
         for (number, word) in words.iter().enumerate() {
             for before in ["", "a", "ab", "abc", "abcdefgh"] {
                 for after in ["", "a", "ab", "abcdefgh"] {

@@ -87,7 +87,8 @@ pub(crate) const HARMLESS_WORDS: [&str; 36] = [
 ];
 
 /// Words that make a name harmless if it ends with them, as in `password_hint`.
-pub(crate) const HARMLESS_ENDINGS: [&str; 69] = [
+pub(crate) const HARMLESS_ENDINGS: [&str; 70] = [
+    "encryption",
     "hashers",
     "validators",
     "hint",

@@ -379,8 +379,15 @@ impl<'t> FoundName<'t> {
         {
             return next;
         }
-        let is_block = matches!(text.get(at), Some(b'|' | b'>' | b'(' | b'\\'));
-        if is_block && matches!(separator, NameSeparator::Colon | NameSeparator::Equals) {
+        let is_block = match separator {
+            NameSeparator::Colon | NameSeparator::Equals => {
+                matches!(text.get(at), Some(b'|' | b'>' | b'(' | b'\\'))
+            }
+            // A command that continues on the next line.
+            NameSeparator::Option => text.get(at) == Some(&b'\\'),
+            _ => false,
+        };
+        if is_block {
             let mark =
                 text[at..].iter().take(3).take_while(|byte| b"|>(\\-+".contains(byte)).count();
             if text.get(at + mark) == Some(&b'\n') {

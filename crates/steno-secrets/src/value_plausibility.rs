@@ -54,6 +54,12 @@ impl FieldCandidate<'_> {
         {
             return false;
         }
+        // A mount of `docker build --secret`, and a type of GraphQL.
+        if self.style == ValueStyle::Assigned && value.starts_with("id=")
+            || matches!(value, "String!" | "[String!]!" | "ID!")
+        {
+            return false;
+        }
         let is_literal = LITERAL_WORDS.iter().any(|word| value.eq_ignore_ascii_case(word));
         if is_literal || self.repeats_name(value) || is_made_of(value, NAMING_WORDS) {
             return false;

@@ -6,6 +6,7 @@ pub(crate) const CLOUD_TOKENS: &[SecretRule] = token_rules! {
     "AWS ECR token" ["eyJwYXlsb2FkIjoi"] Base64 100..=4000 finds "eyJwYXlsb2FkIjoi{b300}" leaves "eyJwYXlsb2FkIjoi";
     "Cloudflare tunnel token" ["eyJhIjoi"] Base64 100..=400 finds "eyJhIjoi{b160}" leaves "eyJhIjoi";
     "CircleCI token" ["CCIPAT_", "CCIPRJ_"] Word 60..=70 finds "CCIPAT_{A22}_{h40}" leaves "CCIPAT_x";
+    "Aiven token" ["aivenv1_"] Base64 60..=120 finds "aivenv1_{b80}" leaves "aivenv1_name";
     "AWS key id" ["AKIA", "ASIA", "ABIA", "ACCA"] UpperAlnum 16..=16 finds "AKIA{U16}" leaves "AKIAISNOTAKEY";
     "AWS Bedrock key" ["ABSKQmVkcm9ja0FQSUtleS", "bedrock-api-key-"] Base64 60..=300 finds "ABSKQmVkcm9ja0FQSUtleS{b100}" leaves "bedrock-api-key-name";
     "Google key" ["AIza"] Kebab 35..=39 finds "AIza{w35}" leaves "AIzawa is a name";

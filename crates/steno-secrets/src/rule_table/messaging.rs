@@ -10,7 +10,7 @@ pub(crate) const MESSAGING_TOKENS: &[SecretRule] = token_rules! {
     "Brevo key" ["xkeysib-", "xsmtpsib-"] Kebab 60..=100 finds "xkeysib-{h64}-{A16}" leaves "xkeysib-x";
     "SendGrid key" ["SG."] Dotted 50..=90 finds "SG.{w22}.{w43}" leaves "SG.Utils.Method";
     "Intercom token" ["dG9rOj"] Base64 40..=80 finds "dG9rOj{b54}=" leaves "dG9rOj";
-    "Matrix token" ["syt_"] Word 30..=140 finds "syt_{a8}_{M20}_{A6}" leaves "syt_name";
+    "Matrix token" ["syt_"] Kebab 30..=140 finds "syt_{a8}_{M20}_{A6}" leaves "syt_name";
     "Facebook token" ["EAACEdEose0cBA", "EAAG", "EAAB", "EAAC", "EAAD", "EAA"] Alnum 80..=400 finds "EAAG{A150}" leaves "EAAGER";
     "Instagram token" ["IGQV", "IGAA"] Kebab 80..=300 finds "IGQV{w120}" leaves "IGAA short";
     "Twitter token" ["AAAAAAAAAAAAAAAAAAAA"] Loose 50..=200 finds "AAAAAAAAAAAAAAAAAAAAA{A80}%3D{A20}" leaves "AAAAAAAAAAAAAAAAAAAAAAAA";
