@@ -10,6 +10,18 @@ use crate::literal_forms::index_length;
 /// Longer names are not names.
 const MAX_NAME_BYTES: usize = 80;
 
+/// For each byte, whether it is in the value of a sentence, or before it, and in few words.
+const IS_VALUE_BYTE: [bool; 256] = {
+    let mut table = [false; 256];
+    let bytes = b"0123456789\"'`!@#$%^*~+";
+    let mut at = 0;
+    while at < bytes.len() {
+        table[bytes[at] as usize] = true;
+        at += 1;
+    }
+    table
+};
+
 /// Whether what follows a name may separate it from a value. Most names in prose and code have none.
 pub(crate) fn may_have_value(after: &[u8], is_option: bool) -> bool {
     let spaces = after.iter().take(40).take_while(|byte| b" \t".contains(byte)).count();
@@ -27,7 +39,7 @@ pub(crate) fn may_have_value(after: &[u8], is_option: bool) -> bool {
         Some(_) if spaces > 0 && !is_option => {
             let word = &after[spaces..after.len().min(spaces + 100)];
             !word[0].is_ascii_alphabetic()
-                || word.iter().any(|byte| byte.is_ascii_digit() || b"\"'`!@#$%^*~+".contains(byte))
+                || word.iter().any(|byte| IS_VALUE_BYTE[usize::from(*byte)])
         }
         Some(_) => true,
     }

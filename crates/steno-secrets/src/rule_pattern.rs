@@ -19,7 +19,7 @@ const MAX_PATTERN_BYTES: usize = 256 << 10;
 const MAX_OFFSETS: usize = 16;
 
 /// After how many searches a pattern is compiled for fast searches.
-const MAX_SLOW_SEARCHES: u32 = 64;
+const MAX_SLOW_SEARCHES: u32 = 16;
 
 /// A pattern for bytes.
 #[derive(Debug)]
