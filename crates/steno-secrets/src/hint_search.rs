@@ -1,6 +1,6 @@
 //! Finds all of many short words in one pass over a text, whatever their case.
 //!
-//! A hash of every second group of three neighbouring bytes is looked up in a small table of bits. Few texts have many of
+//! A hash of every three neighbouring bytes is looked up in a small table of bits. Few texts have many of
 //! the words, so the table decides nearly everything; an automaton for a thousand words takes longer for each byte, and
 //! megabytes.
 
@@ -45,14 +45,6 @@ const SAMPLE: &str = "The parser reads one record at a time and reports what it 
 /// Letters from the most to the least frequent in texts.
 const FREQUENT_LETTERS: &[u8] = b" etaoinsrlcdupmhgbfy_vwkx";
 
-/// A word to search for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct HintWord {
-    pub(crate) text: &'static str,
-    /// Whether only places matter where a token can start.
-    pub(crate) starts_token: bool,
-}
-
 /// Words, prepared for search.
 #[derive(Debug)]
 pub(crate) struct HintSearch {
@@ -80,9 +72,8 @@ struct WordAnchor {
 }
 
 impl WordAnchor {
-    /// The anchors of a word. Only groups at even offsets of a text are looked up, and a word starts at any.
-    fn for_word(number: u16, hint: HintWord, sample: &SampleCounts) -> impl Iterator<Item = Self> {
-        let word = hint.text.as_bytes();
+    /// The anchors of a word: one, or one for each byte that may be beside a word of two bytes.
+    fn for_word(number: u16, word: &[u8], sample: &SampleCounts) -> impl Iterator<Item = Self> {
         let mut head = [0; 4];
         let length = word.len().min(4);
         head[..length].copy_from_slice(&word[..length]);
@@ -92,13 +83,11 @@ impl WordAnchor {
             word: number,
             ..Self::default()
         };
-        let groups = [0, 1].map(|parity| sample.rarest_group(word, parity));
-        groups.into_iter().flat_map(move |(offset, group)| {
-            let mut hashes: Vec<_> = group.hashes(hint.starts_token).collect();
-            hashes.sort_unstable();
-            hashes.dedup();
-            hashes.into_iter().map(move |hash| Self { hash, offset, ..anchor })
-        })
+        let (offset, group) = sample.rarest_group(word);
+        let mut hashes: Vec<_> = group.hashes().collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        hashes.into_iter().map(move |hash| Self { hash, offset, ..anchor })
     }
 
     /// Whether a word may start at an offset of a text.
@@ -111,13 +100,13 @@ impl WordAnchor {
 
 impl HintSearch {
     /// Prepares words of at least two bytes.
-    pub(crate) fn new(hints: &[HintWord]) -> Self {
+    pub(crate) fn new(words: Vec<&'static str>) -> Self {
         let sample = SampleCounts::new();
-        let all_anchors = |(number, hint): (usize, &HintWord)| {
+        let all_anchors = |(number, word): (usize, &&'static str)| {
             let number = u16::try_from(number).expect("few words");
-            WordAnchor::for_word(number, *hint, &sample)
+            WordAnchor::for_word(number, word.as_bytes(), &sample)
         };
-        let unordered: Vec<_> = hints.iter().enumerate().flat_map(all_anchors).collect();
+        let unordered: Vec<_> = words.iter().enumerate().flat_map(all_anchors).collect();
         assert!(unordered.len() <= usize::from(u16::MAX), "few words");
         let mut is_anchor = Box::new([0; TABLE_WORDS]);
         let mut starts = vec![0; (1 << HASH_BITS) / HASHES_PER_START + 1];
@@ -135,21 +124,20 @@ impl HintSearch {
             *place -= 1;
             anchors[usize::from(*place)] = anchor;
         }
-        let words = hints.iter().map(|hint| hint.text).collect();
         Self { words, is_anchor, starts, anchors }
     }
 
     /// Calls `found` with the number and the range of each word in a text, in the order of their rarest letters.
     pub(crate) fn find_all(&self, text: &[u8], mut found: impl FnMut(usize, Range<usize>)) {
         let mut at = 0;
-        // Three groups start at the even offsets of eight bytes and end in them.
+        // Six groups start and end in eight bytes.
         while let Some(eight) = text.get(at..at + 8) {
             let eight = u64::from_le_bytes(eight.try_into().expect("eight bytes")) | SMALL;
-            let hashes = [hash_start(eight), hash_start(eight >> 16), hash_start(eight >> 32)];
-            if (self.bit(hashes[0]) | self.bit(hashes[1]) | self.bit(hashes[2])) & 1 == 1 {
+            let hashes = [0, 8, 16, 24, 32, 40].map(|shift| hash_start(eight >> shift));
+            if hashes.iter().fold(0, |bits, hash| bits | self.bit(*hash)) & 1 == 1 {
                 for (number, hash) in hashes.into_iter().enumerate() {
                     if self.bit(hash) & 1 == 1 {
-                        self.verify_words(text, at + 2 * number, hash, &mut found);
+                        self.verify_words(text, at + number, hash, &mut found);
                     }
                 }
             }
@@ -161,7 +149,7 @@ impl HintSearch {
             if self.bit(hash) & 1 == 1 {
                 self.verify_words(text, at, hash, &mut found);
             }
-            at += 2;
+            at += 1;
         }
     }
 
@@ -196,23 +184,18 @@ impl HintSearch {
     }
 }
 
-/// Three neighbouring bytes, of which the first or the last may be any.
+/// Three neighbouring bytes, of which the last may be any.
 #[derive(Clone, Copy, Debug)]
 struct ByteGroup([Option<u8>; 3]);
 
 impl ByteGroup {
-    /// The hashes of all groups of bytes that it stands for. A byte before the start of a token is no letter, unless it
-    /// ends an escape such as `\n` or `%3D`.
-    fn hashes(self, starts_token: bool) -> impl Iterator<Item = u32> {
+    /// The hashes of all groups of bytes that it stands for.
+    fn hashes(self) -> impl Iterator<Item = u32> {
         let has_any = self.0.contains(&None);
-        let is_before_token = |byte: u8| {
-            byte.is_ascii_hexdigit() || !byte.is_ascii_alphabetic() || b"nrt".contains(&byte)
-        };
         // The hash is of small letters.
         let values = if has_any { 0..=u8::MAX } else { 0x20..=0x20 };
         values
             .filter(|any| any & 0x20 != 0)
-            .filter(move |any| !starts_token || self.0[0].is_some() || is_before_token(*any))
             .map(move |any| hash_of(self.0.map(|byte| byte.unwrap_or(any))))
     }
 }
@@ -248,12 +231,12 @@ impl SampleCounts {
         Self { groups, pairs }
     }
 
-    /// The group of a word, and of one byte before and after it, that is least frequent in texts, with its offset from
-    /// the byte before. It is odd if `parity` is 1.
-    fn rarest_group(&self, word: &[u8], parity: usize) -> (u8, ByteGroup) {
+    /// The group of a word, and of one byte after it, that is least frequent in texts, with its offset from
+    /// the byte before.
+    fn rarest_group(&self, word: &[u8]) -> (u8, ByteGroup) {
         let byte_at = |offset: usize| offset.checked_sub(1).and_then(|at| word.get(at)).copied();
         // A long word needs no more.
-        let offsets = (parity..word.len().min(200)).step_by(2);
+        let offsets = 1..word.len().min(200);
         let groups = offsets
             .map(|offset| (offset, ByteGroup([offset, offset + 1, offset + 2].map(byte_at))));
         let (offset, group) =
@@ -290,20 +273,6 @@ fn pair_number(first: u8, second: u8) -> usize {
 mod tests {
     use super::*;
 
-    fn search_for(words: &[&'static str]) -> HintSearch {
-        let hint = |text: &&'static str| HintWord { text, starts_token: false };
-        HintSearch::new(&words.iter().map(hint).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn tokens_are_found_where_they_can_start() {
-        let search = HintSearch::new(&[HintWord { text: "KEY", starts_token: true }]);
-        for before in ["", " ", "a ", r"\n", r"a\t", "%3D", "a%3d", "=", "é"] {
-            let range = before.len()..before.len() + 3;
-            assert_eq!(find(&search, &format!("{before}KEY0")), [(0, range)], "{before}");
-        }
-    }
-
     fn find(search: &HintSearch, text: &str) -> Vec<(usize, Range<usize>)> {
         let mut all = Vec::new();
         search.find_all(text.as_bytes(), |word, range| all.push((word, range)));
@@ -314,7 +283,7 @@ mod tests {
     #[test]
     fn all_words_are_found_wherever_they_are() {
         let words = ["pw", "pass", "password", "key", "://", "密码", "1/"];
-        let words = search_for(&words);
+        let words = HintSearch::new(words.to_vec());
         let found = find(&words, "PassWord pw=KEY://密码 1/");
         assert_eq!(
             found,
@@ -331,7 +300,7 @@ mod tests {
         let words: Vec<_> =
             crate::rule_table::all_rules().flat_map(|rule| rule.hints).copied().collect();
         let words: Vec<_> = words.into_iter().filter(|word| word.len() > 1).collect();
-        let search = search_for(&words);
+        let search = HintSearch::new(words.clone());
         for (number, word) in words.iter().enumerate() {
             for before in ["", "a", "ab", "abc", "abcdefgh"] {
                 for after in ["", "a", "ab", "abcdefgh"] {

@@ -45,13 +45,6 @@ pub(crate) enum SecretForm {
     },
 }
 
-impl SecretForm {
-    /// Whether a secret is looked for only where a token can start with a hint.
-    pub(crate) fn starts_with_hint(&self) -> bool {
-        matches!(self, Self::Token { .. } | Self::Pattern { window: (1, _), .. })
-    }
-}
-
 /// A part of each text that a pattern matches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NeededPart {

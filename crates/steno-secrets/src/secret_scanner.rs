@@ -12,7 +12,7 @@ use crate::compiled_rule::CompiledRule;
 use crate::divided_text::find_divided_parts;
 use crate::encoded_text::{decode_base64_run, find_escaped_parts, find_long_runs};
 use crate::field_names::{NAME_HINTS, classify_field_name};
-use crate::hint_search::{HintSearch, HintWord};
+use crate::hint_search::HintSearch;
 use crate::kubernetes_secret::{MANIFEST_HINTS, find_manifest_values};
 use crate::named_value::{find_named_secrets, is_secret_field};
 use crate::prefixed_token::{is_unknown_token, token_pieces};
@@ -167,21 +167,20 @@ impl SecretScanner {
                 run_rules.push(at, rule.rule, before);
                 continue;
             }
-            let starts_token = rule.rule.form.starts_with_hint();
             for hint in rule.rule.hints {
-                hints.push(HintWord { text: hint, starts_token });
+                hints.push(*hint);
                 hint_targets.push(HintTarget::Rule { rule: at, hint });
             }
         }
         for hint in NAME_HINTS {
-            hints.push(HintWord { text: hint, starts_token: false });
+            hints.push(hint);
             hint_targets.push(HintTarget::Name);
         }
         for hint in MANIFEST_HINTS {
-            hints.push(HintWord { text: hint, starts_token: false });
+            hints.push(hint);
             hint_targets.push(HintTarget::Manifest);
         }
-        let hints = HintSearch::new(&hints);
+        let hints = HintSearch::new(hints);
         let (finds_named, finds_encoded) = (is_enabled(NAMED_SECRET), is_enabled(ENCODED_SECRET));
         let finds_prefixed = is_enabled(PREFIXED_TOKEN);
         Ok(Self {
