@@ -8,7 +8,6 @@ use steno_model::moment::{self, DayEdge, LocalNow};
 use steno_model::{Session, Timestamp, Transcript};
 use steno_store::StoreLocation;
 use steno_store::cost::PriceTable;
-use steno_store::cost::charge::ChargeTable;
 use steno_store::index::{EntryFilter, Index, IndexError, SessionFilter, StoreIndex};
 use steno_store::private_sessions::{PrivacyRules, PrivateSessions};
 use steno_store::session_owners::{SessionOwners, SessionVisibility};
@@ -310,11 +309,9 @@ impl AgentHistory {
         self.options.team.is_some()
     }
 
-    /// Notes whose sessions are charged.
-    pub(crate) fn name_people(&self, charges: &mut ChargeTable) {
-        if let Some(team) = &self.options.team {
-            charges.name_people(&(team.owners)());
-        }
+    /// Whose sessions are served; empty if they are this machine's own.
+    pub(crate) fn session_owners(&self) -> Arc<SessionOwners> {
+        self.options.team.as_ref().map(|team| (team.owners)()).unwrap_or_default()
     }
 
     /// Whether all projects are served.

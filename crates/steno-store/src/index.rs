@@ -42,6 +42,7 @@ mod session_list;
 pub mod session_rows;
 mod store_index;
 mod stored_name;
+mod team_charges;
 mod text_blocks;
 pub mod text_folding;
 mod text_scan;

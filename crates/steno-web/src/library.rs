@@ -465,12 +465,10 @@ impl SessionLibrary {
 
     /// The charges that match a filter, with their costs.
     pub(crate) fn cost_accounts(&self, filter: EntryFilter) -> Result<CostAccounts, WebError> {
-        let mut charges = self.query_index(|index| index.load_charges(&filter))?;
+        let owners = self.owners().unwrap_or_default();
+        let mut charges = self.query_index(|index| index.load_team_charges(&filter, &owners))?;
         if let Some(visible) = self.visible_sessions() {
             charges.retain_sessions(&visible);
-        }
-        if let Some(owners) = self.owners() {
-            charges.name_people(&owners);
         }
         let costs = charges.charge_costs(&self.prices, CostMode::Auto);
         Ok(CostAccounts { charges, costs, filter })

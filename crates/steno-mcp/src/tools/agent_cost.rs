@@ -51,11 +51,11 @@ fn sum_costs(history: &AgentHistory, arguments: &ToolArguments) -> Result<String
         agent: arguments.text("agent")?,
         ..history.scope_filter(arguments.text("project")?.as_deref(), &span)?
     };
-    let (mut charges, filter) = history.query(|index, private| {
+    let owners = history.session_owners();
+    let (charges, filter) = history.query(|index, private| {
         let filter = EntryFilter { private: private.clone(), ..scope.clone() };
-        Ok((index.load_charges(&filter)?, filter))
+        Ok((index.load_team_charges(&filter, &owners)?, filter))
     })?;
-    history.name_people(&mut charges);
     let costs = charges.charge_costs(history.prices(), CostMode::Auto);
     let selected: Vec<usize> = charges.select_charges(&filter).collect();
     if selected.is_empty() {

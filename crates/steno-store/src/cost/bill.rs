@@ -6,6 +6,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use crate::transcript::run_reading::RecordOrigin;
+use steno_agents::agents::codex;
 use steno_model::entry::Entry;
 use steno_model::session::Session;
 use steno_model::timestamp::Timestamp;
@@ -32,6 +33,8 @@ pub(crate) struct MessageBill {
     /// Number of the last entry with this usage.
     pub(crate) last: usize,
     pub(crate) usage: Usage,
+    /// All tokens that the session was billed before, of all kinds.
+    tokens_before: u64,
 }
 
 /// The part of a session's own total that its messages do not account for. Numbers may be negative.
@@ -48,6 +51,8 @@ pub(crate) struct SessionBills {
     pub(crate) bills: Vec<MessageBill>,
     messages: HashMap<String, usize, RandomState>,
     span: Option<Arc<OriginSpan>>,
+    /// The tokens of the bills so far, also of those that were taken out, as they were first stated.
+    tokens: u64,
 }
 
 impl SessionBills {
@@ -56,9 +61,9 @@ impl SessionBills {
         self.span = origin.map(|origin| Arc::new(OriginSpan { origin, first }));
     }
 
-    /// No bills yet; the next one has the same origin.
+    /// No bills yet; the next one has the same origin and continues the count of tokens.
     pub(crate) fn emptied(&self) -> Self {
-        Self { span: self.span.clone(), ..Self::default() }
+        Self { span: self.span.clone(), tokens: self.tokens, ..Self::default() }
     }
 
     /// Adds the entry with this number. If several records report the same message, the largest number of each kind
@@ -83,7 +88,9 @@ impl SessionBills {
             number,
             last: number,
             usage: *usage,
+            tokens_before: self.tokens,
         });
+        self.tokens = usage.numbers().into_iter().fold(self.tokens, u64::saturating_add);
     }
 
     /// Total usage of the messages.
@@ -95,8 +102,12 @@ impl SessionBills {
 }
 
 impl MessageBill {
-    /// A key that identifies the message in all sessions. A message without a global id gets a key of its session.
+    /// A key that identifies the message in all sessions. A message without a global id gets a key of its session, unless
+    /// its agent's copies of a session can be recognized.
     pub(crate) fn message_key(&self, session: &Session) -> String {
+        if let Some(key) = self.copied_key(session) {
+            return key;
+        }
         let (agent, id, number) = match self.span.as_deref() {
             Some(OriginSpan { origin, first }) => (&origin.agent, &origin.id, self.number - first),
             None => (&session.agent, &session.id, self.number),
@@ -109,6 +120,19 @@ impl MessageBill {
             Some(key) => format!("message\n{key}"),
             None => format!("name\n{agent}\n{id}\n{message}"),
         }
+    }
+}
+
+impl MessageBill {
+    /// The key of a message of Codex, which states no message ids: what a copy of the session has too. The tokens before
+    /// it tell apart messages of one session; time and tokens tell apart sessions.
+    fn copied_key(&self, session: &Session) -> Option<String> {
+        let is_codex = session.agent == codex::AGENT_NAME && self.span.is_none();
+        let at = self.at.filter(|_| is_codex && self.message.is_none())?;
+        let (agent, before) = (&session.agent, self.tokens_before);
+        let model = self.model.as_deref().unwrap_or_default();
+        let numbers = self.usage.numbers().map(|number| number.to_string()).join(" ");
+        Some(format!("count\n{agent}\n{at}\n{model}\n{before}\n{numbers}"))
     }
 }
 
@@ -139,6 +163,32 @@ mod tests {
         let mut bills = SessionBills::default();
         bills.add_entry(&entry, 0);
         bills.bills[0].message_key(&Session::new("s".parse().unwrap(), agent))
+    }
+
+    /// The keys of two answers of Codex, in a session with this id.
+    fn codex_keys(id: &str, outputs: [u64; 2], second: u32) -> Vec<String> {
+        let session = Session::new(id.parse().unwrap(), codex::AGENT_NAME);
+        let mut bills = SessionBills::default();
+        let mut keys = Vec::new();
+        for (number, output) in outputs.into_iter().enumerate() {
+            let mut entry = Entry::new(Role::Assistant, EntryKind::Text, "");
+            entry.created_at = format!("2026-01-05T09:00:{second:02}.123Z").parse().ok();
+            entry.usage = Some(Usage { output, ..Usage::default() });
+            bills.add_entry(&entry, number);
+            keys.extend(bills.bills.iter().map(|bill| bill.message_key(&session)));
+            bills = bills.emptied();
+        }
+        keys
+    }
+
+    #[test]
+    fn a_copy_of_a_codex_session_has_its_keys() {
+        let keys = codex_keys("a", [7, 7], 1);
+        assert_eq!(keys, codex_keys("b", [7, 7], 1));
+        assert_ne!(keys[0], keys[1], "two answers of one time with the same tokens");
+        for other in [codex_keys("a", [7, 7], 2), codex_keys("a", [8, 8], 1)] {
+            assert!(keys.iter().all(|key| !other.contains(key)), "{keys:?} {other:?}");
+        }
     }
 
     #[test]

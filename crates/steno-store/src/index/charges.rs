@@ -128,7 +128,7 @@ fn charge_from_row(
 }
 
 /// Reads an integer. SQLite returns sums that overflow as floating-point numbers.
-fn integer_at(row: &Row<'_>, at: usize) -> rusqlite::Result<i64> {
+pub(super) fn integer_at(row: &Row<'_>, at: usize) -> rusqlite::Result<i64> {
     match row.get_ref(at)? {
         ValueRef::Real(number) => Ok(number as i64),
         _ => row.get(at),

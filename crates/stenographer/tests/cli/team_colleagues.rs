@@ -144,6 +144,66 @@ fn a_session_of_a_colleague_is_resumed_here() {
     assert_eq!(ada.steno(&["verify", "--from", "team"]).code, 0);
 }
 
+/// A session of Codex, which states no message ids, with this many answers of 100 input tokens.
+fn codex_session(id: &str, answers: u64) -> String {
+    let line = |at: u64, kind: &str, payload: Value| {
+        let timestamp = format!("2026-01-05T09:{at:02}:00.123Z");
+        format!("{}\n", json!({"timestamp": timestamp, "type": kind, "payload": payload}))
+    };
+    let meta = json!({"id": id, "timestamp": "2026-01-05T09:00:00.123Z", "cwd": "/p",
+        "originator": "codex_cli_rs", "cli_version": "0.99.0"});
+    let mut text = line(0, "session_meta", meta);
+    text += &line(0, "turn_context", json!({"cwd": "/p", "model": "gpt-5"}));
+    for n in 1..=answers {
+        let content = json!([{"type": "output_text", "text": format!("Answer {n}")}]);
+        let answer = json!({"type": "message", "role": "assistant", "content": content});
+        text += &line(n, "response_item", answer);
+        let usage = json!({"input_tokens": 100 * n, "output_tokens": 7 * n});
+        let count = json!({"type": "token_count", "info": {"total_token_usage": usage}});
+        text += &line(n, "event_msg", count);
+    }
+    text
+}
+
+#[test]
+fn copies_of_sessions_are_charged_once_and_to_the_same_member_everywhere() {
+    let (_shared, ada, bob) = team_of_two();
+    let (id, fork) =
+        ("0190a000-0000-7000-8000-000000000001", "0190a000-0000-7000-8000-000000000002");
+    let work = |member: &Member, id: &str, answers| {
+        let path = format!(".codex/sessions/2026/01/05/rollout-2026-01-05T09-00-00-{id}.jsonl");
+        member.home.file(&path, codex_session(id, answers));
+        member.work(ID, &content(ID, &["apricot", "walnut"]));
+        member.push();
+    };
+    // Bob pushes first: what is charged to whom does not depend on it.
+    work(&bob, id, 3);
+    work(&bob, fork, 2);
+    work(&ada, id, 2);
+    let cost = |member: &Member, by: &str, agent: &str| {
+        let args = ["cost", "--json", "--from", "team", "--by", by, "--agent", agent];
+        let rows = member.steno(&args).ok();
+        let rows = rows.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let of = |row: &Value| (row[by].clone(), row["tokens"]["input"].as_u64().unwrap());
+        rows.filter(|row| row["total"] != true).map(|row| of(&row)).collect::<Vec<_>>()
+    };
+    for member in [&ada, &bob] {
+        assert_eq!(cost(member, "agent", "codex"), [(json!("codex"), 300)], "{}", member.user);
+        let mut people = cost(member, "person", "codex");
+        people.sort_by_key(|(name, _)| name.to_string());
+        assert_eq!(people, [(json!("ada"), 200), (json!("bob"), 100)], "{}", member.user);
+        let claude = cost(member, "person", "claude-code");
+        assert_eq!(claude, [(json!("ada"), 200)], "{}", member.user);
+    }
+    // On one machine too, with and without the index.
+    for more in [&[][..], &["--no-index"]] {
+        let args = [&["cost", "--json", "--by", "agent", "--agent", "codex"], more].concat();
+        let own = bob.steno(&args).ok();
+        let row: Value = serde_json::from_str(own.lines().next().unwrap()).unwrap();
+        assert_eq!(row["tokens"]["input"], 300, "{own}");
+    }
+}
+
 #[test]
 fn a_session_of_a_colleague_goes_on_in_another_agent() {
     let (_shared, ada, bob) = team_of_two();

@@ -38,8 +38,9 @@ pub(super) fn from_index(
 ) -> Result<(ChargeTable, EntryFilter), CommandError> {
     let store = SessionStore::new(env);
     let filter = scope.to_filter(env, |name| Ok(store.find_session(name)?.id().clone()))?;
-    let (index, mut charges) = store.query_all(ui, |index| index.load_charges(&filter))?;
-    charges.name_people(&env.session_owners());
+    let owners = env.session_owners();
+    let (index, charges) =
+        store.query_all(ui, |index| index.load_team_charges(&filter, &owners))?;
     if charges.select_charges(&filter).next().is_none() {
         // Sums of nothing are an answer too.
         let agent = store.check_agent(scope.agent.as_deref());
