@@ -7,7 +7,7 @@ use std::sync::{Mutex, mpsc};
 
 use serde::{Deserialize, Serialize};
 use steno_cipher::store_fs;
-use steno_vault::Vault;
+use steno_vault::{SessionDir, Vault};
 
 use crate::frame_chain::FrameHash;
 use crate::manifest::{REMOTE_VERSION, SessionKey};
@@ -91,6 +91,21 @@ impl<'a> SessionPush<'a> {
             let was_pushed = self.revisions.contains_key(&key);
             self.remote.forget_session(&RemoteTombstone { key, tombstone })?;
             self.summary.forgotten += u64::from(was_pushed);
+        }
+        Ok(())
+    }
+
+    /// Removes sessions from the remote that must not be there: they became private after they were pushed. They can be
+    /// pushed again later.
+    pub fn withdraw_sessions(&mut self, sessions: &[SessionDir]) -> Result<(), TeamError> {
+        for dir in sessions {
+            let owner = self.remote.owner().to_owned();
+            let key = SessionKey { owner, agent: dir.agent().to_owned(), id: dir.id().clone() };
+            if self.revisions.remove(&key).is_some() {
+                self.remote.clear_session(&key)?;
+                self.pushed.sessions.remove(&format!("{}/{}", key.agent, key.id));
+                self.summary.withdrawn += 1;
+            }
         }
         Ok(())
     }

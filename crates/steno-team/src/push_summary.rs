@@ -23,8 +23,10 @@ pub struct PushSummary {
     pub bytes: u64,
     /// Secrets replaced in what was sent.
     pub secrets: u64,
-    /// Sessions removed from the remote.
+    /// Forgotten sessions that were removed from the remote.
     pub forgotten: u64,
+    /// Sessions removed from the remote because they are private now.
+    pub withdrawn: u64,
 }
 
 impl PushSummary {
@@ -41,6 +43,7 @@ impl PushSummary {
             bytes,
             secrets,
             forgotten,
+            withdrawn,
         } = other;
         self.sessions += sessions;
         self.unchanged += unchanged;
@@ -52,5 +55,6 @@ impl PushSummary {
         self.bytes += bytes;
         self.secrets += secrets;
         self.forgotten += forgotten;
+        self.withdrawn += withdrawn;
     }
 }

@@ -13,7 +13,7 @@ use steno_team::{
 
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
-use crate::session_removal::user_name;
+use crate::user_name::find_user_name;
 
 /// The variables of each provider that have an effect.
 const VARIABLES: [&str; 25] = [
@@ -78,7 +78,7 @@ pub(crate) fn prepare_bucket_access(
     let keys = match &settings.keys {
         Some(KeyLocation::Database(url)) => KeyAccess::Database { url: url.clone(), password },
         Some(KeyLocation::IdentityFile(path)) => {
-            KeyAccess::Bucket { user: user_name(), identities: read_identities(path)? }
+            KeyAccess::Bucket { user: find_user_name()?, identities: read_identities(path)? }
         }
         None => {
             let RemoteSettings { name, url, .. } = settings;

@@ -48,6 +48,7 @@ mod text_table;
 mod thread_error;
 mod thread_run;
 mod ui;
+mod user_name;
 mod value_completion;
 mod value_parsers;
 mod write_permission;

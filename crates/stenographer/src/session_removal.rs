@@ -16,6 +16,7 @@ use crate::process_environment::ProcessEnvironment;
 use crate::session_store::SessionStore;
 use crate::text_table::TextTable;
 use crate::ui::{Ui, count_bytes, count_noun};
+use crate::user_name::find_user_name;
 use crate::write_permission::WritePermission;
 
 /// Flags of commands that remove sessions.
@@ -76,11 +77,12 @@ impl SessionRemoval<'_> {
             return Ok(CommandExit::Done);
         }
         forgetter.check_removals(&removals).map_err(explain)?;
+        let by = find_user_name()?;
         self.confirm(&rows)?;
         let action = self.choose_action(&files);
         self.check_agent_files(&removals, &files, action)?;
         let reason = self.options.reason.clone();
-        let request = ForgetRequest { at: self.env.clock.now(), by: user_name(), reason };
+        let request = ForgetRequest { at: self.env.clock.now(), by, reason };
         let progress = self.ui.start_progress("forgetting");
         let tombstones = forgetter.forget(&request, &removals).map_err(explain)?;
         drop(progress);
@@ -293,12 +295,6 @@ impl RemovalRow {
             "tombstone": tombstone.map(|tombstone| tombstone.id.to_string()),
         })
     }
-}
-
-/// The name of the user, for tombstones.
-pub(crate) fn user_name() -> String {
-    let name = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(ProcessEnvironment::variable);
-    name.map_or_else(|| "unknown".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 /// Adds a hint to an error.

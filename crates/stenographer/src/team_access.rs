@@ -12,9 +12,9 @@ use steno_team::{
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
-use crate::session_removal::user_name;
 use crate::session_store::{NO_SESSIONS_YET, SessionStore};
 use crate::ui::Ui;
+use crate::user_name::find_user_name;
 
 /// Flag of commands that can read a remote.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -43,7 +43,7 @@ impl TeamAccess {
     pub(crate) fn connect(&self, env: &ProcessEnvironment) -> Result<TeamRemote, CommandError> {
         Ok(match &self.settings.url {
             RemoteUrl::Folder(folder) => {
-                TeamRemote::Folder(FolderRemote::new(folder, &user_name()))
+                TeamRemote::Folder(FolderRemote::new(folder, &find_user_name()?))
             }
             RemoteUrl::Bucket(url) => self.connect_bucket(env, url)?,
             RemoteUrl::Postgres(url) => {

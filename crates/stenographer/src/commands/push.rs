@@ -2,6 +2,7 @@
 
 use steno_store::index::SessionFilter;
 use steno_team::{OutgoingSession, PushSummary, SessionPush, TeamError};
+use steno_vault::SessionDir;
 
 use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
@@ -14,7 +15,7 @@ use crate::ui::{Ui, count_noun};
 ///
 /// Sends what the remote lacks, of the projects and agents in config.toml, and removes what `steno forget` has removed
 /// here. Keys, tokens and passwords are replaced before; the originals never leave this machine. Private sessions are not
-/// sent. A push that was interrupted continues with the next one.
+/// sent, and removed if they were sent before. A push that was interrupted continues with the next one.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The remote [default: the only one].
@@ -57,11 +58,12 @@ pub(crate) fn push_sessions(
     Config::load(env)?.configure_redaction()?;
     let explain = |error| explain_team_error(error, &access.settings.name);
     let store = SessionStore::new(env);
-    let selected = select_sessions(ui, env, &store, access)?;
+    let SelectedForPush { outgoing: selected, private } = select_sessions(ui, env, &store, access)?;
     let mut remote = access.connect(env)?;
     let begun = SessionPush::begin(&mut remote, &access.settings, &access.folder);
     let mut push = begun.map_err(explain)?;
     push.push_tombstones(&store.vault).map_err(explain)?;
+    push.withdraw_sessions(&private).map_err(explain)?;
     let mut progress = ui.start_progress("pushing");
     let (mut failures, mut fatal) = (Vec::new(), None);
     let count = selected.len();
@@ -83,34 +85,45 @@ pub(crate) fn push_sessions(
     Ok(FinishedPush { summary, failures })
 }
 
-/// Returns the sessions that go to the remote: those of its projects and agents that are not private.
+/// Sessions of this store, as a push treats them.
+struct SelectedForPush {
+    /// Those of the remote's projects and agents that are not private.
+    outgoing: Vec<OutgoingSession>,
+    /// Those that must not be on any remote.
+    private: Vec<SessionDir>,
+}
+
+/// Selects the sessions that go to the remote, and those that must not be there.
 fn select_sessions(
     ui: &mut Ui,
     env: &ProcessEnvironment,
     store: &SessionStore,
     access: &TeamAccess,
-) -> Result<Vec<OutgoingSession>, CommandError> {
+) -> Result<SelectedForPush, CommandError> {
     let rules = Config::load(env)?.privacy_rules(&env.home)?;
     let rules = rules.with_tagged_sessions(&store.vault)?;
-    let (_, listed) = store.query(ui, |index| {
+    let (_, (listed, hidden)) = store.query(ui, |index| {
         let private = index.find_private_sessions(&rules)?;
-        let mut selected = Vec::new();
+        let (mut selected, mut hidden) = (Vec::new(), Vec::new());
         index.each_session(&SessionFilter::default(), None, &mut |listed| {
             let session = listed.session;
-            if access.settings.selects(&session.agent, session.project.as_deref())
-                && !private.contains(&session.agent, session.id.as_str())
-            {
+            if private.contains(&session.agent, session.id.as_str()) {
+                hidden.push((session.agent, session.id));
+            } else if access.settings.selects(&session.agent, session.project.as_deref()) {
                 selected.push(session);
             }
         })?;
-        Ok(selected)
+        Ok((selected, hidden))
     })?;
-    let mut selected = Vec::new();
+    let mut outgoing = Vec::new();
     for heading in listed {
         let dir = store.vault.session_dir(&heading.agent.parse()?, &heading.id);
-        selected.push(OutgoingSession { dir, heading });
+        outgoing.push(OutgoingSession { dir, heading });
     }
-    Ok(selected)
+    let private =
+        hidden.into_iter().map(|(agent, id)| Ok(store.vault.session_dir(&agent.parse()?, &id)));
+    let private = private.collect::<Result<_, CommandError>>()?;
+    Ok(SelectedForPush { outgoing, private })
 }
 
 fn report(
@@ -132,6 +145,9 @@ fn report(
     }
     if summary.forgotten > 0 {
         words.push(format!("{} removed", count_noun(summary.forgotten, "forgotten session")));
+    }
+    if summary.withdrawn > 0 {
+        words.push(format!("{} removed", count_noun(summary.withdrawn, "private session")));
     }
     words.push(format!("{} unchanged", summary.unchanged));
     ui.status(words.join(", "));

@@ -191,6 +191,23 @@ pub(crate) fn check_a_team_of_two(ada: &Member, bob: &Member) {
     assert_eq!(cost(bob, &["--from", "team"])["output"], 11 + 12 + 13);
 }
 
+/// What became private after a push is removed from the remote and from mirrors, until it is private no longer.
+pub(crate) fn check_withdrawal(ada: &Member, bob: &Member, remote: &dyn Fn() -> Vec<u8>) {
+    ada.pull();
+    let note = bob.steno(&["annotate", OTHER, "mine #private"]).ok();
+    let pushed = bob.steno(&["push"]);
+    assert!(pushed.stderr.contains("1 private session removed, 0 unchanged"), "{pushed}");
+    assert_eq!(bob.push()["withdrawn"], 0);
+    assert!(!has(&remote(), "plum"), "on the remote");
+    assert_eq!(ada.pull()["removed"], 1);
+    assert_eq!(ada.ids(&["list", "--from", "team", "--json"]), [ID]);
+    assert!(!has(&below(&ada.home.path().join("store/remotes")), "plum"), "in the mirror");
+    assert_eq!(bob.ids(&["list", "--json"]), [OTHER], "it stays here");
+    bob.steno(&["annotate", OTHER, "--remove", note.trim()]).ok();
+    assert_eq!(bob.push()["sessions"], 1);
+    assert_eq!(ada.ids(&["list", "--from", "team", "--json"]), [ID, OTHER]);
+}
+
 /// What is forgotten is nowhere.
 pub(crate) fn check_forgetting(ada: &Member, bob: &Member, remote: &dyn Fn() -> Vec<u8>) {
     assert!(!ada.ids(&["list", "--json"]).is_empty());
@@ -248,6 +265,7 @@ fn a_shared_folder_is_a_remote() {
     assert!(refused.stderr.contains("steno remote init team"), "{refused}");
     ada.steno(&["remote", "init", "team"]).ok();
     check_a_team_of_two(&ada, &bob);
+    check_withdrawal(&ada, &bob, &|| below(shared.path()));
     check_forgetting(&ada, &bob, &|| below(shared.path()));
 }
 
@@ -263,6 +281,7 @@ fn a_database_is_a_remote() {
     server.add_member("ada", "shop");
     server.add_member("bob", "shop");
     check_a_team_of_two(&ada, &bob);
+    check_withdrawal(&ada, &bob, &|| server.dump());
     check_forgetting(&ada, &bob, &|| server.dump());
 }
 
@@ -499,6 +518,30 @@ fn filters_and_private_sessions_are_respected() {
     ada.steno(&["annotate", OTHER, "mine #private"]).ok();
     assert_eq!(ada.push()["sessions"], 1);
     assert!(!has(&below(shared.path()), "plum"));
+    // A project that becomes private is removed, whatever the remote selects.
+    let config = ada.home.path().join("store/config.toml");
+    let settings = fs::read_to_string(&config).unwrap();
+    fs::write(&config, settings + "\n[private]\nprojects = [\"shop\"]\n").unwrap();
+    assert_eq!(ada.push()["withdrawn"], 1);
+    assert!(!has(&below(shared.path()), "apricot"));
+}
+
+#[test]
+fn a_member_without_variables_pushes_under_the_name_of_the_user_id() {
+    let shared = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", shared.path().display());
+    let ada = member("ada", &url);
+    ada.steno(&["remote", "init", "team"]).ok();
+    ada.work(ID, &content(ID, &["apricot"]));
+    let own = std::process::Command::new("id").arg("-un").output().unwrap().stdout;
+    let own = String::from_utf8(own).unwrap();
+    for (variable, name) in [("LOGNAME", "eve"), ("STENO_NOTHING", own.trim())] {
+        let mut command = ada.command(&["push"]);
+        command.env_remove("USER").env(variable, name);
+        assert_eq!(ada.home.finish(command, b"").code, 0);
+        let listed = ada.ids(&["list", "--from", "team", "--person", name, "--json"]);
+        assert_eq!(listed.len(), 1, "{name}: {listed:?}");
+    }
 }
 
 #[test]
