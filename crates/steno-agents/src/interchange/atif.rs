@@ -36,8 +36,12 @@ pub const READER: FormatReader =
 /// What is known about ATIF.
 pub(crate) const AGENT: Agent = Agent {
     document: Some(RecordFormat::by_head(recognises)),
+    reader_version: 2,
     ..Agent::new("ATIF trajectories", &READER)
 };
+
+/// Field of a step's `extra` with the id of its API message.
+const MESSAGE_ID_FIELD: &str = "message_id";
 
 /// Fields of a trajectory kept in the session's extra fields.
 const EXTRA_FIELDS: [&str; 5] =

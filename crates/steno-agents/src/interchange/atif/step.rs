@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::MESSAGE_ID_FIELD;
 use crate::decoding::entry_emitter::EntryEmitter;
 use crate::decoding::json_fields::{as_count, list_items, owned_text, plain_text};
 use steno_model::entry::{Entry, EntryError, EntryKind, Role, Usage};
@@ -84,7 +85,8 @@ impl<'a> AtifStepReader<'a> {
     ) -> Entry {
         entry.created_at = at;
         entry.source.clone_from(&self.source);
-        entry.message_id = Some(format!("step-{}", index + 1));
+        let message = owned_text(&step["extra"][MESSAGE_ID_FIELD]);
+        entry.message_id = Some(message.unwrap_or_else(|| format!("step-{}", index + 1)));
         if entry.role == Role::Assistant && entry.kind != EntryKind::Notice {
             entry.model = owned_text(&step["model_name"]).or_else(|| self.model.clone());
         }

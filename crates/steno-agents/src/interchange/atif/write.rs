@@ -3,10 +3,11 @@
 
 use serde_json::json;
 
+use super::MESSAGE_ID_FIELD;
 use steno_model::entry::{Entry, EntryKind, PRIMARY_SOURCE, Role};
 use steno_model::json::{JsonStyle, Object, Value};
 use steno_model::session::Transcript;
-use steno_model::usage::Usage;
+use steno_model::usage::{Usage, message_key};
 
 /// The ATIF version.
 const ATIF_VERSION: &str = "ATIF-v1.7";
@@ -136,7 +137,17 @@ fn agent_fields(entries: &[&Entry]) -> Object {
     if let Some(usage) = entries.iter().find_map(|entry| entry.usage.as_ref()) {
         add("metrics", metrics_object(usage));
     }
+    if let Some(id) = unique_message_id(entries) {
+        add("extra", json!({MESSAGE_ID_FIELD: id}));
+    }
     step
+}
+
+/// The id of the API message with the usage of a step, so that a copy of the message is recognized where the trajectory is
+/// read again. An id that is not unique would be taken for that of another message.
+fn unique_message_id<'a>(entries: &[&'a Entry]) -> Option<&'a String> {
+    let billed = entries.iter().find(|entry| entry.usage.is_some())?;
+    billed.message_id.as_ref().filter(|id| message_key("", id, None).is_some())
 }
 
 fn call_object(entry: &Entry) -> Value {
@@ -185,6 +196,7 @@ mod tests {
         (call.tool_name, call.tool_call_id) = (Some("ls".to_owned()), Some("c1".to_owned()));
         call.tool_input = Some(json!({"path": "."}));
         call.model = Some("m1".to_owned());
+        call.message_id = Some("msg_01AbCdEfGhIjKlMnOpQr".to_owned());
         call.usage = Some(Usage { input: 10, cache_read: 60, output: 9, ..Usage::default() });
         written.push(call);
         let mut result = entry(Role::Tool, EntryKind::ToolResult, "a.rs");
@@ -208,6 +220,9 @@ mod tests {
             lines
         };
         assert_eq!(read.session.native_id.as_deref(), Some("first"));
+        let billed = read.entries.iter().find(|entry| entry.usage.is_some()).unwrap();
+        assert_eq!(billed.message_id.as_deref(), Some("msg_01AbCdEfGhIjKlMnOpQr"));
+        assert_eq!(read.entries[0].message_id.as_deref(), Some("step-1"), "no message of an API");
         assert_eq!(read.session.totals.usage, written.session.totals.usage);
         // A step's usage is on its first entry.
         let plain = |lines: Vec<String>| -> Vec<String> {
