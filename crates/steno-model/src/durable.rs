@@ -188,13 +188,21 @@ fn create_temporary_with(
 ) -> Result<tempfile::NamedTempFile, FileError> {
     builder.prefix(TEMPORARY_AFFIXES.0).suffix(TEMPORARY_AFFIXES.1);
     loop {
-        let temp = builder.tempfile_in(parent_folder(path)).on("write", path)?;
+        let temp = builder.tempfile_in(parent_folder(path));
+        let temp = temp.map_err(|error| without_temporary_path(&error)).on("write", path)?;
         let is_locked = temp.as_file().lock().is_ok();
         // Before the lock, another process may have removed it as a leftover.
         if !is_locked || temp.path().exists() {
             return Ok(temp);
         }
     }
+}
+
+/// Removes the random path that `tempfile` appends to an error: it never was a file, and names nothing to the user.
+fn without_temporary_path(error: &io::Error) -> io::Error {
+    let text = error.to_string();
+    let reason = text.rsplit_once(" at path ").map_or(text.as_str(), |(reason, _)| reason);
+    io::Error::new(error.kind(), reason)
 }
 
 /// Removes temporary files that killed processes left in a folder.
@@ -336,5 +344,8 @@ mod tests {
     fn errors_name_the_file() {
         let error = write_atomic(Path::new("/nonexistent/dir/file"), b"x").unwrap_err();
         assert_eq!(error.to_string(), "could not write /nonexistent/dir/file");
+        assert!(error.is_missing());
+        let missing = io::Error::from_raw_os_error(2).to_string();
+        assert_eq!(error.source.to_string(), missing, "without the temporary file");
     }
 }

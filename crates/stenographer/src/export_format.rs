@@ -163,6 +163,11 @@ pub(crate) const PARQUET: ExportFormat = ExportFormat {
 };
 
 impl ExportFormat {
+    /// Whether a session is one document, so that two of them in one file are none. Lines and Markdown can be appended.
+    pub(crate) fn is_document(&self) -> bool {
+        [&JSON, &HTML, &ATIF].contains(&self)
+    }
+
     /// Returns the file extension; `None` for formats written to a folder.
     pub(crate) fn extension(&self) -> Option<&'static str> {
         match self.writer {

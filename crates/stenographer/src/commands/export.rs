@@ -68,6 +68,7 @@ pub(crate) fn run(
         let error = CommandError::usage("--json needs --output or --site");
         return Err(error.hint("add -o PATH, as the session itself goes to standard output"));
     }
+    args.check_output(env, format)?;
     Config::load(env)?.configure_redaction()?;
     let redaction = ExportRedaction::new(args.redaction, format);
     if *format == PARQUET {
@@ -115,6 +116,34 @@ impl Args {
     }
 }
 
+impl Args {
+    /// Checks that the output can hold what is written: one document each for a session, which end to end are none.
+    fn check_output(
+        &self,
+        env: &ProcessEnvironment,
+        format: &ExportFormat,
+    ) -> Result<(), CommandError> {
+        let Some(extension) = format.extension().filter(|_| self.site.is_none()) else {
+            return Ok(());
+        };
+        let name = format.name;
+        let is_several = self.sessions.len() > 1;
+        match self.output.as_deref().filter(|output| *output != Path::new("-")) {
+            None if is_several && format.is_document() => {
+                let error = CommandError::usage(format!("{name} is one document for each session"));
+                Err(error.hint("write them to a folder with -o DIR, or use --format jsonl"))
+            }
+            Some(output) if !is_several && env.cwd.join(output).is_dir() => {
+                let error = CommandError::user(format!("is a folder: {}", output.display()));
+                let session = Path::new(&self.sessions[0]).file_stem().unwrap_or_default();
+                let file = output.join(session).with_extension(extension);
+                Err(error.hint(format!("name a file: -o {}", file.display())))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Exports sessions to files or to a site.
 struct SessionExporter<'a> {
     env: &'a ProcessEnvironment,
@@ -133,7 +162,7 @@ impl SessionExporter<'_> {
             ui.report_problems(&transcript.problems);
             let secrets = self.redaction.apply(&mut transcript);
             let file = match (out, format.extension(), self.args.sessions.len()) {
-                (Some(dir), Some(extension), 2..) => {
+                (Some(dir), Some(extension), 2..) if dir != Path::new("-") => {
                     durable::create_private_dir(dir)?;
                     Some(dir.join(format!("{}.{extension}", transcript.session.id)))
                 }

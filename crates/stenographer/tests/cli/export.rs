@@ -65,6 +65,57 @@ fn secrets_stay_where_that_is_asked_or_nothing_is_shared() {
 }
 
 #[test]
+fn documents_are_not_written_end_to_end() {
+    let home = home();
+    for format in ["json", "html", "atif"] {
+        let refused = home.steno(&["export", "first", "first", "--format", format]);
+        assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{refused}");
+        assert!(refused.stderr.contains("hint: write them to a folder with -o DIR"), "{refused}");
+    }
+    let lines = home.steno(&["export", "first", "first", "--format", "jsonl"]).ok();
+    for line in lines.lines() {
+        serde_json::from_str::<serde_json::Value>(line).unwrap();
+    }
+    home.steno(&["export", "first", "first", "--format", "json", "-o", "both"]).ok();
+    assert!(home.path().join("both/first.json").exists());
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_explained() {
+    let home = home();
+    std::fs::create_dir(home.path().join("pages")).unwrap();
+    let refused = home.steno(&["export", "first", "--format", "md", "-o", "pages"]);
+    let message = "error: is a folder: pages\nhint: name a file: -o pages/first.md\n";
+    assert_eq!((refused.code, refused.stderr.as_str()), (1, message), "{refused}");
+    let missing = home.steno(&["export", "first", "--format", "md", "-o", "no/a.md"]);
+    assert_eq!(missing.code, 1);
+    assert!(!missing.stderr.contains(".steno-"), "{missing}");
+    assert!(missing.stderr.contains("could not write no/a.md"), "{missing}");
+}
+
+/// The output tokens of all sessions.
+fn output_tokens(home: &Home) -> u64 {
+    let total = home.steno(&["cost", "--json"]).ok();
+    let total: serde_json::Value = serde_json::from_str(total.lines().last().unwrap()).unwrap();
+    total["tokens"]["output"].as_u64().unwrap()
+}
+
+#[test]
+fn an_imported_trajectory_costs_nothing_again() {
+    let home = Home::new();
+    let id = crate::team::ID;
+    home.file(&crate::team::place(id), crate::team::content(id, &["apricot", "walnut"]));
+    home.steno(&["sync"]).ok();
+    let before = output_tokens(&home);
+    assert_eq!(before, 11 + 12);
+    std::fs::create_dir_all(home.path().join("out")).unwrap();
+    home.steno(&["export", id, "--format", "atif", "-o", "out/trajectory.json"]).ok();
+    home.steno(&["import", "out"]).ok();
+    assert_eq!(home.steno(&["list", "--json"]).ok().lines().count(), 2);
+    assert_eq!(output_tokens(&home), before);
+}
+
+#[test]
 fn a_trajectory_can_be_imported() {
     let home = home();
     home.steno(&["export", "first", "--format", "atif", "-o", "trajectory.json"]).ok();
