@@ -43,6 +43,9 @@ pub(crate) const AGENT: Agent = Agent {
 /// Field of a step's `extra` with the id of its API message.
 const MESSAGE_ID_FIELD: &str = "message_id";
 
+/// Field of the `extra` of metrics with the prompt tokens that were written to a cache.
+const CACHE_WRITE_FIELD: &str = "cache_creation_input_tokens";
+
 /// Fields of a trajectory kept in the session's extra fields.
 const EXTRA_FIELDS: [&str; 5] =
     ["schema_version", "agent", "notes", "continued_trajectory_ref", "extra"];
@@ -100,9 +103,12 @@ fn read_subagent(path: &Path, index: usize, trajectory: &Value, output: &mut Ent
 /// The usage of a trajectory with no usage in its steps.
 fn total_usage(metrics: &Value) -> Usage {
     let cache_read = as_count(&metrics["total_cached_tokens"]);
+    let cache_write = as_count(&metrics["extra"][CACHE_WRITE_FIELD]);
+    let prompt = as_count(&metrics["total_prompt_tokens"]);
     Usage {
-        input: as_count(&metrics["total_prompt_tokens"]).saturating_sub(cache_read),
+        input: prompt.saturating_sub(cache_read).saturating_sub(cache_write),
         cache_read,
+        cache_write,
         output: as_count(&metrics["total_completion_tokens"]),
         ..Usage::default()
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::MESSAGE_ID_FIELD;
+use super::{CACHE_WRITE_FIELD, MESSAGE_ID_FIELD};
 use crate::decoding::entry_emitter::EntryEmitter;
 use crate::decoding::json_fields::{as_count, list_items, owned_text, plain_text};
 use steno_model::entry::{Entry, EntryError, EntryKind, Role, Usage};
@@ -163,7 +163,7 @@ fn step_usage(metrics: &Value) -> Option<Usage> {
     }
     let extra = &metrics["extra"];
     let cache_read = as_count(&metrics["cached_tokens"]);
-    let cache_write = as_count(&extra["cache_creation_input_tokens"]);
+    let cache_write = as_count(&extra[CACHE_WRITE_FIELD]);
     let prompt = as_count(&metrics["prompt_tokens"]);
     Some(Usage {
         input: prompt.saturating_sub(cache_read).saturating_sub(cache_write),

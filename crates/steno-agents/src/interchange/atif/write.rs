@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::MESSAGE_ID_FIELD;
+use super::{CACHE_WRITE_FIELD, MESSAGE_ID_FIELD};
 use steno_model::entry::{Entry, EntryKind, PRIMARY_SOURCE, Role};
 use steno_model::json::{JsonStyle, Object, Value};
 use steno_model::session::Transcript;
@@ -24,6 +24,7 @@ pub fn render_atif(transcript: &Transcript) -> String {
             "total_completion_tokens": usage.output,
             "total_cached_tokens": usage.cache_read,
             "total_cost_usd": session.totals.cost,
+            "extra": {CACHE_WRITE_FIELD: usage.cache_write},
             "total_steps": document["steps"].as_array().map_or(0, Vec::len),
         }),
     );
@@ -166,7 +167,7 @@ fn metrics_object(usage: &Usage) -> Value {
         "completion_tokens": usage.output,
         "cached_tokens": usage.cache_read,
         "extra": {
-            "cache_creation_input_tokens": usage.cache_write,
+            CACHE_WRITE_FIELD: usage.cache_write,
             "reasoning_output_tokens": usage.reasoning,
         },
     })
@@ -184,6 +185,27 @@ mod tests {
         let mut entry = Entry::new(role, kind, content);
         entry.created_at = "2026-01-05T09:15:32Z".parse().ok();
         entry
+    }
+
+    fn read_back(written: &Transcript) -> Transcript {
+        let path = "/trial/trajectory.json";
+        let bytes = render_atif(written).into_bytes();
+        let source = SessionFile::in_memory("trajectory.json", path, bytes);
+        reader::read_transcript(&READER, &SessionBundle::new(path, vec![source])).unwrap()
+    }
+
+    #[test]
+    fn the_usage_of_subagents_alone_is_read_back() {
+        let mut written = Transcript::new(Session::new("first".parse().unwrap(), "demo"));
+        written.push(entry(Role::User, EntryKind::Text, "Look"));
+        let mut answer = entry(Role::Assistant, EntryKind::Text, "Done");
+        answer.source = "subagent:t2".to_owned();
+        let usage =
+            Usage { input: 10, cache_read: 60, cache_write: 30, output: 9, ..Usage::default() };
+        answer.usage = Some(usage);
+        written.push(answer);
+        written.session.totals.usage = usage;
+        assert_eq!(read_back(&written).session.totals.usage, usage);
     }
 
     #[test]
@@ -205,11 +227,7 @@ mod tests {
         let mut inner = entry(Role::User, EntryKind::Text, "Do");
         inner.source = "subagent:t2".to_owned();
         written.push(inner);
-        let path = "/trial/trajectory.json";
-        let source =
-            SessionFile::in_memory("trajectory.json", path, render_atif(&written).into_bytes());
-        let read =
-            reader::read_transcript(&READER, &SessionBundle::new(path, vec![source])).unwrap();
+        let read = read_back(&written);
         let summarize = |transcript: &Transcript| -> Vec<_> {
             let lines = transcript.entries.iter().map(|entry| {
                 let Entry { role, kind, content, source, tool_input, usage, .. } = entry;
