@@ -54,6 +54,22 @@ pub(crate) fn period_form(
                 button { "Show" }
             }
         }
+        (reversed_period_notice(page, filters))
+    }
+}
+
+/// Says that a period ends before it begins, with a link to the dates the other way round.
+pub(crate) fn reversed_period_notice(page: &str, filters: &FilterQuery) -> Markup {
+    let day = |text: &str| text.trim().parse::<Date>().ok();
+    let dates = day(&filters.since).zip(day(&filters.until));
+    html! {
+        @if let Some((first, last)) = dates.filter(|(first, last)| first > last) {
+            @let (since, until) = (last.to_string(), first.to_string());
+            p.stale role="status" {
+                "The period ends before it begins. "
+                a href=(FilterQuery { since, until, ..filters.clone() }.address_of(page)) { "Show " (last) " to " (first) }
+            }
+        }
     }
 }
 

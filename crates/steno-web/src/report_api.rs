@@ -73,6 +73,7 @@ fn file_row(file: &EditedFile) -> Value {
                 "time": edit.time,
                 "lines_added": edit.added,
                 "lines_removed": edit.removed,
+                "is_deletion": edit.is_deletion,
             })
         })
         .collect();

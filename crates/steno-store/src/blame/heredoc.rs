@@ -47,7 +47,7 @@ pub(super) fn find_heredocs(command: &str) -> Vec<FileEdit<'_>> {
             opening.is_quoted || !body.iter().any(|line| line.contains(['$', '`', '\\']));
         if is_closed && is_literal && !body.is_empty() {
             let lines = body.into_iter().map(EditLine::Added).collect();
-            edits.push(FileEdit { path: opening.path, lines });
+            edits.push(FileEdit { path: opening.path, lines, is_deletion: false });
         }
     }
     edits

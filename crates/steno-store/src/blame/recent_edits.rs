@@ -50,6 +50,8 @@ pub struct RecentEdit {
     pub added: u64,
     /// How many lines it removed.
     pub removed: u64,
+    /// Whether it deleted the file; how many lines that removed is not known.
+    pub is_deletion: bool,
 }
 
 impl EditedFile {
@@ -132,6 +134,7 @@ fn recent_edit(
         time: time.map(|instant| Timestamp::from_instant(instant, 3)),
         added: count(LineChange::Added),
         removed: count(LineChange::Removed),
+        is_deletion: edit.is_deletion,
     }
 }
 

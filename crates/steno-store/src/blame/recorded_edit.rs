@@ -15,6 +15,8 @@ pub(super) struct RecordedEdit {
     pub(super) lines: Vec<RecordedLine>,
     /// Whether the edit wrote the file as a whole.
     pub(super) is_whole_file: bool,
+    /// Whether the edit deleted the file.
+    pub(super) is_deletion: bool,
 }
 
 /// A line of an edit.
@@ -89,7 +91,8 @@ impl RecordedEdit {
                 LineChange::Same | LineChange::Added => false,
             };
         }
-        Self { path: edit.path.to_owned(), lines, is_whole_file }
+        let (path, is_deletion) = (edit.path.to_owned(), edit.is_deletion);
+        Self { path, lines, is_whole_file, is_deletion }
     }
 
     /// The lines of the file after the edit, in runs without a gap.

@@ -29,6 +29,8 @@ pub struct FileEdit<'a> {
     pub path: &'a str,
     /// The lines, in order.
     pub lines: Vec<EditLine<'a>>,
+    /// Whether the edit deletes the file; what the file contained is not known.
+    pub is_deletion: bool,
 }
 
 /// One line of an edit.
@@ -59,7 +61,7 @@ pub fn find_edits(entry: &Entry) -> Vec<FileEdit<'_>> {
     };
     let tool = entry.tool_name.as_deref().unwrap_or_default().to_lowercase();
     let lines = edit_lines(fields, &tool);
-    lines.map(|lines| vec![FileEdit { path, lines }]).unwrap_or_default()
+    lines.map(|lines| vec![FileEdit { path, lines, is_deletion: false }]).unwrap_or_default()
 }
 
 fn edit_lines<'a>(fields: &'a Object, tool: &str) -> Option<Vec<EditLine<'a>>> {
@@ -142,9 +144,11 @@ fn find_patch(input: &Value) -> Option<&str> {
 fn parse_patch(patch: &str) -> Vec<FileEdit<'_>> {
     let mut edits: Vec<FileEdit<'_>> = Vec::new();
     for line in patch.lines() {
-        let named = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
-        if let Some(path) = named.iter().find_map(|name| line.strip_prefix(name)) {
-            edits.push(FileEdit { path, lines: Vec::new() });
+        let deleted = line.strip_prefix("*** Delete File: ");
+        let written = ["*** Update File: ", "*** Add File: "];
+        let written = written.iter().find_map(|name| line.strip_prefix(name));
+        if let Some(path) = deleted.or(written) {
+            edits.push(FileEdit { path, lines: Vec::new(), is_deletion: deleted.is_some() });
             continue;
         }
         let Some(edit) = edits.last_mut() else { continue };
@@ -182,21 +186,25 @@ mod tests {
             json!({"file_path": "a.rs", "old_string": "one\ntwo\n", "new_string": "one\n2\n"});
         let entry = call("Edit", input);
         let lines = vec![Same("one"), Removed("two"), Added("2")];
-        assert_eq!(find_edits(&entry), [FileEdit { path: "a.rs", lines }]);
+        assert_eq!(find_edits(&entry), [FileEdit { path: "a.rs", lines, is_deletion: false }]);
         let several = json!({"filePath": "b", "edits": [
             {"oldString": "a", "newString": "b"}, {"oldString": "", "newString": "c"}]});
         let lines = vec![Removed("a"), Added("b"), Gap, Added("c")];
-        assert_eq!(find_edits(&call("multiedit", several)), [FileEdit { path: "b", lines }]);
+        assert_eq!(
+            find_edits(&call("multiedit", several)),
+            [FileEdit { path: "b", lines, is_deletion: false }]
+        );
     }
 
     #[test]
     fn whole_files_patches_and_blocks_are_edits_too() {
         let written = call("write_file", json!({"path": "c", "content": "x\ny"}));
         assert_eq!(find_edits(&written)[0].lines, [Added("x"), Added("y")]);
-        let patch = "*** Begin Patch\n*** Update File: d\n@@\n same\n-old\n+new\n@@\n+more\n*** Add File: e\n+new\n*** End Patch";
+        let patch = "*** Begin Patch\n*** Update File: d\n@@\n same\n-old\n+new\n@@\n+more\n*** Add File: e\n+new\n*** Delete File: g\n*** End Patch";
         let patched = call("shell", json!({"command": ["apply_patch", patch]}));
         let edits = find_edits(&patched);
-        assert_eq!((edits[0].path, edits[1].path), ("d", "e"));
+        let kinds: Vec<_> = edits.iter().map(|edit| (edit.path, edit.is_deletion)).collect();
+        assert_eq!(kinds, [("d", false), ("e", false), ("g", true)]);
         assert_eq!(
             edits[0].lines,
             [Same("same"), Removed("old"), Added("new"), Gap, Added("more")]

@@ -20,8 +20,11 @@ use crate::viewer::PageViewer;
 /// The address of the page.
 const ADDRESS: &str = "/edits";
 
-/// How many of the newest calls of edit tools a page covers.
-const MAX_CALLS: usize = 500;
+/// How many of the newest calls of edit tools are counted. Few periods have more; a shorter one has the others.
+const MAX_CALLS: usize = 5000;
+
+/// How many files a page lists.
+const PAGE_FILES: usize = 200;
 
 /// How many edits of a file are listed.
 const MAX_LISTED: usize = 40;
@@ -42,7 +45,9 @@ pub(crate) async fn edits_page(
         let zone = viewer.zone.iana_name().unwrap_or("zone of the server");
         let key = format!("edits {:?} {zone} {today} {filters:?}", listing.edition);
         let report = library.cache_rendered_list(key, || {
-            let found = recent_edits(library, &viewer, &filters, MAX_CALLS)?;
+            // The totals are of the whole period, so all its edits are read; a page lists some of the files.
+            let whole = FilterQuery { skip: None, ..filters.clone() };
+            let found = recent_edits(library, &viewer, &whole, MAX_CALLS)?;
             Ok(EditView { found: &found, filters: &filters, viewer: &viewer, today }.report())
         })?;
         let body = html! {
@@ -127,8 +132,8 @@ impl EditView<'_> {
         let sum = |lines: fn(&RecentEdit) -> u64| edits().map(lines).sum::<u64>();
         let sessions: std::collections::HashSet<_> =
             edits().map(|edit| (&edit.agent, &edit.session)).collect();
-        let newest = match self.found.has_more || self.filters.skip.is_some() {
-            true => " of the edits that this page covers",
+        let newest = match self.found.has_more {
+            true => " by the newest calls of edit tools",
             false => " in this period",
         };
         let all = [
@@ -144,7 +149,10 @@ impl EditView<'_> {
         ];
         html! {
             ul.figures {
-                @for (count, name, about) in all { li title={ (about) (newest) } { b { (exact_count(count)) } small { (name) } } }
+                @for (count, name, about) in all { li title={ (about) (newest) } { b { (exact_count(count)) @if self.found.has_more { "+" } } small { (name) } } }
+            }
+            @if self.found.has_more {
+                p.hint { "Only the newest " (exact_count(MAX_CALLS as u64)) " calls of edit tools are counted and listed. Choose a period or a file for older ones." }
             }
         }
     }
@@ -154,7 +162,10 @@ impl EditView<'_> {
         let day = |file: &EditedFile| {
             file.edits.first().and_then(|edit| self.local_time(edit)).map(|at| at.date())
         };
-        let days = self.found.files.chunk_by(|a, b| day(a) == day(b));
+        let files = &self.found.files;
+        let first = self.filters.skip.unwrap_or(0).min(files.len());
+        let days =
+            files[first..files.len().min(first + PAGE_FILES)].chunk_by(|a, b| day(a) == day(b));
         html! {
             @for files in days {
                 h2.edit-day { (day(&files[0]).map_or_else(|| "Without a date".to_owned(), |day| self.day_name(day))) }
@@ -180,7 +191,6 @@ impl EditView<'_> {
         let project = file.project.as_deref();
         let path = path_in_project(&file.path, project);
         let folder = path.strip_suffix(last_segment(path)).unwrap_or_default();
-        let (added, removed) = file.count_lines();
         let sessions = file.sessions().len() as u64;
         html! {
             li {
@@ -190,7 +200,7 @@ impl EditView<'_> {
                         span.session title="The session that edited it last" { @if let Some(edit) = file.edits.first() { (session_title(edit)) } }
                         span.project title=(clean_text(project.unwrap_or_default())) { (clean_text(project.map_or("", last_segment))) }
                         span.num { (count_of(file.edits.len() as u64, "edit")) @if sessions > 1 { " in " (count_of(sessions, "session")) } }
-                        (lines_changed(added, removed))
+                        (file_lines(file))
                     }
                     ol.file-edits {
                         @for edit in file.edits.iter().take(MAX_LISTED) { (self.edit_item(edit)) }
@@ -210,7 +220,7 @@ impl EditView<'_> {
                 span.when title=(self.long_time(edit)) { (self.short_time(edit)) }
                 a href=(entry_address(edit)) { (session_title(edit)) }
                 span.agent { (clean_text(&edit.agent)) }
-                (lines_changed(edit.added, edit.removed))
+                (edit_lines(edit))
             }
         }
     }
@@ -229,17 +239,17 @@ impl EditView<'_> {
             .map_or_else(|| "open".to_owned(), |at| at.strftime("%H:%M").to_string())
     }
 
-    /// Links to newer and older edits.
+    /// Links to files that were edited later or earlier than those of the page.
     fn page_links(&self) -> Markup {
-        let skip = self.filters.skip.unwrap_or(0);
-        let address = self.filters.address_of(ADDRESS);
+        let (skip, files) = (self.filters.skip.unwrap_or(0), self.found.files.len());
+        let (address, next) = (self.filters.address_of(ADDRESS), skip.saturating_add(PAGE_FILES));
         html! {
-            @if skip > 0 || self.found.has_more {
-                nav.tabs aria-label="Other edits" {
-                    @if skip > 0 { a href={ (address) "&skip=" (skip.saturating_sub(MAX_CALLS)) } { "Newer edits" } }
-                    @if self.found.has_more { a href={ (address) "&skip=" (skip + MAX_CALLS) } { "Older edits" } }
+            @if skip > 0 || next < files {
+                nav.tabs aria-label="Other files" {
+                    @if skip > 0 { a href={ (address) "&skip=" (skip.saturating_sub(PAGE_FILES)) } { "Edited later" } }
+                    @if next < files { a href={ (address) "&skip=" (next) } { "Edited earlier" } }
                 }
-                p.hint { "A page covers " (exact_count(MAX_CALLS as u64)) " calls of edit tools." }
+                p.hint { "Files " (exact_count(skip.min(files) as u64 + 1)) " to " (exact_count(next.min(files) as u64)) " of " (exact_count(files as u64)) ", by their last edit" }
             }
         }
     }
@@ -256,11 +266,31 @@ fn session_title(edit: &RecentEdit) -> String {
     first_line(title.unwrap_or(edit.session.as_str()), TITLE_CHARS)
 }
 
-fn lines_changed(added: u64, removed: u64) -> Markup {
+/// How many lines all edits of a file added and removed, and whether the last one deleted it.
+fn file_lines(file: &EditedFile) -> Markup {
+    let (added, removed) = file.count_lines();
+    lines_changed(added, removed, file.edits.first().is_some_and(|edit| edit.is_deletion))
+}
+
+fn edit_lines(edit: &RecentEdit) -> Markup {
+    lines_changed(edit.added, edit.removed, edit.is_deletion)
+}
+
+fn lines_changed(added: u64, removed: u64, is_deleted: bool) -> Markup {
+    let mut parts: Vec<(&str, String)> = Vec::new();
+    if added > 0 || (removed == 0 && !is_deleted) {
+        parts.push(("plus", format!("+{}", exact_count(added))));
+    }
+    if removed > 0 {
+        parts.push(("minus", format!("−{}", exact_count(removed))));
+    }
+    if is_deleted {
+        parts.push(("minus", "deleted".to_owned()));
+    }
+    let deleted = if is_deleted { "; the file was deleted" } else { "" };
     html! {
-        span.lines-changed title={ (count_of(added, "line")) " added, " (count_of(removed, "line")) " removed" } {
-            @if added > 0 || removed == 0 { span.plus { "+" (exact_count(added)) } }
-            @if removed > 0 { " " span.minus { "−" (exact_count(removed)) } }
+        span.lines-changed title={ (count_of(added, "line")) " added, " (count_of(removed, "line")) " removed" (deleted) } {
+            @for (at, (class, text)) in parts.iter().enumerate() { @if at > 0 { " " } span class=(class) { (text) } }
         }
     }
 }

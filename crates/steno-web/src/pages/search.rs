@@ -14,6 +14,7 @@ use steno_store::session_owners::SessionOwners;
 
 use crate::addresses::session_address;
 use crate::app::WebApp;
+use crate::date_range::reversed_period_notice;
 use crate::error::WebError;
 use crate::filter_query::{FilterQuery, encode_query_text};
 use crate::page::{self, PageHead};
@@ -46,6 +47,7 @@ pub(crate) async fn search_page(
         let body = html! {
             h1 { "Search" }
             (search_form(&filters))
+            (reversed_period_notice("/search", &filters))
             (page::stale_notice(library.index_notice().as_deref()))
             (page::damage_notice(&library.damage_warnings()?))
             @match result {
@@ -54,7 +56,7 @@ pub(crate) async fn search_page(
                     p { code { "two words" } " finds both, " code { "\"a phrase\"" } " in this order, " code { "-word" } " leaves out, " code { "pre*" } " finds starts of words, " code { "one OR other" } " either, " code { "/regex/" } " a pattern." }
                 },
                 Err(error) => p.empty role="status" { (error.to_string()) },
-                Ok((_, found)) if found.hits.is_empty() => .empty role="status" { p { b { "Nothing found" } } p { "Try fewer words, the start of a word with * (log*), or remove filters." } },
+                Ok((_, found)) if found.hits.is_empty() => .empty role="status" { p { b { "Nothing found" (clean_text(&period_suffix(&filters))) } } p { "Try fewer words, the start of a word with * (log*), or remove filters." } },
                 Ok((question, found)) => .aside {
                     (facet_list(&filters, &found, &owners))
                     div { (hit_groups(&HitView { viewer: &viewer, filters: &filters, question: &question, found: &found, owners: &owners, projects: project_names(&found) })) }
@@ -73,6 +75,7 @@ fn search_form(filters: &FilterQuery) -> Markup {
         ("role", &filters.role),
         ("tool", &filters.tool),
         ("model", &filters.model),
+        ("thread", &filters.thread),
         ("person", &filters.person),
     ];
     html! {
@@ -82,7 +85,8 @@ fn search_form(filters: &FilterQuery) -> Markup {
             @for (name, value) in kept.iter().filter(|(_, value)| !value.is_empty()) {
                 input type="hidden" name=(name) value=(value);
             }
-            input name="since" value=(filters.since) placeholder="Since: 7d, 2026-01-05" aria-label="Since" title="Only entries since then: a number of days (7d) or a date (2026-01-05)" size="18";
+            label { "From " input name="since" value=(filters.since) placeholder="7d, 2026-01-05" title="Only entries since then: a number of days (7d) or a date (2026-01-05)" size="12"; }
+            label { "to " input name="until" value=(filters.until) placeholder="2026-01-31" title="Only entries until then: a date (2026-01-31), with the whole day, or a number of days ago (7d)" size="12"; }
             select name="sort" aria-label="Order" {
                 option value="" { "Best first" }
                 option value="time" selected[filters.sort == "time"] { "Newest first" }
@@ -90,6 +94,16 @@ fn search_form(filters: &FilterQuery) -> Markup {
             label { input type="checkbox" name="errors" value="true" checked[filters.errors]; " Only errors" }
             button { "Search" }
         }
+    }
+}
+
+/// The period of a search after what was found: `, from 2026-01-05 to 2026-01-31`; empty without a period.
+fn period_suffix(filters: &FilterQuery) -> String {
+    match (filters.since.trim(), filters.until.trim()) {
+        ("", "") => String::new(),
+        (since, "") => format!(", since {since}"),
+        ("", until) => format!(", until {until}"),
+        (since, until) => format!(", from {since} to {until}"),
     }
 }
 
@@ -207,7 +221,7 @@ fn hit_groups(view: &HitView<'_>) -> Markup {
     }
     html! {
         p.found role="status" {
-            (count_of(total, "entry")) " in " (count_of(matches.len() as u64, "session"))
+            (count_of(total, "entry")) " in " (count_of(matches.len() as u64, "session")) (clean_text(&period_suffix(view.filters)))
             @if matches.len() > sessions.len() { "; " (exact_count(sessions.len() as u64)) " of " (exact_count(matches.len() as u64)) " sessions are shown" }
         }
         @if found.has_more_tools { p.hint { "The counts of tools and models cover the first " (exact_count(MAX_LOOKED_UP as u64)) " entries." } }

@@ -151,6 +151,17 @@ fn words_are_counted_over_time_and_bars_lead_to_the_search() {
     browser.until(&format!(
         "{query}.get('since') === '2026-01-14' && {query}.get('until') === '2026-01-14'"
     ));
+    // Another search keeps the period, and the results name it.
+    let found = "document.querySelector('p.found').textContent";
+    browser.until(&format!("{found} === '1 entry in 1 session, from 2026-01-14 to 2026-01-14'"));
+    browser.run("document.querySelector('#query').value = 'lighthouse'; document.querySelector('form[role=search] button').click()");
+    browser.until(&format!(
+        "{query}.get('q') === 'lighthouse' && {query}.get('until') === '2026-01-14' && {found}.startsWith('1 entry in 1 session,')"
+    ));
+    browser.go(&site.at("/search?q=storm&since=2026-01-20&until=2026-01-10"));
+    browser.run("document.querySelector('.stale a').click()");
+    browser
+        .until(&format!("{query}.get('since') === '2026-01-10' && {found}.startsWith('1 entry')"));
     browser.go(&site.at("/trends?q=zeppelin"));
     browser
         .until("document.body.innerText.includes('No entry of this period contains these words')");
@@ -286,6 +297,45 @@ fn the_longest_calls_of_tools_are_listed() {
     browser.run("document.querySelector('#longest-calls a').click()");
     browser.until("location.hash === '#e2' && document.querySelector('.entries > li.at')");
     assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn the_totals_of_edits_are_those_of_the_period() {
+    let mut site = Site::new();
+    let mut lines = record("writer", "2026-01-05T09:00:00Z", &said("Write the chapters"));
+    for at in 0..210 {
+        let time = format!("2026-01-05T{:02}:{:02}:00Z", 10 + at / 60, at % 60);
+        let (id, path) = (format!("t{at}"), format!("/home/me/code/harbor/{at}.md"));
+        let input = json!({"file_path": path, "content": "x\n"});
+        lines += &record("writer", &time, &called(&id, "Write", &input, [0; 4]));
+        lines += &record("writer", &time.replace(":00Z", ":30Z"), &returned(&id));
+    }
+    let patch = "*** Begin Patch\n*** Delete File: 0.md\n*** End Patch";
+    let time = "2026-01-05T20:00:00Z";
+    lines +=
+        &record("writer", time, &called("gone", "apply_patch", &json!({ "input": patch }), [0; 4]));
+    lines += &record("writer", "2026-01-05T20:00:30Z", &returned("gone"));
+    let file = site.path().join("writer.jsonl");
+    std::fs::write(&file, lines).unwrap();
+    site.steno(&["import", file.to_str().unwrap()]);
+    site.serve_at("2026-01-20T12:00:00Z");
+    let headers = site_headers(&site);
+    for (page, files) in [("/edits?period=all", 200), ("/edits?period=all&skip=200", 10)] {
+        let (status, shown) = asked(&site, &format!("GET {page}"), &headers);
+        assert_eq!(status, 200);
+        assert_eq!(shown.matches("<details><summary><code").count(), files, "{page}");
+        for figure in
+            ["<b>210</b><small>files", "<b>211</b><small>edits", "<b>210</b><small>lines added"]
+        {
+            assert!(shown.contains(figure), "{page}: {figure}");
+        }
+        // The file that was deleted last has both of its edits, and says so.
+        let deleted = r#"2 edits</span><span class="lines-changed" title="1 line added, 0 lines removed; the file was deleted"><span class="plus">+1</span> <span class="minus">deleted"#;
+        assert_eq!(shown.contains(deleted), files == 200, "{page}");
+    }
+    assert!(
+        asked(&site, "GET /api/edits?q=0.md&limit=1", &headers).1.contains(r#""is_deletion":true"#)
+    );
 }
 
 #[test]
