@@ -182,7 +182,51 @@ fn edited_files_have_their_sessions_entries_and_lines() {
             "{path}"
         );
     }
+    assert!(found.files.iter().flat_map(|file| &file.edits).all(|edit| !edit.is_deletion));
     let since = "2026-01-06T00:00:00Z".parse().ok();
     let late = EntryFilter { since, ..EntryFilter::default() };
     assert_eq!(store.edits(&EditCallRequest { filter: &late, ..all }).files.len(), 2);
+}
+
+#[test]
+fn a_deleted_file_is_told_from_one_without_changes() {
+    let store = ReportStore::new();
+    let patch =
+        "*** Begin Patch\n*** Delete File: old.rs\n*** Add File: new.rs\n+one\n*** End Patch";
+    let messages = [
+        ("2026-01-05T09:00:00Z", user("Move it")),
+        ("2026-01-05T09:01:00Z", call("t1", "apply_patch", json!({ "input": patch }))),
+        ("2026-01-05T09:01:05Z", result("t1", false)),
+    ];
+    store.keep("moved", &messages);
+    let filter = EntryFilter::default();
+    let found = store.edits(&EditCallRequest { filter: &filter, path: "", skip: 0, limit: 100 });
+    let shown: Vec<_> =
+        found.files.iter().map(|file| (file.path.as_str(), file.edits[0].is_deletion)).collect();
+    assert_eq!(shown, [("/p/shop/old.rs", true), ("/p/shop/new.rs", false)]);
+}
+
+#[test]
+fn a_filter_by_model_keeps_the_results_of_its_calls() {
+    let store = ReportStore::new();
+    let mut other = call("t2", "Bash", json!({"command": "make"}));
+    other["model"] = json!("m-2");
+    let messages = [
+        ("2026-01-05T09:00:00Z", user("Build it")),
+        ("2026-01-05T09:01:00Z", call("t1", "Bash", json!({"command": "make all"}))),
+        ("2026-01-05T09:01:02Z", result("t1", true)),
+        ("2026-01-05T09:02:00Z", other),
+        ("2026-01-05T09:02:05Z", result("t2", false)),
+    ];
+    store.keep("built", &messages);
+    let trends = |model: Option<&str>| {
+        let filter = EntryFilter { model: model.map(str::to_owned), ..EntryFilter::default() };
+        let found = store.index().load_trends(&filter).unwrap();
+        let tools = found.tools.iter().map(|tool| (tool.calls, tool.failures, tool.total_ms));
+        (found.sessions, found.entries, found.failures, tools.collect::<Vec<_>>())
+    };
+    assert_eq!(trends(None), (1, 5, 1, vec![(2, 1, 7000)]));
+    assert_eq!(trends(Some("M-1")), (1, 1, 1, vec![(1, 1, 2000)]));
+    assert_eq!(trends(Some("m-2")), (1, 1, 0, vec![(1, 0, 5000)]));
+    assert_eq!(trends(Some("m-3")), (0, 0, 0, vec![]));
 }

@@ -1,7 +1,8 @@
 //! What agents did over time: entries, tools with their failures and times, waits, and compactions.
 //!
 //! One pass over the entries of the selected sessions. What a session copied from another one is not counted again. A
-//! result belongs to the oldest open call of the same tool and source, because the index has no ids of calls.
+//! result belongs to the oldest open call of the same tool and source, because the index has no ids of calls. Results
+//! name no model, so a filter by model selects them by their calls.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
@@ -87,7 +88,7 @@ pub struct TrendSession {
 impl Index {
     /// Reports what agents did, for the entries that a filter selects.
     pub fn load_trends(&self, filter: &EntryFilter) -> Result<TrendReport, IndexError> {
-        let whole = EntryFilter { since: None, until: None, ..filter.clone() };
+        let whole = EntryFilter { since: None, until: None, model: None, ..filter.clone() };
         let (conditions, mut values) = whole.sql_conditions();
         values.insert(0, Value::from(1));
         let bound = |at: Option<steno_model::timestamp::Timestamp>| {
@@ -98,7 +99,8 @@ impl Index {
         let until = bound(filter.until).map(|at| format!(" AND session.started_at < {at}"));
         let sql = format!(
             "SELECT entry.session, entry.number, coalesce(entry.time, session.started_at), entry.role, entry.kind,
-                entry.tool, entry.source, entry.failed, session.agent, session.name, session.title, entry.time
+                entry.tool, entry.source, entry.failed, session.agent, session.name, session.title, entry.time,
+                entry.model
              FROM session JOIN entry ON entry.session = session.id
              WHERE ?1 = ?1{conditions}{}{} ORDER BY entry.session, entry.number",
             since.unwrap_or_default(),
@@ -106,7 +108,8 @@ impl Index {
         );
         let read = || -> rusqlite::Result<TrendReport> {
             let mut trends = TrendCounter::new(filter);
-            let copies = self.find_copied_entries(filter)?;
+            let of_models = EntryFilter { model: None, ..filter.clone() };
+            let copies = self.find_copied_entries(&of_models)?;
             trends.copies = copies.iter().map(|copy| (copy.session, copy.number)).collect();
             let mut query = self.connection.prepare(&sql)?;
             let mut rows = query.query(params_from_iter(values))?;
@@ -134,11 +137,15 @@ struct TrendEntry {
     tool: Option<String>,
     source: String,
     failed: bool,
+    /// Whether it is of the model of the filter; all are if there is none.
+    is_of_model: bool,
 }
 
 /// Counts entries in the order of their sessions.
 struct TrendCounter<'a> {
     filter: &'a EntryFilter,
+    /// A part of the model's name in lower case.
+    model: Option<String>,
     report: TrendReport,
     quarters: BTreeMap<i64, u64>,
     active_sessions: BTreeMap<i64, u64>,
@@ -167,6 +174,7 @@ struct SessionTrend {
 struct OpenCall {
     tool: String,
     time: Option<i64>,
+    is_of_model: bool,
 }
 
 /// The most open calls of a source. Older ones never get a result.
@@ -193,6 +201,7 @@ impl<'a> TrendCounter<'a> {
     fn new(filter: &'a EntryFilter) -> Self {
         Self {
             filter,
+            model: filter.model.as_deref().map(str::to_lowercase),
             report: TrendReport::default(),
             quarters: BTreeMap::new(),
             active_sessions: BTreeMap::new(),
@@ -224,14 +233,21 @@ impl<'a> TrendCounter<'a> {
             tool: row.get(5)?,
             source: row.get::<_, StoredName<_>>(6)?.0,
             failed: row.get(7)?,
+            is_of_model: self.is_of_model(row.get_ref(12)?.as_str_or_null()?),
         });
         Ok(())
     }
 
+    fn is_of_model(&self, model: Option<&str>) -> bool {
+        let Some(part) = &self.model else { return true };
+        model.is_some_and(|model| model.to_lowercase().contains(part))
+    }
+
     fn add_entry(&mut self, entry: TrendEntry) {
         let in_period = self.filter.matches_time(entry.at);
-        self.session.entries += u64::from(in_period);
-        let is_selected = in_period && !entry.is_copy;
+        let is_counted = in_period && entry.is_of_model;
+        self.session.entries += u64::from(is_counted);
+        let is_selected = is_counted && !entry.is_copy;
         if is_selected {
             self.report.entries += 1;
             self.report.prompts += u64::from(entry.is_prompt);
@@ -243,16 +259,17 @@ impl<'a> TrendCounter<'a> {
                 self.session.quarters.insert(quarter);
             }
         }
-        let tool = self.count_tool(&entry, is_selected);
+        let tool = self.count_tool(&entry, in_period && !entry.is_copy);
         self.count_wait(&TrendEntry { tool, ..entry }, is_selected);
     }
 
-    /// Counts a call or a result. Returns its tool: some agents name it only in the call.
-    fn count_tool(&mut self, entry: &TrendEntry, is_selected: bool) -> Option<String> {
+    /// Counts a call or a result, if `is_new` says that it is in the period and no copy. Returns its tool: some agents name
+    /// it only in the call.
+    fn count_tool(&mut self, entry: &TrendEntry, is_new: bool) -> Option<String> {
         if entry.kind == "tool_call" {
-            let tool = entry.tool.clone()?;
-            self.tools.entry(tool.clone()).or_default().calls += u64::from(is_selected);
-            let call = OpenCall { tool: tool.clone(), time: entry.time };
+            let (tool, is_of_model) = (entry.tool.clone()?, entry.is_of_model);
+            self.tools.entry(tool.clone()).or_default().calls += u64::from(is_new && is_of_model);
+            let call = OpenCall { tool: tool.clone(), time: entry.time, is_of_model };
             self.session.open_call(&entry.source, call);
             return Some(tool);
         }
@@ -261,6 +278,10 @@ impl<'a> TrendCounter<'a> {
             .then(|| self.session.close_call(&entry.source, entry.tool.as_deref()))
             .flatten();
         let called = call.as_ref().and_then(|call| call.time);
+        let is_of_call = call.as_ref().is_some_and(|call| call.is_of_model);
+        let is_selected = is_new && (entry.is_of_model || is_of_call);
+        // A failure that names no model itself was not counted with the entries.
+        self.report.failures += u64::from(is_selected && entry.failed && !entry.is_of_model);
         let tool = entry.tool.clone().or(call.map(|call| call.tool))?;
         let trend = self.tools.entry(tool.clone()).or_default();
         trend.failures += u64::from(is_selected && entry.failed);

@@ -61,7 +61,7 @@ pub(crate) async fn activity_page(
             @if trends.entries == 0 {
                 .empty { p { b { "No activity in this period" } } p { (all_days_link("/activity", &filters)) ", choose fewer filters, or run " code { "steno sync" } " to import sessions." } }
             } @else {
-                (trend_figures(&trends, &viewer.zone))
+                (trend_figures(&trends, &filters, &viewer.zone))
                 (view.time_chart())
                 h2 { "Entries by hour of the week" }
                 (count_week_hours(&trends, &viewer.zone).draw())
@@ -79,7 +79,10 @@ pub(crate) async fn activity_page(
     .await
 }
 
-fn trend_figures(trends: &TrendReport, zone: &TimeZone) -> Markup {
+fn trend_figures(trends: &TrendReport, filters: &FilterQuery, zone: &TimeZone) -> Markup {
+    // Prompts and compactions name no model.
+    let is_of_model = !filters.model.is_empty();
+    let is_known = |name: &str| !is_of_model || !["prompts", "compactions"].contains(&name);
     let calls: u64 = trends.tools.iter().map(|tool| tool.calls).sum();
     let failed: u64 = trends.tools.iter().map(|tool| tool.failures).sum();
     let errors = format!(
@@ -100,13 +103,16 @@ fn trend_figures(trends: &TrendReport, zone: &TimeZone) -> Markup {
     ];
     html! {
         ul.figures {
-            @for (count, name, about) in all { li title=(about) { b { (exact_count(count)) } small { (name) } } }
+            @for (count, name, about) in all.into_iter().filter(|(_, name, _)| is_known(name)) { li title=(about) { b { (exact_count(count)) } small { (name) } } }
             @if let Some((at, most)) = trends.active_sessions.iter().rev().max_by_key(|(_, sessions)| *sessions) {
                 li title="The most sessions with entries in the same quarter of an hour" {
                     b { (exact_count(*most)) }
                     small { "sessions at once" @if let Some(at) = local_time(*at, zone) { span.wide-text { ", " (at.strftime("%-d %b, %H:%M").to_string()) } } }
                 }
             }
+        }
+        @if is_of_model {
+            p.hint { "What this model wrote, and the results of its calls. Prompts and compactions name no model." }
         }
     }
 }
