@@ -4,7 +4,9 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
+use steno_store::entry_filter::SelectedSessions;
 use steno_store::index::pending_sessions::PendingSessions;
 use steno_store::index::{EntryFilter, Index};
 use steno_vault::{SessionFile, Vault};
@@ -64,6 +66,9 @@ fn entries_of_a_forked_session_count_once_in_totals() {
     let counted: u64 = activity.quarter_hours.iter().map(|(_, entries)| entries).sum();
     assert_eq!(counted, 8);
 
+    let shared = index.find_shared_entries().unwrap();
+    assert_eq!(shared.count_copies(|_, _| true), activity.copied_entries);
+
     let trends = index.load_trends(&filter).unwrap();
     assert_eq!((trends.sessions, trends.entries, trends.prompts), (2, 8, 4));
     assert_eq!(trends.tools[0].calls, 4);
@@ -91,4 +96,28 @@ fn an_entry_that_is_repeated_within_a_session_is_no_copy() {
     let twice = lines("twice", &[(0, "one"), (0, "one")]);
     let index = index_of(&folder, &[("twice", twice)]);
     assert_eq!(index.count_activity(&EntryFilter::default()).unwrap().copied_entries, 0);
+    assert_eq!(index.find_shared_entries().unwrap().count_copies(|_, _| true), 0);
+}
+
+#[test]
+fn copies_are_counted_within_any_selection_of_sessions() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = lines("first", &[(0, "one"), (10, "two")]);
+    // The second session continues the first one, and the third both.
+    let second = [first.clone(), lines("second", &[(20, "three")])].concat();
+    let third = [second.clone(), lines("third", &[(30, "four")])].concat();
+    let sessions = [("first", first), ("second", second), ("third", third)];
+    let index = index_of(&folder, &sessions);
+    let shared = index.find_shared_entries().unwrap();
+    for chosen in
+        [&["first", "second", "third"][..], &["second", "third"], &["first", "third"], &["third"]]
+    {
+        let copies =
+            shared.count_copies(|agent, id| agent == "claude-code" && chosen.contains(&id));
+        let mut only = SelectedSessions::default();
+        chosen.iter().for_each(|id| only.insert("claude-code", id));
+        let filter = EntryFilter { only: Some(Arc::new(only)), ..EntryFilter::default() };
+        assert_eq!(copies, index.count_activity(&filter).unwrap().copied_entries, "{chosen:?}");
+    }
+    assert_eq!(shared.count_copies(|_, id| id != "first"), 6);
 }

@@ -69,6 +69,14 @@ pub(crate) fn encode_query_text(text: &str) -> String {
     text.bytes().map(code).collect()
 }
 
+/// The name of a model without its vendor and date: `sonnet-4-5` for `anthropic/claude-sonnet-4-5-20250929`.
+pub(crate) fn short_model(model: &str) -> &str {
+    let is_date = |part: &str| part.len() == 8 && part.bytes().all(|byte| byte.is_ascii_digit());
+    let model = last_segment(model);
+    let model = model.strip_prefix("claude-").unwrap_or(model);
+    model.rsplit_once('-').filter(|(_, date)| is_date(date)).map_or(model, |(name, _)| name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,5 +98,12 @@ mod tests {
         assert_eq!(names, ["code/billing", "old/billing", "site"]);
         let deep = ["/home/ada/shop/api", "/home/bob/shop/api"];
         assert_eq!(deep.map(|path| distinct_name(path, &deep)), ["ada/shop/api", "bob/shop/api"]);
+    }
+
+    #[test]
+    fn models_are_shown_without_vendor_and_date() {
+        let all =
+            ["claude-sonnet-4-5-20250929", "anthropic/claude-opus-4-5", "gpt-5.1-codex", "o3-2025"];
+        assert_eq!(all.map(short_model), ["sonnet-4-5", "opus-4-5", "gpt-5.1-codex", "o3-2025"]);
     }
 }

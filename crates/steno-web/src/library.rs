@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use jiff::tz::TimeZone;
 use maud::Markup;
 use steno_cipher::store_fs;
-use steno_model::{Clock, Entry, Session, Transcript};
+use steno_model::{Clock, Entry, Session, Transcript, Usage};
 use steno_store::amount::{format_cost, format_dollars};
 use steno_store::cost::PriceTable;
 use steno_store::cost::budget::BudgetLimits;
@@ -18,7 +18,7 @@ use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup};
 use steno_store::current_status::StatusCheck;
 use steno_store::entry_filter::SelectedSessions;
 use steno_store::index::{
-    EntryFilter, Index, IndexCondition, IndexError, ListedSession, StoreIndex,
+    EntryFilter, Index, IndexCondition, IndexError, ListedSession, SharedEntries, StoreIndex,
 };
 use steno_store::session_owners::{SessionOwner, SessionOwners, TeamReader};
 use steno_store::transcript::ReadTranscript;
@@ -137,15 +137,71 @@ pub(crate) struct SessionListing {
     pub(crate) failures: HashMap<(String, String), u64>,
     /// How many entries each session has.
     pub(crate) entries: HashMap<(String, String), u64>,
+    /// The entries that several sessions have.
+    pub(crate) shared: SharedEntries,
     /// The short names of the projects.
     pub(crate) projects: ProjectNames,
+}
+
+/// The totals of some sessions, as `steno stats` and `steno cost` count them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SessionTotals {
+    /// Sessions with entries.
+    pub(crate) sessions: u64,
+    pub(crate) empty_sessions: u64,
+    /// Entries without copies.
+    pub(crate) entries: u64,
+    /// Entries that a session has from another one of them.
+    pub(crate) copies: u64,
+    pub(crate) usage: Usage,
+    /// The known part of the cost, in dollars.
+    pub(crate) cost: f64,
+    pub(crate) has_unknown_cost: bool,
 }
 
 impl SessionListing {
     /// The known part of a session's cost, in dollars; `None` if none of it is known.
     pub(crate) fn known_cost(&self, session: &Session) -> Option<f64> {
         let key = (session.agent.clone(), session.id.to_string());
-        self.costs.get(&key).map_or(session.totals.cost, ChargeSum::cost)
+        let reported = || session.totals.cost.filter(|_| !Self::is_unpriced(session));
+        self.costs.get(&key).map_or_else(reported, ChargeSum::cost)
+    }
+
+    /// A session's cost as text: `?` if it is unknown, empty if the session used no model.
+    pub(crate) fn cost_text(&self, session: &Session) -> String {
+        let key = (session.agent.clone(), session.id.to_string());
+        let reported = || match Self::is_unpriced(session) {
+            true => "?".to_owned(),
+            false => session.totals.cost.map(format_dollars).unwrap_or_default(),
+        };
+        self.costs.get(&key).map_or_else(reported, format_cost)
+    }
+
+    /// Whether an agent reported tokens and no cost: without a price, it writes that they cost nothing.
+    fn is_unpriced(session: &Session) -> bool {
+        !session.totals.usage.is_empty() && session.totals.cost.unwrap_or(0.0) == 0.0
+    }
+
+    /// The totals of some sessions. A message or entry that several of them have counts once.
+    pub(crate) fn sum_sessions<'a>(
+        &self,
+        sessions: impl Iterator<Item = &'a Session>,
+    ) -> SessionTotals {
+        let mut totals = SessionTotals::default();
+        let mut selected = SelectedSessions::default();
+        for Session { agent, id, totals: own, .. } in sessions {
+            selected.insert(agent, id.as_str());
+            totals.entries += own.entries;
+            *(if own.entries > 0 { &mut totals.sessions } else { &mut totals.empty_sessions }) += 1;
+            if let Some(sum) = self.costs.get(&(agent.clone(), id.to_string())) {
+                totals.usage.add(&sum.tokens());
+                totals.cost += sum.cost().unwrap_or(0.0);
+                totals.has_unknown_cost |= !sum.unpriced.is_empty();
+            }
+        }
+        totals.copies = self.shared.count_copies(|agent, id| selected.contains(agent, id));
+        totals.entries = totals.entries.saturating_sub(totals.copies);
+        totals
     }
 }
 
@@ -356,6 +412,7 @@ impl SessionLibrary {
             sessions,
             costs: self.costs_by_session()?,
             failures: self.query_index(Index::count_failures)?,
+            shared: self.query_index(Index::find_shared_entries)?,
         });
         *last = Some((edition, Arc::clone(&listing)));
         Ok(listing)

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use axum::extract::Query;
 use jiff::civil::Date;
 use maud::{Markup, html};
-use steno_model::{Session, Usage};
-use steno_store::amount::{format_cost, format_count, format_dollars};
+use steno_model::Session;
+use steno_store::amount::{format_count, format_dollars};
 use steno_store::index::ListedSession;
 
 use crate::activity_calendar::activity_calendar;
-use crate::addresses::{last_segment, session_address, short_path};
+use crate::addresses::{session_address, short_model, short_path};
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::filter_query::encode_query_text;
@@ -251,14 +251,16 @@ impl SessionListView<'_> {
 
     /// The totals, and the calendar of activity, which can be folded.
     fn overview(&self, matching: &[&ListedSession], undated: &[&ListedSession]) -> Markup {
-        let mut usage = Usage::default();
-        matching.iter().for_each(|one| usage.add(&one.session.totals.usage));
-        let entries: u64 = matching.iter().map(|one| one.session.totals.entries).sum();
+        let totals = self.listing.sum_sessions(matching.iter().map(|one| &one.session));
+        let copied = match totals.copies {
+            0 => String::new(),
+            copies => format!(
+                ". {} that resumed and forked sessions copied from others are not counted again",
+                count_of(copies, "entry")
+            ),
+        };
         let projects: BTreeSet<_> =
             matching.iter().filter_map(|one| one.session.project.as_deref()).collect();
-        let cost: f64 =
-            matching.iter().filter_map(|one| self.listing.known_cost(&one.session)).sum();
-        let has_unknown = matching.iter().any(|one| self.has_unknown_cost(&one.session));
         let days: Vec<Date> =
             undated.iter().filter_map(|one| last_active_day(&one.session, self.viewer)).collect();
         let active_days = days.iter().collect::<BTreeSet<_>>().len();
@@ -266,22 +268,20 @@ impl SessionListView<'_> {
             details #overview .overview open[active_days >= MIN_CALENDAR_DAYS] {
                 summary {
                     span.totals role="status" {
-                        b { (count_of(matching.len() as u64, "session")) }
+                        b { (count_of(totals.sessions, "session")) }
+                        @if totals.empty_sessions > 0 { span title="Sessions in the list that have no entries" { (exact_count(totals.empty_sessions)) " without entries" } }
                         span { (count_of(projects.len() as u64, "project")) }
-                        span title="Messages, tool calls and results, and notices" { (count_of(entries, "entry")) }
-                        span title=(explain_tokens(&usage)) { (format_count(usage.prompt_tokens().saturating_add(usage.output))) " tokens" }
-                        span title=(COST_EXPLANATION) { (format_dollars(cost)) @if has_unknown { "+?" } }
+                        span title={ "Messages, tool calls and results, and notices" (copied) } { (count_of(totals.entries, "entry")) }
+                        span title={ (explain_tokens(&totals.usage)) ". A message that several sessions have counts once" } { (format_count(totals.usage.prompt_tokens().saturating_add(totals.usage.output))) " tokens" }
+                        span title=(COST_EXPLANATION) { (format_dollars(totals.cost)) @if totals.has_unknown_cost { "+?" } }
                     }
                 }
                 (activity_calendar(days.into_iter(), self.viewer.today(&self.library.clock)))
             }
+            @if !self.query.model.is_empty() {
+                p.hint { "Of whole sessions, also what other models did in them. " a href={ "/cost?period=all&model=" (encode_query_text(&self.query.model)) } { "Cost of this model" } }
+            }
         }
-    }
-
-    /// Whether a session used a model without a price.
-    fn has_unknown_cost(&self, session: &Session) -> bool {
-        let key = (session.agent.clone(), session.id.to_string());
-        self.listing.costs.get(&key).is_some_and(|sum| !sum.unpriced.is_empty())
     }
 
     fn day_groups(&self, matching: &[&ListedSession]) -> Markup {
@@ -352,7 +352,7 @@ impl SessionListView<'_> {
                 span.num { (exact_count(session.totals.entries)) span.unit { @if session.totals.entries == 1 { " entry" } @else { " entries" } } }
                 span.num.duration title="From the first entry to the last" { (heading::session_duration(session).unwrap_or_default()) }
                 span.num.tokens title=(explain_tokens(usage)) { @if !usage.is_empty() { (format_count(usage.prompt_tokens().saturating_add(usage.output))) span.unit { " tokens" } } }
-                span.num.cost { (self.cost_text(session, &key)) }
+                span.num.cost { (self.listing.cost_text(session)) }
             }
         }
     }
@@ -370,11 +370,6 @@ impl SessionListView<'_> {
             span.when title=(tooltip) { @if let Some(last) = last { (last.strftime("%H:%M")) } }
         }
     }
-
-    fn cost_text(&self, session: &Session, key: &(String, String)) -> String {
-        let recorded = || session.totals.cost.map(format_dollars).unwrap_or_default();
-        self.listing.costs.get(key).map_or_else(recorded, format_cost)
-    }
 }
 
 fn project_cell(session: &Session, names: &ProjectNames) -> Markup {
@@ -385,14 +380,6 @@ fn project_cell(session: &Session, names: &ProjectNames) -> Markup {
             @if let Some(branch) = heading::branch_name(session) { small { " " (clean_text(branch)) } }
         }
     }
-}
-
-/// The name of a model without its vendor and date: `sonnet-4-5` for `anthropic/claude-sonnet-4-5-20250929`.
-fn short_model(model: &str) -> &str {
-    let is_date = |part: &str| part.len() == 8 && part.bytes().all(|byte| byte.is_ascii_digit());
-    let model = last_segment(model);
-    let model = model.strip_prefix("claude-").unwrap_or(model);
-    model.rsplit_once('-').filter(|(_, date)| is_date(date)).map_or(model, |(name, _)| name)
 }
 
 /// The day on which a session was last active.
@@ -415,12 +402,5 @@ mod tests {
         let day = |year| jiff::civil::date(year, 11, 16);
         assert_eq!(day_name(day(2026), day(2026)), "Mon 16 Nov");
         assert_eq!(day_name(day(2025), day(2026)), "16 Nov 2025");
-    }
-
-    #[test]
-    fn models_are_shown_without_vendor_and_date() {
-        let all =
-            ["claude-sonnet-4-5-20250929", "anthropic/claude-opus-4-5", "gpt-5.1-codex", "o3-2025"];
-        assert_eq!(all.map(short_model), ["sonnet-4-5", "opus-4-5", "gpt-5.1-codex", "o3-2025"]);
     }
 }

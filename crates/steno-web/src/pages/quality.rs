@@ -21,7 +21,7 @@ use crate::day_bars::{day_bar, fill_days};
 use crate::error::WebError;
 use crate::filter_query::{DEFAULT_DAYS, FilterQuery};
 use crate::heading;
-use crate::library::SessionLibrary;
+use crate::library::{SessionLibrary, SessionListing};
 use crate::list_filter::{IgnoredCondition, ListFilter};
 use crate::page::{self, PageHead};
 use crate::quality_counts::{QualityCounts, RETRY_MEANING};
@@ -70,7 +70,7 @@ const PROJECT_GROUP: SessionGroup = SessionGroup {
 };
 
 const MODEL_GROUP: SessionGroup = SessionGroup {
-    title: "Models",
+    title: "First models",
     field: "model",
     about: "The first model of the session; all numbers of the session count there",
 };
@@ -106,6 +106,7 @@ pub(crate) async fn quality_page(
                 .empty { p { b { "No sessions in this period" } } p { (all_days_link("/quality", &filters)) ", choose fewer filters, or run " code { "steno sync" } " to import sessions." } }
             } @else {
                 (figures(&report.total()))
+                (report.explanations(&*library.session_listing()?, !filters.model.is_empty()))
                 (report.distribution())
                 (report.failure_chart(&viewer, period_days(&filters.to_filter(library, &viewer.zone)?, &viewer.zone, today)))
                 (group_table(&PROJECT_GROUP, &filters, &report.group_by(|session| session.project.as_deref())))
@@ -162,6 +163,21 @@ impl QualityReport {
         let mut total = QualityCounts::default();
         self.sessions.iter().for_each(|(_, counts)| total.add(counts));
         total
+    }
+
+    /// Says why these totals are not those of pages that count an entry once.
+    fn explanations(&self, listing: &SessionListing, is_of_model: bool) -> Markup {
+        let totals = listing.sum_sessions(self.sessions.iter().map(|(session, _)| session));
+        let (empty, copies) = (totals.empty_sessions, totals.copies);
+        html! {
+            @if is_of_model { p.hint { "Of whole sessions that used this model, also what other models did in them." } }
+            @if empty > 0 || copies > 0 {
+                p.hint {
+                    @if empty > 0 { (count_of(empty, "session")) @if empty == 1 { " has" } @else { " have" } " no entries. " }
+                    @if copies > 0 { (count_of(copies, "entry")) @if copies == 1 { " is a copy" } @else { " are copies" } " in resumed and forked sessions; here, they count in each session." }
+                }
+            }
+        }
     }
 
     /// How far reading is. A script requests the rest.

@@ -176,3 +176,57 @@ fn projects_of_one_name_are_told_apart() {
     assert_eq!(shown.as_array().unwrap().len(), 3);
     assert!(shown.as_array().unwrap().contains(&json!("bob/shop/api")), "{shown}");
 }
+
+#[test]
+fn the_totals_of_the_list_count_a_message_once() {
+    let mut site = Site::new();
+    let record = |session: &str, at: usize, message: &Value| {
+        let record = json!({
+            "type": message["role"], "uuid": format!("u{at}"), "sessionId": session, "version": "2.1.0",
+            "timestamp": format!("2026-01-05T09:00:{at:02}.000Z"), "cwd": "/home/me/code/harbor", "message": message,
+        });
+        format!("{record}\n")
+    };
+    let messages =
+        [user("Build a pier"), assistant("Done."), user("And a lamp"), assistant("It shines.")];
+    for (session, count) in [("first", 2), ("resumed", 4)] {
+        let lines = messages.iter().take(count).enumerate();
+        let lines: String = lines.map(|(at, message)| record(session, at, message)).collect();
+        let file = site.path().join(format!("{session}.jsonl"));
+        std::fs::write(&file, lines).unwrap();
+        site.steno(&["import", file.to_str().unwrap()]);
+    }
+    // An agent that knows no price writes that its tokens cost nothing.
+    let unpriced = [
+        json!({"type": "session", "version": 3, "id": "unpriced", "timestamp": "2026-01-05T10:00:00.000Z", "cwd": "/home/me/code/harbor"}),
+        json!({"type": "message", "id": "m1", "parentId": null, "timestamp": "2026-01-05T10:00:01.000Z", "message": {
+            "role": "assistant", "content": [{"type": "text", "text": "Hello"}], "provider": "x", "model": "no-price", "usage": {
+                "input": 10, "output": 5, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 15,
+                "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}}}}),
+    ];
+    let file = site.path().join("unpriced.jsonl");
+    std::fs::write(&file, unpriced.map(|line| format!("{line}\n")).concat()).unwrap();
+    site.steno(&["import", file.to_str().unwrap()]);
+    site.serve();
+    let Some(browser) = Browser::open(1440, 900) else { return };
+    browser.go(&site.first("/"));
+    browser.go(&site.at("/?sort=-cost"));
+    browser.until("document.querySelectorAll('a.row').length === 3");
+    let stats: Value = serde_json::from_str(&site.steno(&["stats", "--json"])).unwrap();
+    assert_eq!((&stats["entries"], &stats["copied_entries"]), (&json!(5), &json!(2)));
+    let totals = texts(&browser, ".totals > *");
+    assert_eq!((&totals[0], &totals[2]), (&json!("3 sessions"), &json!("5 entries")), "{totals}");
+    let explained = browser.run("return document.querySelectorAll('.totals > *')[2].title");
+    assert!(explained.as_str().unwrap().contains("2 entries that"), "{explained}");
+    // A cost that is not known is last, also if the cheapest come first.
+    let costs = texts(&browser, ".row .cost");
+    assert_eq!(costs[2], json!("?"), "{costs}");
+    browser.go(&site.at("/quality?period=all"));
+    browser.until(
+        "document.body.innerText.includes('2 entries are copies in resumed and forked sessions')",
+    );
+    // One model has no price; none is called unknown.
+    browser.go(&site.at("/cost?period=all"));
+    browser.until("document.querySelector('.figures').innerText.includes('1 model has no price')");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
