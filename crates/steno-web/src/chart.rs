@@ -337,10 +337,21 @@ pub(crate) fn round_hundredth(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }
 
+/// The longest label below a bar, in characters.
+const MAX_LABEL_CHARS: usize = 14;
+
 /// The last segment of a name, cut to fit below a bar.
 pub(crate) fn short_label(name: &str) -> String {
-    let name = name.rsplit('/').next().unwrap_or(name);
-    let short: String = name.chars().take(14).collect();
+    cut_label(name.rsplit('/').next().unwrap_or(name))
+}
+
+/// A name, cut to fit below a bar.
+pub(crate) fn cut_label(name: &str) -> String {
+    let mut short: String = name.chars().take(MAX_LABEL_CHARS).collect();
+    if name.chars().nth(MAX_LABEL_CHARS).is_some() {
+        short.pop();
+        short.push('…');
+    }
     visible_text(&short).into_owned()
 }
 

@@ -162,11 +162,11 @@ fn session_row(row: &SessionCost<'_>, total: f64, viewer: &PageViewer) -> Markup
             }
             td.named title=(clean_text(project)) { (clean_text(last_segment(project))) }
             td.named title=(clean_text(&account.agent)) { (clean_text(&account.agent)) }
-            td.minor title=[last.map(|at| at.strftime("%-d %B %Y, %H:%M").to_string())] {
+            td.minor.used title=[last.map(|at| at.strftime("%-d %B %Y, %H:%M").to_string())] {
                 @if let Some(at) = last { (at.strftime("%-d %b").to_string()) }
             }
             (token_cells(&sum.tokens()))
-            td title=(cost_title(sum)) { (format_cost(sum)) }
+            td.paid title=(cost_title(sum)) { (format_cost(sum)) }
             td.percent title="Share of the cost of all sessions of this period" { (chart::share_text(share)) }
         }
     }

@@ -66,8 +66,14 @@ impl SessionExport<'_> {
         let counts = SectionCounts::from_entries(entries);
         let quality = &counts.quality;
         let cost = cost.or_else(|| cost_text(&outline.totals));
-        let facts =
-            HeadingFacts { zone, status: session.status, cost, fork, quality: Some(quality) };
+        let facts = HeadingFacts {
+            zone,
+            status: session.status,
+            cost,
+            fork,
+            quality: Some(quality),
+            entries,
+        };
         let body = html! {
             (self.top_bar())
             main.reading data-runs=[heading::lane_runs(lanes)] data-subagents=[outline.runs_text()] {

@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
-use steno_model::{Session, SessionStatus};
+use steno_model::{Entry, EntryKind, Role, Session, SessionStatus};
 use steno_store::amount::format_count;
 use steno_store::view::lanes::SubagentLanes;
 use steno_store::view::quality::SessionQuality;
@@ -11,7 +11,7 @@ use steno_vault::notes::Note;
 use crate::quality_counts::problem_summary;
 use crate::render::ForkPoint;
 use crate::render::note::note_aside;
-use crate::render::plain::{clean_text, visible_text};
+use crate::render::plain::{clean_text, first_line, visible_text};
 use crate::session_person::session_person;
 use crate::units::{COST_EXPLANATION, exact_count, explain_tokens, format_duration};
 
@@ -19,7 +19,7 @@ use crate::units::{COST_EXPLANATION, exact_count, explain_tokens, format_duratio
 pub(crate) fn session_heading(session: &Session, facts: &HeadingFacts<'_>) -> Markup {
     let usage = &session.totals.usage;
     html! {
-        h1 { (session_title(session)) }
+        h1 { (full_title(session, facts.entries)) }
         ul.facts {
             li { (agent_label(session)) " " (status_badge(facts.status)) }
             @if let Some(person) = session_person(session) { li title="Whose session it is" { "by " b { (clean_text(person)) } } }
@@ -80,6 +80,8 @@ pub(crate) struct HeadingFacts<'a> {
     pub(crate) fork: Option<&'a ForkPoint>,
     /// What went wrong in the session, if the page has a section about it.
     pub(crate) quality: Option<&'a SessionQuality>,
+    /// The entries of the session.
+    pub(crate) entries: &'a [Entry],
 }
 
 fn fork_fact(fork: &ForkPoint) -> Markup {
@@ -118,6 +120,22 @@ pub(crate) fn session_title(session: &Session) -> String {
         format!("Untitled session {id}")
     })
 }
+
+/// The title of a session. If it is the begin of a prompt, more of that is shown than in a list.
+fn full_title(session: &Session, entries: &[Entry]) -> String {
+    let title = session_title(session);
+    let longer = || {
+        let begin = title.strip_suffix('…')?;
+        let is_prompt = |entry: &&Entry| entry.role == Role::User && entry.kind == EntryKind::Text;
+        let prompt = entries.iter().find(is_prompt)?;
+        let line = prompt.content.lines().map(str::trim).find(|line| line.starts_with(begin))?;
+        Some(first_line(line, MAX_TITLE_CHARS))
+    };
+    longer().unwrap_or(title)
+}
+
+/// The most characters of a title above its session.
+const MAX_TITLE_CHARS: usize = 200;
 
 /// The first line of a title that a person can read; tags around it are left out.
 fn readable_line(title: &str) -> Option<String> {
@@ -190,7 +208,7 @@ pub(crate) fn session_duration(session: &Session) -> Option<String> {
 pub(crate) fn find_box(server: bool) -> Markup {
     html! {
         span #found .found role="status" {}
-        input #find data-server[server] type="search" placeholder="Find in session" aria-label="Find in session";
+        input #find data-server[server] type="search" placeholder="Find…" aria-label="Find in session";
     }
 }
 
@@ -274,6 +292,20 @@ mod tests {
         assert_eq!(title_of(Some("<b>bold</b> words")), "<b>bold</b> words");
         let address = "see https://example.org/a/very/long/address/that/goes/on/and/on/and/on";
         assert_eq!(title_of(Some(address)), address);
+    }
+
+    #[test]
+    fn a_cut_title_continues_above_its_session() {
+        let prompt = format!("Fix the {} of the harbour", "very ".repeat(20));
+        let id = "0b1c2d3e-0000-4000-8000-000000000001".parse::<SessionId>();
+        let mut session = Session::new(id.expect("the id is valid"), "codex");
+        session.title = Some(format!("{}…", &prompt[..79]));
+        let entry = |text: &str| Entry::new(Role::User, EntryKind::Text, text);
+        assert_eq!(full_title(&session, &[entry(&prompt)]), prompt);
+        assert_eq!(full_title(&session, &[entry("Another prompt")]), session_title(&session));
+        let long = format!("{prompt}{}", "!".repeat(200));
+        let shown = full_title(&session, &[entry(&long)]);
+        assert!(shown.ends_with('…') && shown.chars().count() == MAX_TITLE_CHARS + 1, "{shown}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use steno_model::{Entry, Session, SessionStatus, Timestamp};
 use steno_store::amount::{format_cost, format_count};
 
-use crate::addresses::session_address;
+use crate::addresses::{session_address, short_model};
 use crate::fork::find_call;
 use crate::heading::{session_duration, session_title, status_badge};
 use crate::library::{OpenedSession, SessionListing};
@@ -191,7 +191,7 @@ impl OverviewView<'_> {
                 (self.bar(one.totals.time_span(), one.outcome == SubagentOutcome::Failed))
                 span.more {
                     a href=(subagent_address(self.base, one.name())) title="Show only this subagent" { "Open alone" }
-                    @for model in self.models(one) { span title="Model" { (clean_text(model)) } }
+                    @for model in self.models(one) { span title={ "Model " (clean_text(model)) } { (clean_text(short_model(model))) } }
                 }
                 span.totals-line title="With those of the subagents that it started" {
                     span { (count_of(one.totals.entries, "entry")) }
@@ -232,7 +232,7 @@ impl OverviewView<'_> {
                 (self.bar(session_span(child), child.status == SessionStatus::Failed))
                 span.more {
                     @if let Some(call) = call { a href={ "#e" (call) } title="Go to the call that started it" { "Call: entry " (call) } }
-                    @for model in &child.models { span title="Model" { (clean_text(model)) } }
+                    @for model in &child.models { span title={ "Model " (clean_text(model)) } { (clean_text(short_model(model))) } }
                 }
                 span.totals-line {
                     span title="Messages, tool calls and results, and notices" { (count_of(child.totals.entries, "entry")) }

@@ -13,7 +13,7 @@ const MAX_UNFOLDED_RUN: usize = 12;
 /// A run of a subagent and its totals.
 pub(crate) struct OutlinedRun {
     pub(crate) run: SubagentRun,
-    /// What the call that started it says of it.
+    /// What the call that started it says of it, or else the first line of its prompt.
     pub(crate) task: Option<String>,
     /// The type of agent that the call asked for.
     pub(crate) agent_type: Option<String>,
@@ -81,10 +81,12 @@ fn outline_run(
         let value = call?.tool_input.as_ref()?.get(name)?.as_str()?.trim();
         (!value.is_empty()).then(|| value.to_owned())
     };
+    let prompt = own.iter().find(|number| is_said(number, &Role::User)).copied();
+    let first_line = || Some(entries[prompt?].content.trim().lines().next()?.to_owned());
     OutlinedRun {
-        task: input("description").or_else(|| input("name")),
+        task: input("description").or_else(|| input("name")).or_else(first_line),
         agent_type: input("subagent_type").or_else(|| input("agent_type")),
-        prompt: own.iter().find(|number| is_said(number, &Role::User)).copied(),
+        prompt,
         answer,
         outcome: match answer {
             _ if has_failed => SubagentOutcome::Failed,
@@ -218,6 +220,6 @@ mod tests {
             said("subagent:b", Role::User, EntryKind::Text, "two"),
         ];
         let tasks: Vec<_> = outlined(&entries).into_iter().map(|run| run.task).collect();
-        assert_eq!(tasks, [None, None]);
+        assert_eq!(tasks, [Some("one".to_owned()), Some("two".to_owned())]);
     }
 }

@@ -8,10 +8,12 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use steno_store::amount::{format_count, format_dollars};
+use steno_store::cost::charge::ChargeTable;
 use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
-use steno_store::view::json_rows::cost::{timestamp_from_millis, unpriced_models};
+use steno_store::view::json_rows::cost::timestamp_from_millis;
 use steno_store::view::markdown::capitalize_first;
 
+use crate::addresses::short_model;
 use crate::app::WebApp;
 use crate::budget_list::budget_list;
 use crate::chart::{self, BarChart, ChartBar, ChartStyle};
@@ -152,7 +154,7 @@ struct CostView<'a> {
 impl CostView<'_> {
     fn total_figures(&self, total: &ChargeSum, selected: &[usize]) -> Markup {
         let tokens = total.tokens();
-        let missing = unpriced_models(&self.accounts.charges, total);
+        let missing = UnpricedModels::of(&self.accounts.charges, total);
         let days = self.report_rows(GroupBy::Day, selected);
         let costs = days.iter().filter_map(|day| Some((day.sum.cost()?, day.key.as_deref()?)));
         let most = costs.max_by(|a, b| a.0.total_cmp(&b.0));
@@ -160,7 +162,7 @@ impl CostView<'_> {
             total.cost().filter(|_| !days.is_empty()).map(|cost| cost / days.len() as f64);
         html! {
             ul.figures {
-                li title=(COST_EXPLANATION) { (total_cost(total, missing.len())) (self.change(total)) }
+                li title=(COST_EXPLANATION) { (total_cost(total, &missing)) (self.change(total)) }
                 @if let Some(average) = average { li title="Total cost divided by the days on which models were used" { b { (format_dollars(average)) } small { "per active day" } } }
                 @if let Some((cost, day)) = most { li title="The day that cost the most" { b { (format_dollars(cost)) } small { "most on a day, " (short_day(day)) } } }
                 li title={ (count_of(tokens.input, "token")) ". " (INPUT_MEANING) } { b { (format_count(tokens.input)) } small { "tokens in, not cached" } }
@@ -169,8 +171,11 @@ impl CostView<'_> {
                 li title={ (count_of(tokens.output, "token")) ". " (OUTPUT_MEANING) } { b { (format_count(tokens.output)) } small { "tokens out" } }
                 li title="Sessions that used tokens" { b { (exact_count(total.sessions.len() as u64)) } small { "sessions with tokens" } }
             }
-            @if !missing.is_empty() {
-                p { small { "No price for " (clean_text(&missing.join(", "))) "; set one in " code { "config.toml" } "." } }
+            @if !missing.named.is_empty() {
+                p { small { "No price for " (clean_text(&missing.named.join(", "))) "; set one in " code { "config.toml" } "." } }
+            }
+            @if missing.has_unnamed {
+                p { small { "Some messages name no model, so their cost is not known." } }
             }
         }
     }
@@ -213,8 +218,10 @@ impl CostView<'_> {
             0..lines.len().min(20)
         };
         let series = if is_time { self.cost_series(by, selected) } else { CostSeries::default() };
-        let bar =
-            |line: &CostLine<'_>| ChartBar { parts: series.parts_of(&line.name), ..cost_bar(line) };
+        let bar = |line: &CostLine<'_>| ChartBar {
+            parts: series.parts_of(&line.name),
+            ..cost_bar(by, line)
+        };
         let mut bars: Vec<ChartBar> = lines[charted].iter().map(bar).collect();
         if let Some(step) = period_step(by) {
             let Self { library, viewer, accounts, .. } = *self;
@@ -358,15 +365,38 @@ impl CostView<'_> {
     }
 }
 
+/// The models without a price.
+struct UnpricedModels<'a> {
+    /// In order of their names.
+    named: Vec<&'a str>,
+    /// Whether some messages name no model.
+    has_unnamed: bool,
+}
+
+impl<'a> UnpricedModels<'a> {
+    fn of(charges: &'a ChargeTable, sum: &ChargeSum) -> Self {
+        let names = sum.unpriced.iter().map(|model| charges.models[*model].as_str());
+        let (unnamed, mut named): (Vec<_>, Vec<_>) = names.partition(|name| name.is_empty());
+        named.sort_unstable();
+        Self { named, has_unnamed: !unnamed.is_empty() }
+    }
+
+    /// Which part of a cost is unknown: `2 models have no price`.
+    fn describe(&self) -> String {
+        match self.named.len() {
+            0 => "some messages name no model".to_owned(),
+            1 => "1 model has no price".to_owned(),
+            count => format!("{} have no price", count_of(count as u64, "model")),
+        }
+    }
+}
+
 /// The known part of the total cost, and how many models have no price.
-fn total_cost(total: &ChargeSum, unpriced: usize) -> Markup {
-    let priceless = match unpriced {
-        1 => "1 model has no price".to_owned(),
-        count => format!("{} have no price", count_of(count as u64, "model")),
-    };
+fn total_cost(total: &ChargeSum, unpriced: &UnpricedModels<'_>) -> Markup {
+    let priceless = unpriced.describe();
     html! {
         @match total.cost() {
-            Some(cost) if unpriced > 0 => { b { (format_dollars(cost)) } small { "at least; " (priceless) } },
+            Some(cost) if !total.unpriced.is_empty() => { b { (format_dollars(cost)) } small { "at least; " (priceless) } },
             Some(cost) => { b { (format_dollars(cost)) } small { "total cost" } },
             None => { b { "unknown" } small { "total cost; " (priceless) } },
         }
@@ -396,10 +426,14 @@ fn no_charges(filters: &FilterQuery) -> Markup {
     }
 }
 
-fn cost_bar(line: &CostLine<'_>) -> ChartBar {
+fn cost_bar(by: GroupBy, line: &CostLine<'_>) -> ChartBar {
     ChartBar {
         name: line.name.clone(),
-        label: chart::short_label(&line.name),
+        label: match by {
+            GroupBy::Session => chart::cut_label(&line.name),
+            GroupBy::Model => chart::cut_label(short_model(&line.name)),
+            _ => chart::short_label(&line.name),
+        },
         amount: line.sum.cost(),
         link: line.link.clone(),
         parts: Vec::new(),

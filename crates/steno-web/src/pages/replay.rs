@@ -50,6 +50,7 @@ pub(crate) async fn replay_page(
             cost: library.session_cost(&opened),
             fork: None,
             quality: None,
+            entries,
         };
         let body = html! {
             main #main data-replay=(here) data-entries=(entries.len()) data-runs=[heading::lane_runs(&opened.lanes)] {

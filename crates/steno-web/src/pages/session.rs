@@ -140,6 +140,7 @@ fn session_head(
         cost: library.session_cost(opened),
         fork,
         quality: Some(&opened.section_counts().quality),
+        entries: &opened.transcript.entries,
     };
     html! { div #session-head { (heading::session_heading(session, &facts)) } }
 }

@@ -2,7 +2,6 @@
 
 use axum::extract::Query;
 use maud::{Markup, html};
-use steno_store::amount::format_count;
 
 use crate::app::WebApp;
 use crate::chart::{self, BarChart, ChartBar, ChartStyle};
@@ -134,7 +133,7 @@ impl WordView<'_> {
     fn format(&self) -> fn(f64) -> String {
         match self.is_relative() {
             true => |amount| format!("{amount:.1}"),
-            false => |amount| format_count(amount as u64),
+            false => |amount| exact_count(amount as u64),
         }
     }
 
@@ -252,7 +251,7 @@ impl WordView<'_> {
                     thead {
                         tr {
                             th { "Word" } th title=(COUNT_MEANING) { "Entries" } th title="Sessions with at least one of these entries" { "Sessions" }
-                            th title="The step with the most entries" { "Most" } th.minor title="Entries in the second half of the period, compared with the first half" { "Lately" }
+                            th title="The step with the most entries" { "Most" } th.minor title="Entries in the second half of the period, compared with the first half" { "2nd half against 1st" }
                         }
                     }
                     tbody { @for (at, word) in self.trends.words.iter().enumerate() { (self.word_row(at, word)) } }
@@ -357,8 +356,8 @@ fn lower_first(name: &str) -> String {
 fn change_text(before: u64, after: u64) -> String {
     match (before, after) {
         (0, 0) => "not used".to_owned(),
-        (0, _) => "new".to_owned(),
-        (_, 0) => "no longer".to_owned(),
+        (0, _) => "only in the 2nd".to_owned(),
+        (_, 0) => "only in the 1st".to_owned(),
         (before, after) => match after as f64 / before as f64 {
             ratio if (ratio - 1.0).abs() < 0.005 => "as often".to_owned(),
             ratio if ratio < 1.0 => format!("{} less often", chart::share_text(1.0 - ratio)),
@@ -378,8 +377,8 @@ mod tests {
         let shown = all.map(|(before, after)| change_text(before, after));
         let expected = [
             "not used",
-            "new",
-            "no longer",
+            "only in the 2nd",
+            "only in the 1st",
             "as often",
             "50% less often",
             "30% more often",

@@ -89,3 +89,23 @@ fn a_table_that_is_too_wide_shows_that_there_is_more() {
     assert!(wide.as_i64().unwrap() <= 0, "the page is {wide} pixels too wide");
     browser.picture("phone-table");
 }
+
+#[test]
+fn the_most_expensive_sessions_show_their_cost() {
+    let Some(browser) = Browser::open(390, 844) else { return };
+    let screen = json!({"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true});
+    browser.emulate("Emulation.setDeviceMetricsOverride", &screen);
+    let mut site = Site::new();
+    let title = "Repair the lamp of the lighthouse at the end of the long northern pier, at last";
+    site.keep("lamp", &[user(title), assistant("It shines.")]);
+    site.serve();
+    browser.go(&site.first("/"));
+    browser.go(&site.at("/cost?period=all"));
+    browser.until("document.querySelector('.session-costs td.paid')");
+    let edges = "[...document.querySelectorAll('.session-costs tbody td')].map((cell) => cell.getBoundingClientRect()).filter((box) => box.width)";
+    let seen = browser.run(&format!("return {edges}.length > 2 && {edges}.every((box) => box.left >= 0 && box.right <= innerWidth)"));
+    assert_eq!(seen, json!(true));
+    let cost = browser.run("return document.querySelector('.session-costs td.paid').innerText");
+    assert!(cost.as_str().unwrap().contains("$0.01"), "{cost}");
+    browser.picture("phone-costs");
+}
