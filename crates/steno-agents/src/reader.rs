@@ -42,7 +42,7 @@ impl FormatReader {
 pub enum ReaderItem {
     /// A message, tool call, tool result or other entry.
     Entry(Box<Entry>),
-    /// A record that could not be parsed.
+    /// A record whose parsing failed.
     Problem(Problem),
 }
 

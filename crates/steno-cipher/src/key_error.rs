@@ -1,6 +1,6 @@
-//! Why a key cannot be unwrapped.
+//! Why unwrapping a key fails.
 
-/// A key that could not be unwrapped.
+/// Why unwrapping a key failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyWrapError {
     /// The secret does not fit.

@@ -22,7 +22,7 @@ pub const KEY_FILE: &str = "encryption.json";
 /// Version 2 has a generation, and an older steno would look for the files in another folder.
 const KEY_FILE_VERSION: u32 = 2;
 
-/// A key file that cannot be read or used.
+/// An error in a key file, or while reading it.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
     /// A file operation failed.

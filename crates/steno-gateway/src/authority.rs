@@ -28,7 +28,7 @@ pub struct CertificateAuthority {
     configs: Mutex<HashMap<String, Arc<ServerConfig>>>,
 }
 
-/// A key or certificate could not be created.
+/// Creating a key or certificate failed.
 #[derive(Debug, thiserror::Error)]
 #[error("could not create a certificate")]
 pub struct CertificateError(#[from] rcgen::Error);

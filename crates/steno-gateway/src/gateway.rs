@@ -45,10 +45,10 @@ pub struct GatewayOptions {
     pub listener: Option<PieceListener>,
 }
 
-/// Why a gateway could not be started.
+/// Why starting a gateway failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
-    /// The address could not be bound.
+    /// Binding the address failed.
     #[error("could not listen on {0}")]
     Bind(SocketAddr, #[source] io::Error),
     /// The system could not start threads.

@@ -13,10 +13,10 @@ pub(crate) enum ToolError {
     /// The index failed.
     #[error(transparent)]
     Index(#[from] IndexError),
-    /// A file of the store could not be read.
+    /// Reading a file of the store failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A session could not be read.
+    /// Reading a session failed.
     #[error(transparent)]
     Format(#[from] FormatError),
 }

@@ -21,7 +21,7 @@ const MAX_GROUP_BYTES: usize = 32 << 20;
 /// The level of zstd.
 const COMPRESSION_LEVEL: i32 = 3;
 
-/// A Parquet file that could not be written.
+/// An error while writing a Parquet file.
 #[derive(Debug, thiserror::Error)]
 #[error("could not write {path}: {reason}", path = path.display())]
 pub struct ParquetError {

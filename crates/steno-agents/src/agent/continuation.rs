@@ -89,10 +89,10 @@ pub enum ContinuationError {
     /// The agent would not find the session in this folder.
     #[error(transparent)]
     Location(#[from] ResumeLocationError),
-    /// A file of the agent could not be read.
+    /// Reading a file of the agent failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The written session cannot be read back.
+    /// Reading the written session back failed.
     #[error("the written session cannot be read back")]
     Unreadable(#[source] FormatError),
     /// The written session reads differently.

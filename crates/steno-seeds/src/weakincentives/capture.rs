@@ -27,13 +27,13 @@ pub struct CaptureSettings {
 /// A capture that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// The agent's file could not be read.
+    /// Reading the agent's file failed.
     #[error(transparent)]
     Read(#[from] FormatError),
-    /// The slice could not be set up.
+    /// Setting up the slice failed.
     #[error(transparent)]
     Slice(#[from] SliceError),
-    /// An entry could not be stored.
+    /// Storing an entry failed.
     #[error(transparent)]
     Dispatch(#[from] DispatchError),
 }
