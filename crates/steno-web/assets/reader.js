@@ -52,11 +52,28 @@ function toggle() {
 /** The last state that was set for all folds. Entries that load later get it too. @type {boolean | null} */
 let folding = null;
 
-/** @param {boolean} open */
+/** The highest place of an entry that is not below the header. */
+const HEADER = 120;
+
+/** Folds or unfolds all, and keeps the place: the marked entry if it is in view, or else the first in view. @param {boolean} open */
 export function foldAll(open) {
+  const shown = [...document.querySelectorAll(ENTRY)].filter(isShown);
+  const isInView = (/** @type {Element} */ entry) => {
+    const { top, bottom } = entry.getBoundingClientRect();
+    return bottom > HEADER && top < innerHeight;
+  };
+  const marked = shown.findIndex((entry) => entry.matches(".at") && isInView(entry));
+  const at = marked < 0 ? shown.findIndex(isInView) : marked;
+  const top = at < 0 ? 0 : Math.max(HEADER, shown[at].getBoundingClientRect().top);
   folding = open;
   refold(document);
   foldSubagents(!open);
+  // An entry that is folded away leaves its place to the one before it.
+  const kept = scrollY > 0 && shown.slice(0, at + 1).reverse().find(isShown);
+  const keep = () => kept && scrollBy({ top: kept.getBoundingClientRect().top - top, behavior: "instant" });
+  keep();
+  // Heights of entries outside of the window are known only once they are drawn.
+  requestAnimationFrame(keep);
 }
 
 /** Applies the last state to new entries. @param {ParentNode} root */

@@ -109,9 +109,9 @@ pub(crate) async fn quality_page(
                 (report.explanations(&*library.session_listing()?, !filters.model.is_empty()))
                 (report.distribution())
                 (report.failure_chart(&viewer, period_days(&filters.to_filter(library, &viewer.zone)?, &viewer.zone, today)))
+                (report.worst_sessions())
                 (group_table(&PROJECT_GROUP, &filters, &report.group_by(|session| session.project.as_deref())))
                 (group_table(&MODEL_GROUP, &filters, &report.group_by(|session| session.models.first().map(String::as_str))))
-                (report.worst_sessions())
             }
         };
         Ok(PageHead::new("Quality", "/quality").viewed_by(&viewer).with_body(&body))

@@ -85,8 +85,8 @@ fn search_form(filters: &FilterQuery) -> Markup {
             @for (name, value) in kept.iter().filter(|(_, value)| !value.is_empty()) {
                 input type="hidden" name=(name) value=(value);
             }
-            label { "From " input name="since" value=(filters.since) placeholder="7d, 2026-01-05" title="Only entries since then: a number of days (7d) or a date (2026-01-05)" size="12"; }
-            label { "to " input name="until" value=(filters.until) placeholder="2026-01-31" title="Only entries until then: a date (2026-01-31), with the whole day, or a number of days ago (7d)" size="12"; }
+            label.date { "From " input name="since" value=(filters.since) placeholder="7d, 2026-01-05" title="Only entries since then: a number of days (7d) or a date (2026-01-05)" size="12"; }
+            label.date { "to " input name="until" value=(filters.until) placeholder="2026-01-31" title="Only entries until then: a date (2026-01-31), with the whole day, or a number of days ago (7d)" size="12"; }
             select name="sort" aria-label="Order" {
                 option value="" { "Best first" }
                 option value="time" selected[filters.sort == "time"] { "Newest first" }

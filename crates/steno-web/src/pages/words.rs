@@ -360,6 +360,7 @@ fn change_text(before: u64, after: u64) -> String {
         (_, 0) => "only in the 1st".to_owned(),
         (before, after) => match after as f64 / before as f64 {
             ratio if (ratio - 1.0).abs() < 0.005 => "as often".to_owned(),
+            ratio if ratio < 0.005 => "over 99% less often".to_owned(),
             ratio if ratio < 1.0 => format!("{} less often", chart::share_text(1.0 - ratio)),
             ratio if ratio < 3.0 => format!("{} more often", chart::share_text(ratio - 1.0)),
             ratio => format!("{ratio:.1} times as often"),
@@ -373,7 +374,7 @@ mod tests {
 
     #[test]
     fn a_change_is_a_share_of_the_first_half() {
-        let all = [(0, 0), (0, 3), (3, 0), (10, 10), (10, 5), (10, 13), (10, 45)];
+        let all = [(0, 0), (0, 3), (3, 0), (10, 10), (10, 5), (10, 13), (10, 45), (1000, 1)];
         let shown = all.map(|(before, after)| change_text(before, after));
         let expected = [
             "not used",
@@ -383,6 +384,7 @@ mod tests {
             "50% less often",
             "30% more often",
             "4.5 times as often",
+            "over 99% less often",
         ];
         assert_eq!(shown, expected);
     }

@@ -96,7 +96,7 @@ fn the_most_expensive_sessions_show_their_cost() {
     let screen = json!({"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true});
     browser.emulate("Emulation.setDeviceMetricsOverride", &screen);
     let mut site = Site::new();
-    let title = "Repair the lamp of the lighthouse at the end of the long northern pier, at last";
+    let title = "Repair https://example.org/lighthouse/northern-pier/lamps/repairs/november/1234";
     site.keep("lamp", &[user(title), assistant("It shines.")]);
     site.serve();
     browser.go(&site.first("/"));

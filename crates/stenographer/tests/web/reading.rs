@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::driver::Browser;
+use crate::driver::{Browser, SCRIPTS_RUN};
 use crate::guarded::{asked, site_headers};
 use crate::site::{Site, assistant, tool, user};
 
@@ -448,5 +448,33 @@ fn a_prompt_that_goes_back_says_what_it_left() {
     browser.until("document.querySelectorAll('.contents-list a')[2]?.textContent.startsWith('↶ Go right instead')");
     browser.run("document.querySelector('.fork a').click()");
     browser.until("document.querySelector('#e1.at')");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn folding_all_keeps_the_place() {
+    let Some(browser) = Browser::open(1280, 900) else { return };
+    let mut site = Site::new();
+    let lines = "a line of the log\n".repeat(9);
+    let call =
+        |at: usize| tool("Bash", &json!({"command": format!("ls {at:0>at$}")}), (&lines, false));
+    let work = (0..60).flat_map(call);
+    site.keep("folds", &[user("Look")].into_iter().chain(work).collect::<Vec<_>>());
+    site.serve();
+    browser.go(&site.first("/session/claude-code/folds"));
+    browser.go(&site.at("/session/claude-code/folds#e80"));
+    browser.until(&format!("document.querySelector('#e80.at') && scrollY > 0 && {SCRIPTS_RUN}"));
+    let top = || {
+        browser
+            .run("return Math.round(document.querySelector('#e80').getBoundingClientRect().top)")
+            .as_i64()
+            .unwrap()
+    };
+    for key in ["E", "C", "E"] {
+        let before = top().max(120);
+        browser.press(key);
+        browser.run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))");
+        assert!((top() - before).abs() <= 2, "{key}: {before}, {}", top());
+    }
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
