@@ -372,6 +372,7 @@ mod tests {
             tool: tool.map(str::to_owned),
             source: "primary".to_owned(),
             failed: false,
+            is_of_model: true,
         }
     }
 
