@@ -176,7 +176,9 @@ impl BarChart<'_> {
     /// The label of a group. They are counted from the end, so that the newest one always has a label.
     fn label(&self, group: usize, text: &str) -> Markup {
         let groups = self.count_groups();
-        let (every, from_end) = (groups.div_ceil(MAX_LABELS).max(1), groups - 1 - group);
+        let is_long = self.bars.iter().any(|bar| bar.label.chars().count() > SHORT_LABEL_CHARS);
+        let most = if is_long { MAX_LABELS / 2 } else { MAX_LABELS };
+        let (every, from_end) = (groups.div_ceil(most).max(1), groups - 1 - group);
         let middle = 100.0 / groups as f64 * (group as f64 + 0.5);
         // In the middle of a narrow bar at the right end, it would leave the chart.
         let is_at_edge = from_end == 0 && groups > MAX_MIDDLE_LABELS;
@@ -337,6 +339,9 @@ pub(crate) fn round_hundredth(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }
 
+/// How long labels may be, in characters, to be drawn as densely as dates.
+const SHORT_LABEL_CHARS: usize = 10;
+
 /// The longest label below a bar, in characters.
 const MAX_LABEL_CHARS: usize = 14;
 
@@ -390,6 +395,35 @@ mod tests {
         assert!(text.contains("x=\"100%\" y=\"213\" text-anchor=\"end\">29<"), "{text}");
         assert_eq!(text.matches("class=\"wide-label\"").count(), 6, "{text}");
         assert!(text.contains("Budget: $45.00") && text.contains(">$60</text>"), "{text}");
+    }
+
+    #[test]
+    fn long_labels_have_more_room() {
+        let bar = |label: &str| ChartBar {
+            name: String::new(),
+            label: label.to_owned(),
+            amount: Some(1.0),
+            link: None,
+            parts: Vec::new(),
+            note: String::new(),
+        };
+        let count = |label: &str| {
+            let bars: Vec<ChartBar> = (0..40).map(|_| bar(label)).collect();
+            let chart = BarChart {
+                title: "",
+                unit: "",
+                unknown: "",
+                bars: &bars,
+                format: format_dollars,
+                limits: &[],
+                series: &[],
+                style: ChartStyle::Bars,
+            };
+            chart.draw().0.matches(&format!(">{label}<")).count()
+        };
+        assert_eq!(count("5 Jan"), 10);
+        assert_eq!(count("Repair the la…"), 6);
+        assert_eq!(cut_label("Repair the lamp"), "Repair the la…");
     }
 
     #[test]

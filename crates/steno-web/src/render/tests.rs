@@ -162,10 +162,10 @@ fn a_fork_shows_where_it_left_its_parent() {
 
 #[test]
 fn subagents_have_lanes() {
-    let mut inner = entry(Role::User, EntryKind::Text, "Look there");
+    let mut inner = entry(Role::User, EntryKind::Text, "<b>Look\nthere");
     inner.source = "subagent:<x>".to_owned();
     let text = rendered(&[inner, entry(Role::Assistant, EntryKind::Text, "Done")]);
-    assert!(text.contains("Subagent <b>&lt;x&gt;</b>"), "{text}");
+    assert!(text.contains("title=\"Subagent &lt;x&gt;\">Subagent <b>&lt;b&gt;Look</b>"), "{text}");
     assert!(text.contains("Back to the main agent"), "{text}");
 }
 

@@ -82,10 +82,10 @@ fn quality_is_counted_by_project_and_model_and_names_the_worst_sessions() {
         ))
     };
     let figures = texts(".figures li b");
-    assert_eq!(figures, json!(["2", "3", "66.7%", "0", "1", "0", "0", "21.0k"]));
+    assert_eq!(figures, json!(["2", "3", "66.7%", "0", "0", "1", "0", "0", "21.0k"]));
     let first = texts("table.sums:not(.worst) tbody tr:first-child td");
-    let project = ["harbor", "2", "3", "2 (66.7%)", "0", "1", "0", "0", "21.0k"];
-    let model = ["claude-sonnet-4-5", "2", "3", "2 (66.7%)", "0", "1", "0", "0", "21.0k"];
+    let project = ["harbor", "2", "3", "2 (66.7%)", "0", "0", "1", "0", "0", "21.0k"];
+    let model = ["claude-sonnet-4-5", "2", "3", "2 (66.7%)", "0", "0", "1", "0", "0", "21.0k"];
     assert_eq!(first, json!([project, model].concat()));
     assert_eq!(
         browser.run("return document.querySelectorAll('td:not(:first-child):not([title])').length"),
