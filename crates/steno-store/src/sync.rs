@@ -7,6 +7,7 @@ pub mod seen_files;
 pub mod session_roots;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +26,7 @@ use self::files::{
 pub use self::files::{last_modified, write_ahead_log};
 use self::read_ahead::import_with_read_ahead;
 use self::seen_files::SeenFiles;
-pub use self::session_roots::{SessionRoots, resolve_links};
+pub use self::session_roots::{SessionRoots, existing_place, resolve_links};
 use crate::keep::file_stamp::{FileStamp, file_stamp};
 use crate::keep::session_reading::ParsedFiles;
 use crate::keep::{ImportedSession, SessionImporter};
@@ -167,7 +168,14 @@ impl SessionSyncer {
     /// Imports what is new at or below a path. Files and folders that cannot be read are errors of the result; it fails
     /// only if the store does.
     pub fn sync_root(&mut self, root: &Path, agents: &[String]) -> Result<(), StoreError> {
-        let ChangedFiles { mut changed, failures } = self.changed_files(root)?;
+        let ChangedFiles { mut changed, failures } = match self.changed_files(root) {
+            // The other roots may be readable.
+            Err(StoreError::File(error)) if error.source.kind() == ErrorKind::PermissionDenied => {
+                self.failures.push(error.into());
+                return Ok(());
+            }
+            found => found?,
+        };
         self.failures.extend(failures.into_iter().map(StoreError::from));
         let mut found = Vec::new();
         for folder in folders_to_read(root, changed.keys()) {

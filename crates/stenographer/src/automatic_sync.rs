@@ -48,7 +48,7 @@ pub(crate) struct AutomaticSyncFlag {
 }
 
 /// What the child reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum SyncMessage {
     /// The newest sessions can be listed.
     Newest,
@@ -56,6 +56,8 @@ enum SyncMessage {
     Total(u64),
     /// A session of so many bytes is copied.
     Copied(u64),
+    /// Something could not be synced, for this reason.
+    Failed(String),
     /// All is synced, with this number of changed sessions.
     Finished(u64),
 }
@@ -138,7 +140,10 @@ fn try_start(
     }
     match SyncLock::probe(&env.store) {
         SyncLockState::Free => {}
-        SyncLockState::Unwritable => return Ok(None),
+        SyncLockState::Unwritable => {
+            let store = env.store.display();
+            return Err(CommandError::user(format!("the store cannot be written: {store}")));
+        }
         SyncLockState::Held => {
             ui.status("a sync is running; new sessions may be missing");
             return Ok(None);
@@ -225,6 +230,7 @@ impl BackgroundSync {
             match self.messages.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(SyncMessage::Newest) => can_list = true,
                 Ok(SyncMessage::Total(_) | SyncMessage::Copied(_)) => {}
+                Ok(SyncMessage::Failed(reason)) => warn_of_failure(ui, &reason),
                 Ok(SyncMessage::Finished(0)) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(SyncMessage::Finished(changed)) => {
                     return ui
@@ -240,16 +246,25 @@ impl BackgroundSync {
     /// Waits until all sessions are copied. The user may interrupt the command; the sync goes on.
     fn wait_for_all(self, ui: &mut Ui) {
         let mut progress = ui.start_progress("copying");
+        let (mut failure, mut is_finished) = (None, false);
         for message in &self.messages {
             match message {
                 SyncMessage::Newest => {}
                 SyncMessage::Total(bytes) => progress.set_total_bytes(bytes),
                 SyncMessage::Copied(bytes) => progress.add_bytes(bytes),
-                SyncMessage::Finished(_) => return,
+                SyncMessage::Failed(reason) => failure = Some(reason),
+                SyncMessage::Finished(_) => {
+                    is_finished = true;
+                    break;
+                }
             }
         }
         drop(progress);
-        ui.warning("not all sessions were copied; run `steno sync` to see why");
+        match failure {
+            Some(reason) => warn_of_failure(ui, &reason),
+            None if is_finished => {}
+            None => ui.warning("not all sessions were copied; run `steno sync` to see why"),
+        }
     }
 
     /// Waits for the first sessions of an empty store.
@@ -263,13 +278,20 @@ impl BackgroundSync {
     pub(crate) fn poll_news(&self) -> SyncNews {
         loop {
             return match self.messages.try_recv() {
-                Ok(SyncMessage::Total(_) | SyncMessage::Copied(_)) => continue,
+                Ok(SyncMessage::Total(_) | SyncMessage::Copied(_) | SyncMessage::Failed(_)) => {
+                    continue;
+                }
                 Ok(SyncMessage::Newest | SyncMessage::Finished(_)) => SyncNews::Changed,
                 Err(TryRecvError::Empty) => SyncNews::Nothing,
                 Err(TryRecvError::Disconnected) => SyncNews::Ended,
             };
         }
     }
+}
+
+/// Warns that a sync in the background failed, wholly or in part.
+fn warn_of_failure(ui: &mut Ui, reason: &str) {
+    ui.warning(format_args!("could not sync: {reason}; run `steno sync` to see everything"));
 }
 
 /// Forwards the messages of the child process until it ends.
@@ -280,6 +302,7 @@ fn forward_messages(mut child: Child, sender: &mpsc::Sender<SyncMessage>) {
             None if line == "newest" => SyncMessage::Newest,
             Some(("total", bytes)) => SyncMessage::Total(bytes.parse().unwrap_or(0)),
             Some(("copied", bytes)) => SyncMessage::Copied(bytes.parse().unwrap_or(0)),
+            Some(("failed", reason)) => SyncMessage::Failed(reason.to_owned()),
             Some(("finished", count)) => SyncMessage::Finished(count.parse().unwrap_or(0)),
             _ => continue,
         };
@@ -299,6 +322,17 @@ pub(crate) fn report_newest() {
 pub(crate) fn report_progress(syncer: SessionSyncer, total: u64) -> SessionSyncer {
     print_message(&format!("total {total}"));
     syncer.with_progress(Box::new(|_, bytes| print_message(&format!("copied {bytes}"))))
+}
+
+/// Reports why something could not be synced to the command that started this process, which may have ended.
+pub(crate) fn report_failure(error: &CommandError) {
+    let mut causes = vec![error.to_line()];
+    let mut source = error.error.source();
+    while let Some(cause) = source {
+        causes.push(cause.to_string());
+        source = cause.source();
+    }
+    print_message(&format!("failed {}", causes.join(": ").replace(['\n', '\r'], " ")));
 }
 
 /// Reports the number of changed sessions to the command that started this process, which may have ended.

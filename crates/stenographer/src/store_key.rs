@@ -4,11 +4,13 @@ mod passphrase;
 pub(crate) mod system_keyring;
 
 use std::fs;
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use steno_cipher::{
     AgeIdentity, KeyFile, KeySlot, KeyWrapError, MasterKey, UnlockSecret, conversion, store_fs,
 };
+use steno_model::durable::FileError;
 
 use crate::config::Config;
 use crate::error::CommandError;
@@ -17,11 +19,24 @@ use crate::ui::Ui;
 
 /// Unlocks the store for this process, if it is encrypted.
 pub(crate) fn unlock_store(ui: &mut Ui, env: &ProcessEnvironment) -> Result<(), CommandError> {
+    check_store_access(&env.store)?;
     conversion::finish_conversion(&env.store)?;
     let Some(keys) = KeyFile::read(&env.store)? else { return Ok(()) };
     let key = StoreKeySource::load(env)?.find_key(ui, &keys)?;
     steno_cipher::unlock_store(&env.store, key, &keys);
     check_key_file(env)
+}
+
+/// Fails if this user may not enter the store's folder, encrypted or not.
+fn check_store_access(store: &Path) -> Result<(), CommandError> {
+    // A file below the folder can only be looked up by who may enter it.
+    match fs::metadata(store.join(".")) {
+        Err(source) if source.kind() == ErrorKind::PermissionDenied => {
+            let error = FileError { action: "open the store", path: store.to_owned(), source };
+            Err(CommandError::user(error).hint("check who may read and enter this folder"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Fails if the store has files, but none for the master key in its key file: the key file is that of another copy.

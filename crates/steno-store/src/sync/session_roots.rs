@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use steno_agents::registry::session_locations::{
     SessionLocation, project_locations, session_locations,
@@ -32,10 +34,25 @@ impl SessionRoots<'_> {
         known.into_iter().filter(is_selected).map(|place| place.path).collect()
     }
 
-    /// Those that exist, without links and duplicates.
+    /// Those that exist, without links and duplicates. If a folder above one may not be entered, this folder instead:
+    /// reading it fails, so that it is not passed over in silence.
     pub fn existing(&self, agents: &[String]) -> Vec<PathBuf> {
-        let roots = self.of_agents(agents).into_iter().filter(|path| path.exists());
-        roots.map(resolve_links).collect::<BTreeSet<_>>().into_iter().collect()
+        let places = self.of_agents(agents);
+        let roots = places.iter().filter_map(|path| existing_place(path));
+        roots.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+}
+
+/// The path of a place without links, or the nearest folder above it that may not be entered. `None` if there is
+/// nothing at the path.
+pub fn existing_place(path: &Path) -> Option<PathBuf> {
+    match fs::metadata(path) {
+        Ok(_) => Some(resolve_links(path.to_owned())),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            let closed = path.ancestors().find(|folder| fs::metadata(folder).is_ok())?;
+            Some(resolve_links(closed.to_owned()))
+        }
+        Err(_) => None,
     }
 }
 

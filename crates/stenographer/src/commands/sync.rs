@@ -92,10 +92,14 @@ fn acquire_lock(ui: &mut Ui, env: &ProcessEnvironment) -> SyncLock {
     })
 }
 
-/// Syncs all agents, the newest sessions of an empty store first, and reports to the command that started this
-/// process. Does nothing if another process syncs.
+/// Syncs and reports to the command that started this process. Does nothing if another process syncs.
 fn sync_in_background(env: &ProcessEnvironment, args: &Args) -> Result<CommandExit, CommandError> {
     let Some(_lock) = SyncLock::try_acquire(&env.store) else { return Ok(CommandExit::Done) };
+    sync_and_report(env, args).inspect_err(automatic_sync::report_failure)
+}
+
+/// Syncs all agents, the newest sessions of an empty store first.
+fn sync_and_report(env: &ProcessEnvironment, args: &Args) -> Result<CommandExit, CommandError> {
     let mut ui = Ui::silent();
     let mut syncer = SessionSyncer::new(env.store_location())?;
     if !SessionStore::new(env).vault.has_sessions()? {
@@ -104,7 +108,10 @@ fn sync_in_background(env: &ProcessEnvironment, args: &Args) -> Result<CommandEx
         let total = count_changed_bytes(&syncer, env, args);
         syncer = automatic_sync::report_progress(syncer, total);
     }
-    let rows = sync_roots(&mut ui, env, args, syncer)?.rows;
+    let SyncResult { rows, mut failures } = sync_roots(&mut ui, env, args, syncer)?;
+    if !failures.is_empty() {
+        automatic_sync::report_failure(&failures.swap_remove(0).into());
+    }
     automatic_sync::report_finished(rows.values().map(|row| row.sessions).sum());
     Ok(CommandExit::Done)
 }

@@ -17,6 +17,8 @@ mod chibi;
 mod children;
 #[cfg(unix)]
 mod clickhouse_server;
+#[cfg(unix)]
+mod closed_folders;
 mod cost;
 mod crash;
 mod cut_anywhere;

@@ -1,13 +1,15 @@
 //! The agents of this machine and of the store.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::PathBuf;
 
 use serde::Serialize;
 use steno_agents::registry::session_locations::{
     SessionLocation, project_locations, session_locations,
 };
-use steno_store::format;
+use steno_model::durable::{FileError, OnPath};
+use steno_store::format::{self, FileListing};
 use steno_store::index::AgentSummary;
 
 use super::store_report::shorten_home;
@@ -17,7 +19,7 @@ use crate::commands::list::format_start;
 use crate::process_environment::ProcessEnvironment;
 use steno_store::keep::file_stamp::file_stamp;
 use steno_store::keep::known_projects::KnownProjects;
-use steno_store::sync::resolve_links;
+use steno_store::sync::existing_place;
 use steno_store::sync::seen_files::SeenFiles;
 
 /// An agent that was found on this machine, or has sessions in the store.
@@ -39,7 +41,10 @@ pub(crate) struct FoundAgentReport {
     pub(crate) hooks: Option<RegistrationState>,
 }
 
-/// Collects the agents, and messages about folders that cannot be read.
+/// How many files and folders of an agent that cannot be read are named.
+const MAX_FAILURES: usize = 3;
+
+/// Collects the agents, and messages about files and folders that cannot be read.
 pub(crate) fn collect_agents(
     env: &ProcessEnvironment,
     summaries: &[AgentSummary],
@@ -50,7 +55,12 @@ pub(crate) fn collect_agents(
     let mut problems = Vec::new();
     for location in existing_locations(env) {
         let report = agents.entry(location.agent.to_owned()).or_default();
-        problems.extend(report.add_location(&seen, location.path));
+        for problem in report.add_location(&seen, location.path) {
+            // A folder that may not be entered can be that of several agents.
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        }
     }
     for summary in summaries {
         let report = agents.entry(summary.agent.clone()).or_default();
@@ -69,10 +79,10 @@ fn existing_locations(env: &ProcessEnvironment) -> Vec<SessionLocation> {
     let mut locations = session_locations(&env.home, &ProcessEnvironment::variable);
     let projects = KnownProjects::load(&env.store).folders_and_roots();
     locations.extend(project_locations(&projects, &env.home, &ProcessEnvironment::variable));
-    let existing = locations.into_iter().filter(|location| location.path.exists());
     let mut found: Vec<SessionLocation> = Vec::new();
-    for SessionLocation { agent, path } in existing {
-        let location = SessionLocation { agent, path: resolve_links(path) };
+    for SessionLocation { agent, path } in locations {
+        let Some(path) = existing_place(&path) else { continue };
+        let location = SessionLocation { agent, path };
         if !found.contains(&location) {
             found.push(location);
         }
@@ -80,23 +90,35 @@ fn existing_locations(env: &ProcessEnvironment) -> Vec<SessionLocation> {
     found
 }
 
+/// The first files and folders that cannot be read, with the reasons, and how many more there are.
+fn describe_failures(failures: &[FileError]) -> Vec<String> {
+    let failures: Vec<&FileError> = failures.iter().filter(|error| !error.is_missing()).collect();
+    let describe = |error: &&FileError| format!("{error}: {}", error.source);
+    let mut messages: Vec<String> = failures.iter().take(MAX_FAILURES).map(describe).collect();
+    if let Some(more) = failures.len().checked_sub(MAX_FAILURES).filter(|more| *more > 0) {
+        messages.push(format!("{more} more files and folders beside them cannot be read"));
+    }
+    messages
+}
+
 impl FoundAgentReport {
-    /// Counts the files at a location. Returns messages about folders that cannot be read.
+    /// Counts the files at a location. Returns messages about files and folders that cannot be read.
     fn add_location(&mut self, seen: &SeenFiles, path: PathBuf) -> Vec<String> {
-        let problems = match format::list_files(&path) {
-            Ok(listing) => {
-                for file in &listing.files {
+        let failures = match format::list_files(&path) {
+            Ok(FileListing { files, mut failures }) => {
+                for file in &files {
                     let Some((size, modified)) = file_stamp(file) else { continue };
                     self.files += 1;
                     self.bytes += size;
                     self.new_files += u64::from(!seen.is_unchanged(file, (size, modified)));
+                    failures.extend(fs::File::open(file).on("open", file).err());
                 }
-                listing.failures.iter().map(ToString::to_string).collect()
+                failures
             }
-            Err(error) => vec![error.to_string()],
+            Err(error) => vec![error],
         };
         self.locations.push(path);
-        problems
+        describe_failures(&failures)
     }
 
     pub(crate) fn table_cells(&self, env: &ProcessEnvironment) -> [String; 6] {

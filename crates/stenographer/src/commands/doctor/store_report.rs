@@ -135,6 +135,10 @@ impl StoreReport {
         if self.path.exists() && !self.exists {
             problems.push(format!("the store is not a folder: {}", self.path.display()));
         }
+        let folders = [self.path.clone(), self.path.join("vault")];
+        if let Some(folder) = folders.iter().find(|folder| !is_writable(folder)) {
+            problems.push(format!("the store cannot be written: {}", folder.display()));
+        }
         if self.damaged_sessions > 0 {
             let sessions = count_noun(self.damaged_sessions as u64, "session");
             problems.push(format!("{sessions} cannot be read completely"));
@@ -206,6 +210,16 @@ fn folder_size(folder: &Path) -> u64 {
         Some(if metadata.is_dir() { folder_size(&entry.path()) } else { metadata.len() })
     });
     sizes.sum()
+}
+
+/// Returns whether this user may write to a folder. One that does not exist can be created.
+fn is_writable(folder: &Path) -> bool {
+    #[cfg(unix)]
+    return !folder.is_dir()
+        || rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
+            .is_ok();
+    #[cfg(not(unix))]
+    return !fs::metadata(folder).is_ok_and(|found| found.permissions().readonly());
 }
 
 /// Returns the free space for this user on the disk of a folder, which may not exist yet.
