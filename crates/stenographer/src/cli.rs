@@ -144,9 +144,20 @@ pub(crate) fn run_command_line(
     if command.opens_many_files() {
         raise_open_file_limit();
     }
-    command.unlock_store(ui, env)?;
-    let exit = run_reading(ui, env, command);
+    let is_check = matches!(&command, CliCommand::Cost(args) if args.is_check());
+    let exit = command.unlock_store(ui, env).and_then(|()| run_reading(ui, env, command));
     ui.end_pager();
+    if is_check {
+        // A script must be able to tell a crossed budget from one that was not checked.
+        let exit = exit.map_err(|error| CommandError { exit: CommandExit::Usage, ..error })?;
+        ui.flush()?;
+        let is_complete = ui.adjust_exit(CommandExit::Done) == CommandExit::Done;
+        return Ok(if is_complete || exit != CommandExit::Done {
+            exit
+        } else {
+            CommandExit::Usage
+        });
+    }
     let exit = exit?;
     ui.flush()?;
     Ok(ui.adjust_exit(exit))

@@ -17,7 +17,7 @@ const COMMAND_SYNONYMS: &[(&[&str], &str)] = &[
     (&["scan"], "secrets"),
 ];
 
-/// Suggests our command instead of one that is merely spelled alike.
+/// Suggests our command instead of one that is merely spelled alike, else the most alike one first.
 pub(crate) fn suggest_other_name(mut error: clap::Error) -> clap::Error {
     let name = match error.get(ContextKind::InvalidSubcommand) {
         Some(ContextValue::String(name)) => name.as_str(),
@@ -27,6 +27,10 @@ pub(crate) fn suggest_other_name(mut error: clap::Error) -> clap::Error {
     if let Some((_, command)) = synonym {
         let command = ContextValue::Strings(vec![(*command).to_owned()]);
         error.insert(ContextKind::SuggestedSubcommand, command);
+    } else if let Some(ContextValue::Strings(alike)) = error.get(ContextKind::SuggestedSubcommand) {
+        // clap has the most alike one last.
+        let alike = alike.iter().rev().cloned().collect();
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(alike));
     }
     error
 }

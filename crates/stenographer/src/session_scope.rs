@@ -46,6 +46,21 @@ impl SessionScope {
         self.project.as_deref()
     }
 
+    /// Returns the first flag that was given.
+    pub(crate) fn first_flag(&self) -> Option<&'static str> {
+        let flags = [
+            ("--agent", &self.agent),
+            ("--project", &self.project),
+            ("--model", &self.model),
+            ("--since", &self.since),
+            ("--until", &self.until),
+            ("--session", &self.session),
+            ("--thread", &self.thread),
+            ("--person", &self.person),
+        ];
+        flags.into_iter().find_map(|(flag, value)| value.as_ref().map(|_| flag))
+    }
+
     /// Returns whether the sessions of one person are selected.
     pub(crate) fn has_person(&self) -> bool {
         self.person.is_some()

@@ -244,7 +244,8 @@ impl SessionStore {
             return Ok(());
         }
         let error = CommandError::user(format!("no sessions of agent {agent}"));
-        let like = agents.iter().find(|kept| kept.starts_with(agent) || agent.starts_with(*kept));
+        let name = agent.to_lowercase();
+        let like = agents.iter().find(|kept| kept.starts_with(&name) || name.starts_with(*kept));
         Err(match agents.as_slice() {
             _ if like.is_some() => {
                 error.hint(format!("did you mean {}?", like.map_or("", |like| like)))
@@ -309,13 +310,6 @@ pub(crate) struct SessionCounts {
     pub(crate) with_entries: u64,
     /// Imported sessions without entries.
     pub(crate) without_entries: u64,
-}
-
-impl SessionCounts {
-    /// Returns the number of all listed sessions.
-    pub(crate) fn listed(self) -> u64 {
-        self.with_entries + self.without_entries
-    }
 }
 
 /// Adds a hint to the error of a large store without an index.

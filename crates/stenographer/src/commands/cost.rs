@@ -29,6 +29,9 @@ use crate::ui::Ui;
 /// Prices come with Steno; `config.toml` overrides them. A model without a price is named; its cost counts as
 /// unknown, not as zero.
 #[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "steno cost [OPTIONS] [ID]\n       steno cost --no-index [OPTIONS] [PATH]..."
+)]
 pub(crate) struct Args {
     /// Group the totals by this key.
     #[arg(long, value_enum, default_value_t = CostGrouping::Day)]
@@ -50,7 +53,7 @@ pub(crate) struct Args {
     /// Write an SVG chart to this file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Check the budgets in `config.toml`: exit with 1 if one is crossed.
+    /// Check the budgets in `config.toml`: exit with 1 if one is crossed, with 2 if they could not be checked.
     #[arg(long, conflicts_with_all = ["svg", "no_index"])]
     check: bool,
     /// Print JSON Lines.
@@ -137,6 +140,9 @@ pub(crate) fn run(
         let error = CommandError::usage("--by person needs --from");
         return Err(error.hint("only the record of a team has several people"));
     }
+    if args.check {
+        args.refuse_selection()?;
+    }
     let env = env.in_zone(args.timezone.as_deref())?;
     let scope = args.session_scope(&env)?;
     let config = Config::load(&env)?;
@@ -181,6 +187,22 @@ pub(crate) fn is_answered_by_index(
 }
 
 impl Args {
+    /// Returns whether budgets are checked. Then the exit 1 says only that one is crossed.
+    pub(crate) fn is_check(&self) -> bool {
+        self.check
+    }
+
+    /// Fails if some sessions are selected: budgets are for all.
+    fn refuse_selection(&self) -> Result<(), CommandError> {
+        let session = self.paths.first().map(|_| "a session");
+        let Some(selected) = self.scope.first_flag().or(session) else { return Ok(()) };
+        let text = format!(
+            "--check compares the cost of all sessions with the budgets; it does not take {selected}"
+        );
+        let hint = "`steno cost` adds up a selection; `[budget] projects` limits projects";
+        Err(CommandError::usage(text).hint(hint))
+    }
+
     /// Returns the selected sessions. Without `--no-index`, an argument is the id of a session.
     fn session_scope(&self, env: &ProcessEnvironment) -> Result<SessionScope, CommandError> {
         let mut scope = self.scope.clone();

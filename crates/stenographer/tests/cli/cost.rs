@@ -366,7 +366,14 @@ fn budgets_are_checked_and_crossed_ones_reported() {
     assert!(output.stderr.contains("over budget: one this month: $70.00 of $60.00"), "{output}");
     assert!(status(&home, "").contains("over budget one this month: $60.00"));
     let output = check("", &["cost", "--check"]);
-    assert!(output.code == 1 && output.stderr.contains("config.toml has no budgets"), "{output}");
+    // Only a crossed budget is 1.
+    assert!(output.code == 2 && output.stderr.contains("config.toml has no budgets"), "{output}");
+    let broken = check("[budget\n", &["cost", "--check"]);
+    assert!(broken.code == 2 && !broken.stderr.contains("prices"), "{broken}");
+    let wrong = check("[budget]\nday = 'x'\n", &["cost", "--check"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("budgets are dollars"), "{wrong}");
+    let selected = check(crossed, &["cost", "--check", "--project", "two"]);
+    assert_eq!((selected.code, selected.stdout.as_str()), (2, ""), "{selected}");
     // The example in the hint can be pasted.
     let (_, hint) = output.stderr.split_once("budgets are dollars:\n").unwrap();
     let output = check(hint, &["cost", "--check"]);
@@ -539,4 +546,29 @@ fn the_status_line_reads_the_context_at_the_end_of_the_transcript() {
     let path = format!(",\"transcript_path\":{:?}", path.to_str().unwrap());
     let line = status(&home, &payload(FIRST, 1.0, 10, &path));
     assert_eq!(line, "Opus 4.5 · $1.00 session · 25% of 200k context");
+}
+
+#[test]
+fn sessions_without_a_row_are_explained() {
+    let home = Home::new();
+    let line = |session: &str, role: &str, message: &str| {
+        format!(
+            r#"{{"type":"{role}","uuid":"{session}-{role}","sessionId":"{session}","timestamp":"2026-01-05T09:00:00Z","cwd":"/w","version":"2.1.0","requestId":"r1","message":{message}}}"#
+        ) + "\n"
+    };
+    let prompt = r#"{"role":"user","content":"Hi"}"#;
+    let answer = r#"{"id":"m1","role":"assistant","model":"claude-opus-4-5","content":[{"type":"text","text":"Ho"}],"usage":{"input_tokens":5,"output_tokens":7}}"#;
+    for session in ["aaaa1111", "bbbb2222"] {
+        let text = line(session, "user", prompt) + &line(session, "assistant", answer);
+        home.file(&format!("logs/{session}.jsonl"), text);
+    }
+    home.file("logs/cccc3333.jsonl", line("cccc3333", "user", prompt));
+    home.steno(&["import", "logs"]).ok();
+    let cost = home.steno(&["cost", "--by", "session"]);
+    assert_eq!(cost.stdout.lines().count(), 3, "{cost}");
+    assert_eq!(
+        cost.stderr,
+        "1 of 3 sessions state no usage and have no row\n\
+         1 of 3 sessions have no row because their messages are counted in others\n"
+    );
 }

@@ -7,7 +7,14 @@ type WrongLine = (&'static str, &'static str, &'static str);
 
 /// Usage errors end with the usage and an example; the fix here is what a message says beyond them.
 const WRONG_LINES: &[WrongLine] = &[
-    ("lst", "unrecognized subcommand 'lst'", "similar subcommands exist: 'cost', 'list'"),
+    ("lst", "unrecognized subcommand 'lst'", "similar subcommands exist: 'list', 'cost'"),
+    ("serach x", "unrecognized subcommand 'serach'", "similar subcommands exist: 'search', "),
+    ("list --agent Claude", "no sessions of agent Claude", "did you mean claude-code?"),
+    ("cost one two", "only one session can be selected", "give one id"),
+    ("cost --sinc 7d", "unexpected argument '--sinc'", "Usage: steno cost"),
+    ("cost --check --agent x", "it does not take --agent", "`steno cost` adds up a selection"),
+    ("cost --check --since 7d", "it does not take --since", "`steno cost` adds up a selection"),
+    ("cost --check one", "it does not take a session", "`steno cost` adds up a selection"),
     ("grep panic", "unrecognized subcommand 'grep'", "subcommand exists: 'search'"),
     ("delete latest", "unrecognized subcommand 'delete'", "subcommand exists: 'forget'"),
     ("help serch", "unrecognized subcommand 'serch'", "'search'"),

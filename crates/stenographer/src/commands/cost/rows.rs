@@ -1,9 +1,11 @@
 //! Prints costs by day, session or another key: as a table, as JSON or as an SVG chart.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 use steno_store::cost::charge::ChargeTable;
 use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
-use steno_store::index::{Index, SessionFilter};
+use steno_store::index::{Index, ListedSession, SessionFilter};
 use steno_store::view::json_rows::cost as answer;
 
 use super::cost_table::CostTable;
@@ -63,25 +65,46 @@ pub(super) fn print_rows(
     }
     table.add_total(&total);
     if let Some(index) = &index {
-        report_sessions_without_usage(ui, report, index, rows.len())?;
+        report_sessions_without_row(ui, report, index, &rows)?;
     }
     print_table(ui, &table, PricedSum { charges, sum: &total })
 }
 
-/// Says how many sessions `steno list` has beyond those with usage.
-fn report_sessions_without_usage(
+/// Says how many sessions of `steno list` have no row, and why.
+fn report_sessions_without_row(
     ui: &mut Ui,
     report: &CostReport<'_>,
     index: &Index,
-    shown: usize,
+    rows: &[ReportRow],
 ) -> Result<(), CommandError> {
-    let scope = report.priced.filter.clone();
-    let filter = SessionFilter { scope, ..SessionFilter::default() };
+    let filter = &report.priced.filter;
+    let accounts = &report.priced.charges.accounts;
+    let shown = rows.iter().flat_map(|row| &row.sum.sessions).map(|at| &accounts[*at]);
+    let shown: HashSet<(&str, &str)> =
+        shown.map(|account| (account.agent.as_str(), account.session.as_str())).collect();
     let store = SessionStore::new(report.env);
-    let listed = store.count_sessions(index, &filter)?.listed();
-    if listed > shown as u64 {
-        let (more, all) = (listed - shown as u64, count_noun(listed, "session"));
-        ui.status(format_args!("{more} of {all} state no usage and have no row"));
+    let (mut listed, mut unstated, mut elsewhere) = (0, 0, 0);
+    let sessions = SessionFilter { scope: filter.clone(), ..SessionFilter::default() };
+    index.each_session(&sessions, None, &mut |ListedSession { session, problem }| {
+        let entries = session.totals.entries;
+        let is_hidden = problem.is_some() && entries == 0
+            || store.vault.is_empty_recording(&session.agent, &session.id, entries);
+        listed += u64::from(!is_hidden);
+        if !is_hidden && !shown.contains(&(session.agent.as_str(), session.id.as_str())) {
+            let has_usage = !session.totals.usage.is_empty();
+            *(if has_usage { &mut elsewhere } else { &mut unstated }) += 1_u64;
+        }
+    })?;
+    let all = count_noun(listed, "session");
+    if unstated > 0 {
+        ui.status(format_args!("{unstated} of {all} state no usage and have no row"));
+    }
+    if elsewhere > 0 {
+        let is_part = filter.since.is_some() || filter.until.is_some() || filter.model.is_some();
+        let outside = if is_part { ", or used none in this selection" } else { "" };
+        ui.status(format_args!(
+            "{elsewhere} of {all} have no row because their messages are counted in others{outside}"
+        ));
     }
     Ok(())
 }
