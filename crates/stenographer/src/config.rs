@@ -101,17 +101,17 @@ impl Config {
 
     /// Returns the bundled prices, overridden by the user's own.
     pub(crate) fn prices(&self) -> Result<PriceTable, CommandError> {
-        self.parse_prices().map_err(|error| {
+        let settings = self.parse_toml()?;
+        self.parse_prices(&settings).map_err(|error| {
             error.hint(
                 "prices are dollars per million tokens:\n  [prices.\"model\"]\n  input = 3\n  output = 15",
             )
         })
     }
 
-    fn parse_prices(&self) -> Result<PriceTable, CommandError> {
-        let settings = self.parse_toml()?;
+    fn parse_prices(&self, settings: &Table) -> Result<PriceTable, CommandError> {
         let mut prices = PriceTable::bundled();
-        for (model, item) in self.table_entries(&settings, "prices")? {
+        for (model, item) in self.table_entries(settings, "prices")? {
             let table = item.as_table_like().ok_or_else(|| {
                 self.error_at(item.span(), &format!("prices of {model} are not a table"))
             })?;
@@ -120,7 +120,7 @@ impl Config {
             let price = ModelPrice { model, rates, source: String::new(), date: String::new() };
             prices.override_with([price]);
         }
-        for (model, item) in self.table_entries(&settings, "aliases")? {
+        for (model, item) in self.table_entries(settings, "aliases")? {
             let like = item.as_str().ok_or_else(|| {
                 self.error_at(item.span(), &format!("the alias {model} is not a model's name"))
             })?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use steno_acp::client::ContextLimits;
 use steno_agents::agent::launch::{AgentLaunch, BaseUrlMethod};
 use steno_agents::registry;
-use toml_edit::{Item, TableLike};
+use toml_edit::{Item, Table, TableLike};
 
 use super::Config;
 use crate::error::CommandError;
@@ -51,7 +51,8 @@ impl Default for RunSettings {
 impl Config {
     /// Returns the user's agents, then the built-in ones.
     pub(crate) fn agents(&self) -> Result<Vec<AgentSetting>, CommandError> {
-        let mut agents = self.parse_agents().map_err(|error| {
+        let settings = self.parse_toml()?;
+        let mut agents = self.parse_agents(&settings).map_err(|error| {
             error.hint(
                 "define an agent by its command: [agents.NAME] command = [\"program\", \"argument\"]",
             )
@@ -102,10 +103,9 @@ impl Config {
         Ok(run)
     }
 
-    fn parse_agents(&self) -> Result<Vec<AgentSetting>, CommandError> {
-        let settings = self.parse_toml()?;
+    fn parse_agents(&self, settings: &Table) -> Result<Vec<AgentSetting>, CommandError> {
         let mut agents = Vec::new();
-        for (name, item) in self.table_entries(&settings, "agents")? {
+        for (name, item) in self.table_entries(settings, "agents")? {
             let table = item.as_table_like().ok_or_else(|| {
                 self.error_at(item.span(), &format!("agent {name} is not a table"))
             })?;

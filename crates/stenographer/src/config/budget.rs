@@ -1,7 +1,7 @@
 //! The `[budget]` table of `config.toml`.
 
 use steno_store::cost::budget::BudgetLimits;
-use toml_edit::Item;
+use toml_edit::{Item, Table};
 
 use super::Config;
 use crate::error::CommandError;
@@ -13,13 +13,13 @@ pub(crate) const BUDGET_EXAMPLE: &str =
 impl Config {
     /// Returns the budgets; empty if none is set.
     pub(crate) fn budgets(&self) -> Result<BudgetLimits, CommandError> {
-        self.parse_budgets().map_err(|error| error.hint(BUDGET_EXAMPLE))
+        let settings = self.parse_toml()?;
+        self.parse_budgets(&settings).map_err(|error| error.hint(BUDGET_EXAMPLE))
     }
 
-    fn parse_budgets(&self) -> Result<BudgetLimits, CommandError> {
-        let settings = self.parse_toml()?;
+    fn parse_budgets(&self, settings: &Table) -> Result<BudgetLimits, CommandError> {
         let mut limits = BudgetLimits::default();
-        for (name, item) in self.table_entries(&settings, "budget")? {
+        for (name, item) in self.table_entries(settings, "budget")? {
             match name {
                 "day" => limits.day = Some(self.parse_dollars(name, item)?),
                 "month" => limits.month = Some(self.parse_dollars(name, item)?),

@@ -60,7 +60,8 @@ pub(crate) struct NewRemote {
 impl Config {
     /// Returns all remotes, by name.
     pub(crate) fn remotes(&self) -> Result<Vec<ConfiguredRemote>, CommandError> {
-        self.parse_remotes().map_err(|error| error.hint(EXAMPLE))
+        let settings = self.parse_toml()?;
+        self.parse_remotes(&settings).map_err(|error| error.hint(EXAMPLE))
     }
 
     /// Returns a remote by name, or the only one.
@@ -86,10 +87,9 @@ impl Config {
         })
     }
 
-    fn parse_remotes(&self) -> Result<Vec<ConfiguredRemote>, CommandError> {
-        let settings = self.parse_toml()?;
+    fn parse_remotes(&self, settings: &Table) -> Result<Vec<ConfiguredRemote>, CommandError> {
         let mut remotes = Vec::new();
-        for (name, item) in self.table_entries(&settings, "remote")? {
+        for (name, item) in self.table_entries(settings, "remote")? {
             remotes.push(self.parse_remote(name, item)?);
         }
         remotes.sort_by(|a, b| a.settings.name.cmp(&b.settings.name));

@@ -1,7 +1,7 @@
 //! The `[keep]` table of `config.toml`.
 
 use steno_store::forget::RetentionRules;
-use toml_edit::Item;
+use toml_edit::{Item, Table};
 
 use super::Config;
 use crate::error::CommandError;
@@ -13,13 +13,13 @@ pub(crate) const RETENTION_EXAMPLE: &str = "0 days keep sessions forever:\n  [ke
 impl Config {
     /// Returns how long sessions are kept; forever if nothing is set.
     pub(crate) fn retention(&self) -> Result<RetentionRules, CommandError> {
-        self.parse_retention().map_err(|error| error.hint(RETENTION_EXAMPLE))
+        let settings = self.parse_toml()?;
+        self.parse_retention(&settings).map_err(|error| error.hint(RETENTION_EXAMPLE))
     }
 
-    fn parse_retention(&self) -> Result<RetentionRules, CommandError> {
-        let settings = self.parse_toml()?;
+    fn parse_retention(&self, settings: &Table) -> Result<RetentionRules, CommandError> {
         let mut rules = RetentionRules::default();
-        for (name, item) in self.table_entries(&settings, "keep")? {
+        for (name, item) in self.table_entries(settings, "keep")? {
             match name {
                 "days" => rules.days = Some(self.parse_days(name, item)?),
                 "agents" => rules.agents = self.parse_named_days(name, item)?,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use steno_web::parse_header_name;
-use toml_edit::Item;
+use toml_edit::{Item, Table};
 
 use super::Config;
 use crate::error::CommandError;
@@ -46,14 +46,14 @@ pub(crate) struct SecretSetting {
 impl Config {
     /// Returns who may read the page of a team.
     pub(crate) fn serve_settings(&self) -> Result<ServeSettings, CommandError> {
-        self.parse_serve().map_err(|error| error.hint(EXAMPLE))
+        let settings = self.parse_toml()?;
+        self.parse_serve(&settings).map_err(|error| error.hint(EXAMPLE))
     }
 
-    fn parse_serve(&self) -> Result<ServeSettings, CommandError> {
-        let settings = self.parse_toml()?;
+    fn parse_serve(&self, settings: &Table) -> Result<ServeSettings, CommandError> {
         let mut serve = ServeSettings::default();
         let (mut header, mut command, mut last) = (None, None, None);
-        for (name, item) in self.table_entries(&settings, "serve")? {
+        for (name, item) in self.table_entries(settings, "serve")? {
             match name {
                 "trusted_user_header" => serve.user_header = Some(self.parse_header(name, item)?),
                 "trusted_addresses" => serve.addresses = self.parse_addresses(name, item)?,
