@@ -189,6 +189,18 @@ fn the_filter_follows_each_letter() {
 }
 
 #[test]
+fn the_keys_of_the_footer_filter_and_search_also_beside_hits() {
+    let mut browser = TestBrowser::with_sessions(80, 18);
+    browser.keys("szzz");
+    browser.press(KeyCode::Esc);
+    browser.keys("/login");
+    assert_eq!(browser.state.sessions.filter.text(), "login");
+    assert_eq!(browser.state.search.input.text(), "zzz");
+    assert_eq!(browser.state.sessions.counts(), (2, 4));
+    assert!(browser.screen().contains("2 of 4 sessions"), "{}", browser.screen());
+}
+
+#[test]
 fn keys_are_letters_while_they_are_typed() {
     let mut browser = TestBrowser::with_sessions(80, 18);
     assert_eq!(browser.keys("/q?re"), None);

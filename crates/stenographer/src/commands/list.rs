@@ -44,7 +44,8 @@ pub(crate) struct Args {
     /// Print at most N.
     #[arg(long, short = 'n', value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     limit: Option<usize>,
-    /// Include recordings without entries, such as a connection without any request.
+    /// Include recordings without entries, such as a connection without any request. Agents' session files without
+    /// entries are always listed.
     #[arg(long)]
     empty: bool,
     /// List the threads of a project: of --project, of this folder, or of the nearest above that has threads.

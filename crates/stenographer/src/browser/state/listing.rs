@@ -47,7 +47,7 @@ impl BrowserState {
     fn handle_list_letter(&mut self, letter: char) -> Option<BrowserEffect> {
         match letter {
             'q' => return Some(BrowserEffect::Quit),
-            '/' => self.start_typing(self.view),
+            '/' => self.start_typing(ListView::Sessions),
             's' => self.start_typing(ListView::Hits),
             'r' => return self.selected_name().map(BrowserEffect::Resume),
             'e' => return self.selected_name().map(|name| self.request_export(name)),
