@@ -2,7 +2,7 @@
 //!
 //! A prompt is a message that a person wrote; an answer is one API message of the model. Tool calls and results count
 //! once per id, tokens once per message. Subagents in the same file are not counted, except for agents that bill both
-//! together. If a file has only subagents, they get a row of their own.
+//! together; they get a row of their own, so that rows add up to all tokens of the file.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -67,12 +67,20 @@ pub struct SessionInspection {
     /// Tokens by message.
     #[serde(skip)]
     tally: UsageTally,
+    /// Whether `tokens` is a total that the session states.
+    #[serde(skip)]
+    states_total: bool,
     /// The counts of subagents in the file.
     #[serde(skip)]
     subagents: Option<Box<SessionInspection>>,
 }
 
 impl SessionInspection {
+    /// Whether these are the counts of subagents in a session's own file.
+    pub fn is_of_subagents(&self) -> bool {
+        self.key.as_deref() == Some(SUBAGENTS_KEY)
+    }
+
     /// Whether nothing was counted.
     fn has_no_messages(&self) -> bool {
         let messages =
@@ -135,13 +143,17 @@ fn clear_subagents_of_empty_file(
     inspection
 }
 
-/// Counts one session, then each subagent's file as a session of its own.
+/// Counts one session, then its subagents in the same file, then each subagent's file as a session of its own.
 pub fn inspect_with_subagents(found: &FoundSession) -> Result<Vec<SessionInspection>, FormatError> {
     let (main, parts) = split_subagents(found);
     let mut first = count_main(found, &main, &parts)?;
-    let alone = first.subagents.take().filter(|_| first.has_no_messages());
+    let subagents = first.subagents.take().filter(|row| !row.has_no_messages());
+    if let Some(subagents) = subagents.as_ref().filter(|_| first.states_total) {
+        // The stated total includes them.
+        first.tokens = first.tokens.subtract(&subagents.tokens);
+    }
     let mut inspections = vec![first];
-    inspections.extend(alone.map(|subagents| *subagents).filter(|it| !it.has_no_messages()));
+    inspections.extend(subagents.map(|subagents| *subagents));
     if inspections[0].subagent_files > 0 {
         for part in &parts {
             inspections.push(count_session(part)?);
@@ -190,6 +202,7 @@ fn count_session(found: &FoundSession) -> Result<SessionInspection, FormatError>
     inspection.last_timestamp = session.ended.or(inspection.last_timestamp);
     if !session.totals.usage.is_empty() {
         inspection.tokens = session.totals.usage;
+        inspection.states_total = true;
     }
     counter.models.extend(session.models);
     inspection.models.extend(counter.models);

@@ -15,7 +15,8 @@ use crate::ui::{Ui, count_noun};
 /// Count prompts, tool calls and tokens in session files.
 ///
 /// Reads files of any known format. Nothing is imported. A file with several sessions has a row for each; so has each
-/// file of a subagent. In the total, a message copied from one file to another (by a fork or a resumed session) counts once.
+/// file of a subagent, and so have all subagents in the same file together. In the total, a message copied from one file
+/// to another (by a fork or a resumed session) counts once.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Files or folders.
@@ -106,6 +107,7 @@ fn build_table(rows: &[SessionInspection], total: Option<&InspectionTotal>) -> T
         } else {
             String::new()
         };
+        let subagents = if row.is_of_subagents() { " (subagents)" } else { "" };
         table.add_row([
             row.agent.clone(),
             row.user_prompts.to_string(),
@@ -113,7 +115,7 @@ fn build_table(rows: &[SessionInspection], total: Option<&InspectionTotal>) -> T
             row.tool_calls.to_string(),
             row.tokens.prompt_tokens().to_string(),
             row.tokens.output.to_string(),
-            format!("{}{bad}", row.path.display()),
+            format!("{}{subagents}{bad}", row.path.display()),
         ]);
     }
     if let Some(total) = total {

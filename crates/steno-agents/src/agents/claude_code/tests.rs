@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::inspect::{SessionInspection, inspect_session, inspect_with_subagents};
+use crate::inspect::{InspectionTotal, SessionInspection, inspect_session, inspect_with_subagents};
 use crate::reader::{self, FoundSession};
 use crate::registry;
 use steno_model::entry::{Entry, EntryKind, Role, Usage};
@@ -354,7 +354,7 @@ fn sample() -> String {
 }
 
 #[test]
-fn a_file_of_a_sidechain_alone_has_a_row_for_it() {
+fn a_sidechain_in_a_file_has_a_row_of_its_own() {
     let mut asked = user(json!("Warm up"));
     let mut answered = answer("m1", text("ok"), 5);
     asked["isSidechain"] = json!(true);
@@ -375,11 +375,15 @@ fn a_file_of_a_sidechain_alone_has_a_row_for_it() {
     let mut counted = rows[0].tokens;
     counted.add(&rows[1].tokens);
     assert_eq!(counted, listed);
-    std::fs::write(&file, lines(&[user(json!("Go")), asked, answered])).unwrap();
-    assert_eq!(
-        inspect_with_subagents(&registry::find_sessions(&file).unwrap()[0]).unwrap().len(),
-        1
-    );
+    let own = user(json!("Go"));
+    std::fs::write(&file, lines(&[own, answer("m2", text("yes"), 7), asked, answered])).unwrap();
+    let found = registry::find_sessions(&file).unwrap();
+    let mut total = InspectionTotal::default();
+    let mut rows = inspect_with_subagents(&found[0]).unwrap();
+    rows.iter_mut().for_each(|row| total.add_inspection(row));
+    let output: Vec<_> = rows.iter().map(|row| row.tokens.output).collect();
+    assert_eq!((output.as_slice(), total.tokens.output), ([7, 5].as_slice(), 12));
+    assert_eq!(found[0].read_transcript().unwrap().session.totals.usage, total.tokens);
 }
 
 #[test]
