@@ -22,6 +22,7 @@ use steno_vault::SessionDir;
 use uuid::Uuid;
 
 use crate::addresses::SessionPath;
+use crate::api_parameters::check_role;
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::filter_query::FilterQuery;
@@ -198,6 +199,7 @@ pub(crate) async fn search_entries(
     ApiQuery(filters): ApiQuery<FilterQuery>,
 ) -> CheckedResult {
     let hits = app.run_blocking(move |library| {
+        check_role(library, &filters)?;
         let (question, hits) =
             filters.search(library, &library.zone, filters.limit.unwrap_or(10))?;
         let shown = LineLimits { max_lines: 3, context_lines: 0 };

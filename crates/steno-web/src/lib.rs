@@ -5,6 +5,7 @@
 mod activity_calendar;
 mod addresses;
 mod api;
+mod api_parameters;
 mod app;
 mod assets;
 mod budget_list;

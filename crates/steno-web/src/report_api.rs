@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use steno_store::blame::EditedFile;
 
 use crate::api::{ApiQuery, CheckedResponse, CheckedResult};
+use crate::api_parameters::check_role;
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::filter_query::FilterQuery;
@@ -20,6 +21,7 @@ pub(crate) async fn count_words(
     ApiQuery(filters): ApiQuery<FilterQuery>,
 ) -> CheckedResult {
     let rows = app.run_blocking(move |library| {
+        check_role(library, &filters)?;
         let viewer = PageViewer { zone: library.zone.clone() };
         let trends = WordTrends::count(library, &viewer, &filters)?;
         let rows: Result<Vec<Value>, WebError> =

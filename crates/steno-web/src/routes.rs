@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Path};
-use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{StatusCode, Uri};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use steno_mcp::HistoryOptions;
 
+use crate::api::ApiError;
+use crate::api_parameters::{API_PREFIX, check_query};
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::guard::{self, TokenGuard};
@@ -72,10 +74,19 @@ pub(crate) fn build_router(
         .route("/api/edits", get(report_api::list_edits))
         .route("/api/diff", get(api::get_diff))
         .merge(history.unwrap_or_default())
-        .fallback(|| async { WebError::NotFound("page".to_owned()) })
+        .fallback(answer_unknown_path)
+        .layer(middleware::from_fn(check_query))
         .layer(DefaultBodyLimit::max(app.body_bytes))
         .layer(middleware::from_fn_with_state(guard, guard::check_request))
         .with_state(app)
+}
+
+/// Answers with JSON below the path of the JSON API, else with a page.
+async fn answer_unknown_path(uri: Uri) -> Response {
+    match uri.path().starts_with(API_PREFIX) {
+        true => ApiError::from(WebError::NotFound(uri.path().to_owned())).into_response(),
+        false => WebError::NotFound("page".to_owned()).into_response(),
+    }
 }
 
 async fn serve_asset(Path((version, name)): Path<(String, String)>) -> Response {

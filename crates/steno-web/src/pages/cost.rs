@@ -133,6 +133,11 @@ fn group_name(filters: &FilterQuery) -> &str {
     if filters.by.is_empty() { "day" } else { &filters.by }
 }
 
+/// The names of all groups.
+pub(crate) fn group_names() -> impl Iterator<Item = &'static str> {
+    GROUPS.into_iter().map(GroupBy::name).chain(["block"])
+}
+
 /// The group of a query; `None` for blocks.
 pub(crate) fn group_by(filters: &FilterQuery) -> Option<GroupBy> {
     GROUPS.into_iter().find(|by| by.name() == group_name(filters))

@@ -361,4 +361,17 @@ fn the_api_has_words_and_edits() {
     assert_eq!(edits[0]["edits"][1]["session"], json!("keeper"));
     assert_eq!(ask("/api/edits?limit=1")[0]["edits"].as_array().unwrap().len(), 1);
     assert_eq!(asked(&site, "GET /api/trends?q=%22open", &headers).0, 400);
+    for (request, status, error) in [
+        ("/api/cost?by=foo", 400, "unknown by foo; one of: day, week, month"),
+        ("/api/search?q=lamp&sort=size", 400, "unknown sort size; one of: relevance, time"),
+        ("/api/search?q=lamp&role=boss", 400, "unknown role boss; one of: assistant, system"),
+        ("/api/trends?q=lamp&role=boss", 400, "unknown role boss; one of: assistant, system"),
+        ("/api/sessions?agnt=x", 400, "unknown parameter agnt; one of: agent, limit"),
+        ("/api/nothing", 404, "not found: /api/nothing"),
+    ] {
+        let (answered, answer) = asked(&site, &format!("GET {request}"), &headers);
+        assert_eq!(answered, status, "{request}: {answer}");
+        let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+        assert!(body["error"].as_str().unwrap().starts_with(error), "{request}: {body}");
+    }
 }
