@@ -1,16 +1,16 @@
 //! Finds the secrets in everything that a store keeps: which, where, how often and when last.
 //!
-//! Entries and notes are searched first, then the kept bytes, because agents write more than a reader emits. A secret
+//! Entries and notes are searched first, then the kept bytes, because agents write more than a reader emits. What was
+//! found is then counted wherever it stands, in all sessions: a key in an address may stand alone elsewhere. A secret
 //! has an id that is stable within the store. It is a keyed hash, so that an id alone confirms no guess.
 
 mod secret_id;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::num::NonZero;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use steno_agents::reader::FormatError;
@@ -102,22 +102,43 @@ pub fn report_secrets(
 ) -> Result<SecretReport, FileError> {
     let key = SecretIdKey::load_or_create(&store.folder);
     let sessions = store.vault().list_sessions()?;
-    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let work = || {
-        while let Some(session) = sessions.get(next.fetch_add(1, Ordering::Relaxed)) {
-            on_session(session);
-            let searched = SearchedSession::read(session);
-            found
-                .lock()
-                .expect("no thread panics while it holds the lock")
-                .push((session.clone(), searched));
+    let mut found = search_in_threads(sessions, |session| {
+        on_session(&session);
+        let searched = SearchedSession::read(&session);
+        (session, searched)
+    });
+    let texts: BTreeSet<SecretText> = found
+        .iter()
+        .filter_map(|(_, searched)| searched.as_ref().ok())
+        .flat_map(|searched| searched.places.values().map(|(secret, _)| secret.clone()))
+        .collect();
+    // No rule finds a key that stands alone, but `forget --secret` masks it there too.
+    if let Some(redactor) = SecretRedactor::for_known(&texts.into_iter().collect::<Vec<_>>()) {
+        found = search_in_threads(found, |(session, searched)| {
+            let searched =
+                searched.and_then(|searched| searched.add_known(&session, redactor.duplicate()));
+            (session, searched)
+        });
+    }
+    found.sort_by(|(a, _), (b, _)| (a.agent(), a.id()).cmp(&(b.agent(), b.id())));
+    Ok(join_report(&key, found))
+}
+
+/// Does the work on each item, in as many threads as there are processors. The results are in no order.
+fn search_in_threads<T: Send, U: Send>(items: Vec<T>, work: impl Fn(T) -> U + Sync) -> Vec<U> {
+    let (items, results) = (Mutex::new(items), Mutex::new(Vec::new()));
+    let no_panic = "no thread panics while it holds the lock";
+    let run = || {
+        loop {
+            let item = items.lock().expect(no_panic).pop();
+            let Some(item) = item else { return };
+            let result = work(item);
+            results.lock().expect(no_panic).push(result);
         }
     };
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
-    let mut found = found.into_inner().expect("no thread panics while it holds the lock");
-    found.sort_by(|(a, _), (b, _)| (a.agent(), a.id()).cmp(&(b.agent(), b.id())));
-    Ok(join_report(&key, found))
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(run))));
+    results.into_inner().expect(no_panic)
 }
 
 /// Finds the secret with this id: its bytes and all its places. `None` if the store does not keep it. Sessions that fail
@@ -144,7 +165,7 @@ fn join_report(
                 continue;
             }
         };
-        for (SecretText { text, rule }, place) in searched.places {
+        for (SecretText { text, rule }, place) in searched.places.into_values() {
             let id = key.secret_id(&text);
             let new = || KeptSecret { id: id.clone(), rule, value: text, places: Vec::new() };
             secrets.entry(id.clone()).or_insert_with(new).places.push(place);
@@ -158,42 +179,68 @@ fn join_report(
 
 /// What was found in one session.
 struct SearchedSession {
-    places: Vec<(SecretText, SecretPlace)>,
+    /// By the text, the number of the entry, and the time. What no entry has comes last.
+    places: BTreeMap<(String, u64, Option<i64>), (SecretText, SecretPlace)>,
     known: HashSet<String>,
 }
 
 impl SearchedSession {
     fn read(session: &SessionDir) -> Result<Self, FormatError> {
+        let mut searched = Self { places: BTreeMap::new(), known: HashSet::new() };
+        searched.search(session, SecretRedactor::default())?;
+        Ok(searched)
+    }
+
+    /// Adds the places of secrets that are known from all sessions.
+    fn add_known(
+        mut self,
+        session: &SessionDir,
+        redactor: SecretRedactor,
+    ) -> Result<Self, FormatError> {
+        self.search(session, redactor)?;
+        Ok(self)
+    }
+
+    fn search(
+        &mut self,
+        session: &SessionDir,
+        mut redactor: SecretRedactor,
+    ) -> Result<(), FormatError> {
         let transcript = session.read_transcript()?;
         let ended = transcript.session.ended.or(transcript.session.started);
-        let mut searched = Self { places: Vec::new(), known: HashSet::new() };
         let (agent, id) = (session.agent().to_owned(), session.id().clone());
         let elsewhere = SecretPlace { agent, session: id, entry: None, at: ended, count: 0 };
-        let mut redactor = SecretRedactor::default();
         for (number, entry) in transcript.entries.iter().enumerate() {
             redactor.redact_entry(&mut entry.clone());
             let (entry, at) = (Some(number as u64), entry.created_at.or(ended));
-            searched.add(redactor.take_found(), &SecretPlace { entry, at, ..elsewhere.clone() });
+            self.add(redactor.take_found(), &SecretPlace { entry, at, ..elsewhere.clone() });
         }
         for note in &transcript.notes {
             redactor.redact_text(&note.text);
             let at = Some(note.at);
-            searched.add(redactor.take_found(), &SecretPlace { at, ..elsewhere.clone() });
+            self.add(redactor.take_found(), &SecretPlace { at, ..elsewhere.clone() });
         }
         redactor.redact_session(&mut transcript.session.clone());
         search_kept_bytes(session, &mut redactor)?;
         let mut unseen = redactor.take_found();
-        unseen.retain(|secret| !searched.known.contains(&secret.text));
-        searched.add(unseen, &elsewhere);
-        Ok(searched)
+        unseen.retain(|secret| !self.known.contains(&secret.text));
+        self.add(unseen, &elsewhere);
+        Ok(())
     }
 
+    /// Adds what was found in a place. What an earlier search found there too counts once.
     fn add(&mut self, found: Vec<SecretText>, place: &SecretPlace) {
-        let mut counts: BTreeMap<SecretText, u64> = BTreeMap::new();
-        found.into_iter().for_each(|secret| *counts.entry(secret).or_default() += 1);
-        for (secret, count) in counts {
-            self.known.insert(secret.text.clone());
-            self.places.push((secret, SecretPlace { count, ..place.clone() }));
+        let mut counts: BTreeMap<String, (SecretText, u64)> = BTreeMap::new();
+        for secret in found {
+            counts.entry(secret.text.clone()).or_insert((secret, 0)).1 += 1;
+        }
+        let at = place.at.map(|at| at.instant().as_millisecond());
+        for (text, (secret, count)) in counts {
+            self.known.insert(text.clone());
+            let key = (text, place.entry.unwrap_or(u64::MAX), at);
+            let new = || (secret, SecretPlace { count: 0, ..place.clone() });
+            let known = &mut self.places.entry(key).or_insert_with(new).1;
+            known.count = known.count.max(count);
         }
     }
 }

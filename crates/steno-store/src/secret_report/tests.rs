@@ -22,6 +22,15 @@ fn a_secret_is_reported_once_with_all_its_places() {
     let first = [line("s1", "hello"), line("s1", &format!("use {key} and {key}")), unread].concat();
     std::fs::write(folder.path().join("s1.jsonl"), first).unwrap();
     std::fs::write(folder.path().join("s2.jsonl"), line("s2", &format!("again {key}"))).unwrap();
+    // Only the first of these says what it is.
+    let password = texts.fill("{A12}7");
+    let lines = [
+        line("s3", &format!("url postgres://me:{password}@db.example.com/x")),
+        line("s3", &format!("bare {password} alone")),
+    ];
+    std::fs::write(folder.path().join("s3.jsonl"), lines.concat()).unwrap();
+    std::fs::write(folder.path().join("s4.jsonl"), line("s4", &format!("copy {password}")))
+        .unwrap();
     let store = StoreLocation::new(folder.path().join("store"), Clock::system());
     SessionSyncer::new(store.clone()).unwrap().sync_folder(folder.path()).unwrap();
 
@@ -40,6 +49,12 @@ fn a_secret_is_reported_once_with_all_its_places() {
     assert_eq!(secret.masked_value(), "ghp_…(40)");
     assert!(secret.last_seen().is_some());
     assert_eq!(secret.entries_by_session().len(), 2);
+    let places: Vec<_> = find(&password)
+        .places
+        .iter()
+        .map(|place| (place.session.as_str(), place.entry, place.count))
+        .collect();
+    assert_eq!(places, [("s3", Some(0), 1), ("s3", Some(1), 1), ("s4", Some(0), 1)]);
     assert!(find(&hidden).places.iter().all(|place| place.session.as_str() == "s1"));
     assert_eq!(find_kept_secret(&store, &secret.id).unwrap().as_ref(), Some(secret));
     assert_eq!(find_kept_secret(&store, &"000000000000".parse().unwrap()).unwrap(), None);

@@ -60,6 +60,17 @@ impl SecretRedactor {
         Self { scanner, known, searched: SearchedStrings::default(), found: Vec::new() }
     }
 
+    /// A redactor that redacts only these, wherever they are. `None` if none of them can be told from ordinary words.
+    pub(crate) fn for_known(secrets: &[SecretText]) -> Option<Self> {
+        let known = KnownSecrets::new(secrets)?;
+        Some(Self::new(SecretScanner::configured(), Some(Arc::new(known))))
+    }
+
+    /// A redactor of the same secrets, without what this one has found.
+    pub(crate) fn duplicate(&self) -> Self {
+        Self::new(self.scanner, self.known.clone())
+    }
+
     /// How many secrets were redacted.
     pub fn count(&self) -> u64 {
         self.found.len() as u64
