@@ -20,6 +20,7 @@ pub mod shared_log;
 pub mod shared_texts;
 #[cfg(test)]
 pub mod temporary_vault;
+pub mod tool_names;
 #[cfg(test)]
 pub mod trial;
 pub mod usage;

@@ -97,7 +97,7 @@ fn read_session(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, F
     let session = database.query_row(query, &[&id], |row| session_from_row(row, &id))?;
     let mut session =
         session.ok_or_else(|| database.invalid_database(format!("no session {id}")))?;
-    let mut output = EntryEmitter::new(AGENT_NAME, &id, emit);
+    let mut output = EntryEmitter::new(AGENT_NAME, &id, emit).naming_results();
     let messages = "SELECT * FROM messages WHERE session_id = ?1 ORDER BY created_at, rowid";
     database.for_each_row(messages, &[&id], |row| {
         if let Err(reason) = decode_message(row, &mut session, &mut output) {

@@ -101,7 +101,7 @@ fn read_database(bundle: &SessionBundle, emit: ItemSink<'_>) -> Result<Session, 
     let session = database.query_row(query, &[&id], |row| session_from_row(row, &id))?;
     let session = session.ok_or_else(|| database.invalid_database(format!("no session {id}")))?;
     let model = session.models.first().cloned();
-    let mut output = EntryEmitter::new(AGENT_NAME, &id, emit);
+    let mut output = EntryEmitter::new(AGENT_NAME, &id, emit).naming_results();
     let messages = "SELECT * FROM messages WHERE session_id = ?1 ORDER BY id";
     database.for_each_row(messages, &[&id], |row| {
         match message_from_row(row, model.clone()) {

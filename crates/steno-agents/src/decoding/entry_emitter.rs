@@ -8,6 +8,7 @@
 //!   one file.
 //! - `emit_transcript` is for documents with totals that depend on all entries (devflow's runs).
 
+use crate::decoding::tool_names::CalledToolNames;
 use crate::reader::{ItemSink, ReaderItem};
 use steno_model::entry::Entry;
 use steno_model::numbering::EntryNumbering;
@@ -17,16 +18,27 @@ use steno_model::problem::Problem;
 pub struct EntryEmitter<'a> {
     numbering: EntryNumbering,
     emit: ItemSink<'a>,
+    /// Names the tools of results, if their format does not.
+    tool_names: Option<CalledToolNames>,
 }
 
 impl<'a> EntryEmitter<'a> {
     /// An emitter for one session of one agent.
     pub fn new(agent: &str, session: &str, emit: ItemSink<'a>) -> Self {
-        Self { numbering: EntryNumbering::new(agent, session), emit }
+        Self { numbering: EntryNumbering::new(agent, session), emit, tool_names: None }
+    }
+
+    /// Gives results without a tool name that of their call.
+    #[must_use]
+    pub(crate) fn naming_results(self) -> Self {
+        Self { tool_names: Some(CalledToolNames::default()), ..self }
     }
 
     /// Emits one entry with the next number of its source.
-    pub fn emit_entry(&mut self, entry: Entry) {
+    pub fn emit_entry(&mut self, mut entry: Entry) {
+        if let Some(names) = &mut self.tool_names {
+            names.name_tool(&mut entry);
+        }
         emit_next_entry(entry, &mut self.numbering, self.emit);
     }
 

@@ -21,7 +21,7 @@ impl<'a> SessionEmitter<'a> {
     pub(crate) fn new(agent: &str, native_id: &str, emit: ItemSink<'a>) -> Self {
         let mut session = Session::new(SessionId::for_native(agent, native_id), agent);
         session.native_id = Some(native_id.to_owned());
-        let output = EntryEmitter::new(agent, native_id, emit);
+        let output = EntryEmitter::new(agent, native_id, emit).naming_results();
         Self { session, source: PRIMARY_SOURCE.to_owned(), output }
     }
 

@@ -14,6 +14,7 @@ use super::record::{
 use super::usage::CodexTokenCounter;
 use super::{AGENT_NAME, event};
 use crate::decoding::message_ids::UniqueMessageIds;
+use crate::decoding::tool_names::CalledToolNames;
 use crate::decoding::{entries, json_fields, json_repair};
 use crate::protocols::responses;
 use crate::reader::{ItemSink, ReaderItem, entry_sink};
@@ -42,6 +43,7 @@ pub(super) struct CodexRolloutDecoder<'a> {
     numbering: Option<EntryNumbering>,
     model: Option<String>,
     messages: UniqueMessageIds,
+    tool_names: CalledToolNames,
     /// The number of the current line.
     number: u64,
 }
@@ -63,6 +65,7 @@ impl<'a> CodexRolloutDecoder<'a> {
             numbering: None,
             model: None,
             messages: UniqueMessageIds::default(),
+            tool_names: CalledToolNames::default(),
             number: 0,
         }
     }
@@ -301,6 +304,7 @@ impl<'a> CodexRolloutDecoder<'a> {
     }
 
     fn emit_entry(&mut self, mut entry: Entry) {
+        self.tool_names.name_tool(&mut entry);
         if entry.role == Role::Assistant {
             entry.model.clone_from(&self.model);
         }

@@ -440,3 +440,14 @@ fn reads_sessions_without_rollouts_from_the_history() {
     assert_eq!(gone.session.started, "2026-01-05T09:00:01Z".parse().ok());
     assert!(found[1].bundle.has_only_excerpts());
 }
+
+#[test]
+fn a_result_has_the_tool_of_its_call() {
+    let call = r#"{"type":"function_call","name":"exec_command","arguments":"{}","call_id":"c1"}"#;
+    let result = r#"{"type":"function_call_output","call_id":"c1","output":"done"}"#;
+    let other = r#"{"type":"function_call_output","call_id":"c2","output":"done"}"#;
+    let lines = [META.to_owned(), item(3, call), item(4, result), item(5, other)].join("\n");
+    let entries = read_bytes(lines.as_bytes()).entries;
+    let tools: Vec<_> = entries.iter().map(|entry| entry.tool_name.as_deref()).collect();
+    assert_eq!(tools, [Some("exec_command"), Some("exec_command"), None]);
+}

@@ -32,7 +32,7 @@ pub(super) fn read_line_file(
     let stem = source.path().file_stem().unwrap_or_default().to_string_lossy();
     let mut session = Session::new(SessionId::for_native(AGENT_NAME, &stem), AGENT_NAME);
     session.native_id = Some(stem.clone().into_owned());
-    let mut output = EntryEmitter::new(AGENT_NAME, &stem, emit);
+    let mut output = EntryEmitter::new(AGENT_NAME, &stem, emit).naming_results();
     for_each_object(source, |record, line| match record.map(Value::Object) {
         Ok(record) if is_header(&record) => apply_header(&mut session, record),
         Ok(record) => message_from_record(record, line).emit_entries(&mut output),
