@@ -29,8 +29,8 @@ pub struct LocalNow<'a> {
 #[error("not a time: {0}")]
 pub struct MomentError(String);
 
-/// Parses `2026-01-05`, `2026-01-05T09:15`, `2026-01`, `today`, `yesterday`, or a duration before now: `90m`, `1h 30m`,
-/// `7d`, `2w`, `1mo`.
+/// Parses `2026-01-05`, `2026-01-05T09:15`, `2026-01`, `2026`, `today`, `yesterday`, or a duration before now: `90m`,
+/// `1h 30m`, `7d`, `2w`, `1mo`, with or without `ago` after it.
 pub fn parse_moment(
     text: &str,
     edge: DayEdge,
@@ -43,10 +43,11 @@ pub fn parse_moment(
         let local = local.compatible().map_err(|_| unknown())?;
         return Ok(Timestamp::from_instant(local, 0));
     }
-    if let Some(then) = parse_months_ago(text, here) {
+    let span = text.strip_suffix(" ago").unwrap_or(text);
+    if let Some(then) = parse_months_ago(span, here) {
         return Ok(then);
     }
-    if let Some(duration) = parse_duration_ago(text) {
+    if let Some(duration) = parse_duration_ago(span) {
         let then = here.now.instant().checked_sub(duration).map_err(|_| unknown())?;
         return Ok(Timestamp::from_instant(then, 0));
     }
@@ -62,16 +63,22 @@ pub fn parse_moment(
     Ok(Timestamp::from_instant(local, 0))
 }
 
-/// Parses `today`, `yesterday` or a month such as `2026-01`. Returns the first day and the day after the last one.
+/// Parses `today`, `yesterday`, a month such as `2026-01` or a year. Returns the first day and the day after the last one.
 fn parse_named_days(text: &str, here: &LocalNow<'_>) -> Option<(Date, Date)> {
     let today = here.now.instant().to_zoned(here.zone.clone()).date();
     match text {
         "today" => Some((today, today.tomorrow().ok()?)),
         "yesterday" => Some((today.yesterday().ok()?, today)),
         _ => {
+            let is_year = text.len() == "2026".len() && text.bytes().all(|c| c.is_ascii_digit());
             let is_month = text.len() == "2026-01".len() && text.as_bytes()[4] == b'-';
-            let first: Date = is_month.then(|| format!("{text}-01").parse().ok())??;
-            Some((first, first.checked_add(Span::new().months(1)).ok()?))
+            let (rest, length) = match (is_year, is_month) {
+                (true, _) => ("-01-01", Span::new().years(1)),
+                (_, true) => ("-01", Span::new().months(1)),
+                _ => return None,
+            };
+            let first: Date = format!("{text}{rest}").parse().ok()?;
+            Some((first, first.checked_add(length).ok()?))
         }
     }
 }
@@ -108,6 +115,10 @@ mod tests {
             ("2w", "2026-01-01T12:00:00Z"),
             ("1mo", "2025-12-15T12:00:00Z"),
             ("1 month", "2025-12-15T12:00:00Z"),
+            ("1mo ago", "2025-12-15T12:00:00Z"),
+            ("90m ago", "2026-01-15T10:30:00Z"),
+            ("2 days ago", "2026-01-13T12:00:00Z"),
+            ("2025", "2025-01-01T00:00:00Z"),
             ("2026-01-05", "2026-01-05T00:00:00Z"),
             ("2025-12", "2025-12-01T00:00:00Z"),
             ("today", "2026-01-15T00:00:00Z"),
@@ -115,7 +126,20 @@ mod tests {
         ] {
             assert_eq!(parse(text).as_deref(), Ok(expected), "{text}");
         }
-        for text in ["-7d", "-1mo", "7", "d", "2025-13", "2025/12", "99999999999d", ""] {
+        for text in [
+            "-7d",
+            "-1mo",
+            "7",
+            "d",
+            "2025-13",
+            "2025/12",
+            "99999999999d",
+            "",
+            "ago",
+            " ago",
+            "today ago",
+            "-7d ago",
+        ] {
             assert_eq!(parse(text), Err(MomentError(text.to_owned())), "{text}");
         }
     }
@@ -125,6 +149,7 @@ mod tests {
         let here = LocalNow { now: "2026-01-15T12:00:00Z".parse().unwrap(), zone: &TimeZone::UTC };
         for (text, expected) in [
             ("2025-12", "2026-01-01T00:00:00Z"),
+            ("2025", "2026-01-01T00:00:00Z"),
             ("today", "2026-01-16T00:00:00Z"),
             ("yesterday", "2026-01-15T00:00:00Z"),
         ] {
