@@ -27,7 +27,7 @@ use steno_seeds::SEED_AGENTS;
 use steno_vault::{SessionBundle, SessionFile};
 
 /// Version of what all readers share. Raise it when most of them find or decode anything differently.
-const SHARED_READER_VERSION: u32 = 6;
+const SHARED_READER_VERSION: u32 = 7;
 
 /// Version of what the readers produce: another one after each change of a reader, and with each new reader. The index
 /// is then rebuilt, and files seen before are checked again.

@@ -69,6 +69,19 @@ fn described() -> (Site, Value, Vec<String>) {
     (site, document, headers)
 }
 
+/// A query of all parameters that are described. An empty one is the same as none.
+fn example_query(described: &Value) -> String {
+    let parameters = described["parameters"].as_array().into_iter().flatten();
+    let in_query = parameters.filter(|parameter| parameter["in"] == "query");
+    let pairs = in_query.filter_map(|parameter| match parameter["name"].as_str().unwrap() {
+        "q" => Some("q=hello".to_owned()),
+        name @ ("a" | "b") => Some(format!("{name}=claude-code/one")),
+        _ if parameter["schema"]["type"] != "string" => None,
+        name => Some(format!("{name}=")),
+    });
+    pairs.collect::<Vec<_>>().join("&")
+}
+
 fn body(answer: &str) -> Value {
     let text = answer.split_once("\r\n\r\n").unwrap().1;
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {answer}"))
@@ -83,9 +96,7 @@ fn responses_match_the_description() {
         for (method, printed) in methods.as_object().unwrap() {
             let address = path.replace("{agent}", "claude-code").replace("{id}", "one");
             let address = address.replace("{note}", note);
-            let query =
-                if method == "get" { "?q=hello&a=claude-code/one&b=claude-code/one" } else { "" };
-            let request = format!("{} {address}{query}", method.to_uppercase());
+            let request = format!("{} {address}?{}", method.to_uppercase(), example_query(printed));
             let (status, answer) = sent(&site, &request, &headers, r#"{"text":"x","entry":0}"#);
             // The agent's folder does not exist.
             let expected = if path.ends_with("/resume") { 400 } else { 200 };
