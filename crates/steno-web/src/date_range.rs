@@ -9,8 +9,8 @@ use steno_store::index::EntryFilter;
 
 use crate::addresses::distinct_name;
 use crate::filter_query::{ALL_DAYS, FilterQuery};
-use crate::library::SessionListing;
 use crate::render::plain::clean_text;
+use crate::session_listing::SessionListing;
 
 /// The periods that reports offer: name, and days before today.
 const PERIODS: [(&str, i32); 4] =

@@ -44,6 +44,7 @@ mod report_api;
 mod routes;
 mod section_lists;
 mod server;
+mod session_listing;
 mod session_person;
 mod status_expiry;
 mod subagent_overview;

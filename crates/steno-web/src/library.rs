@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use jiff::tz::TimeZone;
 use maud::Markup;
 use steno_cipher::store_fs;
-use steno_model::{Clock, Entry, Session, Transcript, Usage};
+use steno_model::{Clock, Entry, Session, Transcript};
 use steno_store::amount::{format_cost, format_dollars};
 use steno_store::cost::PriceTable;
 use steno_store::cost::budget::BudgetLimits;
@@ -18,7 +18,7 @@ use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup};
 use steno_store::current_status::StatusCheck;
 use steno_store::entry_filter::SelectedSessions;
 use steno_store::index::{
-    EntryFilter, Index, IndexCondition, IndexError, ListedSession, SharedEntries, StoreIndex,
+    EntryFilter, Index, IndexCondition, IndexError, ListedSession, StoreIndex,
 };
 use steno_store::session_owners::{SessionOwner, SessionOwners, TeamReader};
 use steno_store::transcript::ReadTranscript;
@@ -32,6 +32,7 @@ use crate::outline::{SessionOutline, cost_text};
 use crate::project_names::ProjectNames;
 use crate::quality_counts::{QualityCache, QualityCounts};
 use crate::section_lists::SectionCounts;
+use crate::session_listing::SessionListing;
 use crate::session_person::set_session_person;
 use crate::status_expiry::StatusExpiry;
 use crate::team_page::TeamPage;
@@ -124,84 +125,6 @@ impl OpenedSession {
         let entries = &self.transcript.entries;
         let numbers = (0..entries.len()).map(|place| self.lanes.number_at(place));
         numbers.map(|number| (number, &entries[number]))
-    }
-}
-
-/// All sessions, with their costs and failures.
-pub(crate) struct SessionListing {
-    /// The state of the index that they are from.
-    pub(crate) edition: IndexEdition,
-    pub(crate) sessions: Vec<ListedSession>,
-    /// By agent and session id.
-    pub(crate) costs: HashMap<(String, String), ChargeSum>,
-    pub(crate) failures: HashMap<(String, String), u64>,
-    /// How many entries each session has.
-    pub(crate) entries: HashMap<(String, String), u64>,
-    /// The entries that several sessions have.
-    pub(crate) shared: SharedEntries,
-    /// The short names of the projects.
-    pub(crate) projects: ProjectNames,
-}
-
-/// The totals of some sessions, as `steno stats` and `steno cost` count them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SessionTotals {
-    /// Sessions with entries.
-    pub(crate) sessions: u64,
-    pub(crate) empty_sessions: u64,
-    /// Entries without copies.
-    pub(crate) entries: u64,
-    /// Entries that a session has from another one of them.
-    pub(crate) copies: u64,
-    pub(crate) usage: Usage,
-    /// The known part of the cost, in dollars.
-    pub(crate) cost: f64,
-    pub(crate) has_unknown_cost: bool,
-}
-
-impl SessionListing {
-    /// The known part of a session's cost, in dollars; `None` if none of it is known.
-    pub(crate) fn known_cost(&self, session: &Session) -> Option<f64> {
-        let key = (session.agent.clone(), session.id.to_string());
-        let reported = || session.totals.cost.filter(|_| !Self::is_unpriced(session));
-        self.costs.get(&key).map_or_else(reported, ChargeSum::cost)
-    }
-
-    /// A session's cost as text: `?` if it is unknown, empty if the session used no model.
-    pub(crate) fn cost_text(&self, session: &Session) -> String {
-        let key = (session.agent.clone(), session.id.to_string());
-        let reported = || match Self::is_unpriced(session) {
-            true => "?".to_owned(),
-            false => session.totals.cost.map(format_dollars).unwrap_or_default(),
-        };
-        self.costs.get(&key).map_or_else(reported, format_cost)
-    }
-
-    /// Whether an agent reported tokens and no cost: without a price, it writes that they cost nothing.
-    fn is_unpriced(session: &Session) -> bool {
-        !session.totals.usage.is_empty() && session.totals.cost.unwrap_or(0.0) == 0.0
-    }
-
-    /// The totals of some sessions. A message or entry that several of them have counts once.
-    pub(crate) fn sum_sessions<'a>(
-        &self,
-        sessions: impl Iterator<Item = &'a Session>,
-    ) -> SessionTotals {
-        let mut totals = SessionTotals::default();
-        let mut selected = SelectedSessions::default();
-        for Session { agent, id, totals: own, .. } in sessions {
-            selected.insert(agent, id.as_str());
-            totals.entries += own.entries;
-            *(if own.entries > 0 { &mut totals.sessions } else { &mut totals.empty_sessions }) += 1;
-            if let Some(sum) = self.costs.get(&(agent.clone(), id.to_string())) {
-                totals.usage.add(&sum.tokens());
-                totals.cost += sum.cost().unwrap_or(0.0);
-                totals.has_unknown_cost |= !sum.unpriced.is_empty();
-            }
-        }
-        totals.copies = self.shared.count_copies(|agent, id| selected.contains(agent, id));
-        totals.entries = totals.entries.saturating_sub(totals.copies);
-        totals
     }
 }
 

@@ -10,8 +10,8 @@ use steno_store::index::ListedSession;
 
 use crate::error::WebError;
 use crate::filter_query::encode_query_text;
-use crate::library::SessionListing;
 use crate::list_order::{SessionOrder, last_active};
+use crate::session_listing::SessionListing;
 use crate::session_person::session_person;
 
 /// How many values of a facet are offered.

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use steno_model::Session;
 use steno_store::index::ListedSession;
 
-use crate::library::SessionListing;
+use crate::session_listing::SessionListing;
 
 /// What sessions are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,10 +8,11 @@ use steno_store::amount::{format_cost, format_count};
 use crate::addresses::{session_address, short_model};
 use crate::fork::find_call;
 use crate::heading::{session_duration, session_title, status_badge};
-use crate::library::{OpenedSession, SessionListing};
+use crate::library::OpenedSession;
 use crate::outline::totals_line;
 use crate::render::plain::clean_text;
 use crate::render::{depth_class, lane_colour, run_title, subagent_address};
+use crate::session_listing::SessionListing;
 use crate::subagent_run::{OutlinedRun, SubagentOutcome};
 use crate::units::{COST_EXPLANATION, count_of, exact_count, explain_tokens, format_duration};
 

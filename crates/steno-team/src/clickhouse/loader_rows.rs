@@ -23,7 +23,7 @@ pub(super) struct RowEncoder<'a> {
 
 /// The row of an entry.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct EntryRow<'a> {
+pub(super) struct LoadedEntryRow<'a> {
     org: &'a str,
     session: &'a str,
     source: &'a str,
@@ -47,8 +47,8 @@ impl RowEncoder<'_> {
         number: usize,
         entry: &'a EntryRecord,
         part: &'a str,
-    ) -> EntryRow<'a> {
-        EntryRow {
+    ) -> LoadedEntryRow<'a> {
+        LoadedEntryRow {
             org: self.org,
             session: self.session,
             source: &entry.source,
@@ -61,7 +61,7 @@ impl RowEncoder<'_> {
             model: entry.model.as_deref().unwrap_or_default(),
             is_failure: u8::from(entry.is_failure),
             body: entry.text.as_ref().map_or("", |text| text),
-            ..EntryRow::default()
+            ..LoadedEntryRow::default()
         }
     }
 
@@ -82,7 +82,7 @@ impl RowEncoder<'_> {
     }
 }
 
-impl EntryRow<'_> {
+impl LoadedEntryRow<'_> {
     /// Appends the row. An entry without a time is from when the session `started`.
     pub(super) fn push(
         mut self,

@@ -15,7 +15,7 @@ use crate::app::WebApp;
 use crate::error::WebError;
 use crate::filter_query::encode_query_text;
 use crate::heading;
-use crate::library::{SessionLibrary, SessionListing};
+use crate::library::SessionLibrary;
 use crate::list_columns::column_headings;
 use crate::list_filter::{
     FacetValue, IgnoredCondition, LIST_FACETS, ListFilter, ListMatcher, date_ranges,
@@ -24,6 +24,7 @@ use crate::live::edition_id;
 use crate::page::{self, PageHead};
 use crate::project_names::ProjectNames;
 use crate::render::plain::clean_text;
+use crate::session_listing::SessionListing;
 use crate::session_person::session_person;
 use crate::units::{COST_EXPLANATION, count_of, exact_count, explain_tokens};
 use crate::viewer::PageViewer;

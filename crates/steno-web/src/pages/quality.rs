@@ -21,11 +21,12 @@ use crate::day_bars::{day_bar, fill_days};
 use crate::error::WebError;
 use crate::filter_query::{DEFAULT_DAYS, FilterQuery};
 use crate::heading;
-use crate::library::{SessionLibrary, SessionListing};
+use crate::library::SessionLibrary;
 use crate::list_filter::{IgnoredCondition, ListFilter};
 use crate::page::{self, PageHead};
 use crate::quality_counts::{QualityCounts, RETRY_MEANING};
 use crate::render::plain::clean_text;
+use crate::session_listing::SessionListing;
 use crate::units::{count_of, exact_count};
 use crate::viewer::PageViewer;
 

@@ -11,9 +11,10 @@ use steno_store::view::file_changes::find_file_changes;
 use crate::addresses::{SessionPath, session_address};
 use crate::app::WebApp;
 use crate::error::WebError;
-use crate::library::{OpenedSession, SessionListing};
+use crate::library::OpenedSession;
 use crate::quality_report::{quality_heading, quality_report};
 use crate::section_lists::{MIN_CONTENTS, changes_heading, file_change_list, prompt_list};
+use crate::session_listing::SessionListing;
 use crate::subagent_overview::{
     MAX_OPEN_RUNS, child_sessions, subagent_overview, subagents_heading,
 };
