@@ -8,6 +8,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -22,7 +23,7 @@ use steno_vault::SessionDir;
 use uuid::Uuid;
 
 use crate::addresses::SessionPath;
-use crate::api_parameters::check_role;
+use crate::api_parameters::{check_parameters, check_role};
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::filter_query::FilterQuery;
@@ -90,6 +91,14 @@ impl<E: Into<WebError>> From<E> for ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         (self.0.status_code(), Json(json!({"error": self.0.to_string()}))).into_response()
+    }
+}
+
+/// Refuses a request to the JSON API with an unknown parameter, or an unknown value of one that has a list of values.
+pub(crate) async fn check_query(request: Request, next: Next) -> Response {
+    match check_parameters(request.uri()) {
+        Ok(()) => next.run(request).await,
+        Err(error) => ApiError::from(error).into_response(),
     }
 }
 

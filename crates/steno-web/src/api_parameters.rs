@@ -1,13 +1,10 @@
 //! Checks the query of a request to the JSON API: an unknown parameter or value is an error, not an answer to another
 //! question. The pages are lenient, because people follow old links.
 
-use axum::extract::{Query, Request};
+use axum::extract::Query;
 use axum::http::Uri;
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use steno_store::index::SessionFacet;
 
-use crate::api::ApiError;
 use crate::error::WebError;
 use crate::filter_query::FilterQuery;
 use crate::library::SessionLibrary;
@@ -26,14 +23,6 @@ const HIT_ORDERS: [&str; 2] = ["relevance", "time"];
 /// The parameters that select sessions and times.
 const SCOPE: [&str; 7] = ["agent", "project", "model", "thread", "person", "since", "until"];
 
-/// Refuses a request to the JSON API with an unknown parameter, or an unknown value of one that has a list of values.
-pub(crate) async fn check_query(request: Request, next: Next) -> Response {
-    match check_parameters(request.uri()) {
-        Ok(()) => next.run(request).await,
-        Err(error) => ApiError::from(error).into_response(),
-    }
-}
-
 /// Fails if no entry can have the role of a query.
 pub(crate) fn check_role(library: &SessionLibrary, filters: &FilterQuery) -> Result<(), WebError> {
     let role = filters.role.to_lowercase();
@@ -44,7 +33,8 @@ pub(crate) fn check_role(library: &SessionLibrary, filters: &FilterQuery) -> Res
     if is_known { Ok(()) } else { Err(unknown_value("role", &filters.role, &ROLES)) }
 }
 
-fn check_parameters(uri: &Uri) -> Result<(), WebError> {
+/// Fails on an unknown parameter, or an unknown value of one that has a list of values.
+pub(crate) fn check_parameters(uri: &Uri) -> Result<(), WebError> {
     let path = uri.path().strip_prefix(API_PREFIX);
     let Some((path, known)) = path.and_then(|path| Some((path, known_parameters(path)?))) else {
         return Ok(());

@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use steno_mcp::HistoryOptions;
 
-use crate::api::ApiError;
-use crate::api_parameters::{API_PREFIX, check_query};
+use crate::api::{ApiError, check_query};
+use crate::api_parameters::API_PREFIX;
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::guard::{self, TokenGuard};
