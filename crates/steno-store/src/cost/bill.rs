@@ -33,7 +33,7 @@ pub(crate) struct MessageBill {
     /// Number of the last entry with this usage.
     pub(crate) last: usize,
     pub(crate) usage: Usage,
-    /// All tokens that the session was billed before, of all kinds.
+    /// All tokens that the session, or its origin, was billed before, of all kinds.
     tokens_before: u64,
 }
 
@@ -51,13 +51,16 @@ pub(crate) struct SessionBills {
     pub(crate) bills: Vec<MessageBill>,
     messages: HashMap<String, usize, RandomState>,
     span: Option<Arc<OriginSpan>>,
-    /// The tokens of the bills so far, also of those that were taken out, as they were first stated.
+    /// The tokens that this origin was billed so far, also in bills that were taken out, as they were first stated.
     tokens: u64,
 }
 
 impl SessionBills {
     /// From entry `first` on, messages were billed in the session `origin`; without one, in the session itself.
     pub(crate) fn begin_origin(&mut self, origin: Option<RecordOrigin>, first: usize) {
+        if self.span.as_ref().map(|span| &span.origin) != origin.as_ref() {
+            self.tokens = 0;
+        }
         self.span = origin.map(|origin| Arc::new(OriginSpan { origin, first }));
     }
 
@@ -121,15 +124,14 @@ impl MessageBill {
             None => format!("name\n{agent}\n{id}\n{message}"),
         }
     }
-}
 
-impl MessageBill {
     /// The key of a message of Codex, which states no message ids: what a copy of the session has too. The tokens before
     /// it tell apart messages of one session; time and tokens tell apart sessions.
     fn copied_key(&self, session: &Session) -> Option<String> {
-        let is_codex = session.agent == codex::AGENT_NAME && self.span.is_none();
+        let agent = self.span.as_ref().map_or(&session.agent, |span| &span.origin.agent);
+        let is_codex = agent == codex::AGENT_NAME;
         let at = self.at.filter(|_| is_codex && self.message.is_none())?;
-        let (agent, before) = (&session.agent, self.tokens_before);
+        let before = self.tokens_before;
         let model = self.model.as_deref().unwrap_or_default();
         let numbers = self.usage.numbers().map(|number| number.to_string()).join(" ");
         Some(format!("count\n{agent}\n{at}\n{model}\n{before}\n{numbers}"))
