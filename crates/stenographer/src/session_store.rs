@@ -113,7 +113,7 @@ impl SessionStore {
         let refreshed = refreshed?;
         if refreshed.pending > 0 {
             let sessions = count_noun(refreshed.pending as u64, "session");
-            ui.status(format_args!("{sessions} being recorded may not be found yet"));
+            ui.status(format_args!("{sessions} being written may not be found yet"));
         }
         Ok(refreshed.indexed)
     }
