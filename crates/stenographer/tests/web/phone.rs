@@ -98,6 +98,10 @@ fn the_most_expensive_sessions_show_their_cost() {
     let mut site = Site::new();
     let title = "Repair https://example.org/lighthouse/northern-pier/lamps/repairs/november/1234";
     site.keep("lamp", &[user(title), assistant("It shines.")]);
+    let mut answer = assistant("It glows.");
+    answer["id"] = json!("msg_glow");
+    answer["model"] = json!("accounts/harbour/routers/lighthouse-5p2-fast-preview-20261101");
+    site.keep("glow", &[user("Glow"), answer]);
     site.serve();
     browser.go(&site.first("/"));
     browser.go(&site.at("/cost?period=all"));
@@ -108,4 +112,8 @@ fn the_most_expensive_sessions_show_their_cost() {
     let cost = browser.run("return document.querySelector('.session-costs td.paid').innerText");
     assert!(cost.as_str().unwrap().contains("$0.01"), "{cost}");
     browser.picture("phone-costs");
+    browser.go(&site.at("/cost?period=all&by=model"));
+    browser.until("document.querySelector('table.sums tbody')");
+    let wide = browser.run("return document.documentElement.scrollWidth - innerWidth");
+    assert!(wide.as_i64().unwrap() <= 0, "long names make the page {wide} pixels too wide");
 }
