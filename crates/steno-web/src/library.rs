@@ -32,7 +32,7 @@ use crate::outline::{SessionOutline, cost_text};
 use crate::project_names::ProjectNames;
 use crate::quality_counts::{QualityCache, QualityCounts};
 use crate::section_lists::SectionCounts;
-use crate::session_listing::SessionListing;
+use crate::session_listing::{IndexEdition, SessionListing};
 use crate::session_person::set_session_person;
 use crate::status_expiry::StatusExpiry;
 use crate::team_page::TeamPage;
@@ -126,16 +126,6 @@ impl OpenedSession {
         let numbers = (0..entries.len()).map(|place| self.lanes.number_at(place));
         numbers.map(|number| (number, &entries[number]))
     }
-}
-
-/// The state of the index: sizes and times of its files, and how many sessions this process has indexed. It changes
-/// whenever the content does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct IndexEdition {
-    pub(crate) files: [Option<(u64, SystemTime)>; 2],
-    pub(crate) indexed_sessions: usize,
-    /// How often a session stopped to count as running because time passed.
-    pub(crate) status_changes: usize,
 }
 
 /// Charges, and the cost of each.

@@ -17,7 +17,8 @@ use crate::addresses::SessionPath;
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::heading;
-use crate::library::{IndexEdition, SessionLibrary};
+use crate::library::SessionLibrary;
+use crate::session_listing::IndexEdition;
 
 /// How often the state is read.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);

@@ -1,6 +1,7 @@
 //! The list of sessions with their costs, and the totals of some of them.
 
 use std::collections::HashMap;
+use std::time::SystemTime;
 
 use steno_model::{Session, Usage};
 use steno_store::amount::{format_cost, format_dollars};
@@ -8,8 +9,17 @@ use steno_store::cost::report::ChargeSum;
 use steno_store::entry_filter::SelectedSessions;
 use steno_store::index::{ListedSession, SharedEntries};
 
-use crate::library::IndexEdition;
 use crate::project_names::ProjectNames;
+
+/// The state of the index: sizes and times of its files, and how many sessions this process has indexed. It changes
+/// whenever the content does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IndexEdition {
+    pub(crate) files: [Option<(u64, SystemTime)>; 2],
+    pub(crate) indexed_sessions: usize,
+    /// How often a session stopped to count as running because time passed.
+    pub(crate) status_changes: usize,
+}
 
 /// All sessions, with their costs and failures.
 pub(crate) struct SessionListing {
