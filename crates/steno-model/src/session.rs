@@ -270,7 +270,7 @@ impl Session {
 }
 
 impl Session {
-    /// Fills missing fields from a session built from the entries alone.
+    /// Takes the counts of a session that was built from the entries alone, and its other fields where this one has none.
     pub fn completed_with(mut self, derived: Session) -> Self {
         self.title = self.title.or(derived.title);
         self.parent = self.parent.or(derived.parent);

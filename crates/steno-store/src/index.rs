@@ -4,6 +4,11 @@
 //! The index can be rebuilt from the vault at any time. An index that is corrupt, or was built by another version's
 //! rules, is deleted and rebuilt ([`Index::rebuild_reason`] gives the reason).
 //!
+//! # Writing
+//! [`session_indexer`] reads a session of the vault into a [`SessionDraft`] and prepares its rows, [`index_writer`] writes
+//! them, [`refresh`] finds the sessions that lack some. `keep::Indexer` does this while sessions are kept: it queues them
+//! for a thread with a `keep::index_updater::IndexUpdater`.
+//!
 //! # Locking
 //! Many processes share one index. A writer takes SQLite's write lock at once (`BEGIN IMMEDIATE`) and commits after
 //! some dozen megabytes; readers never wait. A [`pending_sessions::PendingMarker`] exists for each session while it is

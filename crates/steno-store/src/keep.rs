@@ -72,7 +72,7 @@ pub struct ImportedSession {
     pub bytes_stored: u64,
     /// Records that could not be parsed.
     pub problems: ProblemList,
-    /// Damage in the vault that was repaired.
+    /// Damage in the vault because of which new generations were started.
     pub damage: Vec<Problem>,
 }
 
@@ -216,8 +216,9 @@ impl SessionImporter {
         let is_damaged = !damage.is_empty() || (!is_new && self.indexer.has_damage(&dir));
         // The vault has masks in place of forgotten texts.
         let is_masked = self.vault.has_forgotten_texts()?;
-        let is_read = file_stamps(&found.bundle) == stamps && !is_more && !is_damaged && !is_masked;
-        if let Some(draft) = draft.filter(|_| is_read) {
+        let is_draft_current =
+            file_stamps(&found.bundle) == stamps && !is_more && !is_damaged && !is_masked;
+        if let Some(draft) = draft.filter(|_| is_draft_current) {
             let named = Session { id: dir.id().clone(), ..session };
             let named = draft.complete_session(named);
             self.indexer.add_prepared(draft.finish(named, Some(bytes_stored)), marker);
@@ -289,7 +290,7 @@ impl SessionImporter {
             return Err(StoreError::Forgotten(dir.id().clone()));
         }
         let marker = self.indexer.mark(&dir);
-        let damage = dir.find_damaged_files()?;
+        let damage = dir.find_damaged_beginnings()?;
         let is_new = dir.is_empty()?;
         let bytes_added = if is_complete { 0 } else { self.write_files(&dir, bundle)? };
         self.batch.push(dir.id().clone());

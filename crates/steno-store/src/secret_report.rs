@@ -16,7 +16,7 @@ use std::thread;
 use steno_agents::reader::FormatError;
 use steno_model::durable::FileError;
 
-use steno_model::{SessionId, Timestamp};
+use steno_model::{Problem, SessionId, Timestamp};
 use steno_vault::SessionDir;
 use steno_vault::sealed::SharedProblems;
 
@@ -32,6 +32,15 @@ pub struct SecretReport {
     pub secrets: Vec<KeptSecret>,
     /// Sessions that could not be read, with the error.
     pub unread: Vec<(SessionDir, FormatError)>,
+    /// Damage of sessions that were read: secrets in the damaged part are missing.
+    pub damage: Vec<(SessionDir, Problem)>,
+}
+
+impl SecretReport {
+    /// Whether all that is kept was searched.
+    pub fn is_complete(&self) -> bool {
+        self.unread.is_empty() && self.damage.is_empty()
+    }
 }
 
 /// A secret that a store keeps.
@@ -141,21 +150,11 @@ fn search_in_threads<T: Send, U: Send>(items: Vec<T>, work: impl Fn(T) -> U + Sy
     results.into_inner().expect(no_panic)
 }
 
-/// Finds the secret with this id: its bytes and all its places. `None` if the store does not keep it. Sessions that fail
-/// to be read are left out.
-pub fn find_kept_secret(
-    store: &StoreLocation,
-    id: &SecretId,
-) -> Result<Option<KeptSecret>, FileError> {
-    let report = report_secrets(store, &|_| ())?;
-    Ok(report.secrets.into_iter().find(|secret| secret.id == *id))
-}
-
 fn join_report(
     key: &SecretIdKey,
     found: Vec<(SessionDir, Result<SearchedSession, FormatError>)>,
 ) -> SecretReport {
-    let mut unread = Vec::new();
+    let (mut unread, mut damage) = (Vec::new(), Vec::new());
     let mut secrets: BTreeMap<SecretId, KeptSecret> = BTreeMap::new();
     for (session, searched) in found {
         let searched = match searched {
@@ -165,6 +164,7 @@ fn join_report(
                 continue;
             }
         };
+        damage.extend(searched.damage.into_iter().map(|problem| (session.clone(), problem)));
         for (SecretText { text, rule }, place) in searched.places.into_values() {
             let id = key.secret_id(&text);
             let new = || KeptSecret { id: id.clone(), rule, value: text, places: Vec::new() };
@@ -174,7 +174,7 @@ fn join_report(
     let mut secrets: Vec<_> = secrets.into_values().collect();
     secrets
         .sort_by_cached_key(|secret| std::cmp::Reverse(secret.last_seen().map(|at| at.instant())));
-    SecretReport { secrets, unread }
+    SecretReport { secrets, unread, damage }
 }
 
 /// What was found in one session.
@@ -182,11 +182,13 @@ struct SearchedSession {
     /// By the text, the number of the entry, and the time. What no entry has comes last.
     places: BTreeMap<(String, u64, Option<i64>), (SecretText, SecretPlace)>,
     known: HashSet<String>,
+    damage: Vec<Problem>,
 }
 
 impl SearchedSession {
     fn read(session: &SessionDir) -> Result<Self, FormatError> {
-        let mut searched = Self { places: BTreeMap::new(), known: HashSet::new() };
+        let mut searched =
+            Self { places: BTreeMap::new(), known: HashSet::new(), damage: Vec::new() };
         searched.search(session, SecretRedactor::default())?;
         Ok(searched)
     }
@@ -221,6 +223,7 @@ impl SearchedSession {
             self.add(redactor.take_found(), &SecretPlace { at, ..elsewhere.clone() });
         }
         redactor.redact_session(&mut transcript.session.clone());
+        self.damage = transcript.problems.into_iter().filter(Problem::is_damage).collect();
         search_kept_bytes(session, &mut redactor)?;
         let mut unseen = redactor.take_found();
         unseen.retain(|secret| !self.known.contains(&secret.text));
@@ -255,6 +258,7 @@ fn search_kept_bytes(session: &SessionDir, redactor: &mut SecretRedactor) -> Res
             source,
         })?;
     }
+    // The transcript has the damage.
     let problems = SharedProblems::default();
     session.for_each_recorded_line(&problems, &mut |_, mut line| {
         // A line in memory can always be read.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use steno_agents::protocols::traffic::piece::TrafficPieceKind;
@@ -91,6 +92,36 @@ fn zeros_in_acknowledged_records_cost_only_their_line_and_are_reported() {
     fs::write(&path, &bytes).unwrap();
     let problems = session(&folder).read_transcript().unwrap().problems;
     assert_eq!(problems.len(), 1, "{problems:?}");
+}
+
+/// What a copy for a team has of the recording.
+fn copy_recording(folder: &TempDir) -> io::Result<String> {
+    let files = session(folder).transfer_files().unwrap().unwrap();
+    io::read_to_string(files[0].open().unwrap())
+}
+
+/// The copy of a changed line would get a valid hash.
+#[test]
+fn a_damaged_recording_is_not_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = record(&folder, &["one", "two"]);
+    let log = live_log(&folder);
+    let whole = fs::read_to_string(&log).unwrap();
+    assert_eq!(copy_recording(&folder).unwrap(), whole);
+    // Without its last newline, the last line is an unfinished one.
+    for at in 0..whole.len() - 1 {
+        flip_bit(&log, at);
+        copy_recording(&folder).expect_err(&format!("byte {at}"));
+        flip_bit(&log, at);
+    }
+    recorder.close(&RecordingClosing { status: SessionStatus::Completed, reason: None }).unwrap();
+    assert!(copy_recording(&folder).unwrap().starts_with(&whole));
+    let sealed = session(&folder).path().join("record.jsonl.zst");
+    let frame_magic = [0x28, 0xb5, 0x2f, 0xfd];
+    let bytes = fs::read(&sealed).unwrap();
+    let frame = bytes.windows(4).position(|bytes| bytes == frame_magic).unwrap();
+    flip_bit(&sealed, frame + 20);
+    copy_recording(&folder).unwrap_err();
 }
 
 #[test]

@@ -80,6 +80,10 @@ impl<'a> SessionSender<'a> {
         if session.dir.is_being_recorded()? {
             return Ok(None);
         }
+        // What the remote has of a damaged file may be the last whole copy.
+        if let Some(fault) = session.dir.find_faults()?.into_iter().next() {
+            return Err(TeamError::Content { path: fault.path, reason: fault.reason });
+        }
         let Some(files) = session.dir.transfer_files()? else {
             self.summary.shared += 1;
             return Ok(None);

@@ -3,6 +3,9 @@
 /// The hash before the first line.
 pub(crate) const FIRST_LINE_HASH: LineHash = LineHash([b'0'; LineHash::HEX_DIGITS]);
 
+/// The damage of a line with another hash than its chain demands.
+pub(crate) const CHANGED_LINE: &str = "a record was changed, or one is missing before it";
+
 /// The hash of a line: 128 bits of blake3 over the previous hash and the line's body, in hexadecimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineHash([u8; LineHash::HEX_DIGITS]);

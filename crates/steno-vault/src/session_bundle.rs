@@ -28,7 +28,7 @@ pub enum ReadDetail {
 /// All session files of one session, as found.
 #[derive(Clone, Debug)]
 pub struct SessionBundle {
-    /// The session's only file, or the folder that contains its files.
+    /// The session's main file, or the folder that contains its files.
     pub root: PathBuf,
     /// The session files, named by their paths relative to the root.
     pub files: Vec<SessionFile>,

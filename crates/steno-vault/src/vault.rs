@@ -308,7 +308,7 @@ impl SessionDir {
         VaultCommit::new(Arc::clone(&self.journal), self.vault_root().to_owned())
     }
 
-    /// Size of all files in bytes, live logs included. It grows with every kept byte.
+    /// Size of all files in bytes, live logs included. It changes with every kept byte.
     ///
     /// Bytes after the listed size of a sealed file do not count: an interrupted write left them, and the next one may
     /// leave a file of the same size with them.

@@ -1,4 +1,5 @@
-//! Server-sent events that notify open pages of new entries, notes and sessions.
+//! Server-sent events that notify open pages of new entries, notes and sessions. The server polls vault and index for
+//! them while a page is open.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

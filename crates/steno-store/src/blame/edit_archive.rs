@@ -10,7 +10,7 @@ use super::recorded_edit::RecordedEdit;
 use super::repository_scope::RepositoryScope;
 use crate::index::{EntryFacts, Index, IndexError, PhraseHit, SessionOfHit};
 use crate::transcript::ReadTranscript;
-use crate::view::file_changes::failed_calls;
+use crate::view::file_changes::failed_call_ids;
 use steno_model::entry::EntryKind;
 use steno_vault::Vault;
 
@@ -211,7 +211,7 @@ impl<'a> EditArchive<'a> {
             && let Ok(agent) = session.facts.agent.parse()
         {
             let transcript = self.vault.session_dir(&agent, &session.facts.id).read_transcript()?;
-            let failed = failed_calls(&transcript.entries);
+            let failed = failed_call_ids(&transcript.entries);
             for (number, entry) in transcript.entries.iter().enumerate() {
                 let Some(input) = &entry.tool_input else { continue };
                 if entry.tool_call_id.as_deref().is_some_and(|id| failed.contains(id)) {

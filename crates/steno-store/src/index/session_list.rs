@@ -17,7 +17,7 @@ pub struct ListedSession {
     pub problem: Option<String>,
 }
 
-/// The columns of a session list.
+/// What the table of `steno list` needs. All of it is in the covering index `session_heading`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionHeading {
     /// The agent.
@@ -40,6 +40,7 @@ pub struct SessionHeading {
     pub problem: Option<String>,
 }
 
+/// Append only: [`session_from_row`] reads them by position.
 const SESSION_COLUMNS: &str =
     "name, agent, native_id, project, branch, title, started, ended, status,
     stop_reason, models, thread, parent, subagent_files, entries, cost, trouble, input, cache_read,

@@ -1,4 +1,4 @@
-//! The stamp of a file: enough to see that it has changed.
+//! The stamp of a file, to see that it has changed: unless an agent changes it within the same size and time.
 
 use std::fs;
 use std::path::Path;

@@ -48,7 +48,7 @@ pub(super) fn find_runs(dir: &SessionDir) -> Result<Vec<RecordedRun>, FileError>
     while let Some((_, position)) = lines.read_line(&mut line)? {
         place.position = position;
         let begin = place;
-        if place.pass(&line, position) {
+        if place.check_and_pass(&line, position) {
             scan.take(begin, &line)?;
         }
         if scan.runs.len() > MAX_RUNS {

@@ -94,7 +94,7 @@ impl FileChange {
 
 /// The net changes of a session's entries, by path.
 pub fn find_file_changes(entries: &[Entry]) -> Vec<FileChange> {
-    let failed = failed_calls(entries);
+    let failed = failed_call_ids(entries);
     let mut changes: Vec<FileChange> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for (number, entry) in entries.iter().enumerate() {
@@ -116,7 +116,7 @@ pub fn find_file_changes(entries: &[Entry]) -> Vec<FileChange> {
 }
 
 /// The ids of the tool calls that failed.
-pub(crate) fn failed_calls(entries: &[Entry]) -> HashSet<&str> {
+pub(crate) fn failed_call_ids(entries: &[Entry]) -> HashSet<&str> {
     let failed =
         entries.iter().filter(|entry| entry.kind != EntryKind::ToolCall && entry.is_tool_error());
     failed.filter_map(|entry| entry.tool_call_id.as_deref()).collect()

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::edits::find_edits;
 use super::failures::{SessionFailure, find_failures};
-use super::file_changes::{TextReplacement, failed_calls, replaced_blocks};
+use super::file_changes::{TextReplacement, failed_call_ids, replaced_blocks};
 use super::turns::is_prompt;
 use steno_model::entry::{Entry, EntryKind};
 
@@ -73,7 +73,7 @@ impl SessionQuality {
 }
 
 fn find_retries(entries: &[Entry]) -> Vec<RepeatedEntry> {
-    let failed = failed_calls(entries);
+    let failed = failed_call_ids(entries);
     let mut last_failed: HashMap<(&str, &str, String), usize> = HashMap::new();
     let mut retries = Vec::new();
     for (later, call) in entries.iter().enumerate() {
@@ -102,7 +102,7 @@ fn find_retries(entries: &[Entry]) -> Vec<RepeatedEntry> {
 }
 
 fn find_undone_edits(entries: &[Entry]) -> Vec<RepeatedEntry> {
-    let failed = failed_calls(entries);
+    let failed = failed_call_ids(entries);
     let mut open: HashMap<String, Vec<(usize, TextReplacement)>> = HashMap::new();
     let mut undone = Vec::new();
     for (later, entry) in entries.iter().enumerate() {

@@ -206,7 +206,7 @@ impl FrameHeader {
     }
 
     /// Checks the uncompressed bytes against the frame's hashes.
-    pub(crate) fn check_content(&self, raw: &[u8]) -> io::Result<()> {
+    pub(crate) fn check_frame_content(&self, raw: &[u8]) -> io::Result<()> {
         let mut rest = raw;
         for ContentHash { length, mut hasher, hash } in self.content_hashes() {
             let length = usize::try_from(length).map_err(io::Error::other)?;

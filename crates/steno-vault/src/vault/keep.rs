@@ -1,6 +1,6 @@
 //! Keeps session files: copies their bytes into sealed files, which grow with them.
 //!
-//! Every byte is kept, including an unfinished last line; its rest is appended later. If the kept prefix of a session
+//! Every byte of a recognised session is kept, including an unfinished last line; its rest is appended later. If the kept prefix of a session
 //! file has changed, the agent rewrote it. A new generation starts, and the old one stays.
 //!
 //! # Example
@@ -9,7 +9,7 @@
 //! | `one`, newline, `tw` | `s.jsonl.zst`: 6 bytes |
 //! | the same and `o`, newline | `s.jsonl.zst`: 2 bytes more, because the file starts with exactly the kept 6 |
 //! | `one`, newline | `s.jsonl@1.zst`: shorter than the kept bytes, so the agent rewrote it |
-//! | deleted, while the session still exists | `s.jsonl@2.zst`: no bytes, its header has `gone` |
+//! | deleted, while the root of its session exists | `s.jsonl@2.zst`: no bytes, its header has `gone` |
 //! | written again | `s.jsonl@3.zst`, whatever the content |
 //!
 //! While the file is gone, readers and `restore` use generation 1, unless another file of the session holds all of its
@@ -32,7 +32,7 @@ use steno_model::durable::{FileError, OnPath};
 /// The result of keeping a session file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepOutcome {
-    /// How often the agent rewrote the file.
+    /// The number of this version, counted from 0.
     pub generation: u32,
     /// Number of new bytes.
     pub added: u64,
@@ -185,7 +185,7 @@ impl SessionDir {
     ) -> Result<(), FileError> {
         let lost = self.sealed_file_ref(stem, generation)?;
         let Some(listed) = &lost.listed else { return Ok(()) };
-        let is_damaged = match lost.open().and_then(|mut sealed| sealed.check_header()) {
+        let is_damaged = match lost.open().and_then(|mut sealed| sealed.check_first_frame()) {
             Err(error) if is_system_failure(&error) => return Err(error),
             checked => checked.is_err(),
         };
@@ -288,7 +288,7 @@ fn open_continued(
     match SealedWriter::open(file) {
         Ok(mut writer) => {
             let sealed = writer.sealed();
-            match sealed.check_header() {
+            match sealed.check_first_frame() {
                 Err(error) if is_system_failure(&error) => return Err(error),
                 Err(_) => return Ok(None),
                 Ok(()) => {}

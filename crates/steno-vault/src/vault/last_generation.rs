@@ -34,14 +34,14 @@ impl SessionDir {
     }
 
     /// Damage at the start of the files that the next write would continue. It starts new generations instead.
-    pub fn find_damaged_files(&self) -> Result<Vec<Problem>, FileError> {
+    pub fn find_damaged_beginnings(&self) -> Result<Vec<Problem>, FileError> {
         let mut damage = Vec::new();
         for (stem, generation) in self.newest_generations()? {
             let path = self.sealed_path(&stem, generation);
             let checked = self.open_sealed(&stem, generation).and_then(|mut sealed| {
                 // An interrupted write is not damage.
                 let is_torn = sealed.torn_bytes().is_some() && sealed.frame_count() == 0;
-                if is_torn { Ok(()) } else { sealed.check_header() }
+                if is_torn { Ok(()) } else { sealed.check_first_frame() }
             });
             damage.extend(checked.err().map(|error| Problem::damage_in_file(&path, error.source)));
         }

@@ -1,4 +1,4 @@
-//! A live log: plain JSON Lines, appended record by record while a session runs.
+//! A live log: plain JSON Lines to which records are appended, such as a running recording or the journal.
 //!
 //! # Durability
 //! [`LiveLogTail::write`] returns when the bytes are in the file, [`LiveLog::sync`] when they are on disk.

@@ -63,7 +63,7 @@ impl RecordCursor {
         LogLineContent::parse(line)
     }
 
-    /// Continues after a line that another recorder wrote. Readers and `verify` report lines that cannot be read.
+    /// Continues after a line that another recorder wrote, also after a damaged one: readers and `verify` report it.
     pub(super) fn follow_line(&mut self, line: &[u8], decoder: RecordDecoder) {
         match self.parse_line(line) {
             Ok(LogLineContent::Opening(at, opening)) => {

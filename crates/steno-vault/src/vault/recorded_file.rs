@@ -33,8 +33,8 @@ impl LineLocation {
     /// The location before the first line.
     pub const START: Self = Self { position: 0, number: 0, chain: LineHashChain::START };
 
-    /// Advances past a line that starts at `position`. Returns whether its hash is right.
-    pub fn pass(&mut self, line: &[u8], position: u64) -> bool {
+    /// Checks the hash of a line that starts at `position`, and advances past it. Returns whether the hash is right.
+    pub fn check_and_pass(&mut self, line: &[u8], position: u64) -> bool {
         self.position = position + line.len() as u64 + 1;
         self.number += 1;
         self.chain.check(line)
@@ -90,7 +90,7 @@ impl RecordLines {
             if at < length {
                 let path = Arc::from(dir.sealed_record_path());
                 let input =
-                    open_sealed(sealed, at, problems).on("read", &dir.sealed_record_path())?;
+                    open_sealed_part(sealed, at, problems).on("read", &dir.sealed_record_path())?;
                 parts.push_back(RecordPart { path, input, position: at, log: None });
             }
         }
@@ -104,7 +104,8 @@ impl RecordLines {
         Ok(Self { parts })
     }
 
-    /// Reads the next line into `line`, without its newline. Returns its file and offset, or `None` at the end.
+    /// Reads the next line into `line`, without its newline. Returns its file and offset, or `None` at the end. Its hash is
+    /// not checked.
     pub fn read_line(&mut self, line: &mut Vec<u8>) -> Result<Option<(Arc<Path>, u64)>, FileError> {
         while let Some(part) = self.parts.front_mut() {
             line.clear();
@@ -122,8 +123,9 @@ impl RecordLines {
     }
 }
 
-/// The bytes of a sealed recording from offset `at` on. Skips damaged frames and adds them to `problems`.
-fn open_sealed(
+/// The bytes of a sealed recording from offset `at` on. Skips frames that cannot be unpacked; all damage is added to
+/// `problems`.
+fn open_sealed_part(
     sealed: SealedFile,
     at: u64,
     problems: &SharedProblems,
@@ -250,7 +252,7 @@ impl RecordedBytes {
             let Some((_, position)) = line else { break };
             let place = LineLocation { position, ..place };
             // Damaged lines are reported where the log itself is read.
-            if !self.place.pass(&self.line, position) || place.number < self.range.start {
+            if !self.place.check_and_pass(&self.line, position) || place.number < self.range.start {
                 continue;
             }
             if self.is_one_recording && self.count > 1 && record::holds_opening(&self.line) {

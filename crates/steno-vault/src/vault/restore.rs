@@ -196,8 +196,8 @@ impl SessionDir {
         let mut sealed = self.open_sealed(stem, generation)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         check_file_identity(sealed.header(), self, &name).on("read", &path)?;
-        sealed.check_all()?;
-        sealed.check_content()?;
+        sealed.check_chain()?;
+        sealed.check_every_frame()?;
         Ok(sealed)
     }
 }

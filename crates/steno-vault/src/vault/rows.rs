@@ -119,7 +119,7 @@ fn open_continued_log(
         Err(error) if error.source.kind() == io::ErrorKind::Unsupported => return Err(error),
         Err(_) => return Ok(None),
     };
-    if writer.sealed().check_header().is_err() {
+    if writer.sealed().check_first_frame().is_err() {
         return Ok(None);
     }
     let header = writer.sealed().header();

@@ -104,7 +104,7 @@ pub struct SealedFile {
     moved: Option<FileMove>,
     /// Offset for the next frame.
     append_offset: u64,
-    /// Bytes after `end` without a complete trailer.
+    /// Bytes after `append_offset` without a complete trailer.
     torn_bytes: Option<u64>,
     /// Intact frames follow a damaged one, which no interrupted write can cause.
     is_damaged: bool,
@@ -240,7 +240,8 @@ impl SealedFile {
         }
     }
 
-    /// Reads the kept bytes without frames that cannot be unpacked. All damaged frames are reported as problems.
+    /// Reads the kept bytes without frames that cannot be unpacked; one with a wrong hash is returned. All damaged frames
+    /// are reported as problems.
     pub(crate) fn lenient_reader(self, problems: SharedProblems) -> impl BufRead + 'static {
         let damage = Some(problems);
         FrameReader {
@@ -264,7 +265,7 @@ impl SealedFile {
     fn unpack_frame(&mut self, index: usize) -> io::Result<UnpackedFrame> {
         let (header, data) = self.read_frame_data(index)?;
         let mut bytes = frame::unpack_frame(&header, &data)?;
-        let checked = header.check_content(&bytes);
+        let checked = header.check_frame_content(&bytes);
         let kept = self.length.saturating_sub(self.frames[index].1);
         bytes.truncate(usize::try_from(kept).unwrap_or(usize::MAX));
         Ok(UnpackedFrame { bytes, checked })

@@ -81,7 +81,7 @@ fn seal_log(
             other => other?,
         },
     };
-    match writer.sealed().check_all() {
+    match writer.sealed().check_chain() {
         Err(error) if error.source.raw_os_error().is_none() => return Ok(()),
         other => other?,
     }

@@ -5,6 +5,7 @@
 
 use std::io::{self, BufRead, Cursor, Read, Write};
 use std::path::Path;
+use std::sync::PoisonError;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ use super::recorder::RECORD_FILE;
 use super::sealed::{SealedFileRef, SealedWriter, SharedProblems};
 use super::{SessionDir, encode_file_name};
 use crate::attributes::FileAttributes;
-use crate::line_hash::{FIRST_LINE_HASH, LineHash};
+use crate::line_hash::{CHANGED_LINE, FIRST_LINE_HASH, LineHash, LineHashChain};
 use steno_model::durable::{FileError, OnPath};
 
 /// A longer line of a copy is split into frames of this size, so that receiving it takes little memory.
@@ -69,24 +70,48 @@ impl TransferFile {
         match &self.source {
             TransferSource::Sealed(file) => Ok(Box::new(file.open()?.reader_from(0))),
             TransferSource::Recording(dir) => {
-                let lines = RecordLines::open(dir, 0, &SharedProblems::default())?;
-                Ok(Box::new(io::BufReader::new(RecordingReader { lines, line: Cursor::default() })))
+                let reader = RecordingReader::open(dir)?;
+                Ok(Box::new(io::BufReader::new(reader)))
             }
         }
     }
 }
 
-/// The lines of a recording as bytes.
+/// The lines of a recording as bytes. Damage is an error: [`RecordLineEditor`] would give a changed line a valid hash.
 struct RecordingReader {
     lines: RecordLines,
     line: Cursor<Vec<u8>>,
+    chain: LineHashChain,
+    /// Frames that were skipped.
+    skipped: SharedProblems,
+}
+
+impl RecordingReader {
+    fn open(dir: &SessionDir) -> Result<Self, FileError> {
+        let skipped = SharedProblems::default();
+        let lines = RecordLines::open(dir, 0, &skipped)?;
+        Ok(Self { lines, line: Cursor::default(), chain: LineHashChain::START, skipped })
+    }
+
+    /// Reads the next line. Returns whether there was one.
+    fn read_line(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
+        let is_line = self.lines.read_line(line).map_err(io::Error::other)?.is_some();
+        let skipped = self.skipped.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(problem) = skipped.first() {
+            return Err(frame::damage_error(&problem.reason));
+        }
+        if is_line && !self.chain.check(line) {
+            return Err(frame::damage_error(CHANGED_LINE));
+        }
+        Ok(is_line)
+    }
 }
 
 impl Read for RecordingReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.line.position() >= self.line.get_ref().len() as u64 {
             let mut line = std::mem::take(self.line.get_mut());
-            if self.lines.read_line(&mut line).map_err(io::Error::other)?.is_none() {
+            if !self.read_line(&mut line)? {
                 return Ok(0);
             }
             line.push(b'\n');

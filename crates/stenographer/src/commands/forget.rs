@@ -7,11 +7,12 @@ use regex::Regex;
 use steno_model::moment::DayEdge;
 use steno_store::forget::{AgentFileAction, ForgottenTextFinder, PlannedRemoval};
 use steno_store::index::{EntryFilter, SessionFilter};
-use steno_store::secret_report::{SecretId, find_kept_secret};
+use steno_store::secret_report::{SecretId, report_secrets};
 use steno_store::transcript::ReadTranscript;
 use steno_store::view::redaction::is_distinctive;
 use steno_vault::SessionDir;
 
+use super::secrets::warn_of_unsearched_parts;
 use super::show::no_such_entry_error;
 use crate::config::Config;
 use crate::error::{CommandError, CommandExit};
@@ -170,7 +171,9 @@ fn find_secret(
     id: &SecretId,
 ) -> Result<ForgottenTextFinder, CommandError> {
     Config::load(env)?.configure_redaction()?;
-    let secret = find_kept_secret(&env.store_location(), id)?.ok_or_else(|| {
+    let report = report_secrets(&env.store_location(), &|_| ())?;
+    warn_of_unsearched_parts(ui, &report);
+    let secret = report.secrets.into_iter().find(|secret| secret.id == *id).ok_or_else(|| {
         let error = CommandError::user(format!("no such secret: {id}"));
         error.hint("run `steno secrets` to list the secrets that are kept")
     })?;

@@ -257,6 +257,7 @@ fn report_unreadable(ui: &mut Ui, id: &SessionId, reason: &str) -> CommandExit {
     CommandExit::Failed
 }
 
+/// Sets the status that the session has now. A running recording also gets what is shown of it now.
 fn refresh_heading(check: &StatusCheck<'_>, heading: &mut SessionHeading) {
     if !check.may_differ(heading.status, heading.ended) {
         return;

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use serde_json::json;
 use steno_agents::registry::database_schemas;
 use steno_secrets::SecretScanner;
-use steno_store::secret_report::{KeptSecret, SecretPlace, report_secrets};
+use steno_store::secret_report::{KeptSecret, SecretPlace, SecretReport, report_secrets};
 use steno_store::view::redaction::{SecretRedactor, is_distinctive, search_file};
 use steno_vault::Vault;
 
@@ -62,9 +62,7 @@ pub(crate) fn run(
         }
     })?;
     drop(progress);
-    for (session, error) in &report.unread {
-        ui.warning(format_args!("could not read {}: {error}", session.id()));
-    }
+    warn_of_unsearched_parts(ui, &report);
     let finder = LivePathFinder { vault: SessionStore::new(env).vault };
     let mut rows = Vec::new();
     for secret in &report.secrets {
@@ -79,8 +77,19 @@ pub(crate) fn run(
     let secrets = count_noun(rows.len() as u64, "secret");
     let sessions = count_noun(total as u64, "session");
     ui.status(format_args!("{secrets} in {sessions}"));
-    let is_clean = rows.is_empty() && report.unread.is_empty();
+    let is_clean = rows.is_empty() && report.is_complete();
     Ok(if is_clean { CommandExit::Done } else { CommandExit::Failed })
+}
+
+/// Warns of what could not be searched.
+pub(super) fn warn_of_unsearched_parts(ui: &mut Ui, report: &SecretReport) {
+    for (session, error) in &report.unread {
+        ui.warning(format_args!("could not read {}: {error}", session.id()));
+    }
+    for (session, problem) in &report.damage {
+        let id = session.id();
+        ui.warning(format_args!("session {id} was searched only in part: {problem}"));
+    }
 }
 
 fn print_rules(ui: &mut Ui, is_json: bool) -> Result<CommandExit, CommandError> {

@@ -140,15 +140,29 @@ pub(crate) fn run(
         let prices = Config::load(env)?.prices()?;
         transcript.session.totals.cost = store.session_cost(ui, &transcript, &prices);
     }
+    print_transcript(ui, env, args, transcript, number)?;
+    if let Some(session) = &followed {
+        follow::follow_entries(ui, env, args, session, count)?;
+    }
+    Ok(CommandExit::Done)
+}
+
+/// Prints the entries that were asked for, those around entry `number` if it is one.
+fn print_transcript(
+    ui: &mut Ui,
+    env: &ProcessEnvironment,
+    args: &Args,
+    mut transcript: Transcript,
+    number: Option<usize>,
+) -> Result<(), CommandError> {
     let noted = Note::for_session(&transcript.notes, &transcript.entries);
     let noted: Vec<Note> = noted.into_iter().cloned().collect();
     let hit = number.and_then(|number| transcript.entries.get(number));
     let hit = hit.map(|entry| entry.entry_id);
-    if let Some(number) = number {
-        keep_around_hit(&mut transcript.entries, number, args)?;
-    }
-    if number.is_none() && !args.wire {
-        transcript.entries.retain(|entry| !is_only_on_wire(entry));
+    match number {
+        Some(number) => keep_around_hit(&mut transcript.entries, number, args)?,
+        None if args.wire => {}
+        None => transcript.entries.retain(|entry| !is_only_on_wire(entry)),
     }
     select_entries(&mut transcript.entries, args)?;
     if args.json {
@@ -156,18 +170,15 @@ pub(crate) fn run(
             serde_json::to_writer(ui.out(), &EntryRow::from_entry(entry, &transcript.notes))?;
             writeln!(ui.out())?;
         }
-    } else {
-        let options = RenderOptions { env, args, width: ui.width(), hit };
-        let parts = render_style(&transcript, &noted, &options);
-        if !args.no_pager && !args.follow {
-            ui.start_pager(ProcessEnvironment::pager().as_deref());
-        }
-        parts.iter().try_for_each(|part| ui.styled_text(part))?;
+        return Ok(());
     }
-    if let Some(session) = &followed {
-        follow::follow_entries(ui, env, args, session, count)?;
+    let options = RenderOptions { env, args, width: ui.width(), hit };
+    let parts = render_style(&transcript, &noted, &options);
+    if !args.no_pager && !args.follow {
+        ui.start_pager(ProcessEnvironment::pager().as_deref());
     }
-    Ok(CommandExit::Done)
+    parts.iter().try_for_each(|part| ui.styled_text(part))?;
+    Ok(())
 }
 
 /// Finds a session to follow. Fails for an entry of one.

@@ -76,6 +76,17 @@ fn queries_after_a_reindex_warn_about_a_damaged_frame() {
     assert_eq!(home.steno(&["search", "needle", "--json"]).ok().lines().count(), 3);
 }
 
+#[test]
+fn a_search_for_secrets_warns_about_damage() {
+    let home = Home::new();
+    let (_, sealed) = import_grown_session(&home);
+    home.steno(&["secrets"]).ok();
+    damage_middle_frame(&sealed);
+    assert_warns(&home.steno(&["secrets"]), &["secrets"]);
+    let forget = ["forget", "--secret", "000000000000"];
+    assert_warns(&home.steno(&forget), &forget);
+}
+
 /// The agent's file is whole, but `show` reads the vault: the index must agree with it.
 #[test]
 fn growth_of_a_damaged_session_does_not_end_the_warning() {

@@ -503,6 +503,34 @@ fn damage_on_the_remote_is_found() {
     assert!(verified.code == 1 && verified.stderr.contains("chain"), "{verified}");
 }
 
+/// What the remote has may be the last whole copy.
+#[test]
+fn a_damaged_session_is_not_pushed() {
+    let shared = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", shared.path().display());
+    let ada = member("ada", &url);
+    ada.steno(&["remote", "init", "team"]).ok();
+    ada.work(ID, &content(ID, &["apricot"]));
+    ada.push();
+    let pushed = below(shared.path());
+    ada.steno(&["annotate", ID, "a reason to push again"]).ok();
+    let dir = ada.home.vault().list_agent_sessions("claude-code").unwrap().remove(0);
+    let sealed = dir.path().join(format!("{ID}.jsonl.zst"));
+    let whole = fs::read(&sealed).unwrap();
+    for damage in [&[][..], &whole[..whole.len() / 2]] {
+        fs::write(&sealed, damage).unwrap();
+        let failed = ada.steno(&["push"]);
+        assert!(failed.code == 1 && failed.stderr.contains("jsonl.zst"), "{failed}");
+        assert!(below(shared.path()) == pushed);
+    }
+    fs::remove_file(&sealed).unwrap();
+    let failed = ada.steno(&["push"]);
+    assert!(failed.code == 1 && failed.stderr.contains("missing"), "{failed}");
+    assert!(below(shared.path()) == pushed);
+    fs::write(&sealed, whole).unwrap();
+    assert_eq!(ada.push()["sessions"], 1);
+}
+
 #[test]
 fn filters_and_private_sessions_are_respected() {
     let shared = tempfile::tempdir().unwrap();

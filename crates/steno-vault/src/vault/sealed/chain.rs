@@ -8,19 +8,19 @@ use steno_model::durable::{FileError, OnPath};
 
 impl SealedFile {
     /// Checks that the first frame's link starts from this header.
-    pub(crate) fn check_header(&mut self) -> Result<(), FileError> {
+    pub(crate) fn check_first_frame(&mut self) -> Result<(), FileError> {
         let path = self.path.clone();
         self.check_frames(1).on("read", &path)
     }
 
-    /// Checks the header, every frame and the recorded location.
-    pub(crate) fn check_all(&mut self) -> Result<(), FileError> {
+    /// Checks the links of all frames, which are over their compressed bytes, and the recorded location. Nothing is unpacked.
+    pub(crate) fn check_chain(&mut self) -> Result<(), FileError> {
         let path = self.path.clone();
         self.check_frames(self.frames.len().max(1)).on("read", &path)
     }
 
-    /// Compares the bytes of every frame with the hashes in its header.
-    pub(crate) fn check_content(&mut self) -> Result<(), FileError> {
+    /// Unpacks every frame and compares it with the hashes in its header.
+    pub(crate) fn check_every_frame(&mut self) -> Result<(), FileError> {
         let path = self.path.clone();
         (0..self.frames.len())
             .try_for_each(|index| self.read_frame(index).map(drop))

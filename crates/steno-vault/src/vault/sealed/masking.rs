@@ -76,7 +76,7 @@ impl SealedFile {
     /// Writes the file again beside itself, with `edits` applied, which are sorted and disjoint. A damaged file is not
     /// rewritten.
     pub(crate) fn write_edited(mut self, edits: &[ByteEdit]) -> Result<WrittenFile, FileError> {
-        self.check_all()?;
+        self.check_chain()?;
         let path = self.path.clone();
         let mut new = create_replacement(&path)?;
         let written = self.copy_edited(edits, &mut new).on("write", &path)?;
@@ -120,7 +120,7 @@ fn edit_frame<'a>(
     edits: impl Iterator<Item = &'a ByteEdit> + Clone,
 ) -> io::Result<Vec<u8>> {
     let mut raw = frame::unpack_frame(header, data)?;
-    header.check_content(&raw)?;
+    header.check_frame_content(&raw)?;
     for edit in edits.clone() {
         for (at, byte) in (edit.offset..).zip(&edit.bytes) {
             let target = at.checked_sub(header.offset).and_then(|at| usize::try_from(at).ok());

@@ -243,8 +243,8 @@ fn forgotten_bytes_leave_the_chain_and_all_other_bytes_as_they_are() {
     assert_eq!(content(&path), expected);
     assert_eq!(zstd::decode_all(fs::File::open(&path).unwrap()).unwrap(), expected);
     let mut sealed = listed(&written).open().unwrap();
-    sealed.check_all().unwrap();
-    sealed.check_content().unwrap();
+    sealed.check_chain().unwrap();
+    sealed.check_every_frame().unwrap();
     let summary = sealed.mask_summary().unwrap();
     assert_eq!(summary.ranges, ranges);
     // A second forgetting adds to the first, and growth and merging leave both.
@@ -254,8 +254,8 @@ fn forgotten_bytes_leave_the_chain_and_all_other_bytes_as_they_are() {
     }
     let mut sealed = SealedFile::open(&path).unwrap();
     assert_eq!(sealed.mask_summary().unwrap().ranges, [(8, 8), (39, 10), (60, 5), (100, 3)]);
-    sealed.check_all().unwrap();
-    sealed.check_content().unwrap();
+    sealed.check_chain().unwrap();
+    sealed.check_every_frame().unwrap();
 }
 
 #[test]

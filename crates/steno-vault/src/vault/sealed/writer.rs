@@ -36,7 +36,7 @@ pub(crate) struct SealedWriter {
 pub(crate) struct WrittenFile {
     /// The final path.
     pub(crate) path: PathBuf,
-    /// Whether it still has the temporary name of [`replacement_path`].
+    /// Whether it still has the temporary name of [`replacement_path`]: it is new, or was written anew.
     pub(crate) is_new: bool,
     pub(crate) length: u64,
     pub(crate) size: u64,
@@ -96,7 +96,7 @@ impl SealedWriter {
         Ok(Self { sealed, pending, moved, needs_trailer: true, is_new: true })
     }
 
-    /// Opens a listed file. Bytes after its listed end are cut off.
+    /// Opens a listed file. Bytes after its listed end are written over, and cut off by [`Self::finish`].
     ///
     /// Rewrites a file of version 1. Fails if the file is damaged.
     pub(crate) fn open(kept: &SealedFileRef) -> Result<Self, FileError> {
@@ -113,7 +113,7 @@ impl SealedWriter {
 
     /// Copies an older file into a new one of the current version.
     fn upgrade_file(mut sealed: SealedFile) -> Result<Self, FileError> {
-        sealed.check_all()?;
+        sealed.check_chain()?;
         let path = sealed.path.clone();
         let (version, upgraded) = (frame::FORMAT_VERSION, Some(sealed.chain_end()));
         let header = SealedFileHeader { version, upgraded, ..sealed.header.clone() };

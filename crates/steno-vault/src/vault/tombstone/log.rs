@@ -131,7 +131,7 @@ impl TombstoneState {
 }
 
 /// Fails if lines are missing at the end of the log: a new line would hide that.
-fn check_whole(log: &Path, head: &Path) -> Result<(), FileError> {
+fn check_not_shortened(log: &Path, head: &Path) -> Result<(), FileError> {
     let size = store_fs::file_length(log).unwrap_or(0);
     let known = LogHeadFile::read(head)?.last.map_or(0, |head| head.length);
     if known > size {
@@ -220,7 +220,7 @@ impl TombstoneLog {
     ) -> Result<LogHead, FileError> {
         let [log, head, lock] = [FORGOTTEN_FILE, FORGOTTEN_HEAD_FILE, FORGOTTEN_LOCK_FILE]
             .map(|name| self.root.join(name));
-        check_whole(&log, &head)?;
+        check_not_shortened(&log, &head)?;
         let paths = LiveLogPaths { log: &log, head: &head, lock: &lock };
         let log = LiveLog::open(&paths, FIRST_LINE_HASH)?;
         let mut tail = log.lock_tail(&mut |_| ())?;

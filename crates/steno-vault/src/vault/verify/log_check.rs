@@ -4,7 +4,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use super::VerifyReport;
-use crate::line_hash::{FIRST_LINE_HASH, LineHash};
+use crate::line_hash::{CHANGED_LINE, FIRST_LINE_HASH, LineHash};
 use crate::vault::journal::ListedFile;
 use crate::vault::log_head::{LogHead, LogHeadFile};
 use crate::vault::log_scan::scan_log;
@@ -42,7 +42,7 @@ impl LogCheck<'_> {
             if split.is_none() {
                 damage.push((line.offset, "a line that is not a record"));
             } else if !line.is_chained && !is_first_of_unknown {
-                damage.push((line.offset, "a record was changed, or one is missing before it"));
+                damage.push((line.offset, CHANGED_LINE));
             }
             let length = line.offset + line.bytes.len() as u64 + 1;
             let is_other = |end: &LogHead| {

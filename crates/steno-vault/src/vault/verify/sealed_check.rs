@@ -4,7 +4,7 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use super::DamagedFile;
-use crate::line_hash::{FIRST_LINE_HASH, LineHash};
+use crate::line_hash::{CHANGED_LINE, FIRST_LINE_HASH, LineHash};
 use crate::vault::frame::{
     self, ContentForm, FrameHeader, NextFrame, SealedFileHeader, SealedTrailer,
 };
@@ -139,7 +139,7 @@ impl<'a, R: Read> SealedFileWalk<'a, R> {
         }
         header.check_link(self.expected_trailer.chain, &data)?;
         let raw = frame::unpack_frame(header, &data)?;
-        header.check_content(&raw)?;
+        header.check_frame_content(&raw)?;
         self.masks.add_frame(header);
         if let Some(hash) = &mut self.line_hash {
             *hash = check_line_hashes(&raw, *hash)?;
@@ -191,7 +191,7 @@ fn check_line_hashes(lines: &[u8], mut hash: LineHash) -> io::Result<LineHash> {
             LineHash::split_line(line).ok_or(frame::damage_error("a line that is not a record"))?;
         let (stated, body) = split;
         if hash.next_hash(body) != stated {
-            return Err(frame::damage_error("a record was changed, or one is missing before it"));
+            return Err(frame::damage_error(CHANGED_LINE));
         }
         hash = stated;
     }

@@ -23,9 +23,9 @@ const MAX_ID_COLUMNS: usize = 16;
 /// The rows of a table.
 enum TableRows {
     /// For a pipe. Rows are rendered as they come: to hold all headings costs more time than to read them.
-    Whole(TextTable<6>),
+    Pipe(TextTable<6>),
     /// For a terminal, where the length of an id depends on all others.
-    Short(Vec<SessionHeading>),
+    Terminal(Vec<SessionHeading>),
 }
 
 /// The sessions to print.
@@ -55,8 +55,8 @@ impl<'a> SessionTable<'a> {
         let heading = ["STARTED", "AGENT", "STATUS", "ENTRIES", "ID", "TITLE"];
         let owners = Some(env.session_owners()).filter(|owners| owners.people().len() > 1);
         let rows = match is_terminal {
-            true => TableRows::Short(Vec::new()),
-            false => TableRows::Whole(TextTable::new(heading)),
+            true => TableRows::Terminal(Vec::new()),
+            false => TableRows::Pipe(TextTable::new(heading)),
         };
         Self {
             store,
@@ -89,7 +89,7 @@ impl<'a> SessionTable<'a> {
         self.count += 1;
         let (started, agent) = (self.started_text(&heading), self.agent_text(&heading));
         match &mut self.rows {
-            TableRows::Whole(table) => table.add_row([
+            TableRows::Pipe(table) => table.add_row([
                 &started,
                 &agent,
                 heading.status.as_str(),
@@ -97,7 +97,7 @@ impl<'a> SessionTable<'a> {
                 heading.id.as_str(),
                 heading.title.as_deref().unwrap_or_default(),
             ]),
-            TableRows::Short(rows) => rows.push(heading),
+            TableRows::Terminal(rows) => rows.push(heading),
         }
     }
 
@@ -108,15 +108,16 @@ impl<'a> SessionTable<'a> {
     /// Renders the table: with whole ids, or with short ones that are unique in the index.
     pub(super) fn render(&self, index: &Index, width: usize) -> Result<String, IndexError> {
         match &self.rows {
-            TableRows::Whole(table) => Ok(table.render(width)),
-            TableRows::Short(rows) => {
+            TableRows::Pipe(table) => Ok(table.render(width)),
+            TableRows::Terminal(rows) => {
                 let lengths = distinct_lengths(index, rows.iter().map(|row| &row.id))?;
                 Ok(self.render_short(rows, &lengths, width))
             }
         }
     }
 
-    /// Renders the table with short ids; a status is shown only if it is not the usual one.
+    /// Renders the table of a terminal, with short ids; a status is shown only if it is not the usual one. A column of
+    /// [`Self::add`] belongs here too.
     fn render_short(
         &self,
         rows: &[SessionHeading],

@@ -248,7 +248,7 @@ impl<'a> WatchLoop<'a> {
             self.due.next_check = Instant::now();
             return;
         }
-        // A folder is scanned when it is created, not on every change of its metadata.
+        // What is removed stays kept. A folder is scanned when it is created, not on every change of its metadata.
         let is_old_folder =
             matches!(kind, EventKind::Modify(ModifyKind::Metadata(_))) && path.is_dir();
         if self.roots.root_of(path).is_some() && !kind.is_remove() && !is_old_folder {
