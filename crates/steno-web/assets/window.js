@@ -207,26 +207,60 @@ function follow() {
   if (number) show(Number(number));
 }
 
-/** Reloads all loaded chunks, because the order has changed. */
-function refill() {
-  for (const chunk of chunks().filter((chunk) => chunk.childElementCount)) {
-    chunk.style.height = `${chunk.offsetHeight}px`;
-    chunk.replaceChildren();
-    fill(chunk);
-  }
+/** Loads a chunk again, if it is loaded. @param {HTMLElement} chunk */
+function reload(chunk) {
+  const loading = loads.get(chunk);
+  if (loading) return void loading.then(() => reload(chunk));
+  if (!chunk.childElementCount) return;
+  chunk.style.height = `${chunk.offsetHeight}px`;
+  chunk.replaceChildren();
+  fill(chunk);
 }
 
-/** Adds new entries. The state is their number, their order, and the runs of subagents. @param {string} state */
+/** The versions of all chunks; empty while they are unknown. @type {string[]} */
+let versions = [];
+
+/** Loads chunks again whose entries have changed, and removes those that have none any more.
+ * @param {number} entries @param {string[]} fresh @param {boolean} isMoved */
+function replaceChanged(entries, fresh, isMoved) {
+  // Whoever adds entries loads the last chunk again.
+  const last = entries > count ? chunks().at(-1) : undefined;
+  for (const [at, chunk] of chunks().entries()) {
+    const from = Number(chunk.dataset.from);
+    if (from >= entries) chunk.remove();
+    else if (chunk !== last && (isMoved || versions[at] !== fresh[at])) {
+      chunk.dataset.count = String(Math.min(Number(chunk.dataset.count), entries - from));
+      reload(chunk);
+    }
+  }
+  versions = fresh;
+  count = Math.min(count, entries);
+}
+
+/** The number of entries, the versions of the chunks, the order and the subagents of a state. @param {string} state */
+function parseState(state) {
+  const [entries, subagents = ""] = state.split("|");
+  const [number, list = "", ...order] = entries.trim().split(" ");
+  return { entries: Number(number), versions: list.split(","), order: order.join(" "), subagents };
+}
+
+/** Notes the versions of the chunks of a session that is being written, so that only changed ones are loaded again. */
+async function noteVersions() {
+  const response = await fetch(`${base}/state`);
+  if (!response.ok) return;
+  const now = parseState(await response.text());
+  if (now.entries === count && !versions.length) versions = now.versions;
+}
+
+/** Adds new entries and replaces changed ones. @param {string} state */
 async function grow(state) {
   const fresh = /** @type {HTMLElement | null} */ (document.querySelector("#fresh"));
   // The places of a subagent may have changed, so its page is loaded again when the reader wants it.
   if (isAlone && fresh) return void (fresh.hidden = false);
-  const [order, subagents = ""] = state.split("|");
-  const [number, ...runs] = order.trim().split(" ");
-  const entries = Number(number);
+  const { entries, versions: changed, order, subagents } = parseState(state);
   setSubagents(subagents);
-  if (reorder(runs.join(" "))) refill();
-  if (entries <= count) return;
+  replaceChanged(entries, changed, reorder(order));
+  if (entries <= count) return refreshHead();
   const wasAtEnd = innerHeight + scrollY > document.documentElement.scrollHeight - 200;
   const last = chunks().at(-1);
   if (last) {
@@ -338,6 +372,7 @@ function findAll(box) {
 
 if (main) {
   chunks().forEach(watch);
+  if (document.querySelector("#session-head .running")) noteVersions();
   setInterval(() => document.querySelector("#session-head .running") && refreshHead(), STATUS_INTERVAL);
   addEventListener("subagents", refit);
   const [, , agent, id] = base.split("/");

@@ -1,6 +1,7 @@
 //! Server-sent events that notify open pages of new entries, notes and sessions. The server polls vault and index for
 //! them while a page is open.
 
+use std::hash::{DefaultHasher, Hasher};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
@@ -11,6 +12,8 @@ use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive, KeepAliveStream};
 use futures_core::Stream;
 use serde::Deserialize;
+use steno_model::Entry;
+use steno_store::view::json_rows::EntryRow;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
@@ -18,7 +21,8 @@ use crate::addresses::SessionPath;
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::heading;
-use crate::library::SessionLibrary;
+use crate::library::{OpenedSession, SessionLibrary};
+use crate::pages::session::CHUNK_ENTRIES;
 use crate::session_listing::IndexEdition;
 
 /// How often the state is read.
@@ -151,12 +155,33 @@ async fn change_event(
     Ok(Event::default().event("entries").data(data.await?))
 }
 
-/// The number of entries, their order, and the runs of subagents, as a page needs them to add new ones.
+/// What a page needs to add new entries and to replace changed ones: the number of entries, a version of each chunk, the
+/// order of the entries, and the runs of subagents.
 fn entries_state(library: &SessionLibrary, agent: &str, id: &str) -> Result<String, WebError> {
     let opened = library.open_session(agent, id)?;
+    let count = opened.transcript.entries.len();
+    let versions = chunk_versions(&opened).join(",");
     let order = heading::lane_runs(&opened.lanes).unwrap_or_default();
     let subagents = opened.outline.runs_text().unwrap_or_default();
-    Ok(format!("{} {order}|{subagents}", opened.transcript.entries.len()))
+    Ok(format!("{count} {versions} {order}|{subagents}"))
+}
+
+/// A hash of the entries of each chunk. Entries change where an agent rewrites its file or a row, and where some are
+/// forgotten.
+fn chunk_versions(opened: &OpenedSession) -> Vec<String> {
+    let entries: Vec<&Entry> = opened.entries_in_order().map(|(_, entry)| entry).collect();
+    let mut json = Vec::new();
+    let mut hash_chunk = |chunk: &[&Entry]| {
+        let mut hasher = DefaultHasher::new();
+        for entry in chunk {
+            json.clear();
+            // Writing to memory does not fail.
+            let _ = serde_json::to_writer(&mut json, &EntryRow::from_entry(entry, &[]));
+            hasher.write(&json);
+        }
+        format!("{:x}", hasher.finish())
+    };
+    entries.chunks(CHUNK_ENTRIES).map(&mut hash_chunk).collect()
 }
 
 /// The data of an `entries` event, for a page whose connection was lost.

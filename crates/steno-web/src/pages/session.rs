@@ -30,7 +30,7 @@ use crate::units::count_of;
 use crate::viewer::PageViewer;
 
 /// How many entries the browser requests at once.
-pub(super) const CHUNK_ENTRIES: usize = 60;
+pub(crate) const CHUNK_ENTRIES: usize = 60;
 
 /// A range of positions.
 #[derive(Deserialize)]

@@ -4,6 +4,7 @@
 #![cfg(unix)]
 
 mod axe;
+mod changed;
 mod driver;
 mod fixtures;
 #[cfg(target_os = "linux")]
