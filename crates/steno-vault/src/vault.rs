@@ -42,12 +42,12 @@ pub mod verify;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 
 use self::commit::VaultCommit;
 use self::frame::{ContentForm, SealedFileHeader};
-use self::journal::{FileState, Journal, JournalLine, ListedFiles};
+use self::journal::{FileState, JOURNAL_FILE, Journal, JournalLine, ListedFiles};
 use self::recorder::RECORD_FILE;
 use self::sealed::{REPLACEMENT_SUFFIX, SealedFile, SealedFileRef};
 use steno_cipher::store_fs;
@@ -98,6 +98,12 @@ impl Vault {
         }
         self.journal.create_if_absent()?;
         Ok(self.journal.exists())
+    }
+
+    /// Length and time of the journal, which changes with every kept file, note and removal; `None` without one.
+    pub fn journal_stamp(&self) -> Option<(u64, SystemTime)> {
+        let metadata = store_fs::metadata(&self.root.join(JOURNAL_FILE)).ok()?;
+        Some((metadata.len(), metadata.modified().ok()?))
     }
 
     /// The vault's folder.

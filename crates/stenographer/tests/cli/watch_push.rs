@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::team::{Member, content, member, place};
+use crate::team::{Member, below, content, has, member, place};
 use crate::watch::Watch;
 
 const ID: &str = "1b4e28ba-2fa1-41d2-883f-0016d3cca427";
@@ -38,6 +38,33 @@ fn what_is_kept_is_pushed_in_the_background() {
     ada.home.file(&place(OTHER), content(OTHER, &["plum"]));
     running.until(|event| *event == pushed);
     assert_eq!(bob.ids(&["list", "--from", "team", "--json"]), [ID, OTHER]);
+    assert_eq!(running.stop().1, "");
+}
+
+#[test]
+fn a_note_alone_is_pushed_and_so_is_a_removal() {
+    let shared = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", shared.path().display());
+    let (ada, bob) = (member("ada", &url), member("bob", &url));
+    ada.steno(&["remote", "init", "team"]).ok();
+    set(&ada, "every = \"now\"");
+    for (id, word) in [(ID, "apricot"), (OTHER, "plum")] {
+        ada.home.file(&place(id), content(id, &[word]));
+    }
+    let running = watch(&ada);
+    let pushed = |sessions: u64| json!({"event": "pushed", "remote": "team", "sessions": sessions});
+    running.until(|event| *event == pushed(2));
+    ada.steno(&["annotate", ID, "ask again #later"]).ok();
+    running.until(|event| *event == pushed(1));
+    assert!(has(&below(shared.path()), "ask again"));
+    // A private session is removed from the remote, and a forgotten one.
+    let removed = json!({"event": "pushed", "remote": "team", "sessions": 0, "removed": 1});
+    ada.steno(&["annotate", ID, "mine #private"]).ok();
+    running.until(|event| *event == removed);
+    assert_eq!(bob.ids(&["list", "--from", "team", "--json"]), [OTHER]);
+    ada.steno(&["forget", OTHER, "--yes"]).ok();
+    running.until(|event| *event == removed);
+    assert_eq!(bob.ids(&["list", "--from", "team", "--json"]), [""; 0]);
     assert_eq!(running.stop().1, "");
 }
 

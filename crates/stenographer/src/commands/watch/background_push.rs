@@ -1,8 +1,12 @@
-//! Pushes to remotes while the loop goes on: each remote with `every`, in a thread of its own, after something was kept.
+//! Pushes to remotes while the loop goes on: each remote with `every`, in a thread of its own, after the vault has changed.
+//!
+//! Other processes change it too: they add notes, forget sessions and record. All changes are in the journal.
 
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
+
+use steno_vault::Vault;
 
 use crate::commands::push::push_sessions;
 use crate::config::Config;
@@ -17,6 +21,9 @@ const MIN_RETRY_INTERVAL: Duration = Duration::from_secs(60);
 /// All remotes that are pushed in the background.
 pub(super) struct BackgroundPush {
     env: ProcessEnvironment,
+    vault: Vault,
+    /// The vault's journal when it was looked at last.
+    journal: Option<(u64, SystemTime)>,
     remotes: Vec<ScheduledRemote>,
     sender: Sender<PushOutcome>,
     outcomes: Receiver<PushOutcome>,
@@ -43,13 +50,22 @@ struct PushSchedule {
 /// What a push has done, or why it failed.
 struct PushOutcome {
     at: usize,
-    result: Result<u64, String>,
+    result: Result<PushedCounts, String>,
+}
+
+/// How many sessions a push has changed on the remote.
+#[derive(Clone, Copy)]
+pub(super) struct PushedCounts {
+    /// Sessions with something new.
+    pub(super) sent: u64,
+    /// Sessions that were forgotten here, or are private now.
+    pub(super) removed: u64,
 }
 
 /// News of a push for the user.
 pub(super) enum PushNews {
-    /// Sessions were pushed.
-    Pushed { remote: String, sessions: u64 },
+    /// Sessions were pushed or removed.
+    Pushed { remote: String, counts: PushedCounts },
     /// Pushing failed, for another reason than last time.
     Failed { remote: String, reason: String },
     /// Pushing works after it had failed.
@@ -70,16 +86,25 @@ impl BackgroundPush {
                 failure: None,
             }));
         }
-        Ok(Self { env: env.clone(), remotes, sender, outcomes })
+        let vault = Vault::new(env.store.join("vault"));
+        let journal = vault.journal_stamp();
+        Ok(Self { env: env.clone(), vault, journal, remotes, sender, outcomes })
     }
 
-    /// Notes that something new was kept.
+    /// Notes that something was kept, by this process or another one.
     pub(super) fn note_news(&mut self) {
+        if self.remotes.is_empty() {
+            return;
+        }
+        self.journal = self.vault.journal_stamp();
         self.remotes.iter_mut().for_each(|remote| remote.schedule.has_news = true);
     }
 
     /// Starts the pushes that are due. `is_quiet` says that no agent is writing now.
     pub(super) fn start_due(&mut self, is_quiet: bool) {
+        if !self.remotes.is_empty() && self.vault.journal_stamp() != self.journal {
+            self.note_news();
+        }
         for (at, remote) in self.remotes.iter_mut().enumerate() {
             if !remote.schedule.begin_if_due(Instant::now(), is_quiet) {
                 continue;
@@ -101,12 +126,12 @@ impl BackgroundPush {
             schedule.end(Instant::now(), result.is_ok());
             let remote = name.clone();
             match result {
-                Ok(sessions) => {
+                Ok(counts) => {
                     if failure.take().is_some() {
                         news.push(PushNews::Recovered { remote: remote.clone() });
                     }
-                    if sessions > 0 {
-                        news.push(PushNews::Pushed { remote, sessions });
+                    if counts.sent > 0 || counts.removed > 0 {
+                        news.push(PushNews::Pushed { remote, counts });
                     }
                 }
                 Err(reason) if failure.as_ref() == Some(&reason) => {}
@@ -147,14 +172,17 @@ impl PushSchedule {
     }
 }
 
-/// Pushes without printing. Returns the number of pushed sessions.
-fn push_silently(env: &ProcessEnvironment, name: &str) -> Result<u64, String> {
+/// Pushes without printing.
+fn push_silently(env: &ProcessEnvironment, name: &str) -> Result<PushedCounts, String> {
     let push = || -> Result<_, CommandError> {
         push_sessions(&mut Ui::silent(), env, &TeamAccess::find(env, Some(name))?)
     };
     let pushed = push().map_err(|error| error.to_line())?;
     match pushed.failures.into_iter().next() {
-        None => Ok(pushed.summary.sessions),
+        None => Ok(PushedCounts {
+            sent: pushed.summary.sessions,
+            removed: pushed.summary.forgotten + pushed.summary.withdrawn,
+        }),
         Some(failure) => Err(failure),
     }
 }

@@ -12,7 +12,7 @@ use notify::{ErrorKind, Event, EventKind};
 use serde::Serialize;
 
 use super::Args;
-use super::background_push::{BackgroundPush, PushNews};
+use super::background_push::{BackgroundPush, PushNews, PushedCounts};
 use super::events::{WatchMessage, start_watcher, stop_on_signal};
 use super::pending::PendingFiles;
 use super::roots::WatchedRoots;
@@ -43,7 +43,12 @@ const INTERVAL_FACTOR: u32 = 50;
 enum WatchEvent<'a> {
     Ready { roots: usize },
     Kept(&'a SyncedSession),
-    Pushed { remote: &'a str, sessions: u64 },
+    Pushed {
+        remote: &'a str,
+        sessions: u64,
+        #[serde(skip_serializing_if = "is_zero")]
+        removed: u64,
+    },
     Stopped { sessions: u64, bytes_new: u64, looks: u64 },
 }
 
@@ -157,13 +162,7 @@ impl<'a> WatchLoop<'a> {
     fn report_pushes(&mut self) -> Result<(), CommandError> {
         for news in self.push.take_news() {
             match news {
-                PushNews::Pushed { remote, sessions } if self.args.json => {
-                    self.print_event(&WatchEvent::Pushed { remote: &remote, sessions })?;
-                }
-                PushNews::Pushed { remote, sessions } => {
-                    let sessions = count_noun(sessions, "session");
-                    self.ui.status(format_args!("pushed {sessions} to {remote}"));
-                }
+                PushNews::Pushed { remote, counts } => self.report_push(&remote, counts)?,
                 PushNews::Failed { remote, reason } => {
                     self.ui.warning(format_args!("could not push to {remote}: {reason}"));
                 }
@@ -172,6 +171,19 @@ impl<'a> WatchLoop<'a> {
                 }
             }
         }
+        Ok(())
+    }
+
+    fn report_push(&mut self, remote: &str, counts: PushedCounts) -> Result<(), CommandError> {
+        let PushedCounts { sent: sessions, removed } = counts;
+        if self.args.json {
+            return self.print_event(&WatchEvent::Pushed { remote, sessions, removed });
+        }
+        let mut words = format!("pushed {} to {remote}", count_noun(sessions, "session"));
+        if removed > 0 {
+            words.push_str(&format!(", removed {removed}"));
+        }
+        self.ui.status(words);
         Ok(())
     }
 
@@ -399,4 +411,8 @@ impl<'a> WatchLoop<'a> {
             "no more file events available; polling every few seconds: {path}"
         ));
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
