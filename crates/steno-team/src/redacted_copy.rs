@@ -43,6 +43,9 @@ impl RedactedCopy {
         space: &CopySpace,
         on_large: &mut dyn FnMut(),
     ) -> Result<Self, TeamError> {
+        if file.longest_frame >= LARGE_TEXT_BYTES {
+            on_large();
+        }
         let mut description = file.description.clone();
         let mut input = file.open()?;
         let mut redaction = None;

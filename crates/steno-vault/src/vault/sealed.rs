@@ -37,6 +37,12 @@ use steno_model::problem::Problem;
 pub(crate) use self::masking::{ByteEdit, MaskCollector, MaskSummary};
 pub(crate) use self::writer::{REPLACEMENT_SUFFIX, SealedWriter, WrittenFile, replacement_path};
 
+/// A longer frame is not kept in memory after it was read.
+const MAX_SPARE_FRAME: usize = 2 * frame::FRAME_SIZE;
+
+/// Memory that is reserved for the data of a frame because its header says so. The header may be damaged.
+const MAX_RESERVED_DATA: usize = 16 << 20;
+
 /// Problems that a reader collects while other parts share the list.
 pub type SharedProblems = Arc<Mutex<Vec<Problem>>>;
 
@@ -188,6 +194,13 @@ impl SealedFile {
     /// The kept length, and the end of the chain over it.
     pub(crate) fn chain_end(&self) -> (u64, HexHash) {
         (self.length, self.chains[1])
+    }
+
+    /// The length of the longest frame, which is in memory while it is read.
+    pub(crate) fn longest_frame(&self) -> u64 {
+        let begins = self.frames.iter().map(|(_, begin)| *begin);
+        let ends = begins.clone().skip(1).chain([self.length]);
+        begins.zip(ends).map(|(begin, end)| end.saturating_sub(begin)).max().unwrap_or(0)
     }
 
     /// The kept length of the session file.
@@ -349,7 +362,8 @@ fn check_version(header: &SealedFileHeader) -> io::Result<()> {
 }
 
 fn read_stored_data(input: &mut impl Read, header: &FrameHeader) -> io::Result<Vec<u8>> {
-    let mut data = Vec::new();
+    let expected = usize::try_from(header.stored).unwrap_or(usize::MAX);
+    let mut data = Vec::with_capacity(expected.min(MAX_RESERVED_DATA));
     input.take(header.stored).read_to_end(&mut data)?;
     if data.len() as u64 == header.stored {
         Ok(data)
@@ -428,5 +442,9 @@ impl BufRead for FrameReader {
 
     fn consume(&mut self, count: usize) {
         self.position += count;
+        // The reader may now work long with what it has read.
+        if self.position == self.buffer.len() && self.buffer.len() > MAX_SPARE_FRAME {
+            (self.buffer, self.position) = (Vec::new(), 0);
+        }
     }
 }

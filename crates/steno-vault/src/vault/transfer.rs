@@ -55,6 +55,8 @@ fn is_false(flag: &bool) -> bool {
 pub struct TransferFile {
     /// What is known of it.
     pub description: FileDescription,
+    /// How much of it is in memory at least while it is read.
+    pub longest_frame: u64,
     source: TransferSource,
 }
 
@@ -162,15 +164,17 @@ impl RecordLineEditor {
 impl SessionDir {
     /// The session's kept files: every generation, and the recording. `None` if it shares a file with other sessions.
     pub fn transfer_files(&self) -> Result<Option<Vec<TransferFile>>, FileError> {
-        let mut files = Vec::new();
+        let (mut files, mut longest_of_record) = (Vec::new(), 0);
         let mut sealed_files = self.sealed_files()?;
         sealed_files.sort();
         for (stem, generation) in sealed_files {
-            if stem == RECORD_FILE {
-                continue;
-            }
             let file = self.sealed_file_ref(&stem, generation)?;
             let sealed = file.open()?;
+            let longest_frame = sealed.longest_frame();
+            if stem == RECORD_FILE {
+                longest_of_record = longest_frame.max(longest_of_record);
+                continue;
+            }
             let header = sealed.header();
             let is_shared = header.key.is_some() && header.form == ContentForm::Bytes;
             if is_shared || header.form == ContentForm::Pointer {
@@ -190,7 +194,8 @@ impl SessionDir {
                 modified,
                 form: header.form,
             };
-            files.push(TransferFile { description, source: TransferSource::Sealed(file) });
+            let source = TransferSource::Sealed(file);
+            files.push(TransferFile { description, longest_frame, source });
         }
         if self.is_recorded()? {
             let description = FileDescription {
@@ -204,7 +209,7 @@ impl SessionDir {
                 form: ContentForm::Bytes,
             };
             let source = TransferSource::Recording(self.clone());
-            files.push(TransferFile { description, source });
+            files.push(TransferFile { description, longest_frame: longest_of_record, source });
         }
         Ok(Some(files))
     }
