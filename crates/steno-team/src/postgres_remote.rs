@@ -20,6 +20,7 @@ use std::fmt;
 
 use postgres::Row;
 use steno_model::Timestamp;
+use steno_store::index::session_rows::USAGE_KEY_VERSION;
 use steno_store::index::word_tokens::WordTokenizer;
 
 use self::connection::connect;
@@ -146,9 +147,9 @@ impl PostgresRemote {
         }
         let (agent, id) = (key.agent.as_str(), key.id.as_str());
         let visibility = manifest.visibility.as_str();
-        let add = "INSERT INTO steno.session (team, owner, agent, id, visibility)
-            VALUES (steno.own_team(), session_user, $1, $2, $3) ON CONFLICT DO NOTHING RETURNING key";
-        match self.client.query_opt(add, &[&agent, &id, &visibility]) {
+        let add = "INSERT INTO steno.session (team, owner, agent, id, visibility, usage_key_version)
+            VALUES (steno.own_team(), session_user, $1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING key";
+        match self.client.query_opt(add, &[&agent, &id, &visibility, &USAGE_KEY_VERSION]) {
             Ok(Some(row)) => {
                 let (number, frames) = (row.get(0), Some(HashSet::new()));
                 self.current = Some(CurrentSession { key: key.clone(), number, frames });

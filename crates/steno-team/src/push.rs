@@ -7,6 +7,7 @@ use std::sync::{Mutex, mpsc};
 
 use serde::{Deserialize, Serialize};
 use steno_cipher::store_fs;
+use steno_store::index::session_rows::USAGE_KEY_VERSION;
 use steno_vault::{SessionDir, Vault};
 
 use crate::frame_chain::FrameHash;
@@ -37,6 +38,9 @@ struct PushedSession {
     /// The settings that it was pushed with.
     settings: String,
     revision: FrameHash,
+    /// The version of the keys of its usage.
+    #[serde(default)]
+    usage_key_version: i16,
 }
 
 /// Pushes sessions of one store to one remote.
@@ -148,17 +152,18 @@ impl<'a> SessionPush<'a> {
                 if matches!(sent, Err(TeamError::Database { .. } | TeamError::Objects { .. })) {
                     next.store(queue.len(), Ordering::Relaxed);
                 }
-                let revision = sent.map(|revision| {
-                    let settings = settings.clone();
-                    revision.map(|revision| PushedSession { stamp, settings, revision })
+                let pushed = sent.map(|revision| {
+                    let (settings, usage_key_version) = (settings.clone(), USAGE_KEY_VERSION);
+                    let revision = revision?;
+                    Some(PushedSession { stamp, settings, revision, usage_key_version })
                 });
-                if let Ok(Some(pushed)) = &revision {
+                if let Ok(Some(pushed)) = &pushed {
                     self.pushed.sessions.insert(session_name(session), pushed.clone());
                     if has_late_refusals {
                         self.unconfirmed.push(session.clone());
                     }
                 }
-                report(session, revision.map(drop));
+                report(session, pushed.map(drop));
             }
         });
     }
@@ -190,10 +195,12 @@ impl<'a> SessionPush<'a> {
     /// Whether a session is as it was when it was pushed last, here and on the remote.
     fn is_unchanged(&self, session: &OutgoingSession, stamp: i64, settings: &str) -> bool {
         let revision = self.revisions.get(&self.session_key(session));
+        let has_usage = self.remote.has_entries();
         self.pushed.sessions.get(&session_name(session)).is_some_and(|pushed| {
             pushed.stamp == stamp
                 && pushed.settings == settings
                 && revision == Some(&pushed.revision)
+                && (!has_usage || pushed.usage_key_version == USAGE_KEY_VERSION)
         })
     }
 

@@ -15,6 +15,12 @@ use crate::cost::file_charges::token_band;
 use steno_model::session::Session;
 use steno_vault::SessionDir;
 
+/// Version of the rules that make [`UsageRecord::key`]. Raise it when they change, together with a migration of the team's
+/// database, which older programs then refuse. A push replaces usage with keys of an older version.
+///
+/// 1: messages of Codex have a key that copies of the session have too.
+pub const USAGE_KEY_VERSION: i16 = 1;
+
 /// All rows of one session, or of a part of it.
 #[derive(Debug)]
 pub struct SessionRows {

@@ -372,9 +372,10 @@ impl BilledMessage {
         names.into_iter().chain(self.tokens.map(Value::from))
     }
 
-    /// The larger number of each kind.
+    /// The larger number of each kind, and the first model that is known.
     fn max_with(&self, other: &Self) -> Self {
         let mut raised = self.clone();
+        raised.model = raised.model.or_else(|| other.model.clone());
         for (mine, theirs) in raised.tokens.iter_mut().zip(other.tokens) {
             *mine = (*mine).max(theirs);
         }

@@ -14,7 +14,8 @@ const QUARTER_HOUR_MS: i64 = 900_000;
 
 impl ClickHouseIndex {
     /// The charges of the sessions that a filter selects, per quarter of an hour. Each API message counts once, for the
-    /// session that began first, with the largest number of each kind that any session states.
+    /// session that started first (of equal ones, the first by person, agent and id), with the largest number of each kind
+    /// that any session states.
     pub fn load_charges(&self, filter: &EntryFilter) -> Result<ChargeTable, TeamError> {
         let mut table = ChargeTable::default();
         let accounts = self.load_accounts(filter, &mut table)?;
@@ -24,7 +25,7 @@ impl ClickHouseIndex {
         let sides: String =
             ends.map(|at| format!(", at >= {}", at.instant().as_millisecond())).collect();
         let sql = format!(
-            "WITH (s.started IS NULL, ifNull(s.started, 0), u.session) AS place
+            "WITH (s.started IS NULL, ifNull(s.started, 0), s.owner, s.agent, s.id) AS place
             SELECT owner.1 AS session, model, band, min(at), max(at), sum(n1), sum(n2), sum(n3), sum(n4),
                 sum(n5), sum(n6), sum(n7)
             FROM (
@@ -34,7 +35,7 @@ impl ClickHouseIndex {
                     max(u.cache_write_5m) AS n4, max(u.cache_write_1h) AS n5, max(u.output) AS n6,
                     max(u.reasoning) AS n7
                 FROM (SELECT * FROM steno_usage WHERE {own}) AS u
-                INNER JOIN (SELECT session, revision, started FROM steno_session FINAL WHERE {own}) AS s
+                INNER JOIN (SELECT session, revision, started, owner, agent, id FROM steno_session FINAL WHERE {own}) AS s
                     ON u.session = s.session AND u.revision = s.revision
                 GROUP BY u.key
             )

@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS steno_session (
     entries UInt64,
     digest String COMMENT 'over all entries',
     parts Array(String) COMMENT 'the parts of its entries that count',
-    revision String COMMENT 'that of the remote; empty while the session is loaded for the first time',
+    revision String COMMENT 'that of the remote, and the version of the keys of usage; empty while the session is loaded for the first time',
     is_clean UInt8 COMMENT '0 if there may be rows of other parts or revisions'
 )
 ENGINE = ReplacingMergeTree ORDER BY (org, session);

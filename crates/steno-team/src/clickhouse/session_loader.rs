@@ -10,12 +10,14 @@ use serde::Serialize;
 use serde_json::json;
 use steno_model::Timestamp;
 use steno_model::durable::OnPath;
+use steno_store::index::session_rows::USAGE_KEY_VERSION;
 use steno_store::index::word_tokens::WordTokenizer;
 use steno_vault::{SessionDir, Vault};
 
 use super::loader_rows::{ENTRY_COLUMNS, RowEncoder, USAGE_COLUMNS, hex_text};
 use super::session_scan::{SessionPart, SessionScan};
 use super::{ClickHouseIndex, MAX_NAMED_SESSIONS, integer, quote, quote_list, text};
+use crate::frame_chain::FrameHash;
 use crate::manifest::{SessionKey, SessionManifest};
 use crate::remote::TeamRemote;
 use crate::session_receiver::SessionReceiver;
@@ -119,7 +121,7 @@ impl<'a> SessionLoader<'a> {
         for (key, revision) in &revisions {
             let name = session_name(key);
             let known = loaded.get(&name);
-            if known.is_some_and(|known| known.revision == revision.to_string()) {
+            if known.is_some_and(|known| known.revision == loaded_revision(*revision)) {
                 self.summary.unchanged += 1;
                 shown.insert(name);
                 continue;
@@ -183,7 +185,7 @@ impl<'a> SessionLoader<'a> {
             let row = self.session_row(&manifest, &session, &[], "");
             self.batch.announced.extend_from_slice(row.as_bytes());
         }
-        let revision = manifest.revision().to_string();
+        let revision = loaded_revision(manifest.revision());
         if let Some(last) = session.last_digest.filter(|_| session.entries > from) {
             let part = hex_text(&last);
             session.for_each_part(&staged.dir, &mut |rows| {
@@ -383,6 +385,11 @@ impl<'a> SessionLoader<'a> {
         }
         Ok(())
     }
+}
+
+/// How the index names what it has of a session: by the remote's revision and the version of the keys of usage.
+fn loaded_revision(revision: FrameHash) -> String {
+    format!("{revision}-{USAGE_KEY_VERSION}")
 }
 
 /// How the index names a session.

@@ -9,8 +9,12 @@ use super::PostgresRemote;
 use crate::team_error::TeamError;
 
 /// The SQL that makes each version of the one before. Version 0 is a database without a schema.
-const MIGRATIONS: [&str; 3] =
-    [include_str!("schema.sql"), include_str!("schema_2.sql"), include_str!("schema_3.sql")];
+const MIGRATIONS: [&str; 4] = [
+    include_str!("schema.sql"),
+    include_str!("schema_2.sql"),
+    include_str!("schema_3.sql"),
+    include_str!("schema_4.sql"),
+];
 
 /// The version of the schema that this program needs.
 const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;

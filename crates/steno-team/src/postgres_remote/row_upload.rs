@@ -2,10 +2,11 @@
 //! database has already is not sent again.
 //!
 //! The usage of a part is sent before its entries. So whatever ends a push, the usage of all entries that the database
-//! states to have is there too.
+//! states to have is there too. Usage with keys of an older version is removed after all of the session was sent again; until
+//! then it may count twice.
 
 use steno_model::Timestamp;
-use steno_store::index::session_rows::SessionRows;
+use steno_store::index::session_rows::{SessionRows, USAGE_KEY_VERSION};
 use steno_vault::SessionDir;
 
 use super::PostgresRemote;
@@ -25,6 +26,8 @@ struct RowUpload {
     taken: usize,
     /// The digest of the last of them, until it has been compared.
     unchecked_digest: Option<Vec<u8>>,
+    /// Whether its usage there may have keys of an older version.
+    replaces_usage: bool,
     /// How many rows were sent.
     sent: u64,
 }
@@ -64,12 +67,13 @@ impl PostgresRemote {
 
     fn begin_upload(&mut self, key: &SessionKey) -> Result<RowUpload, TeamError> {
         let session = self.session_number(key)?;
-        let sql = "SELECT taken, digest FROM steno.session WHERE key = $1";
+        let sql = "SELECT taken, digest, usage_key_version FROM steno.session WHERE key = $1";
         let row = self.run("compare entries", |client| client.query_one(sql, &[&session]))?;
         let taken = usize::try_from(row.get::<_, i64>(0)).unwrap_or(0);
         let digest: Option<Vec<u8>> = row.get(1);
         let unchecked_digest = (taken > 0).then(|| digest.unwrap_or_default());
-        Ok(RowUpload { session, taken, unchecked_digest, sent: 0 })
+        let replaces_usage = row.get::<_, i16>(2) < USAGE_KEY_VERSION;
+        Ok(RowUpload { session, taken, unchecked_digest, replaces_usage, sent: 0 })
     }
 
     fn put_part(
@@ -87,7 +91,7 @@ impl PostgresRemote {
                 return Ok(UploadStep::Restart);
             }
         }
-        if rows.is_part && rows.end_number() <= upload.taken {
+        if rows.is_part && rows.end_number() <= upload.taken && !upload.replaces_usage {
             return Ok(UploadStep::Continue);
         }
         upload.sent += self.put_usage(upload.session, &rows.usage)?;
@@ -103,6 +107,9 @@ impl PostgresRemote {
         }
         if !rows.is_part {
             self.put_heading(upload.session, &rows.session)?;
+            if upload.replaces_usage {
+                self.remove_old_usage(upload.session)?;
+            }
         }
         Ok(UploadStep::Continue)
     }

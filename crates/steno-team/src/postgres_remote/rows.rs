@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use postgres::error::SqlState;
 use steno_model::{Session, Timestamp};
-use steno_store::index::session_rows::{EntryRecord, UsageRecord};
+use steno_store::index::session_rows::{EntryRecord, USAGE_KEY_VERSION, UsageRecord};
 use steno_store::index::word_tokens::WordTokenizer;
 
 use super::PostgresRemote;
@@ -65,22 +65,24 @@ const COPY_LARGE_TEXT: &str = "COPY pg_temp.steno_large_text FROM STDIN (FORMAT 
 /// session's own total has no number, and is replaced.
 const PUT_USAGE: &str = "
     INSERT INTO steno.usage (session, key, number, at, model, input, cache_read, cache_write, cache_write_5m,
-        cache_write_1h, output, reasoning, band)
-    SELECT DISTINCT ON (u.key) $1, u.* FROM unnest($2::bytea[], $3::bigint[], $4::bigint[], $5::text[],
+        cache_write_1h, output, reasoning, band, key_version)
+    SELECT DISTINCT ON (u.key) $1, u.*, $14::smallint FROM unnest($2::bytea[], $3::bigint[], $4::bigint[], $5::text[],
         $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
         $13::bigint[]) AS u (key) ORDER BY u.key
     ON CONFLICT (session, key) DO UPDATE SET
-        (model, input, cache_read, cache_write, cache_write_5m, cache_write_1h, output, reasoning, band) = (
+        (model, input, cache_read, cache_write, cache_write_5m, cache_write_1h, output, reasoning, band, key_version) = (
             SELECT coalesce(usage.model, excluded.model), greatest(usage.input, excluded.input),
                 greatest(usage.cache_read, excluded.cache_read), greatest(usage.cache_write, excluded.cache_write),
                 greatest(usage.cache_write_5m, excluded.cache_write_5m),
                 greatest(usage.cache_write_1h, excluded.cache_write_1h), greatest(usage.output, excluded.output),
-                greatest(usage.reasoning, excluded.reasoning), greatest(usage.band, excluded.band)
+                greatest(usage.reasoning, excluded.reasoning), greatest(usage.band, excluded.band),
+                excluded.key_version
             WHERE excluded.number IS NOT NULL
             UNION ALL SELECT excluded.model, excluded.input, excluded.cache_read, excluded.cache_write,
-                excluded.cache_write_5m, excluded.cache_write_1h, excluded.output, excluded.reasoning, excluded.band
+                excluded.cache_write_5m, excluded.cache_write_1h, excluded.output, excluded.reasoning, excluded.band,
+                excluded.key_version
             WHERE excluded.number IS NULL)
-    WHERE CASE WHEN excluded.number IS NULL
+    WHERE usage.key_version < excluded.key_version OR CASE WHEN excluded.number IS NULL
         THEN (usage.model, usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning)
             IS DISTINCT FROM (excluded.model, excluded.input, excluded.cache_read, excluded.cache_write,
                 excluded.output, excluded.reasoning)
@@ -191,8 +193,17 @@ impl PostgresRemote {
                     output,
                     reasoning,
                     &bands,
+                    &USAGE_KEY_VERSION,
                 ],
             )
+        })
+    }
+
+    /// Removes usage with keys of older versions, after all of the session was sent with present ones.
+    pub(super) fn remove_old_usage(&mut self, session: i64) -> Result<(), TeamError> {
+        let sql = "SELECT steno.remove_old_usage($1, $2)";
+        self.run("replace usage", |client| {
+            client.execute(sql, &[&session, &USAGE_KEY_VERSION]).map(drop)
         })
     }
 

@@ -175,6 +175,31 @@ fn a_second_load_changes_nothing_and_a_longer_session_adds_its_end() {
 }
 
 #[test]
+fn usage_with_keys_of_an_older_version_is_replaced() {
+    let Some(server) = ClickHouseServer::start(None) else { return };
+    let ada = Loader::new(&server, "shop");
+    ada.work(&some_sessions(3, 4));
+    ada.load();
+    let rows = counted_rows(&server, "shop");
+    // As a loader of an older version has left it: other keys, and revisions without a version.
+    let older = "REPLACE (substring(revision, 1, 64) AS revision";
+    server.sql(&format!(
+        "INSERT INTO steno_usage SELECT * {older}, concat('0', key) AS key) FROM steno_usage FINAL"
+    ));
+    server.sql(&format!("INSERT INTO steno_session SELECT * {older}) FROM steno_session FINAL"));
+    server.sql("DELETE FROM steno_usage WHERE length(revision) > 64");
+    assert_ne!(counted_rows(&server, "shop"), rows);
+    let loaded = ada.load();
+    assert_eq!(
+        (&loaded["sessions"], &loaded["entries"], &loaded["usage"]),
+        (&json!(3), &json!(0), &json!(12))
+    );
+    assert_eq!(counted_rows(&server, "shop"), rows);
+    check_no_other_rows(&server, "shop");
+    assert_eq!(ada.load()["unchanged"], 3);
+}
+
+#[test]
 fn a_large_session_is_loaded_in_parts() {
     let Some(server) = ClickHouseServer::start(None) else { return };
     let ada = Loader::new(&server, "shop");

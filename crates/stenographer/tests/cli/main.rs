@@ -105,6 +105,8 @@ mod sync;
 #[cfg(unix)]
 mod team;
 #[cfg(unix)]
+mod team_charges;
+#[cfg(unix)]
 mod team_colleagues;
 mod team_errors;
 #[cfg(unix)]

@@ -406,6 +406,41 @@ fn a_large_session_is_sent_in_parts() {
 }
 
 #[test]
+fn usage_with_keys_of_an_older_version_is_replaced() {
+    let Some(server) = PostgresServer::start() else { return };
+    member("postgres", &server.url("postgres")).steno(&["remote", "init", "team"]).ok();
+    server.add_member("ada", "shop");
+    let ada = member("ada", &server.url("ada"));
+    ada.work(ID, &long_answers(30));
+    ada.work(OTHER, &content(OTHER, &["apricot"]));
+    ada.push();
+    let usage = "SELECT key, number, output FROM steno.usage ORDER BY key";
+    let present = server.sql("steno", usage);
+    assert_eq!(present.lines().count(), 15 + 1);
+    // As a program of an older version has left it: other keys, and a list that says nothing of their version.
+    server.sql("steno", "UPDATE steno.usage SET key = sha256(key), key_version = 0");
+    server.sql("steno", "UPDATE steno.session SET usage_key_version = 0");
+    let list = ada.home.path().join("store/remotes/team/pushed.json");
+    let older = fs::read_to_string(&list).unwrap().replace(",\"usage_key_version\":1", "");
+    fs::write(&list, &older).unwrap();
+    assert_ne!(server.sql("steno", usage), present);
+    let pushed = ada.push();
+    assert_eq!((&pushed["sessions"], &pushed["rows"]), (&json!(0), &json!(16)));
+    assert_eq!(server.sql("steno", usage), present);
+    assert_eq!(server.sql("steno", "SELECT DISTINCT usage_key_version FROM steno.session"), "1\n");
+    // Once: not by the next push, nor by another machine whose list is older.
+    assert_eq!(ada.push()["unchanged"], 2);
+    fs::write(&list, &older).unwrap();
+    assert_eq!(ada.push()["rows"], 0);
+    // A push that was killed has sent some of it.
+    server.sql("steno", "UPDATE steno.usage SET key = sha256(key), key_version = 0 WHERE number > 9");
+    server.sql("steno", "UPDATE steno.session SET usage_key_version = 0");
+    fs::write(&list, &older).unwrap();
+    ada.push();
+    assert_eq!(server.sql("steno", usage), present);
+}
+
+#[test]
 fn secrets_never_leave() {
     let shared = tempfile::tempdir().unwrap();
     let url = format!("file://{}", shared.path().display());

@@ -22,12 +22,13 @@ const TABLES: [(&str, [&str; 5]); 7] = [
 ];
 
 /// Calls of each function, and how many rows each role gets. `-` is a refusal.
-const FUNCTIONS: [(&str, [&str; 5]); 16] = [
+const FUNCTIONS: [(&str, [&str; 5]); 17] = [
     ("own_team()", ["1", "1", "1", "1", "-"]),
     ("may_see('ada', 'shop', 'private', 'shop')", ["1", "1", "1", "1", "-"]),
     ("is_forgotten('claude-code', 'x')", ["1", "1", "1", "1", "-"]),
     ("is_own(1)", ["1", "1", "1", "1", "-"]),
     ("clear_rows(0)", ["-", "-", "-", "-", "-"]),
+    ("remove_old_usage(0, 1::smallint)", ["-", "-", "-", "-", "-"]),
     ("clear_session('none', 'none')", ["1", "1", "1", "-", "-"]),
     ("forget('none', 'none', '{}')", ["1", "1", "1", "-", "-"]),
     ("search('fruit'::tsquery, '[]', '{}', null, 100)", ["3", "2", "1", "0", "-"]),
@@ -144,8 +145,9 @@ own_team: steno_member EXECUTE
 pair_checks:
 phrase_checks:
 prune:
+remove_old_usage: steno_member EXECUTE
 search: steno_member EXECUTE
-session: steno_member INSERT of agent id owner team visibility, steno_member SELECT, \
+session: steno_member INSERT of agent id owner team usage_key_version visibility, steno_member SELECT, \
 steno_member UPDATE of branch cost digest ended entries manifest models project revision started taken thread \
 title tokens visibility
 session_checks:
