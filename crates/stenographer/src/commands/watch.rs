@@ -4,6 +4,7 @@ mod background_push;
 mod events;
 mod pending;
 mod roots;
+mod watch_event;
 mod watch_loop;
 
 use std::path::PathBuf;
@@ -22,7 +23,7 @@ use watch_loop::WatchLoop;
 /// Syncs like `steno sync`, then continues: a session is copied again once its files have been quiet for a moment,
 /// and every few seconds while they grow. New session folders are found. Stop with Ctrl-C.
 ///
-/// Remotes with `every` in `config.toml` are pushed in the background: at that interval if something new was copied.
+/// Remotes with `every` in `config.toml` are pushed in the background: at that interval if the store has changed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Watch these paths instead of the agents' session folders; they need not exist yet.

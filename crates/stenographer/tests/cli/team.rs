@@ -433,7 +433,8 @@ fn usage_with_keys_of_an_older_version_is_replaced() {
     fs::write(&list, &older).unwrap();
     assert_eq!(ada.push()["rows"], 0);
     // A push that was killed has sent some of it.
-    server.sql("steno", "UPDATE steno.usage SET key = sha256(key), key_version = 0 WHERE number > 9");
+    server
+        .sql("steno", "UPDATE steno.usage SET key = sha256(key), key_version = 0 WHERE number > 9");
     server.sql("steno", "UPDATE steno.session SET usage_key_version = 0");
     fs::write(&list, &older).unwrap();
     ada.push();

@@ -29,7 +29,8 @@ fn costs(member: &Member) -> [BTreeMap<String, u64>; 2] {
     ["person", "session"].map(|by| {
         let printed = member.steno(&["cost", "--json", "--from", "team", "--by", by]).ok();
         let rows = printed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let of = |row: Value| Some((row[by].as_str()?.to_owned(), row["tokens"]["input"].as_u64()?));
+        let of =
+            |row: Value| Some((row[by].as_str()?.to_owned(), row["tokens"]["input"].as_u64()?));
         rows.filter_map(of).filter(|(_, input)| *input > 0).collect()
     })
 }

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use notify::event::ModifyKind;
 use notify::{ErrorKind, Event, EventKind};
-use serde::Serialize;
 
 use super::Args;
 use super::background_push::{BackgroundPush, PushNews, PushedCounts};
 use super::events::{WatchMessage, start_watcher, stop_on_signal};
 use super::pending::PendingFiles;
 use super::roots::WatchedRoots;
+use super::watch_event::WatchEvent;
 use crate::commands::list::MIN_ID_CHARS;
 use crate::error::CommandError;
 use crate::process_environment::ProcessEnvironment;
@@ -36,21 +36,6 @@ const REVIEW_INTERVAL: Duration = Duration::from_secs(300);
 
 /// A review or poll repeats after this multiple of its duration.
 const INTERVAL_FACTOR: u32 = 50;
-
-/// Output of `--json`.
-#[derive(Serialize)]
-#[serde(tag = "event", rename_all = "lowercase")]
-enum WatchEvent<'a> {
-    Ready { roots: usize },
-    Kept(&'a SyncedSession),
-    Pushed {
-        remote: &'a str,
-        sessions: u64,
-        #[serde(skip_serializing_if = "is_zero")]
-        removed: u64,
-    },
-    Stopped { sessions: u64, bytes_new: u64, looks: u64 },
-}
 
 /// When each recurring task is due.
 struct TaskSchedule {
@@ -411,8 +396,4 @@ impl<'a> WatchLoop<'a> {
             "no more file events available; polling every few seconds: {path}"
         ));
     }
-}
-
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
