@@ -40,7 +40,12 @@ pub struct EntryTotals {
     pub is_partly_unpriced: bool,
     first: Option<Timestamp>,
     last: Option<Timestamp>,
+    /// Whether the clock went back between two entries of one source.
+    is_out_of_order: bool,
 }
+
+/// How far the clock may go back between two entries, in milliseconds. Agents write some entries a little late.
+const MAX_STEP_BACK: i64 = 60_000;
 
 impl EntryCosts {
     /// The costs of these entries. Each message counts once, at its first entry.
@@ -63,8 +68,11 @@ impl EntryCosts {
         entries: impl Iterator<Item = (usize, &'a Entry)>,
     ) -> EntryTotals {
         let mut totals = EntryTotals::default();
+        let mut times = Vec::new();
         for (number, entry) in entries {
             totals.add_entry(entry);
+            let time = entry.created_at.map(|at| at.instant().as_millisecond());
+            times.extend(time.map(|time| (entry.source.as_str(), number, time)));
             if let Some(charge) = self.charges.get(&number).filter(|one| !one.usage.is_empty()) {
                 totals.usage.add(&charge.usage);
                 match charge.cost {
@@ -73,8 +81,15 @@ impl EntryCosts {
                 }
             }
         }
+        totals.is_out_of_order = goes_back(times);
         totals
     }
+}
+
+/// Whether the time goes back between two entries of one source, in the order in which they were written.
+fn goes_back(mut times: Vec<(&str, usize, i64)>) -> bool {
+    times.sort_unstable();
+    times.windows(2).any(|pair| pair[0].0 == pair[1].0 && pair[1].2 + MAX_STEP_BACK < pair[0].2)
 }
 
 impl EntryTotals {
@@ -95,8 +110,12 @@ impl EntryTotals {
         self.first.zip(self.last)
     }
 
-    /// The time between the first entry and the last, in milliseconds.
+    /// The time between the first entry and the last, in milliseconds. It is unknown if the clock went back between,
+    /// as after a copied entry: then the difference is no duration.
     pub fn duration_ms(&self) -> Option<i64> {
+        if self.is_out_of_order {
+            return None;
+        }
         let (first, last) = (self.first?.instant(), self.last?.instant());
         Some(last.as_millisecond() - first.as_millisecond())
     }
@@ -132,6 +151,22 @@ mod tests {
         assert_eq!(totals.duration_ms(), Some(90_000));
         let second = costs.sum_entries(entries.iter().enumerate().skip(1).take(1));
         assert_eq!((second.usage, second.cost), (Usage::default(), None));
+    }
+
+    #[test]
+    fn a_duration_is_unknown_if_the_clock_went_back() {
+        let duration = |times: &[&str]| {
+            let entries: Vec<Entry> = times.iter().map(|time| said("m", "x", 1, time)).collect();
+            // Entries are in the order of the page; their numbers are the order in which they were written.
+            EntryCosts::default().sum_entries(entries.iter().enumerate().rev()).duration_ms()
+        };
+        assert_eq!(duration(&["00:00", "30:00", "05:00"]), None);
+        assert_eq!(duration(&["00:00", "30:00", "29:30"]), Some(1_800_000));
+        let mut aside = said("m", "x", 1, "01:00");
+        aside.source = "subagent:a".to_owned();
+        let entries = [said("m", "x", 1, "00:00"), said("m", "x", 1, "30:00"), aside];
+        let totals = EntryCosts::default().sum_entries(entries.iter().enumerate());
+        assert_eq!(totals.duration_ms(), Some(1_800_000), "a subagent has its own order");
     }
 
     #[test]
