@@ -4,6 +4,7 @@ import "./zone.js";
 import "./reader.js";
 import "./find.js";
 import "./entrytools.js";
+import "./pictures.js";
 import "./sections.js";
 import "./palette.js";
 import "./more.js";

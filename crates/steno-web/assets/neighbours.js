@@ -1,6 +1,9 @@
 // @ts-check
 // Moves between the sessions of the list as it was filtered, and back to the same place of the list.
-import { keys } from "./reader.js";
+import { numberOf, placeOf } from "./places.js";
+import { isShown, keys } from "./reader.js";
+import { callerAt } from "./subagents.js";
+import { show } from "./window.js";
 
 /** The names of what a tab remembers of the list: its filters, how far it was scrolled, and the session to return to. */
 const QUERY = "list-query";
@@ -73,7 +76,13 @@ if (sessionPage && back) {
   const query = recall(QUERY);
   if (query) back.href = `/?${query}`;
   back.addEventListener("click", () => remember(RETURN, base));
-  keys.u = () => back.click();
+  keys.u = () => {
+    // From an entry of a subagent, the way up is the call that started it.
+    const entry = document.querySelector("li.at");
+    const caller = entry && isShown(entry) && callerAt(placeOf(numberOf(entry)));
+    if (caller) show(Number(caller), false);
+    else back.click();
+  };
   keys["["] = () => document.getElementById("list-previous")?.click();
   keys["]"] = () => document.getElementById("list-next")?.click();
   loadNeighbours(base);

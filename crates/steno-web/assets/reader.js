@@ -104,6 +104,8 @@ export const keys = {
   "?": () => /** @type {HTMLDialogElement | null} */ (one("#keys"))?.showModal(),
 };
 
+document.querySelectorAll("#pages a").forEach((page, at) => (keys[at + 1] = () => /** @type {HTMLElement} */ (page).click()));
+
 addEventListener("keydown", (event) => {
   const target = /** @type {HTMLElement} */ (event.target);
   if (event.key === "Escape" && target.matches("input")) return target.blur();

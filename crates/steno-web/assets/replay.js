@@ -49,7 +49,7 @@ function replay(base) {
     requested = Math.max(0, Math.min(at, times.length - 1));
     scrub.value = String(requested);
     const time = times[requested] ? new Date(times[requested]).toLocaleTimeString("en-GB") : "";
-    part("moment").textContent = `Entry ${requested + 1} of ${times.length}${time && ` · ${time}`}`;
+    part("moment").textContent = `Entry ${(requested + 1).toLocaleString("en-US")} of ${times.length.toLocaleString("en-US")}${time && ` · ${time}`}`;
     draw();
   }
 

@@ -70,4 +70,13 @@ document.addEventListener("click", (event) => {
   else hideTip();
 });
 addEventListener("keydown", (event) => event.key === "Escape" && hideTip());
+document.addEventListener("click", (event) => {
+  const button = /** @type {Element} */ (event.target).closest(".fold-filters");
+  button?.setAttribute("aria-expanded", String(button.parentElement?.classList.toggle("with-filters")));
+});
+/** On a narrow screen, tabs are one line that scrolls. */
+for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
+  const [line, link] = [/** @type {HTMLElement} */ (tab.parentElement), /** @type {HTMLElement} */ (tab)];
+  line.scrollLeft = link.offsetLeft - line.offsetLeft - 40;
+}
 finishReport();

@@ -155,3 +155,16 @@ const exportDialog = /** @type {HTMLDialogElement | null} */ (document.querySele
 document.querySelector("#export-open")?.addEventListener("click", () => exportDialog?.showModal());
 document.querySelector("#export-cancel")?.addEventListener("click", () => exportDialog?.close());
 exportDialog?.querySelector("form")?.addEventListener("submit", () => exportDialog.close());
+
+/** Sorts the list of subagents. Only in the order of their starts are nested ones below those that started them. */
+document.addEventListener("change", (event) => {
+  const choice = /** @type {HTMLSelectElement | null} */ (/** @type {Element} */ (event.target).closest(".runs-order"));
+  const list = choice?.closest(".subagent-overview")?.querySelector(".runs");
+  if (!choice || !list) return;
+  const column = Number(choice.value);
+  const rows = [...list.querySelectorAll("li[data-sums]")].map((row) => /** @type {HTMLElement} */ (row));
+  const amount = (/** @type {HTMLElement} */ row) => Number(row.dataset.sums?.split(" ")[column]);
+  rows.sort((a, b) => (column ? amount(b) - amount(a) : amount(a) - amount(b)));
+  list.classList.toggle("flat", column > 0);
+  list.append(...rows);
+});

@@ -179,8 +179,8 @@ if (list) {
   /** The headings that sort. @returns {HTMLElement[]} */
   const sorts = () => [...document.querySelectorAll(".columns-head a")].map((one) => /** @type {HTMLElement} */ (one));
   const sorted = () => sorts().findIndex((one) => one.hasAttribute("aria-current"));
-  keys.s = () => sorts()[(sorted() + 1) % sorts().length]?.click();
-  keys.S = () => sorts()[sorted()]?.click();
+  keys.t = () => sorts()[(sorted() + 1) % sorts().length]?.click();
+  keys.T = () => sorts()[sorted()]?.click();
   keys.Enter = keys.o = () => /** @type {HTMLElement | null} */ (document.querySelector("a.row.at"))?.click();
   markNew();
   listen(`/events?since=${encodeURIComponent(list.dataset.state ?? "")}`, { sessions: reloadList });

@@ -1,7 +1,7 @@
 // @ts-check
 // Folds the entries of subagents. The entries of run N have the class rN, whether they are on the page or not.
 
-/** The positions of each run, and whether it is folded. @type {{from: number, to: number, isFolded: boolean}[]} */
+/** The positions of each run, whether it is folded, and the number of the call that started it. @type {{from: number, to: number, isFolded: boolean, caller?: string}[]} */
 let subagentRuns = [];
 const foldSheet = new CSSStyleSheet();
 document.adoptedStyleSheets = [...document.adoptedStyleSheets, foldSheet];
@@ -9,8 +9,8 @@ document.adoptedStyleSheets = [...document.adoptedStyleSheets, foldSheet];
 /** Sets the runs; known ones keep their folds. @param {string} text */
 export function setSubagents(text) {
   subagentRuns = text.split(",").filter(Boolean).map((run, at) => {
-    const [from, to, state] = run.split(" ");
-    return { from: Number(from), to: Number(to), isFolded: subagentRuns[at]?.isFolded ?? state === "f" };
+    const [from, to, state, caller] = run.split(" ");
+    return { from: Number(from), to: Number(to), isFolded: subagentRuns[at]?.isFolded ?? state === "f", caller };
   });
   applyFolds();
 }
@@ -45,6 +45,9 @@ export function nextRun(place, back) {
 
 /** The first position of a subagent. @param {number} at */
 export const startOfRun = (at) => subagentRuns[at].from;
+
+/** The number of the call that started the innermost subagent at a position. @param {number} place */
+export const callerAt = (place) => subagentRuns.filter((run) => place >= run.from && place < run.to).at(-1)?.caller;
 
 /** Unfolds the entry at a position. @param {number} place */
 export function unfoldAt(place) {

@@ -204,7 +204,15 @@ async function jumpToRun(back) {
 
 function follow() {
   const number = /^#e(\d+)$/.exec(location.hash)?.[1];
-  if (number) show(Number(number));
+  document.querySelector("#no-entry")?.remove();
+  if (!number) return;
+  const total = Number(main?.dataset.total ?? count);
+  if (Number(number) < total) return void show(Number(number));
+  const text = `There is no entry ${Number(number).toLocaleString("en-US")}: this session has ${total.toLocaleString("en-US")} entries, from 0 on.`;
+  const notice = Object.assign(document.createElement("p"), { id: "no-entry", className: "stale", textContent: text });
+  notice.setAttribute("role", "status");
+  main?.prepend(notice);
+  scrollTo(0, 0);
 }
 
 /** Loads a chunk again, if it is loaded. @param {HTMLElement} chunk */

@@ -26,6 +26,7 @@ pub(crate) const WEB_ASSETS: &[WebAsset] = &[
     WebAsset { name: "subagents.js", media_type: SCRIPT_TYPE, text: SUBAGENTS },
     WebAsset { name: "marks.js", media_type: SCRIPT_TYPE, text: MARKS },
     WebAsset { name: "entrytools.js", media_type: SCRIPT_TYPE, text: ENTRY_TOOLS },
+    WebAsset { name: "pictures.js", media_type: SCRIPT_TYPE, text: PICTURES },
     WebAsset { name: "sections.js", media_type: SCRIPT_TYPE, text: SECTIONS },
     WebAsset { name: "reader.js", media_type: SCRIPT_TYPE, text: READER },
     WebAsset { name: "find.js", media_type: SCRIPT_TYPE, text: FIND },
@@ -77,6 +78,7 @@ const HIGHLIGHT: &str = include_str!("../assets/highlight.js");
 const SUBAGENTS: &str = include_str!("../assets/subagents.js");
 const MARKS: &str = include_str!("../assets/marks.js");
 const ENTRY_TOOLS: &str = include_str!("../assets/entrytools.js");
+const PICTURES: &str = include_str!("../assets/pictures.js");
 const SECTIONS: &str = include_str!("../assets/sections.js");
 const READER: &str = include_str!("../assets/reader.js");
 const FIND: &str = include_str!("../assets/find.js");
@@ -90,7 +92,7 @@ pub(crate) static ASSETS_VERSION: LazyLock<String> = LazyLock::new(|| {
 
 /// The scripts of an exported file, as one.
 pub(crate) static SCRIPT_BUNDLE: LazyLock<String> = LazyLock::new(|| {
-    [PLACES, HIGHLIGHT, SUBAGENTS, MARKS, READER, ENTRY_TOOLS, SECTIONS, FIND]
+    [PLACES, HIGHLIGHT, SUBAGENTS, MARKS, READER, ENTRY_TOOLS, PICTURES, SECTIONS, FIND]
         .map(strip_module_syntax)
         .concat()
 });

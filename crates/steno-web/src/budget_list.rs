@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use steno_store::amount::format_dollars;
+use steno_store::cost::budget::BudgetLimits;
 
 use crate::chart;
 use crate::library::{CostAccounts, SessionLibrary};
@@ -14,9 +15,16 @@ pub(crate) fn budget_list(
     library: &SessionLibrary,
     viewer: &PageViewer,
     accounts: &CostAccounts,
+    budgets: &Result<BudgetLimits, String>,
 ) -> Markup {
+    let limits = match budgets {
+        Ok(limits) => limits,
+        Err(reason) => {
+            return html! { p.stale role="status" { "The budgets could not be read: " (clean_text(reason)) } };
+        }
+    };
     let here = viewer.local_now(&library.clock);
-    let all = library.budgets.check(&accounts.charges, &accounts.costs, &here);
+    let all = limits.check(&accounts.charges, &accounts.costs, &here);
     html! {
         @if !all.is_empty() {
             h2 { "Budgets " small { "of today and this month, whatever period is shown" } }

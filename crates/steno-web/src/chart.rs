@@ -7,15 +7,18 @@ use maud::{Markup, html};
 
 /// The height of a chart, and where its bars begin and end.
 const HEIGHT: f64 = 220.0;
-const TOP: f64 = 10.0;
+const TOP: f64 = 18.0;
 const BOTTOM: f64 = 196.0;
 
 /// How many labels fit below the bars on a wide screen, and how many of them a narrow one leaves out.
 const MAX_LABELS: usize = 12;
 const NARROW_STEP: usize = 3;
 
-/// The most labels below a chart whose last one has room on both sides of its bar, also on a narrow screen.
+/// The most bars of a chart whose last label has room on both sides of its bar, also on a narrow screen.
 const MAX_MIDDLE_LABELS: usize = 8;
+
+/// Where the middle of a text may be at most, in percent of the chart, also on a narrow screen.
+const RIGHT_EDGE: f64 = 96.0;
 
 /// A chart of bars.
 pub(crate) struct BarChart<'a> {
@@ -52,7 +55,7 @@ pub(crate) enum ChartStyle {
 pub(crate) struct ChartBar {
     /// The whole name, for the tooltip.
     pub(crate) name: String,
-    /// The name below the bar.
+    /// The name below the bar; empty for one between labels.
     pub(crate) label: String,
     /// The amount, if it is known.
     pub(crate) amount: Option<f64>,
@@ -62,6 +65,14 @@ pub(crate) struct ChartBar {
     pub(crate) parts: Vec<f64>,
     /// More about the amount, for the tooltip; may be empty.
     pub(crate) note: String,
+}
+
+impl ChartBar {
+    /// A bar without a name.
+    pub(crate) fn with_amount(amount: Option<f64>) -> Self {
+        let (name, label, note) = (String::new(), String::new(), String::new());
+        Self { name, label, amount, link: None, parts: Vec::new(), note }
+    }
 }
 
 impl BarChart<'_> {
@@ -87,6 +98,8 @@ impl BarChart<'_> {
                     }
                     @if self.style == ChartStyle::Lines { (self.draw_lines(&height)) }
                     @for (at, bar) in self.bars.iter().enumerate() { (self.draw_bar(at, bar, height(bar.amount.unwrap_or(0.0)))) }
+                    @for label in self.placed_labels() { (label.draw()) }
+                    (self.highest_amount(&height))
                     @for (name, amount) in self.limits {
                         @let y = round_tenth(height(*amount));
                         line.limit x1="0" x2="100%" y1=(y) y2=(y) {}
@@ -130,7 +143,6 @@ impl BarChart<'_> {
             rect.column x={ (round_hundredth(left)) "%" } y="0" width={ (round_hundredth(step)) "%" } height=(BOTTOM) data-href=[&bar.link] {
                 title { (self.tooltip(bar)) }
             }
-            @if at.is_multiple_of(self.group()) { (self.label(at / self.group(), &bar.label)) }
         }
     }
 
@@ -173,19 +185,35 @@ impl BarChart<'_> {
         }
     }
 
-    /// The label of a group. They are counted from the end, so that the newest one always has a label.
-    fn label(&self, group: usize, text: &str) -> Markup {
+    /// The labels that have room. They are counted from the end, so that the newest one is always shown.
+    fn placed_labels(&self) -> Vec<PlacedLabel<'_>> {
         let groups = self.count_groups();
-        let is_long = self.bars.iter().any(|bar| bar.label.chars().count() > SHORT_LABEL_CHARS);
-        let most = if is_long { MAX_LABELS / 2 } else { MAX_LABELS };
-        let (every, from_end) = (groups.div_ceil(most).max(1), groups - 1 - group);
-        let middle = 100.0 / groups as f64 * (group as f64 + 0.5);
-        // In the middle of a narrow bar at the right end, it would leave the chart.
-        let is_at_edge = from_end == 0 && groups > MAX_MIDDLE_LABELS;
-        let (x, anchor) = if is_at_edge { (100.0, "end") } else { (round_tenth(middle), "middle") };
+        let named = self.bars.iter().step_by(self.group()).enumerate();
+        let named: Vec<_> = named.filter(|(_, bar)| !bar.label.is_empty()).collect();
+        let every = named.len().div_ceil(MAX_LABELS).max(1);
+        let mut placed = Vec::new();
+        for (from_end, (group, bar)) in named.into_iter().rev().step_by(every).enumerate() {
+            placed.push(PlacedLabel {
+                text: &bar.label,
+                middle: 100.0 / groups as f64 * (group as f64 + 0.5),
+                // At the right edge of a chart of narrow bars, it would leave the chart.
+                may_leave: groups > MAX_MIDDLE_LABELS,
+                is_wide: !from_end.is_multiple_of(NARROW_STEP),
+            });
+        }
+        placed
+    }
+
+    /// The amount of the highest bar, above it.
+    fn highest_amount(&self, height: &dyn Fn(f64) -> f64) -> Markup {
+        let bars = self.bars.iter().enumerate().filter_map(|(at, bar)| Some((at, bar.amount?)));
+        let highest = bars.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, amount)| *amount > 0.0);
+        let is_shown = self.style == ChartStyle::Bars && self.bars.len() > 1;
         html! {
-            @if from_end.is_multiple_of(every) {
-                text.wide-label[!(from_end / every).is_multiple_of(NARROW_STEP)] x={ (x) "%" } y=(BOTTOM + 17.0) text-anchor=(anchor) { (clean_text(text)) }
+            @if let Some((at, amount)) = highest.filter(|_| is_shown) {
+                @let BarPlace { left, step, .. } = self.bar_place(at);
+                @let (x, anchor) = anchor_at(left + step / 2.0, true);
+                text.highest x={ (x) "%" } y=(round_tenth(height(amount)) - 5.0) text-anchor=(anchor) { ((self.format)(amount)) }
             }
         }
     }
@@ -224,6 +252,36 @@ struct BarPlace {
     left: f64,
     step: f64,
     width: f64,
+}
+
+/// A label below a group of bars.
+struct PlacedLabel<'a> {
+    text: &'a str,
+    /// Its middle, in percent of the chart.
+    middle: f64,
+    /// Whether it would leave the chart at its right edge.
+    may_leave: bool,
+    /// Whether only a wide screen has room for it.
+    is_wide: bool,
+}
+
+impl PlacedLabel<'_> {
+    fn draw(&self) -> Markup {
+        let (x, anchor) = anchor_at(self.middle, self.may_leave);
+        let middle = round_tenth(self.middle);
+        html! {
+            line.grid.wide-label[self.is_wide] x1={ (middle) "%" } x2={ (middle) "%" } y1=(BOTTOM) y2=(BOTTOM + 5.0) {}
+            text.wide-label[self.is_wide] x={ (x) "%" } y=(BOTTOM + 18.0) text-anchor=(anchor) { (clean_text(self.text)) }
+        }
+    }
+}
+
+/// Where a text with its middle at `middle` is, so that it stays in the chart. At the left it has the room of the axis.
+fn anchor_at(middle: f64, may_leave: bool) -> (f64, &'static str) {
+    match may_leave && middle > RIGHT_EDGE {
+        true => (100.0, "end"),
+        false => (round_tenth(middle), "middle"),
+    }
 }
 
 /// A part of a bar, in pixels from the bottom of the bar.
@@ -339,27 +397,6 @@ pub(crate) fn round_hundredth(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }
 
-/// How long labels may be, in characters, to be drawn as densely as dates.
-const SHORT_LABEL_CHARS: usize = 10;
-
-/// The longest label below a bar, in characters.
-const MAX_LABEL_CHARS: usize = 14;
-
-/// The last segment of a name, cut to fit below a bar.
-pub(crate) fn short_label(name: &str) -> String {
-    cut_label(name.rsplit('/').next().unwrap_or(name))
-}
-
-/// A name, cut to fit below a bar.
-pub(crate) fn cut_label(name: &str) -> String {
-    let mut short: String = name.chars().take(MAX_LABEL_CHARS).collect();
-    if name.chars().nth(MAX_LABEL_CHARS).is_some() {
-        short.pop();
-        short.push('…');
-    }
-    visible_text(&short).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use steno_store::amount::format_dollars;
@@ -372,10 +409,7 @@ mod tests {
             .map(|at| ChartBar {
                 name: format!("<day {at}>"),
                 label: at.to_string(),
-                amount: Some(f64::from(at)),
-                link: None,
-                parts: Vec::new(),
-                note: String::new(),
+                ..ChartBar::with_amount(Some(f64::from(at)))
             })
             .collect();
         let limits = [("Budget".to_owned(), 45.0)];
@@ -392,38 +426,10 @@ mod tests {
         let text = chart.draw().0;
         assert!(text.contains("<title>&lt;day 7&gt;: $7.00</title>"), "{text}");
         assert_eq!(text.matches("text-anchor=\"middle\"").count(), 9, "{text}");
-        assert!(text.contains("x=\"100%\" y=\"213\" text-anchor=\"end\">29<"), "{text}");
-        assert_eq!(text.matches("class=\"wide-label\"").count(), 6, "{text}");
+        assert!(text.contains("x=\"100%\" y=\"214\" text-anchor=\"end\">29<"), "{text}");
+        assert_eq!(text.matches("<text class=\"wide-label\"").count(), 6, "{text}");
+        assert!(text.contains("text-anchor=\"end\">$29.00</text>"), "{text}");
         assert!(text.contains("Budget: $45.00") && text.contains(">$60</text>"), "{text}");
-    }
-
-    #[test]
-    fn long_labels_have_more_room() {
-        let bar = |label: &str| ChartBar {
-            name: String::new(),
-            label: label.to_owned(),
-            amount: Some(1.0),
-            link: None,
-            parts: Vec::new(),
-            note: String::new(),
-        };
-        let count = |label: &str| {
-            let bars: Vec<ChartBar> = (0..40).map(|_| bar(label)).collect();
-            let chart = BarChart {
-                title: "",
-                unit: "",
-                unknown: "",
-                bars: &bars,
-                format: format_dollars,
-                limits: &[],
-                series: &[],
-                style: ChartStyle::Bars,
-            };
-            chart.draw().0.matches(&format!(">{label}<")).count()
-        };
-        assert_eq!(count("5 Jan"), 10);
-        assert_eq!(count("Repair the la…"), 6);
-        assert_eq!(cut_label("Repair the lamp"), "Repair the la…");
     }
 
     #[test]
@@ -527,7 +533,7 @@ mod tests {
             style: ChartStyle::Lines,
         };
         let text = chart.draw().0;
-        assert!(text.contains("class=\"curve s1\" points=\"0.5,196 1.5,149.5\""), "{text}");
+        assert!(text.contains("class=\"curve s1\" points=\"0.5,196 1.5,151.5\""), "{text}");
         assert!(text.contains("<title>day 1\n&lt;a&gt; 4\nb 1</title>"), "{text}");
         assert_eq!(text.matches("class=\"bar").count(), 0, "{text}");
     }

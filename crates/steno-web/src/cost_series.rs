@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use jiff::tz::TimeZone;
+use steno_store::amount::format_dollars;
 use steno_store::cost::charge::{ChargeTable, UsageCharge};
 use steno_store::cost::report::{GroupBy, ReportGroup};
 
 use crate::addresses::distinct_name;
 
 /// How many series have a colour of their own.
-const MAX_SERIES: usize = 5;
+const MAX_SERIES: usize = 7;
 
 /// The names of the series, and what each cost in each period.
 #[derive(Default)]
@@ -28,7 +29,7 @@ pub(crate) struct SeriesRequest<'a> {
 }
 
 impl CostSeries {
-    /// Divides the costs of each period by project, model or agent: the five dearest, and all others.
+    /// Divides the costs of each period by project, model or agent: the dearest, and all others.
     pub(crate) fn new(request: &SeriesRequest<'_>, period: GroupBy, by: GroupBy) -> Self {
         let SeriesRequest { charges, costs, selected, zone } = *request;
         let rows = charges.report_rows(costs, selected, &ReportGroup { by, zone });
@@ -58,6 +59,13 @@ impl CostSeries {
             }
         }
         Self { names, amounts }
+    }
+
+    /// The names of the series, each with what it cost in all periods.
+    pub(crate) fn names_with_totals(&self) -> Vec<String> {
+        let total = |at: usize| -> f64 { self.amounts.values().map(|parts| parts[at]).sum() };
+        let name = |(at, name): (usize, &String)| format!("{name} {}", format_dollars(total(at)));
+        self.names.iter().enumerate().map(name).collect()
     }
 
     /// What each series cost in a period.

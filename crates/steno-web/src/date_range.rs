@@ -41,6 +41,8 @@ pub(crate) fn period_form(
                 @let is_all = filters.since.is_empty() && filters.until.is_empty();
                 a href=(with(String::new(), ALL_DAYS).address_of(page)) aria-current=[is_all.then_some("true")] { "All" }
             }
+            @let set = [&filters.agent, &filters.project, &filters.model].into_iter().filter(|value| !value.is_empty()).count();
+            button.fold-filters type="button" aria-expanded="false" { "Dates and filters" @if set > 0 { " (" (set) ")" } }
             form.dates action=(page) {
                 @let kept = [("by", &filters.by), ("q", &filters.q), ("role", &filters.role), ("per", &filters.per)];
                 @for (name, value) in kept.iter().filter(|(_, value)| !value.is_empty()) { input type="hidden" name=(name) value=(value); }

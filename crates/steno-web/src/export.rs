@@ -16,11 +16,16 @@ use steno_vault::notes::Note;
 
 use crate::assets::{SCRIPT_BUNDLE, STYLE, csp_hash};
 use crate::heading::{self, HeadingFacts};
+use crate::help_dialog::{HelpTopic, help_dialog};
 use crate::outline::{SessionOutline, cost_text};
+use crate::page::help_button;
 use crate::quality_report::{quality_heading, quality_report};
 use crate::render::plain::clean_text;
 use crate::render::{EntryRenderer, minimap};
 use crate::section_lists::{MIN_CONTENTS, SectionCounts, changes_heading, file_change_list};
+use crate::subagent_overview::{
+    MAX_OPEN_RUNS, OverviewSession, subagent_overview, subagents_heading,
+};
 use crate::units::exact_count;
 
 /// How many entries are worth a thread.
@@ -82,6 +87,7 @@ impl SessionExport<'_> {
                     @if counts.prompts >= MIN_CONTENTS {
                         details #contents .section { summary { b { "Prompts" } span { (exact_count(counts.prompts as u64)) } } }
                     }
+                    (subagents_fold(&OverviewSession { session, entries, lanes, outline, listing: None }, zone))
                     @if counts.files > 0 {
                         details #changes .section { summary { (changes_heading(&counts)) } (file_change_list(&find_file_changes(entries), session.project.as_deref())) }
                     }
@@ -107,6 +113,21 @@ impl SessionExport<'_> {
                 span.room {}
                 (heading::find_box(false))
                 (heading::reader_buttons())
+                (help_button())
+                (heading::theme_button())
+            }
+        }
+    }
+}
+
+/// The overview of the subagents, if there are any.
+fn subagents_fold(of: &OverviewSession<'_>, zone: &TimeZone) -> Markup {
+    let runs = &of.outline.runs;
+    html! {
+        @if !runs.is_empty() {
+            details #subagents .section open[runs.len() <= MAX_OPEN_RUNS] {
+                summary { (subagents_heading(runs, 0)) }
+                (subagent_overview(of, zone))
             }
         }
     }
@@ -189,7 +210,7 @@ fn render_document(title: &str, body: &Markup) -> String {
             }
             body {
                 (body)
-                (heading::keys_dialog())
+                (help_dialog(HelpTopic::Export))
                 script type="module" { (PreEscaped(SCRIPT_BUNDLE.as_str())) }
             }
         }

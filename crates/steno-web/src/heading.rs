@@ -212,60 +212,17 @@ pub(crate) fn find_box(server: bool) -> Markup {
     }
 }
 
-/// The buttons that fold entries, show the keys and change the theme.
+/// The buttons that fold and unfold all entries.
 pub(crate) fn reader_buttons() -> Markup {
     html! {
         button #unfold type="button" title="Unfold all (E)" { "Unfold all" }
         button #fold type="button" title="Fold all (C)" { "Fold all" }
-        button #help type="button" aria-label="Keys" title="Keys (?)" { "?" }
-        (theme_button())
     }
 }
 
 /// The button that switches between light and dark.
 pub(crate) fn theme_button() -> Markup {
     html! { button #theme type="button" aria-label="Light or dark" title="Light or dark" { "◐" } }
-}
-
-/// The keys of the pages, and what they do.
-const KEYS: [(&str, &str); 16] = [
-    ("Ctrl+K", "open the palette: go to a session, search, run a command"),
-    ("j k", "next and previous entry or session"),
-    ("Enter", "open the session, or fold and unfold the entry"),
-    ("[ ]", "previous and next session of the list"),
-    ("u", "back to the list, or from a subagent to its call"),
-    (
-        "s S",
-        "next and previous subagent; in the list: sort by the next column, or the other way round",
-    ),
-    ("n p", "next and previous prompt"),
-    ("x X", "next and previous error"),
-    ("y Y", "copy the text of the entry, or a link to it"),
-    ("a", "add a note, if the page may change notes"),
-    ("o", "fold or unfold the entry"),
-    ("E C", "unfold or fold all entries"),
-    ("g g", "first entry"),
-    ("G", "last entry"),
-    ("/", "find, filter or search"),
-    ("?", "show this help"),
-];
-
-/// The dialog that lists the keys.
-pub(crate) fn keys_dialog() -> Markup {
-    html! {
-        dialog #keys aria-labelledby="keys-title" {
-            form method="dialog" {
-                h2 #keys-title { "Keys" }
-                dl.keys {
-                    @for (key, does) in KEYS {
-                        dt { @for key in key.split(' ') { kbd { (key) } " " } }
-                        dd { (does) }
-                    }
-                }
-                p { button { "Close" } }
-            }
-        }
-    }
 }
 
 #[cfg(test)]

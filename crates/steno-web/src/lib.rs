@@ -4,23 +4,25 @@
 
 mod activity_calendar;
 mod addresses;
+mod amount_list;
 mod api;
 mod api_parameters;
 mod app;
 mod assets;
 mod budget_list;
 mod chart;
+mod chart_axis;
 mod connections;
 mod cost_series;
 mod cost_tables;
 mod date_range;
-mod day_bars;
 mod error;
 pub mod export;
 mod filter_query;
 mod fork;
 mod guard;
 mod heading;
+mod help_dialog;
 mod history_routes;
 mod library;
 mod library_set;
@@ -41,6 +43,7 @@ mod quality_counts;
 mod quality_report;
 mod render;
 mod report_api;
+mod report_page;
 mod routes;
 mod section_lists;
 mod server;
@@ -58,7 +61,7 @@ mod write_timeout;
 
 pub use connections::ConnectionLimits;
 pub use error::WebError;
-pub use options::{ResumeAction, ServerOptions};
+pub use options::{BudgetReader, ResumeAction, ServerOptions};
 pub use server::WebServer;
 pub use team_page::{
     FindReader, MemberToken, ProxySecret, TeamPage, TrustedProxy, parse_header_name,

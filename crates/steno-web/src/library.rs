@@ -27,7 +27,7 @@ use steno_store::view::pictures::SessionPictures;
 use steno_vault::{SessionDir, Vault};
 
 use crate::error::WebError;
-use crate::options::ServerOptions;
+use crate::options::{BudgetReader, ServerOptions};
 use crate::outline::{SessionOutline, cost_text};
 use crate::project_names::ProjectNames;
 use crate::quality_counts::{QualityCache, QualityCounts};
@@ -70,8 +70,8 @@ pub(crate) struct SessionLibrary {
     pub(crate) clock: Clock,
     /// What tokens cost.
     pub(crate) prices: PriceTable,
-    /// The budgets.
-    pub(crate) budgets: BudgetLimits,
+    /// Reads the budgets.
+    budgets: Option<BudgetReader>,
     pub(crate) vault: Vault,
     source: StoreIndex,
     idle_indexes: Mutex<Vec<Index>>,
@@ -136,6 +136,11 @@ pub(crate) struct CostAccounts {
 }
 
 impl SessionLibrary {
+    /// The budgets as they are configured now, or why they cannot be read.
+    pub(crate) fn read_budgets(&self) -> Result<BudgetLimits, String> {
+        self.budgets.as_ref().map_or_else(|| Ok(BudgetLimits::default()), |read| read())
+    }
+
     /// Opens the library of a store. It reads nothing yet.
     pub(crate) fn new(options: &ServerOptions, reader: Option<TeamReader>) -> Self {
         let vault = Vault::new(options.store.join("vault"));

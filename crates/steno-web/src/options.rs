@@ -16,6 +16,9 @@ use crate::team_page::TeamPage;
 /// Prepares a session to be resumed, given its agent and id; returns the command to run.
 pub type ResumeAction = Arc<dyn Fn(&str, &str) -> Result<String, String> + Send + Sync>;
 
+/// Reads the budgets as they are configured now; returns why it cannot.
+pub type BudgetReader = Arc<dyn Fn() -> Result<BudgetLimits, String> + Send + Sync>;
+
 /// Options of a server.
 #[derive(Clone)]
 pub struct ServerOptions {
@@ -27,8 +30,8 @@ pub struct ServerOptions {
     pub clock: Clock,
     /// What tokens cost.
     pub prices: PriceTable,
-    /// The budgets.
-    pub budgets: BudgetLimits,
+    /// The budgets; `None` if there are none, as on the page of a team.
+    pub budgets: Option<BudgetReader>,
     /// Identifies the time since the machine was started, where the system has such an id.
     pub boot: Option<String>,
     /// Where to listen.

@@ -97,7 +97,8 @@ impl SessionOutline {
         self.runs_at(place).any(|at| self.runs[at].is_folded())
     }
 
-    /// The runs for the scripts: first position, position after the last, and `f` if it is folded.
+    /// The runs for the scripts: first position, position after the last, `f` if it is folded, and the number of the call
+    /// that started it.
     pub(crate) fn runs_text(&self) -> Option<String> {
         self.runs_text_without(None)
     }
@@ -107,7 +108,8 @@ impl SessionOutline {
         let run = |(at, one): (usize, &OutlinedRun)| {
             let Range { start, end } = one.run.places;
             let is_folded = one.is_folded() && unfolded != Some(at);
-            format!("{start} {end} {}", if is_folded { "f" } else { "o" })
+            let caller = one.run.caller.map_or_else(String::new, |caller| format!(" {caller}"));
+            format!("{start} {end} {}{caller}", if is_folded { "f" } else { "o" })
         };
         let all: Vec<String> = self.runs.iter().enumerate().map(run).collect();
         (!all.is_empty()).then(|| all.join(","))

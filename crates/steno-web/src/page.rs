@@ -5,6 +5,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use crate::assets::ASSETS_VERSION;
 use crate::heading;
+use crate::help_dialog::{HelpTopic, help_dialog};
 use crate::render::plain::clean_text;
 use crate::viewer::PageViewer;
 
@@ -34,7 +35,7 @@ const PAGE_COMMANDS: [(&str, &str); 12] = [
     ("annotate", "Add a note to this session"),
     ("resume", "Resume this session"),
     ("theme", "Switch between light and dark"),
-    ("help", "Show the keys"),
+    ("help", "Show help and keys"),
 ];
 
 /// The title of a page, its place in the navigation bar, and the zone of its times.
@@ -44,12 +45,14 @@ pub(crate) struct PageHead<'a> {
     zone: Option<&'a TimeZone>,
     /// Where the link to the content leads.
     content: &'a str,
+    help: HelpTopic,
 }
 
 impl<'a> PageHead<'a> {
     /// A page with this title. `current` is its address in [`NAV_PAGES`].
     pub(crate) fn new(title: &'a str, current: &'a str) -> Self {
-        Self { title, current, zone: None, content: "#main" }
+        let help = HelpTopic::of_page(current);
+        Self { title, current, zone: None, content: "#main", help }
     }
 
     /// Names the zone of the page, so that a script can request another one.
@@ -61,6 +64,12 @@ impl<'a> PageHead<'a> {
     /// Sets where the link to the content leads, if that is not the begin of the main element.
     pub(crate) fn skips_to(mut self, content: &'a str) -> Self {
         self.content = content;
+        self
+    }
+
+    /// Sets what the help of the page is about, if that is not what the navigation bar marks.
+    pub(crate) fn helps_with(mut self, help: HelpTopic) -> Self {
+        self.help = help;
         self
     }
 
@@ -78,9 +87,7 @@ impl<'a> PageHead<'a> {
                         aria-label="Search all sessions";
                 }
             }
-            (palette_button())
-            (help_button())
-            (heading::theme_button())
+            (common_buttons())
         };
         self.with_bar(&bar, main)
     }
@@ -112,7 +119,7 @@ impl<'a> PageHead<'a> {
                         (bar)
                     }
                     (body)
-                    (heading::keys_dialog())
+                    (help_dialog(self.help))
                     (palette_dialog())
                 }
             }
@@ -120,14 +127,19 @@ impl<'a> PageHead<'a> {
     }
 }
 
+/// The buttons at the right end of every bar, always in this order.
+pub(crate) fn common_buttons() -> Markup {
+    html! { (palette_button()) (help_button()) (heading::theme_button()) }
+}
+
 /// The button that opens the palette.
-pub(crate) fn palette_button() -> Markup {
+fn palette_button() -> Markup {
     html! { button #palette-open type="button" title="Go to a session, search, or run a command (Ctrl+K)" { "Go to… " kbd { "Ctrl K" } } }
 }
 
 /// The button that shows the keys.
 pub(crate) fn help_button() -> Markup {
-    html! { button #help type="button" aria-label="Keys" title="Keys (?)" { "?" } }
+    html! { button #help type="button" aria-label="Help" title="Help and keys (?)" { "?" } }
 }
 
 /// The palette, which is closed at first.

@@ -9,14 +9,24 @@ const MAX_DAYS: i32 = 31;
 const MAX_WEEK_DAYS: i32 = 400;
 
 /// The same for a chart with one bar a step.
-const MAX_BAR_DAYS: i32 = 120;
-const MAX_WEEK_BAR_DAYS: i32 = 800;
+const MAX_BAR_DAYS: usize = 120;
+const MAX_WEEK_BAR_DAYS: usize = 800;
+
+/// The most bars of a chart whose steps are chosen.
+const MAX_CHOSEN_BARS: usize = 370;
 
 /// The days of a step of a period. A step at its end may be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StepDays {
     pub(crate) first: Date,
     pub(crate) last: Date,
+}
+
+impl StepDays {
+    /// How many days these are.
+    pub(crate) fn count(self) -> usize {
+        usize::try_from((self.last - self.first).get_days()).map_or(0, |days| days + 1)
+    }
 }
 
 /// How a period is divided.
@@ -58,12 +68,21 @@ impl PeriodStep {
         })
     }
 
-    /// The step whose bars fit in a chart of so many days.
-    pub(crate) fn for_bars(days: i32) -> Self {
-        match days {
+    /// The step whose bars are easy to tell apart in a chart of so many days.
+    pub(crate) fn for_bars(days: StepDays) -> Self {
+        match days.count() {
             ..MAX_BAR_DAYS => Self::Day,
             MAX_BAR_DAYS..MAX_WEEK_BAR_DAYS => Self::Week,
             _ => Self::Month,
+        }
+    }
+
+    /// This step, or a larger one if a chart has no room for its bars in so many days.
+    pub(crate) fn fit_to_chart(self, days: usize) -> Self {
+        match self {
+            Self::Day if days > MAX_CHOSEN_BARS => Self::Week.fit_to_chart(days),
+            Self::Week if days > 7 * MAX_CHOSEN_BARS => Self::Month,
+            fitting => fitting,
         }
     }
 
@@ -117,8 +136,18 @@ impl PeriodStep {
         self.last_day(first).checked_add(1.day()).ok()
     }
 
-    /// The steps of a period, the last `most` of them.
-    pub(crate) fn divide(self, period: StepDays, most: usize) -> Vec<StepDays> {
+    /// How many steps a period has.
+    pub(crate) fn count_steps(self, period: StepDays) -> usize {
+        let whole = StepDays { first: self.first_day(period.first), last: period.last };
+        match self {
+            Self::Day => whole.count(),
+            Self::Week => whole.count().div_ceil(7),
+            Self::Month => self.divide(period).len(),
+        }
+    }
+
+    /// The steps of a period.
+    pub(crate) fn divide(self, period: StepDays) -> Vec<StepDays> {
         let StepDays { first, last } = period;
         let mut steps = Vec::new();
         let mut start = Some(self.first_day(first));
@@ -126,8 +155,7 @@ impl PeriodStep {
             steps.push(StepDays { first: day.max(first), last: self.last_day(day).min(last) });
             start = self.next(day);
         }
-        let left_out = steps.len().saturating_sub(most);
-        steps.split_off(left_out)
+        steps
     }
 }
 
@@ -143,18 +171,19 @@ mod tests {
 
     #[test]
     fn a_period_is_divided_and_its_ends_are_cut() {
-        let weeks = PeriodStep::Week.divide(days(date(2026, 1, 7), date(2026, 1, 20)), 99);
+        let weeks = PeriodStep::Week.divide(days(date(2026, 1, 7), date(2026, 1, 20)));
         let expected = [
             days(date(2026, 1, 7), date(2026, 1, 11)),
             days(date(2026, 1, 12), date(2026, 1, 18)),
             days(date(2026, 1, 19), date(2026, 1, 20)),
         ];
         assert_eq!(weeks, expected);
-        let months = PeriodStep::Month.divide(days(date(2025, 12, 31), date(2026, 2, 1)), 99);
+        let january = days(date(2026, 1, 7), date(2026, 1, 20));
+        assert_eq!(PeriodStep::ALL.map(|step| step.count_steps(january)), [14, 3, 1]);
+        let months = PeriodStep::Month.divide(days(date(2025, 12, 31), date(2026, 2, 1)));
         assert_eq!(months.len(), 3);
         assert_eq!(months[1], days(date(2026, 1, 1), date(2026, 1, 31)));
-        let last = PeriodStep::Day.divide(days(date(2020, 1, 1), date(2026, 1, 1)), 5);
-        assert_eq!((last.len(), last[4].first), (5, date(2026, 1, 1)));
+        assert_eq!(days(date(2025, 12, 31), date(2026, 2, 1)).count(), 33);
     }
 
     #[test]
@@ -164,7 +193,9 @@ mod tests {
         };
         assert_eq!([6, 89, 900].map(|days| step("", days).name()), ["day", "week", "month"]);
         assert_eq!(step("day", 900), PeriodStep::Day);
-        let bars = [0, 89, 365, 2000].map(|days| PeriodStep::for_bars(days).name());
+        let last = |count: i32| date(2026, 1, 1).saturating_add(count.days());
+        let bars = [0, 89, 365, 2000]
+            .map(|count| PeriodStep::for_bars(days(date(2026, 1, 1), last(count))).name());
         assert_eq!(bars, ["day", "day", "week", "month"]);
         assert_eq!(PeriodStep::Week.long_name(date(2026, 1, 5)), "Week of 5 January 2026");
     }

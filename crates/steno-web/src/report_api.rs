@@ -23,7 +23,7 @@ pub(crate) async fn count_words(
     let rows = app.run_blocking(move |library| {
         check_role(library, &filters)?;
         let viewer = PageViewer { zone: library.zone.clone() };
-        let trends = WordTrends::count(library, &viewer, &filters)?;
+        let trends = WordTrends::count(library, &viewer, &filters, false)?;
         let rows: Result<Vec<Value>, WebError> =
             trends.words.iter().map(|word| word_row(&trends, word)).collect();
         CheckedResponse::about_all_sessions(Value::Array(rows?), library)

@@ -4,12 +4,13 @@ use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use steno_model::{Entry, Session, SessionStatus, Timestamp};
 use steno_store::amount::{format_cost, format_count};
+use steno_store::view::entry_totals::EntryTotals;
+use steno_store::view::lanes::SubagentLanes;
 
 use crate::addresses::{session_address, short_model};
 use crate::fork::find_call;
 use crate::heading::{session_duration, session_title, status_badge};
-use crate::library::OpenedSession;
-use crate::outline::totals_line;
+use crate::outline::{SessionOutline, totals_line};
 use crate::render::plain::clean_text;
 use crate::render::{depth_class, lane_colour, run_title, subagent_address};
 use crate::session_listing::SessionListing;
@@ -25,7 +26,10 @@ const MAX_RUNS: usize = 300;
 const MAX_SESSIONS: usize = 100;
 
 /// How many subagents the section lists without being opened by the reader.
-pub(crate) const MAX_OPEN_RUNS: usize = 8;
+pub(crate) const MAX_OPEN_RUNS: usize = 20;
+
+/// The orders of the list, in the order of the numbers of each row.
+const RUN_ORDERS: [&str; 5] = ["start", "duration", "entries", "tokens", "cost"];
 
 /// The heading of the section: how many subagents there are, and how many failed; and how many sessions were started.
 pub(crate) fn subagents_heading(runs: &[OutlinedRun], others: usize) -> Markup {
@@ -55,35 +59,58 @@ pub(crate) fn child_sessions<'a>(
     all.filter(move |other| other.id != session.id && other.parent.as_deref().is_some_and(is_named))
 }
 
+/// A session whose subagents are listed.
+pub(crate) struct OverviewSession<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) entries: &'a [Entry],
+    pub(crate) lanes: &'a SubagentLanes,
+    pub(crate) outline: &'a SessionOutline,
+    /// All sessions; `None` in a file, which has no links to others.
+    pub(crate) listing: Option<&'a SessionListing>,
+}
+
 /// The subagents of a session, and the sessions that it started.
-pub(crate) fn subagent_overview(
-    opened: &OpenedSession,
-    listing: &SessionListing,
-    zone: &TimeZone,
-) -> Markup {
-    let session = &opened.transcript.session;
-    let runs = &opened.outline.runs;
-    let mut children: Vec<&Session> = child_sessions(listing, session).collect();
+pub(crate) fn subagent_overview(of: &OverviewSession<'_>, zone: &TimeZone) -> Markup {
+    let runs = &of.outline.runs;
+    let children = of.listing.map(|listing| child_sessions(listing, of.session));
+    let mut children: Vec<&Session> = children.into_iter().flatten().collect();
     // Those without a time come last.
     let begin = |one: &&Session| one.started.map(|at| at.instant());
     children.sort_by_key(|one| (begin(one).is_none(), begin(one)));
-    let base = session_address(&session.agent, &session.id);
+    let base = session_address(&of.session.agent, &of.session.id);
     let spans = runs.iter().filter_map(|one| one.totals.time_span());
     let axis = TimeAxis::of_spans(spans.chain(children.iter().filter_map(|one| session_span(one))));
-    let view = OverviewView { opened, listing, zone, axis, base: &base };
+    let view = OverviewView { of, zone, axis, base: &base };
     html! {
         .subagent-overview {
-            @if !runs.is_empty() { (summary_line(runs)) }
+            .runs-head {
+                @if !runs.is_empty() { (summary_line(runs)) }
+                @if runs.len() > 2 { (order_choice()) }
+            }
             @if !children.is_empty() { p.hint { (count_of(children.len() as u64, "session")) " started or forked from this one, with files of their own" } }
             ol.runs {
                 (view.axis_line())
-                @for one in runs.iter().take(MAX_RUNS) { (view.run_row(one)) }
+                @for (at, one) in runs.iter().take(MAX_RUNS).enumerate() { (view.run_row(at, one)) }
                 @for child in children.iter().take(MAX_SESSIONS) { (view.child_row(child)) }
             }
             @if runs.len() > MAX_RUNS { p.hint { (runs.len() - MAX_RUNS) " more subagents are not listed." } }
             @if children.len() > MAX_SESSIONS { p.hint { (children.len() - MAX_SESSIONS) " more sessions are not listed." } }
         }
     }
+}
+
+/// Where the order of the rows is chosen. A script sorts them.
+fn order_choice() -> Markup {
+    html! {
+        label { "Sort by " select.runs-order { @for (at, name) in RUN_ORDERS.iter().enumerate() { option value=(at) { (name) } } } }
+    }
+}
+
+/// The numbers of a row by which it is sorted, in the order of [`RUN_ORDERS`].
+fn order_numbers(at: usize, totals: &EntryTotals) -> String {
+    let tokens = totals.usage.prompt_tokens().saturating_add(totals.usage.output);
+    let (duration, cost) = (totals.duration_ms().unwrap_or(0), totals.cost.unwrap_or(0.0));
+    format!("{at} {duration} {} {tokens} {cost}", totals.entries)
 }
 
 /// The times of a session.
@@ -160,8 +187,7 @@ impl TimeAxis {
 
 /// What the rows of the overview need.
 struct OverviewView<'a> {
-    opened: &'a OpenedSession,
-    listing: &'a SessionListing,
+    of: &'a OverviewSession<'a>,
     zone: &'a TimeZone,
     axis: Option<TimeAxis>,
     base: &'a str,
@@ -181,17 +207,17 @@ impl OverviewView<'_> {
         }
     }
 
-    fn run_row(&self, one: &OutlinedRun) -> Markup {
-        let first = self.opened.lanes.number_at(one.run.places.start);
+    fn run_row(&self, at: usize, one: &OutlinedRun) -> Markup {
+        let first = self.of.lanes.number_at(one.run.places.start);
         html! {
-            li class={ "lane " (lane_colour(&one.run.source)) " " (depth_class(one.run.depth)) } {
+            li class={ "lane " (lane_colour(&one.run.source)) " " (depth_class(one.run.depth)) } data-sums=(order_numbers(at, &one.totals)) {
                 span.name {
                     a href={ "#e" (first) } title={ "Go to subagent " (clean_text(one.name())) } { (run_title(one)) }
                     (one.outcome_badge())
                 }
                 (self.bar(one.totals.time_span(), one.outcome == SubagentOutcome::Failed))
                 span.more {
-                    a href=(subagent_address(self.base, one.name())) title="Show only this subagent" { "Open alone" }
+                    @if self.of.listing.is_some() { a href=(subagent_address(self.base, one.name())) title="Show only this subagent" { "Open alone" } }
                     @for model in self.models(one) { span title={ "Model " (clean_text(model)) } { (clean_text(short_model(model))) } }
                 }
                 span.totals-line title="With those of the subagents that it started" {
@@ -222,7 +248,7 @@ impl OverviewView<'_> {
         let key = (child.agent.clone(), child.id.to_string());
         let names = [child.native_id.as_deref(), Some(child.id.as_str())];
         let names: Vec<&str> = names.into_iter().flatten().collect();
-        let call = find_call(&self.opened.transcript.entries, &names, None);
+        let call = find_call(self.of.entries, &names, None);
         let usage = &child.totals.usage;
         html! {
             li.lane {
@@ -239,7 +265,7 @@ impl OverviewView<'_> {
                     span title="Messages, tool calls and results, and notices" { (count_of(child.totals.entries, "entry")) }
                     @if let Some(length) = session_duration(child) { span title="From the first entry to the last" { (length) } }
                     @if !usage.is_empty() { span title=(explain_tokens(usage)) { (format_count(usage.prompt_tokens())) " tokens in, " (format_count(usage.output)) " out" } }
-                    @if let Some(cost) = self.listing.costs.get(&key) { span title=(COST_EXPLANATION) { (format_cost(cost)) } }
+                    @if let Some(cost) = self.of.listing.and_then(|listing| listing.costs.get(&key)) { span title=(COST_EXPLANATION) { (format_cost(cost)) } }
                 }
             }
         }
@@ -248,8 +274,8 @@ impl OverviewView<'_> {
     /// The models of a run's own entries.
     fn models(&self, one: &OutlinedRun) -> Vec<&str> {
         let mut models: Vec<&str> = Vec::new();
-        let numbers = one.run.places.clone().map(|place| self.opened.lanes.number_at(place));
-        let entries = numbers.map(|number| &self.opened.transcript.entries[number]);
+        let numbers = one.run.places.clone().map(|place| self.of.lanes.number_at(place));
+        let entries = numbers.map(|number| &self.of.entries[number]);
         let own = entries.filter(|entry: &&Entry| entry.source == one.run.source);
         for model in own.filter_map(|entry| entry.model.as_deref()) {
             if !models.contains(&model) {

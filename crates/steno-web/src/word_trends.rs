@@ -6,6 +6,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use steno_store::index::{EntryFilter, MatchTrend, SearchQuery};
 
+use crate::chart_axis::ChartAxis;
 use crate::date_range::period_days;
 use crate::error::WebError;
 use crate::filter_query::FilterQuery;
@@ -19,9 +20,6 @@ const MAX_WORDS: usize = 6;
 /// The words that are counted unless others are entered.
 const EXAMPLE_WORDS: [&str; 3] = ["error", "test", "commit"];
 
-/// The most steps that are drawn.
-const MAX_STEPS: usize = 370;
-
 /// The entries that contain a word, or match a query, in each step.
 pub(crate) struct WordTrend {
     /// The query.
@@ -34,9 +32,10 @@ pub(crate) struct WordTrend {
 
 /// The words of a page over time.
 pub(crate) struct WordTrends {
+    /// The step by which entries are counted.
     pub(crate) step: PeriodStep,
-    /// The steps that are shown.
-    pub(crate) steps: Vec<StepDays>,
+    /// The days that are counted.
+    pub(crate) days: StepDays,
     pub(crate) words: Vec<WordTrend>,
     /// How many entries of all there are in each step, by its first day; empty unless counts are related to them.
     pub(crate) entries: BTreeMap<Date, u64>,
@@ -47,11 +46,13 @@ pub(crate) struct WordTrends {
 }
 
 impl WordTrends {
-    /// Counts the words of a query, one a line.
+    /// Counts the words of a query, one a line. `fits_chart` selects a larger step than the chosen one if a chart has no
+    /// room for so many bars.
     pub(crate) fn count(
         library: &SessionLibrary,
         viewer: &PageViewer,
         filters: &FilterQuery,
+        fits_chart: bool,
     ) -> Result<Self, WebError> {
         let asked = split_words(&filters.q);
         let is_asked = !asked.is_empty();
@@ -65,13 +66,15 @@ impl WordTrends {
         let (first, last) =
             period_days(&filter, &viewer.zone, viewer.today(&library.clock)).unwrap_or_default();
         let counted = || words.iter().filter_map(|word| word.found.as_ref().ok());
-        let days =
+        let found_days =
             || counted().flat_map(|found| local_days(found, &viewer.zone)).map(|(day, _)| day);
         let (first, last) = match filter.since {
             Some(_) => (first, last),
-            None => days().min().zip(days().max()).unwrap_or_default(),
+            None => found_days().min().zip(found_days().max()).unwrap_or_default(),
         };
-        let step = PeriodStep::choose(&filters.by, first, last);
+        let days = StepDays { first, last };
+        let asked = PeriodStep::choose(&filters.by, first, last);
+        let step = if fits_chart { asked.fit_to_chart(days.count()) } else { asked };
         for word in &mut words {
             if let Ok(found) = &word.found {
                 word.steps = count_steps(found, step, &viewer.zone);
@@ -81,9 +84,16 @@ impl WordTrends {
             "entries" => count_entries(library, &filter, step, &viewer.zone)?,
             _ => BTreeMap::new(),
         };
-        let steps = step.divide(StepDays { first, last }, MAX_STEPS);
         let has_more_words = shown.len() > MAX_WORDS;
-        Ok(Self { step, steps, words, entries, is_asked, has_more_words })
+        Ok(Self { step, days, words, entries, is_asked, has_more_words })
+    }
+
+    /// The axis of a chart of these words.
+    pub(crate) fn axis(&self, by: &str) -> ChartAxis {
+        let used: Vec<Date> =
+            self.words.iter().flat_map(|word| word.steps.keys().copied()).collect();
+        let StepDays { first, last } = self.days;
+        ChartAxis::new(PeriodStep::choose(by, first, last), self.days, &used)
     }
 
     /// How many entries contain a word in the step of a day.
@@ -167,7 +177,7 @@ mod tests {
         let word = WordTrend { word: "a".to_owned(), found: Ok(found), steps };
         let mut trends = WordTrends {
             step: PeriodStep::Day,
-            steps: Vec::new(),
+            days: StepDays { first: date(1970, 1, 1), last: date(1970, 1, 2) },
             words: Vec::new(),
             entries: BTreeMap::new(),
             is_asked: true,

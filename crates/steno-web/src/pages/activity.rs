@@ -12,21 +12,23 @@ use steno_store::index::trends::{ToolTrend, TrendReport, TrendSession};
 
 use crate::addresses::distinct_name;
 use crate::app::WebApp;
-use crate::chart::{self, BarChart, ChartBar, ChartStyle};
-use crate::date_range::{all_days_link, period_days, period_form};
-use crate::day_bars::{parse_step, step_bar};
+use crate::chart::{self, BarChart, ChartStyle};
+use crate::chart_axis::{ChartAxis, parse_step};
+use crate::date_range::period_days;
 use crate::error::WebError;
 use crate::filter_query::{DEFAULT_DAYS, FilterQuery};
 use crate::library::CostAccounts;
-use crate::page::{self, PageHead};
 use crate::period_step::{PeriodStep, StepDays};
 use crate::render::plain::clean_text;
+use crate::report_page::{ReportPage, empty_period};
 use crate::units::{COST_EXPLANATION, count_of, exact_count, explain_tokens, format_duration};
 use crate::viewer::PageViewer;
 use crate::week_hours::WeekHours;
 
-/// The most bars of a chart, and the most projects and models.
-const MAX_BARS: usize = 370;
+/// The address of the page.
+const ADDRESS: &str = "/activity";
+
+/// The most projects and models.
 const MAX_ROWS: usize = 12;
 
 /// How many tools are shown, and how many more are folded.
@@ -44,7 +46,6 @@ pub(crate) async fn activity_page(
         let filters = filters.with_default_period(DEFAULT_DAYS, today);
         let filter = filters.to_filter(library, &viewer.zone)?;
         let trends = library.query_index(|index| index.load_trends(&filter))?;
-        let listing = library.session_listing()?;
         let accounts = library.cost_accounts(filter.clone())?;
         let view = ActivityView {
             trends: &trends,
@@ -53,14 +54,9 @@ pub(crate) async fn activity_page(
             zone: &viewer.zone,
             period: period_days(&filter, &viewer.zone, today),
         };
-        let body = html! {
-            h1 { "Activity" }
-            (page::stale_notice(library.index_notice().as_deref()))
-            (page::damage_notice(&library.damage_warnings()?))
-            (period_form("/activity", &filters, today, &listing))
-            @if trends.entries == 0 {
-                .empty { p { b { "No activity in this period" } } p { (all_days_link("/activity", &filters)) ", choose fewer filters, or run " code { "steno sync" } " to import sessions." } }
-            } @else {
+        let content = html! {
+            @if trends.entries == 0 { (empty_period(ADDRESS, &filters, "No activity in this period")) }
+            @else {
                 (trend_figures(&trends, &filters, &viewer.zone))
                 (view.time_chart())
                 h2 { "Entries by hour of the week" }
@@ -74,7 +70,8 @@ pub(crate) async fn activity_page(
                 (compaction_list(&trends))
             }
         };
-        Ok(PageHead::new("Activity", "/activity").viewed_by(&viewer).with_body(&body))
+        let (title, address, viewer, filters) = ("Activity", ADDRESS, &viewer, &filters);
+        ReportPage { title, address, library, viewer, filters, today }.with_content(&content)
     })
     .await
 }
@@ -199,7 +196,7 @@ impl ActivityView<'_> {
     fn time_chart(&self) -> Markup {
         let metric = self.metric();
         let Some(shown) = self.shown_days() else { return html! {} };
-        let step = PeriodStep::for_bars((shown.last - shown.first).get_days());
+        let step = PeriodStep::for_bars(shown);
         html! {
             h2 { (metric.title) " by " (step.name()) }
             nav.tabs aria-label="What the chart shows" {
@@ -216,15 +213,14 @@ impl ActivityView<'_> {
         if amounts.is_empty() {
             return html! { p.hint { "Nothing of this kind was recorded in this period." } };
         }
-        let bar = |days: &StepDays| {
-            let start = step.first_day(days.first);
-            ChartBar {
-                link: Some(format!("/?since={}&until={}", days.first, days.last)),
-                ..step_bar(step, start, Some(amounts.get(&start).copied().unwrap_or(0.0)))
-            }
-        };
-        let bars: Vec<ChartBar> = step.divide(shown, MAX_BARS).iter().map(bar).collect();
-        let unit = metric.unit.replace("{step}", step.name());
+        let used: Vec<Date> = amounts.keys().copied().collect();
+        let axis = ChartAxis::new(step, shown, &used);
+        let mut bars = axis.fill(BTreeMap::new(), Some(0.0));
+        for (bar, days) in bars.iter_mut().zip(&axis.steps) {
+            bar.amount = amounts.get(&step.first_day(days.first)).copied().or(bar.amount);
+            bar.link = Some(format!("/?since={}&until={}", days.first, days.last));
+        }
+        let unit = axis.caption(&metric.unit.replace("{step}", step.name()));
         let (title, format) = (metric.title, metric.format);
         BarChart {
             title,

@@ -2,36 +2,44 @@
 
 mod breakdowns;
 
+use std::collections::BTreeMap;
+
 use axum::extract::Query;
 use jiff::ToSpan;
-use jiff::civil::Date;
+use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
-use steno_store::amount::{format_count, format_dollars};
+use steno_store::amount::{format_cost, format_count, format_dollars};
+use steno_store::cost::billing_block::BillingBlock;
+use steno_store::cost::budget::BudgetLimits;
 use steno_store::cost::charge::ChargeTable;
 use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
 use steno_store::view::json_rows::cost::timestamp_from_millis;
 use steno_store::view::markdown::capitalize_first;
 
-use crate::addresses::short_model;
+use crate::addresses::distinct_name;
+use crate::amount_list::{NamedAmount, amount_list};
 use crate::app::WebApp;
 use crate::budget_list::budget_list;
 use crate::chart::{self, BarChart, ChartBar, ChartStyle};
+use crate::chart_axis::{ChartAxis, parse_step, span_of};
 use crate::cost_series::{CostSeries, SeriesRequest};
 use crate::cost_tables::{
     CACHE_READ_MEANING, CACHE_WRITE_MEANING, CostLine, INPUT_MEANING, OUTPUT_MEANING, cached_share,
     cost_table, short_day,
 };
-use crate::date_range::{all_days_link, period_days, period_form};
-use crate::day_bars::{MAX_DAYS, fill_steps, parse_step};
+use crate::date_range::period_days;
 use crate::error::WebError;
 use crate::filter_query::{DEFAULT_DAYS, FilterQuery};
 use crate::library::{CostAccounts, SessionLibrary};
-use crate::page::{self, PageHead};
-use crate::period_step::PeriodStep;
-use crate::render::plain::clean_text;
+use crate::period_step::{PeriodStep, StepDays};
+use crate::render::plain::{clean_text, first_line};
+use crate::report_page::{ReportPage, empty_period};
 use crate::units::{COST_EXPLANATION, count_of, exact_count};
 use crate::viewer::PageViewer;
+
+/// The address of the page.
+const ADDRESS: &str = "/cost";
 
 /// The groups, in the order of their tabs. Blocks have a tab of their own, people only on the page of a team.
 pub(crate) const GROUPS: [GroupBy; 9] = [
@@ -46,8 +54,11 @@ pub(crate) const GROUPS: [GroupBy; 9] = [
     GroupBy::Person,
 ];
 
-/// The most bars of a chart of blocks.
-const MAX_BARS: usize = 60;
+/// The most bars of a chart of single blocks. More are added up by day, week or month.
+const MAX_BLOCK_BARS: usize = 60;
+
+/// The longest name of a session in a chart, in characters.
+const MAX_NAME_CHARS: usize = 120;
 
 /// What the bars of a chart over time can be divided by.
 const STACK_GROUPS: [GroupBy; 3] = [GroupBy::Project, GroupBy::Model, GroupBy::Agent];
@@ -71,19 +82,17 @@ pub(crate) async fn cost_page(
         let period = filters.clone();
         let filters = with_fitting_group(filters, &accounts, &selected, &viewer.zone);
         let total = accounts.charges.sum_charges(&accounts.costs, &selected);
-        let view = CostView { library, viewer: &viewer, accounts: &accounts, filters: &filters };
-        let body = html! {
-            h1 { "Cost" }
-            (page::stale_notice(library.index_notice().as_deref()))
-            (page::damage_notice(&library.damage_warnings()?))
-            (period_form("/cost", &period, today, &*library.session_listing()?))
+        let budgets = library.read_budgets();
+        let limits = budgets.clone().unwrap_or_default();
+        let view = CostView { library, viewer: &viewer, accounts: &accounts, filters: &filters, limits: &limits };
+        let content = html! {
             @if !selected.is_empty() { (view.total_figures(&total, &selected)) }
-            (budget_list(library, &viewer, &accounts))
+            (budget_list(library, &viewer, &accounts, &budgets))
             nav.tabs aria-label="Group by" {
                 @let shown = GROUPS.iter().filter(|by| **by != GroupBy::Person || library.serves_team());
                 @for name in shown.map(|by| by.name()).chain(["block"]) {
                     @let is_current = name == group_name(&filters);
-                    a href=(asked.address_with("/cost", "by", name))
+                    a href=(asked.address_with(ADDRESS, "by", name))
                         aria-current=[is_current.then_some("true")]
                     {
                         "By " (name)
@@ -95,7 +104,8 @@ pub(crate) async fn cost_page(
                 None => (view.block_costs()),
             }
         };
-        Ok(PageHead::new("Cost", "/cost").viewed_by(&viewer).with_body(&body))
+        let (title, address, viewer, filters) = ("Cost", ADDRESS, &viewer, &period);
+        ReportPage { title, address, library, viewer, filters, today }.with_content(&content)
     })
     .await
 }
@@ -110,14 +120,18 @@ fn with_fitting_group(
     if !filters.by.is_empty() {
         return filters;
     }
-    let charges = selected.iter().map(|at| &accounts.charges.charges[*at]);
-    let day = |at: i64| Some(timestamp_from_millis(at)?.in_zone(zone).wall().date());
-    let first = charges.clone().filter_map(|charge| charge.first).min().and_then(day);
-    let last = charges.filter_map(|charge| charge.last).max().and_then(day);
-    let days = first.zip(last).map_or(0, |(first, last)| (last - first).get_days());
-    let step = PeriodStep::for_bars(days);
+    let step = charged_days(accounts, selected, zone).map_or(PeriodStep::Day, PeriodStep::for_bars);
     let by = if step == PeriodStep::Day { "" } else { step.name() };
     FilterQuery { by: by.to_owned(), ..filters }
+}
+
+/// The days from the first charge to the last.
+fn charged_days(accounts: &CostAccounts, selected: &[usize], zone: &TimeZone) -> Option<StepDays> {
+    let charges = selected.iter().map(|at| &accounts.charges.charges[*at]);
+    let day = |at: i64| Some(timestamp_from_millis(at)?.in_zone(zone).wall().date());
+    let first = charges.clone().filter_map(|charge| charge.first).min().and_then(day)?;
+    let last = charges.filter_map(|charge| charge.last).max().and_then(day)?;
+    Some(StepDays { first, last: last.max(first) })
 }
 
 /// How many days are shown unless a period is chosen: more of long ones.
@@ -154,6 +168,7 @@ struct CostView<'a> {
     viewer: &'a PageViewer,
     accounts: &'a CostAccounts,
     filters: &'a FilterQuery,
+    limits: &'a BudgetLimits,
 }
 
 impl CostView<'_> {
@@ -188,7 +203,7 @@ impl CostView<'_> {
     /// How much more or less was spent than in as many days before.
     fn change(&self, total: &ChargeSum) -> Markup {
         let compare = || -> Option<(f64, f64, i32)> {
-            let Self { library, viewer, accounts, filters } = *self;
+            let Self { library, viewer, accounts, filters, .. } = *self;
             let today = viewer.today(&library.clock);
             let (first, last) = period_days(&accounts.filter, &viewer.zone, today)?;
             let days = (last - first).get_days() + 1;
@@ -215,40 +230,56 @@ impl CostView<'_> {
 
     fn grouped_costs(&self, by: GroupBy, selected: &[usize]) -> Markup {
         let rows = self.report_rows(by, selected);
-        let is_time = period_step(by).is_some();
+        let step = period_step(by);
         let mut lines: Vec<CostLine<'_>> = rows.iter().map(|row| self.cost_line(by, row)).collect();
-        let charted = if is_time {
-            lines.len().saturating_sub(MAX_DAYS)..lines.len()
-        } else {
-            0..lines.len().min(20)
-        };
-        let series = if is_time { self.cost_series(by, selected) } else { CostSeries::default() };
-        let bar = |line: &CostLine<'_>| ChartBar {
-            parts: series.parts_of(&line.name),
-            ..cost_bar(by, line)
-        };
-        let mut bars: Vec<ChartBar> = lines[charted].iter().map(bar).collect();
-        if let Some(step) = period_step(by) {
-            let Self { library, viewer, accounts, .. } = *self;
-            let period = period_days(&accounts.filter, &viewer.zone, viewer.today(&library.clock));
-            bars = fill_steps(step, bars, period);
-            for line in &mut lines {
-                line.name = parse_step(&line.name)
-                    .map_or_else(|| line.name.clone(), |first| step.short_name(first));
-            }
-        }
-        if is_time {
-            lines.reverse();
-        }
         html! {
             @if lines.is_empty() { (no_charges(self.filters)) }
-            @else {
-                @let (title, limits) = (format!("Cost by {}", by.name()), self.budget_lines(by));
-                @let unit = if is_time { format!("US dollars a {}", by.name()) } else { "US dollars".to_owned() };
-                (BarChart { title: &title, unit: &unit, unknown: NO_PRICE, bars: &bars, format: format_dollars, limits: &limits, series: &series.names, style: ChartStyle::Bars }.draw())
-                @if is_time { .chart-notes { (chart::chart_legend(&series.names)) (self.stack_tabs()) } }
-                @if is_time { (self.breakdowns(selected)) (self.top_sessions(selected)) h2 { (capitalize_first(by.name())) "s" } }
+            @else if let Some(step) = step {
+                @let _ = name_steps(&mut lines, step);
+                (self.time_chart(step, selected))
+                (self.breakdowns(selected)) (self.top_sessions(selected))
+                h2 { (capitalize_first(by.name())) "s" }
+                (cost_table(by.name(), &lines))
+            } @else {
+                (amount_list("US dollars", &named_amounts(by, &lines)))
                 @if by == GroupBy::Session { (self.session_costs(&rows, selected)) } @else { (cost_table(by.name(), &lines)) }
+            }
+        }
+    }
+
+    /// The days of the chosen period, or those from the first charge to the last.
+    fn charted_days(&self, selected: &[usize]) -> Option<StepDays> {
+        let Self { library, viewer, accounts, .. } = *self;
+        let period = period_days(&accounts.filter, &viewer.zone, viewer.today(&library.clock));
+        period
+            .map(|(first, last)| StepDays { first, last })
+            .or_else(|| charged_days(accounts, selected, &viewer.zone))
+    }
+
+    /// The chart of all days, weeks or months of the period.
+    fn time_chart(&self, asked: PeriodStep, selected: &[usize]) -> Markup {
+        let Some(days) = self.charted_days(selected) else { return html! {} };
+        let by = asked.fit_to_chart(days.count()).group();
+        let rows = self.report_rows(by, selected);
+        let started = |row: &ReportRow| row.key.as_deref().and_then(parse_step);
+        let used: Vec<Date> = rows.iter().filter_map(started).collect();
+        let axis = ChartAxis::new(asked, days, &used);
+        let series = self.cost_series(by, selected);
+        let bar = |row: &ReportRow| {
+            let line = self.cost_line(by, row);
+            let note = count_of(line.sum.sessions.len() as u64, "session");
+            let (parts, link) = (series.parts_of(&line.name), line.link);
+            let bar = ChartBar { parts, link, note, ..ChartBar::with_amount(line.sum.cost()) };
+            Some((started(row)?, bar))
+        };
+        let bars = axis.fill(rows.iter().filter_map(bar).collect(), Some(0.0));
+        let (title, limits) = (format!("Cost by {}", by.name()), self.budget_lines(by));
+        let unit = axis.caption(&format!("US dollars a {}", by.name()));
+        html! {
+            (BarChart { title: &title, unit: &unit, unknown: NO_PRICE, bars: &bars, format: format_dollars, limits: &limits, series: &series.names, style: ChartStyle::Bars }.draw())
+            .chart-notes { (chart::chart_legend(&series.names_with_totals())) (self.stack_tabs()) }
+            @if let Some(undated) = rows.iter().find(|row| row.key.is_none()) {
+                p.hint { (format_cost(&undated.sum)) " of messages without a time are in no bar." }
             }
         }
     }
@@ -274,7 +305,7 @@ impl CostView<'_> {
         let days = |first: Date, last: Date| {
             let (since, until) = (first.to_string(), last.to_string());
             let by = GroupBy::Session.name().to_owned();
-            FilterQuery { since, until, by, ..self.filters.clone() }.address_of("/cost")
+            FilterQuery { since, until, by, ..self.filters.clone() }.address_of(ADDRESS)
         };
         match by {
             GroupBy::Day => key.parse().ok().map(|day| days(day, day)),
@@ -288,7 +319,7 @@ impl CostView<'_> {
             }
             GroupBy::Project | GroupBy::Model | GroupBy::Agent if !key.is_empty() => {
                 let by_day = FilterQuery { by: String::new(), ..self.filters.clone() };
-                Some(by_day.address_with("/cost", by.name(), key))
+                Some(by_day.address_with(ADDRESS, by.name(), key))
             }
             _ => None,
         }
@@ -310,7 +341,7 @@ impl CostView<'_> {
         html! {
             nav.tabs aria-label="Colours of the chart" {
                 @for by in STACK_GROUPS {
-                    a href=(self.filters.address_with("/cost", "stack", by.name())) aria-current=[(by == self.stacked_by()).then_some("true")] { "Colour by " (by.name()) }
+                    a href=(self.filters.address_with(ADDRESS, "stack", by.name())) aria-current=[(by == self.stacked_by()).then_some("true")] { "Colour by " (by.name()) }
                 }
             }
         }
@@ -319,38 +350,28 @@ impl CostView<'_> {
     /// The budget of each bar.
     fn budget_lines(&self, by: GroupBy) -> Vec<(String, f64)> {
         let limit = match by {
-            GroupBy::Day => self.library.budgets.day,
-            GroupBy::Month => self.library.budgets.month,
+            GroupBy::Day => self.limits.day,
+            GroupBy::Month => self.limits.month,
             _ => None,
         };
         limit.map(|limit| ("Budget".to_owned(), limit)).into_iter().collect()
     }
 
     fn block_costs(&self) -> Markup {
-        let Self { library, viewer, accounts, filters } = *self;
+        let Self { library, accounts, filters, .. } = *self;
         let (blocks, _) = accounts.charges.blocks_started_in(&accounts.costs, &accounts.filter);
         let now = library.clock.now().instant().as_millisecond();
         let used: Vec<_> = blocks.iter().filter(|block| !block.is_gap).collect();
         let name = |start: i64| {
-            let at = timestamp_from_millis(start).map(|at| at.in_zone(&viewer.zone).wall());
-            at.map(|at| at.strftime("%Y-%m-%d %H:%M").to_string()).unwrap_or_default()
+            self.local_time(start)
+                .map(|at| at.strftime("%Y-%m-%d %H:%M").to_string())
+                .unwrap_or_default()
         };
         let lines: Vec<CostLine<'_>> = used
             .iter()
             .rev()
             .map(|block| CostLine { name: name(block.start), link: None, sum: &block.sum })
             .collect();
-        let recent = &used[used.len().saturating_sub(MAX_BARS)..];
-        let bar = |start: i64, amount| ChartBar {
-            name: name(start),
-            label: name(start)[5..].to_owned(),
-            amount,
-            link: None,
-            parts: Vec::new(),
-            note: String::new(),
-        };
-        let bars: Vec<ChartBar> =
-            recent.iter().map(|block| bar(block.start, block.sum.cost())).collect();
         let open = used.last().filter(|block| block.is_active(now));
         html! {
             p { small { "Claude's plans limit usage in blocks of five hours." } }
@@ -365,9 +386,71 @@ impl CostView<'_> {
                 }
             }
             @if lines.is_empty() { (no_charges(filters)) }
-            @else { (BarChart { title: "Cost by block", unit: "US dollars a block of five hours", unknown: NO_PRICE, bars: &bars, format: format_dollars, limits: &[], series: &[], style: ChartStyle::Bars }.draw()) (cost_table("block", &lines)) }
+            @else { (self.block_chart(&used)) (cost_table("block", &lines)) }
         }
     }
+}
+
+impl CostView<'_> {
+    fn local_time(&self, at: i64) -> Option<DateTime> {
+        Some(timestamp_from_millis(at)?.in_zone(&self.viewer.zone).wall())
+    }
+
+    /// All blocks: each as a bar, or many by day, week or month.
+    fn block_chart(&self, blocks: &[&BillingBlock]) -> Markup {
+        let at = |block: &BillingBlock| self.local_time(block.start);
+        let begun: Vec<Date> = blocks.iter().filter_map(|block| Some(at(block)?.date())).collect();
+        let Some(days) = span_of(&begun) else { return html! {} };
+        let (bars, unit) = if blocks.len() > MAX_BLOCK_BARS {
+            let axis = ChartAxis::new(PeriodStep::for_bars(days), days, &begun);
+            let step = axis.step.name();
+            let count = exact_count(blocks.len() as u64);
+            let unit = axis.caption(&format!(
+                "US dollars in {count} blocks of five hours, by the {step} in which they began"
+            ));
+            let mut steps: BTreeMap<Date, Vec<&BillingBlock>> = BTreeMap::new();
+            for block in blocks {
+                let Some(at) = at(block) else { continue };
+                steps.entry(axis.step.first_day(at.date())).or_default().push(block);
+            }
+            let bars = steps.iter().map(|(day, blocks)| (*day, sum_bar(blocks))).collect();
+            (axis.fill(bars, Some(0.0)), unit)
+        } else {
+            let bar = |(place, block): (usize, &&BillingBlock)| {
+                let begin = at(block)?;
+                let is_new_day = place == 0 || begun[place - 1] != begin.date();
+                let label = is_new_day.then(|| begin.strftime("%-d %b").to_string());
+                Some(ChartBar {
+                    name: begin.strftime("%A, %-d %B %Y, %H:%M").to_string(),
+                    label: label.unwrap_or_default(),
+                    ..ChartBar::with_amount(block.sum.cost())
+                })
+            };
+            let bars = blocks.iter().enumerate().filter_map(bar).collect();
+            (
+                bars,
+                "US dollars a block of five hours; times without a block are left out".to_owned(),
+            )
+        };
+        BarChart {
+            title: "Cost by block",
+            unit: &unit,
+            unknown: NO_PRICE,
+            bars: &bars,
+            format: format_dollars,
+            limits: &[],
+            series: &[],
+            style: ChartStyle::Bars,
+        }
+        .draw()
+    }
+}
+
+/// The bar of several blocks.
+fn sum_bar(blocks: &[&BillingBlock]) -> ChartBar {
+    let known: Vec<f64> = blocks.iter().filter_map(|block| block.sum.cost()).collect();
+    let amount = (!known.is_empty()).then(|| known.iter().sum());
+    ChartBar { note: count_of(blocks.len() as u64, "block"), ..ChartBar::with_amount(amount) }
 }
 
 /// The models without a price.
@@ -423,27 +506,34 @@ fn change_text(now: f64, before: f64) -> Option<String> {
 }
 
 fn no_charges(filters: &FilterQuery) -> Markup {
-    html! {
-        .empty {
-            p { b { "No tokens were used in this period" } }
-            p { (all_days_link("/cost", filters)) ", choose fewer filters, or run " code { "steno sync" } " to import sessions." }
-        }
-    }
+    empty_period(ADDRESS, filters, "No tokens were used in this period")
 }
 
-fn cost_bar(by: GroupBy, line: &CostLine<'_>) -> ChartBar {
-    ChartBar {
-        name: line.name.clone(),
-        label: match by {
-            GroupBy::Session => chart::cut_label(&line.name),
-            GroupBy::Model => chart::cut_label(short_model(&line.name)),
-            _ => chart::short_label(&line.name),
-        },
-        amount: line.sum.cost(),
-        link: line.link.clone(),
-        parts: Vec::new(),
-        note: count_of(line.sum.sessions.len() as u64, "session"),
+/// Names the rows of a table over time, and begins with the newest.
+fn name_steps(lines: &mut [CostLine<'_>], step: PeriodStep) {
+    for line in &mut *lines {
+        if let Some(first) = parse_step(&line.name) {
+            line.name = step.short_name(first);
+        }
     }
+    lines.reverse();
+}
+
+/// The known costs of groups, with names that differ.
+fn named_amounts(by: GroupBy, lines: &[CostLine<'_>]) -> Vec<NamedAmount> {
+    let all: Vec<&str> = lines.iter().map(|line| line.name.as_str()).collect();
+    let name = |line: &CostLine<'_>| match by {
+        GroupBy::Project => distinct_name(&line.name, &all).to_owned(),
+        GroupBy::Session => first_line(&line.name, MAX_NAME_CHARS),
+        _ => line.name.clone(),
+    };
+    let amount = |line: &CostLine<'_>| NamedAmount {
+        name: name(line),
+        whole_name: line.name.clone(),
+        link: line.link.clone(),
+        dollars: line.sum.cost().unwrap_or(0.0),
+    };
+    lines.iter().map(amount).collect()
 }
 
 #[cfg(test)]

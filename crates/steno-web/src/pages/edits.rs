@@ -8,12 +8,11 @@ use steno_store::index::EditCallRequest;
 
 use crate::addresses::{last_segment, path_in_project, session_address};
 use crate::app::WebApp;
-use crate::date_range::{all_days_link, period_form};
 use crate::error::WebError;
 use crate::filter_query::{DEFAULT_DAYS, FilterQuery};
 use crate::library::SessionLibrary;
-use crate::page::{self, PageHead};
 use crate::render::plain::{clean_text, first_line};
+use crate::report_page::{ReportPage, empty_period};
 use crate::units::{count_of, exact_count};
 use crate::viewer::PageViewer;
 
@@ -50,15 +49,9 @@ pub(crate) async fn edits_page(
             let found = recent_edits(library, &viewer, &whole, MAX_CALLS)?;
             Ok(EditView { found: &found, filters: &filters, viewer: &viewer, today }.report())
         })?;
-        let body = html! {
-            h1 { "Recent edits" }
-            (page::stale_notice(library.index_notice().as_deref()))
-            (page::damage_notice(&library.damage_warnings()?))
-            (period_form(ADDRESS, &filters, today, &listing))
-            (file_form(&filters))
-            (report)
-        };
-        Ok(PageHead::new("Recent edits", ADDRESS).viewed_by(&viewer).with_body(&body))
+        let content = html! { (file_form(&filters)) (report) };
+        let (title, address, viewer, filters) = ("Recent edits", ADDRESS, &viewer, &filters);
+        ReportPage { title, address, library, viewer, filters, today }.with_content(&content)
     })
     .await
 }
@@ -102,11 +95,8 @@ fn file_form(filters: &FilterQuery) -> Markup {
 
 fn no_edits(filters: &FilterQuery) -> Markup {
     html! {
-        .empty {
-            p { b { "No file was edited in this period" } }
-            p { (all_days_link(ADDRESS, filters)) ", choose fewer filters, or run " code { "steno sync" } " to import sessions." }
-            p.hint { "Only calls of edit tools are listed, not what shell commands wrote." }
-        }
+        (empty_period(ADDRESS, filters, "No file was edited in this period"))
+        p.hint { "Only calls of edit tools are listed, not what shell commands wrote." }
     }
 }
 

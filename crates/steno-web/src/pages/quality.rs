@@ -16,19 +16,23 @@ use steno_store::amount::format_count;
 use crate::addresses::{distinct_name, last_segment, session_address};
 use crate::app::WebApp;
 use crate::chart::{self, BarChart, ChartBar, ChartStyle};
-use crate::date_range::{all_days_link, period_days, period_form};
-use crate::day_bars::{day_bar, fill_days};
+use crate::chart_axis::{ChartAxis, span_of};
+use crate::date_range::period_days;
 use crate::error::WebError;
 use crate::filter_query::{DEFAULT_DAYS, FilterQuery};
 use crate::heading;
 use crate::library::SessionLibrary;
 use crate::list_filter::{IgnoredCondition, ListFilter};
-use crate::page::{self, PageHead};
+use crate::period_step::{PeriodStep, StepDays};
 use crate::quality_counts::{QualityCounts, RETRY_MEANING};
 use crate::render::plain::clean_text;
+use crate::report_page::{ReportPage, empty_period};
 use crate::session_listing::SessionListing;
 use crate::units::{count_of, exact_count};
 use crate::viewer::PageViewer;
+
+/// The address of the page.
+const ADDRESS: &str = "/quality";
 
 /// How long one request reads sessions.
 const READING_TIME: Duration = Duration::from_millis(700);
@@ -38,7 +42,7 @@ const MAX_ROWS: usize = 30;
 
 /// The columns of the tables: heading and explanation.
 const COLUMNS: [(&str, &str); 9] = [
-    ("Sessions", "Sessions that were last active in this period"),
+    ("Sessions", "Sessions with entries that were last active in this period"),
     ("Tool calls", "Calls of tools. A session that continues another one has its calls, too"),
     ("Failed", "Tool calls whose result is an error, and their share of all calls"),
     ("Other errors", "Errors that are no results of tools, as of the model's API"),
@@ -97,14 +101,11 @@ pub(crate) async fn quality_page(
         let today = viewer.today(&library.clock);
         let filters = filters.with_default_period(DEFAULT_DAYS, today);
         let report = QualityReport::read(library, &viewer, &filters)?;
-        let body = html! {
-            h1 { "Quality" }
-            (page::stale_notice(library.index_notice().as_deref()))
-            (page::damage_notice(&library.damage_warnings()?))
-            (period_form("/quality", &filters, today, &*library.session_listing()?))
+        let content = html! {
             (report.progress())
             @if report.sessions.is_empty() && report.unread == 0 {
-                .empty { p { b { "No sessions in this period" } } p { (all_days_link("/quality", &filters)) ", choose fewer filters, or run " code { "steno sync" } " to import sessions." } }
+@let text = if report.empty > 0 { "No sessions with entries in this period" } else { "No sessions in this period" };
+                (empty_period(ADDRESS, &filters, text))
             } @else {
                 (figures(&report.total()))
                 (report.explanations(&*library.session_listing()?, !filters.model.is_empty()))
@@ -115,7 +116,8 @@ pub(crate) async fn quality_page(
                 (group_table(&MODEL_GROUP, &filters, &report.group_by(|session| session.models.first().map(String::as_str))))
             }
         };
-        Ok(PageHead::new("Quality", "/quality").viewed_by(&viewer).with_body(&body))
+        let (title, address, viewer, filters) = ("Quality", ADDRESS, &viewer, &filters);
+        ReportPage { title, address, library, viewer, filters, today }.with_content(&content)
     })
     .await
 }
@@ -127,6 +129,8 @@ struct QualityReport {
     unread: usize,
     /// How many sessions could not be read.
     unreadable: usize,
+    /// How many sessions have no entries. They are not counted: without problems, but without anything else, too.
+    empty: usize,
 }
 
 impl QualityReport {
@@ -148,8 +152,12 @@ impl QualityReport {
         let listing = library.session_listing()?;
         let sessions = listing.sessions.iter().map(|one| &one.session);
         let begun = Instant::now();
-        let mut report = Self { sessions: Vec::new(), unread: 0, unreadable: 0 };
+        let mut report = Self { sessions: Vec::new(), unread: 0, unreadable: 0, empty: 0 };
         for session in sessions.filter(|one| matcher.matches(one, IgnoredCondition::Nothing)) {
+            if session.totals.entries == 0 {
+                report.empty += 1;
+                continue;
+            }
             let may_read = begun.elapsed() < READING_TIME;
             match library.session_quality(session, may_read) {
                 Ok(Some(counts)) => report.sessions.push((session.clone(), counts)),
@@ -169,12 +177,12 @@ impl QualityReport {
     /// Says why these totals are not those of pages that count an entry once.
     fn explanations(&self, listing: &SessionListing, is_of_model: bool) -> Markup {
         let totals = listing.sum_sessions(self.sessions.iter().map(|(session, _)| session));
-        let (empty, copies) = (totals.empty_sessions, totals.copies);
+        let (empty, copies) = (self.empty as u64, totals.copies);
         html! {
             @if is_of_model { p.hint { "Of whole sessions that used this model, also what other models did in them." } }
             @if empty > 0 || copies > 0 {
                 p.hint {
-                    @if empty > 0 { (count_of(empty, "session")) @if empty == 1 { " has" } @else { " have" } " no entries. " }
+                    @if empty > 0 { (count_of(empty, "more session")) @if empty == 1 { " has" } @else { " have" } " no entries and " @if empty == 1 { "is" } @else { "are" } " not counted. " }
                     @if copies > 0 { (count_of(copies, "entry")) @if copies == 1 { " is a copy" } @else { " are copies" } " in resumed and forked sessions; here, they count in each session." }
                 }
             }
@@ -231,34 +239,36 @@ impl QualityReport {
         }
     }
 
-    /// The share of calls that failed in the sessions of each day.
+    /// The share of calls that failed in the sessions of each day, week or month.
     fn failure_chart(&self, viewer: &PageViewer, period: Option<(Date, Date)>) -> Markup {
-        let mut days: BTreeMap<Date, QualityCounts> = BTreeMap::new();
-        for (session, counts) in self.sessions.iter().filter(|(_, counts)| counts.tool_calls > 0) {
-            if let Some(at) = session.ended.or(session.started) {
-                days.entry(at.in_zone(&viewer.zone).wall().date()).or_default().add(counts);
-            }
-        }
-        let bar = |(day, counts): (&Date, &QualityCounts)| ChartBar {
-            name: day.to_string(),
-            link: Some(format!("/?since={day}&until={day}")),
-            note: format!(
-                "{} of {} in {}",
-                exact_count(counts.failed_calls),
-                count_of(counts.tool_calls, "call"),
-                count_of(counts.sessions, "session")
-            ),
-            ..day_bar(*day, counts.failure_percent())
+        let day = |session: &Session| {
+            Some(session.ended.or(session.started)?.in_zone(&viewer.zone).wall().date())
         };
-        let mut bars = fill_days(days.iter().map(bar).collect(), period);
-        bars.iter_mut().filter(|bar| bar.note.is_empty()).for_each(|bar| bar.amount = None);
-        let (title, unit) =
-            ("Failed tool calls by day", "% of the tool calls of each day's sessions");
+        let called = self.sessions.iter().filter(|(_, counts)| counts.tool_calls > 0);
+        let called: Vec<(Date, &QualityCounts)> =
+            called.filter_map(|(session, counts)| Some((day(session)?, counts))).collect();
+        let used: Vec<Date> = called.iter().map(|(day, _)| *day).collect();
+        let period = period.map(|(first, last)| StepDays { first, last });
+        let Some(days) = period.or_else(|| span_of(&used)).filter(|_| !used.is_empty()) else {
+            return html! {};
+        };
+        let axis = ChartAxis::new(PeriodStep::for_bars(days), days, &used);
+        let mut steps: BTreeMap<Date, QualityCounts> = BTreeMap::new();
+        for (day, counts) in called {
+            steps.entry(axis.step.first_day(day)).or_default().add(counts);
+        }
+        let mut bars = axis
+            .fill(steps.iter().map(|(day, counts)| (*day, failure_bar(counts))).collect(), None);
+        for (bar, days) in bars.iter_mut().zip(&axis.steps).filter(|(bar, _)| bar.amount.is_some())
+        {
+            bar.link = Some(format!("/?since={}&until={}", days.first, days.last));
+        }
+        let step = axis.step.name();
+        let title = format!("Failed tool calls by {step}");
+        let unit = axis.caption(&format!("% of the tool calls of each {step}'s sessions"));
         html! {
-            @if !days.is_empty() {
-                h2 title="A session counts on the day of its last entry" { (title) }
-                (BarChart { title, unit, unknown: "no tool calls", bars: &bars, format: |percent| format!("{percent:.1}%"), limits: &[], series: &[], style: ChartStyle::Bars }.draw())
-            }
+            h2 title={ "A session counts in the " (step) " of its last entry" } { (title) }
+            (BarChart { title: &title, unit: &unit, unknown: "no tool calls", bars: &bars, format: |percent| format!("{percent:.1}%"), limits: &[], series: &[], style: ChartStyle::Bars }.draw())
         }
     }
 
@@ -290,6 +300,17 @@ impl QualityReport {
             }
         }
     }
+}
+
+/// The share of calls that failed in some sessions, with its counts.
+fn failure_bar(counts: &QualityCounts) -> ChartBar {
+    let note = format!(
+        "{} of {} in {}",
+        exact_count(counts.failed_calls),
+        count_of(counts.tool_calls, "call"),
+        count_of(counts.sessions, "session")
+    );
+    ChartBar { note, ..ChartBar::with_amount(counts.failure_percent()) }
 }
 
 fn more_sessions(count: usize) -> String {
@@ -382,8 +403,8 @@ fn group_table(
                     @for (value, counts) in groups.iter().take(MAX_ROWS) {
                         tr {
                             td title=(clean_text(value)) {
-                                @if value.is_empty() { "unknown" }
-                                @else { a href=(filters.address_with("/quality", field, value)) { (clean_text(distinct_name(value, &values))) } }
+                                @if value.is_empty() { "no " (field) }
+                                @else { a href=(filters.address_with(ADDRESS, field, value)) { (clean_text(distinct_name(value, &values))) } }
                             }
                             (count_cells(counts, 0))
                         }

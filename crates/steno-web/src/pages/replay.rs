@@ -11,6 +11,7 @@ use crate::addresses::{SessionPath, session_address, short_path};
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::heading::{self, HeadingFacts};
+use crate::help_dialog::HelpTopic;
 use crate::library::OpenedSession;
 use crate::page::{self, PageHead};
 use crate::render::diff;
@@ -40,9 +41,7 @@ pub(crate) async fn replay_page(
         let here = session_address(&agent, &session.id);
         let bar = html! {
             a.back href=(here) title="Read the whole session" { "Back to the session" }
-            (page::palette_button())
-            (page::help_button())
-            (heading::theme_button())
+            (page::common_buttons())
         };
         let facts = HeadingFacts {
             zone: &viewer.zone,
@@ -64,7 +63,7 @@ pub(crate) async fn replay_page(
             script #times type="application/json" { (PreEscaped(entry_times(&opened))) }
             @if !entries.is_empty() { (player_controls(entries.len())) }
         };
-        Ok(PageHead::new(&heading::session_title(session), "/").viewed_by(&viewer).with_bar(&bar, &body))
+        Ok(PageHead::new(&heading::session_title(session), "/").viewed_by(&viewer).helps_with(HelpTopic::Replay).with_bar(&bar, &body))
     })
     .await
 }

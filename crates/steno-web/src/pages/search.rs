@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::extract::Query;
+use jiff::civil::Date;
 use maud::{Markup, html};
 use steno_model::EntryKind;
 use steno_store::index::match_lines::{LineLimits, MatchLine};
@@ -24,6 +25,9 @@ use crate::render::plain::clean_text;
 use crate::render::result_text::ResultText;
 use crate::units::{count_of, exact_count};
 use crate::viewer::PageViewer;
+
+/// The address of the page.
+const ADDRESS: &str = "/search";
 
 /// How many sessions are shown at first, and how many more at once.
 const PAGE_SESSIONS: usize = 25;
@@ -56,7 +60,7 @@ pub(crate) async fn search_page(
                     p { code { "two words" } " finds both, " code { "\"a phrase\"" } " in this order, " code { "-word" } " leaves out, " code { "pre*" } " finds starts of words, " code { "one OR other" } " either, " code { "/regex/" } " a pattern." }
                 },
                 Err(error) => p.empty role="status" { (error.to_string()) },
-                Ok((_, found)) if found.hits.is_empty() => .empty role="status" { p { b { "Nothing found" (clean_text(&period_suffix(&filters))) } } p { "Try fewer words, the start of a word with * (log*), or remove filters." } },
+                Ok((_, found)) if found.hits.is_empty() => .empty role="status" { p { b { "Nothing found" (clean_text(&period_suffix(&filters))) } } p { "Try fewer words, or the start of a word with * (log*)." @if has_filters(&filters) { " " a href=(without_filters(&filters)) { "Remove all filters" } } } },
                 Ok((question, found)) => .aside {
                     (facet_list(&filters, &found, &owners))
                     div { (hit_groups(&HitView { viewer: &viewer, filters: &filters, question: &question, found: &found, owners: &owners, projects: project_names(&found) })) }
@@ -85,8 +89,9 @@ fn search_form(filters: &FilterQuery) -> Markup {
             @for (name, value) in kept.iter().filter(|(_, value)| !value.is_empty()) {
                 input type="hidden" name=(name) value=(value);
             }
-            label.date { "From " input name="since" value=(filters.since) placeholder="7d, 2026-01-05" title="Only entries since then: a number of days (7d) or a date (2026-01-05)" size="12"; }
-            label.date { "to " input name="until" value=(filters.until) placeholder="2026-01-31" title="Only entries until then: a date (2026-01-31), with the whole day, or a number of days ago (7d)" size="12"; }
+            button.fold-filters type="button" aria-expanded="false" { "Dates and order" }
+            (date_field("From ", "since", &filters.since))
+            (date_field("to ", "until", &filters.until))
             select name="sort" aria-label="Order" {
                 option value="" { "Best first" }
                 option value="time" selected[filters.sort == "time"] { "Newest first" }
@@ -94,6 +99,27 @@ fn search_form(filters: &FilterQuery) -> Markup {
             label { input type="checkbox" name="errors" value="true" checked[filters.errors]; " Only errors" }
             button { "Search" }
         }
+    }
+}
+
+/// Whether a search has more than words and an order.
+fn has_filters(filters: &FilterQuery) -> bool {
+    let words =
+        FilterQuery { q: filters.q.clone(), sort: filters.sort.clone(), ..FilterQuery::default() };
+    filters.address_of(ADDRESS) != words.address_of(ADDRESS)
+}
+
+/// The address of the same words without filters.
+fn without_filters(filters: &FilterQuery) -> String {
+    FilterQuery { q: filters.q.clone(), ..FilterQuery::default() }.address_of(ADDRESS)
+}
+
+/// A date of the period. An address may have a number of days, which no date picker can show: that is a text.
+fn date_field(label: &str, name: &str, value: &str) -> Markup {
+    let is_date = value.is_empty() || value.parse::<Date>().is_ok();
+    let kind = if is_date { "date" } else { "text" };
+    html! {
+        label.date { (label) input type=(kind) name=(name) value=(value) title="A date such as 2026-01-05, with the whole day; in the address also a number of days ago (7d)"; }
     }
 }
 

@@ -20,6 +20,7 @@ use crate::app::WebApp;
 use crate::error::WebError;
 use crate::fork::find_fork;
 use crate::heading::{self, HeadingFacts};
+use crate::help_dialog::HelpTopic;
 use crate::library::{OpenedSession, SessionLibrary};
 use crate::page::{self, PageHead};
 use crate::pages::subagent::subagent_page;
@@ -92,7 +93,7 @@ pub(crate) async fn session_page(
         }
         let notes = opened.dir.read_notes()?;
         let Transcript { session, entries, .. } = &opened.transcript;
-        let bar = html! { (heading::find_box(true)) (heading::reader_buttons()) (page::palette_button()) };
+        let bar = html! { (heading::find_box(true)) (heading::reader_buttons()) (page::common_buttons()) };
         let window = EntryWindowView { library, viewer: &viewer, opened: &opened, notes: &notes.all, alone: None };
         let fork = find_fork(library, &opened);
         let listing = library.last_listing()?;
@@ -121,7 +122,7 @@ pub(crate) async fn session_page(
             @if can_change { (note_form(session)) }
         };
         let title = heading::session_title(session);
-        Ok(PageHead::new(&title, "/").viewed_by(&viewer).with_bar(&bar, &body))
+        Ok(PageHead::new(&title, "/").viewed_by(&viewer).helps_with(HelpTopic::Session).with_bar(&bar, &body))
     })
     .await
 }

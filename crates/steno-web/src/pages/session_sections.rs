@@ -16,7 +16,7 @@ use crate::quality_report::{quality_heading, quality_report};
 use crate::section_lists::{MIN_CONTENTS, changes_heading, file_change_list, prompt_list};
 use crate::session_listing::SessionListing;
 use crate::subagent_overview::{
-    MAX_OPEN_RUNS, child_sessions, subagent_overview, subagents_heading,
+    MAX_OPEN_RUNS, OverviewSession, child_sessions, subagent_overview, subagents_heading,
 };
 use crate::units::exact_count;
 use crate::viewer::PageViewer;
@@ -58,10 +58,16 @@ fn subagents_fold(opened: &OpenedSession, listing: &SessionListing, viewer: &Pag
         @if runs.len() + others > 0 {
             details #subagents .section open[is_open] data-load={ (session_address(&session.agent, &session.id)) "/subagents" } {
                 summary #subagents-open title="The subagents of this session: who ran when, how each ended, and its totals" { (subagents_heading(runs, others)) }
-                @if is_open { div { (subagent_overview(opened, listing, &viewer.zone)) } }
+                @if is_open { div { (subagent_overview(&overview_of(opened, listing), &viewer.zone)) } }
             }
         }
     }
+}
+
+fn overview_of<'a>(opened: &'a OpenedSession, listing: &'a SessionListing) -> OverviewSession<'a> {
+    let Transcript { session, entries, .. } = &opened.transcript;
+    let OpenedSession { lanes, outline, .. } = opened;
+    OverviewSession { session, entries, lanes, outline, listing: Some(listing) }
 }
 
 /// The subagents of a session, and when each ran.
@@ -73,7 +79,7 @@ pub(crate) async fn subagents_section(
     app.run_blocking(move |library| {
         let opened = library.open_session(&agent, &id)?;
         let listing = library.session_listing()?;
-        Ok(subagent_overview(&opened, &listing, &viewer.zone))
+        Ok(subagent_overview(&overview_of(&opened, &listing), &viewer.zone))
     })
     .await
 }

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use crate::addresses::session_address;
 use crate::error::WebError;
 use crate::heading;
+use crate::help_dialog::HelpTopic;
 use crate::library::{OpenedSession, SessionLibrary};
 use crate::page::{self, PageHead};
 use crate::pages::session::{CHUNK_ENTRIES, EntryWindowView};
@@ -28,14 +29,14 @@ pub(super) fn subagent_page(
     let one = &runs[at];
     let notes = opened.dir.read_notes()?;
     let bar =
-        html! { (heading::find_box(true)) (heading::reader_buttons()) (page::palette_button()) };
+        html! { (heading::find_box(true)) (heading::reader_buttons()) (page::common_buttons()) };
     let window = EntryWindowView { library, viewer, opened, notes: &notes.all, alone: Some(at) };
     let caller = one.run.caller.map_or_else(String::new, |caller| format!("#e{caller}"));
     let title = run_title(one);
     let body = html! {
         main #main .reading
             data-session=(base) data-first=(one.run.places.start) data-entries=(one.run.places.end)
-            data-chunk=(CHUNK_ENTRIES)
+            data-chunk=(CHUNK_ENTRIES) data-total=(opened.transcript.entries.len())
             data-runs=[heading::lane_runs(&opened.lanes)]
             data-subagents=[opened.outline.runs_text_without(Some(at))]
         {
@@ -53,5 +54,8 @@ pub(super) fn subagent_page(
         button #fresh .fresh type="button" hidden { "New entries" }
         (session_export::print_dialog())
     };
-    Ok(PageHead::new(&title, "/").viewed_by(viewer).with_bar(&bar, &body))
+    Ok(PageHead::new(&title, "/")
+        .viewed_by(viewer)
+        .helps_with(HelpTopic::Subagent)
+        .with_bar(&bar, &body))
 }

@@ -5,12 +5,13 @@ use maud::{Markup, html};
 
 use crate::app::WebApp;
 use crate::chart::{self, BarChart, ChartBar, ChartStyle};
-use crate::date_range::{all_days_link, period_form};
+use crate::chart_axis::ChartAxis;
+use crate::date_range::all_days_link;
 use crate::error::WebError;
 use crate::filter_query::FilterQuery;
-use crate::page::{self, PageHead};
 use crate::period_step::{PeriodStep, StepDays};
 use crate::render::plain::clean_text;
+use crate::report_page::ReportPage;
 use crate::units::{count_of, exact_count};
 use crate::viewer::PageViewer;
 use crate::word_trends::{WordTrend, WordTrends};
@@ -49,17 +50,12 @@ pub(crate) async fn words_page(
         let zone = viewer.zone.iana_name().unwrap_or("zone of the server");
         let key = format!("words {:?} {zone} {today} {filters:?}", listing.edition);
         let report = library.cache_rendered_list(key, || {
-            let trends = WordTrends::count(library, &viewer, &filters)?;
-            Ok(WordView { trends: &trends, filters: &filters }.report())
+            let trends = WordTrends::count(library, &viewer, &filters, true)?;
+            let axis = trends.axis(&filters.by);
+            Ok(WordView { trends: &trends, axis: &axis, filters: &filters }.report())
         })?;
-        let body = html! {
-            h1 { "Words over time" }
-            (page::stale_notice(library.index_notice().as_deref()))
-            (page::damage_notice(&library.damage_warnings()?))
-            (period_form(ADDRESS, &filters, today, &listing))
-            (report)
-        };
-        Ok(PageHead::new("Words over time", ADDRESS).viewed_by(&viewer).with_body(&body))
+        let (title, address, viewer, filters) = ("Words over time", ADDRESS, &viewer, &filters);
+        ReportPage { title, address, library, viewer, filters, today }.with_content(&report)
     })
     .await
 }
@@ -67,6 +63,7 @@ pub(crate) async fn words_page(
 /// What the parts of the page need.
 struct WordView<'a> {
     trends: &'a WordTrends,
+    axis: &'a ChartAxis,
     filters: &'a FilterQuery,
 }
 
@@ -124,10 +121,10 @@ impl WordView<'_> {
 
     fn unit(&self) -> String {
         let step = self.trends.step.name();
-        match self.is_relative() {
+        self.axis.caption(&match self.is_relative() {
             true => format!("entries with the word, of 1,000 entries each {step}"),
             false => format!("entries with the word, each {step}"),
-        }
+        })
     }
 
     fn format(&self) -> fn(f64) -> String {
@@ -138,12 +135,10 @@ impl WordView<'_> {
     }
 
     fn chart(&self) -> Markup {
-        let trends = self.trends;
-        let is_dense = trends.steps.len() * trends.words.len() > MAX_BARS && trends.words.len() > 1;
+        let (trends, steps) = (self.trends, self.axis.steps.len());
+        let is_dense = steps * trends.words.len() > MAX_BARS && trends.words.len() > 1;
         let (bars, style): (Vec<ChartBar>, _) = match is_dense {
-            true => {
-                (trends.steps.iter().map(|step| self.column(*step)).collect(), ChartStyle::Lines)
-            }
+            true => ((0..steps).map(|at| self.column(at)).collect(), ChartStyle::Lines),
             false => (self.grouped_bars(), ChartStyle::Groups(trends.words.len())),
         };
         let (names, unit) = (self.names(), self.unit());
@@ -176,27 +171,29 @@ impl WordView<'_> {
     }
 
     fn grouped_bars(&self) -> Vec<ChartBar> {
-        let words = || self.trends.words.iter().enumerate();
-        let bars = |step: &StepDays| words().map(|(at, word)| self.bar(*step, at, word)).collect();
-        self.trends.steps.iter().flat_map::<Vec<ChartBar>, _>(bars).collect()
+        let words = 0..self.trends.words.len();
+        let bars = |at: usize| words.clone().map(move |word| self.bar(at, word));
+        (0..self.axis.steps.len()).flat_map(bars).collect()
     }
 
-    /// The bar of a word. It leads to the search.
-    fn bar(&self, step: StepDays, at: usize, word: &WordTrend) -> ChartBar {
+    /// The bar of a word in a step. It leads to the search.
+    fn bar(&self, at: usize, series: usize) -> ChartBar {
+        let (step, word) = (self.axis.steps[at], &self.trends.words[series]);
         let amount = self.trends.amount(word, step.first);
         let mut parts = vec![0.0; self.trends.words.len()];
-        parts[at] = amount;
+        parts[series] = amount;
         let count = self.trends.entries_at(word, step.first);
         ChartBar {
             amount: Some(amount),
             link: (count > 0).then(|| self.search_address(word, Some(step))),
             note: if self.is_relative() { count_of(count, "entry") } else { String::new() },
-            ..self.empty_bar(step, parts)
+            ..self.empty_bar(at, parts)
         }
     }
 
     /// A step of all words, for lines. It leads to the bars of this step.
-    fn column(&self, step: StepDays) -> ChartBar {
+    fn column(&self, at: usize) -> ChartBar {
+        let step = self.axis.steps[at];
         let amounts = self.trends.words.iter().map(|word| self.trends.amount(word, step.first));
         let parts: Vec<f64> = amounts.collect();
         let (since, until, by) =
@@ -206,18 +203,16 @@ impl WordView<'_> {
         ChartBar {
             amount: Some(parts.iter().copied().fold(0.0, f64::max)),
             link: Some(zoomed.address_of(ADDRESS)),
-            ..self.empty_bar(step, parts)
+            ..self.empty_bar(at, parts)
         }
     }
 
-    fn empty_bar(&self, step: StepDays, parts: Vec<f64>) -> ChartBar {
+    fn empty_bar(&self, at: usize, parts: Vec<f64>) -> ChartBar {
         ChartBar {
-            name: self.trends.step.long_name(step.first),
-            label: self.trends.step.label(step.first),
-            amount: None,
-            link: None,
+            name: self.axis.step.long_name(self.axis.steps[at].first),
+            label: self.axis.label(at),
             parts,
-            note: String::new(),
+            ..ChartBar::with_amount(None)
         }
     }
 
@@ -293,7 +288,7 @@ impl WordView<'_> {
 
     /// How the second half of the period compares with the first.
     fn change(&self, word: &WordTrend) -> Markup {
-        let steps = &self.trends.steps;
+        let steps = &self.axis.steps;
         let sum = |steps: &[StepDays]| -> u64 {
             steps.iter().map(|step| self.trends.entries_at(word, step.first)).sum()
         };
@@ -316,7 +311,7 @@ impl WordView<'_> {
                     table.sums {
                         thead { tr { th { (step_tab(trends.step)) } @for word in &trends.words { th { (clean_text(&word.word)) } } } }
                         tbody {
-                            @for step in trends.steps.iter().rev() {
+                            @for step in self.axis.steps.iter().rev() {
                                 tr {
                                     td { (trends.step.long_name(step.first)) }
                                     @for word in &trends.words { (self.step_cell(word, *step)) }

@@ -147,7 +147,7 @@ impl EntryRenderer<'_> {
             Some(base) => format!("{base}/picture/{sum}"),
             None => format!("data:{};base64,{}", picture.media_type, picture.base64),
         };
-        html! { img.picture src=(url) alt="Picture in the conversation" loading="lazy"; }
+        html! { img.picture src=(url) alt="Picture in the conversation: show it large" title="Show it large" role="button" tabindex="0" loading="lazy"; }
     }
 
     fn tool_result(&self, entry: &Entry, place: &EntryPlace<'_>) -> Markup {

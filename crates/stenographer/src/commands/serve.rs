@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use steno_web::{ConnectionLimits, ResumeAction, ServerOptions, WebError, WebServer};
+use steno_web::{BudgetReader, ConnectionLimits, ResumeAction, ServerOptions, WebError, WebServer};
 
 use self::team::{TeamRequest, team_options};
 use super::mcp::{current_project, history_options};
@@ -102,7 +102,7 @@ fn bind_server(
         zone: env.zone.clone(),
         clock: env.clock.clone(),
         prices: config.prices()?,
-        budgets: config.budgets()?,
+        budgets: Some(budget_reader(env, &config)?),
         boot: ProcessEnvironment::boot_id(),
         address: SocketAddr::new(args.host, args.port.unwrap_or(DEFAULT_PORT)),
         history: Some(history_options(env, current_project(env), args.sync.no_sync)?),
@@ -141,6 +141,16 @@ fn add_bind_hint(error: WebError) -> CommandError {
 /// Returns whether the port is the cause.
 fn is_port_taken(reason: &io::Error) -> bool {
     matches!(reason.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied)
+}
+
+/// Reads the budgets again for each page, so that a change needs no restart. A mistake that is there now is an error.
+fn budget_reader(env: &ProcessEnvironment, config: &Config) -> Result<BudgetReader, CommandError> {
+    config.budgets()?;
+    let env = env.clone();
+    Ok(Arc::new(move || {
+        let read = || Config::load(&env)?.budgets();
+        read().map_err(|error: CommandError| error.to_line())
+    }))
 }
 
 fn resume_handler(env: &ProcessEnvironment) -> ResumeAction {

@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::driver::{Browser, SCRIPTS_RUN};
 use crate::guarded::{asked, site_headers};
 use crate::site::{Site, assistant, user};
+use crate::views::harbour;
 
 /// Keys of the WebDriver protocol.
 const ENTER: &str = "\u{e007}";
@@ -343,4 +344,37 @@ fn the_palette_and_the_list_need_the_token() {
         let evil = "Origin: http://evil.example".to_owned();
         assert_eq!(ask(&[host.clone(), cookie.clone(), evil]), 403, "{page}");
     }
+}
+
+#[test]
+fn the_help_begins_with_the_present_page() {
+    let Some(browser) = Browser::open(1440, 900) else { return };
+    let site = harbour();
+    browser.go(&site.first("/"));
+    let groups = "[...document.querySelectorAll('#keys h3')].map((one) => one.textContent)";
+    for (page, first) in [
+        ("/", "List of sessions"),
+        ("/cost", "Cost"),
+        ("/search", "Search"),
+        ("/session/claude-code/harbour-login", "Session"),
+        ("/session/claude-code/harbour-login/replay", "Replay"),
+    ] {
+        browser.go(&site.at(page));
+        browser.until(SCRIPTS_RUN);
+        browser.run("document.querySelector('#help').click()");
+        browser.until("document.querySelector('#keys').open");
+        let shown = browser.run(&format!("return {groups}"));
+        assert_eq!(shown[0], json!(first), "{page}");
+        assert!(shown.as_array().unwrap().contains(&json!("Everywhere")), "{shown}");
+        // The whole help is seen without scrolling.
+        let fits = "const dialog = document.querySelector('#keys'); return dialog.scrollHeight <= dialog.clientHeight";
+        assert_eq!(browser.run(fits), json!(true), "{page}");
+        browser.picture(&format!("help-{first}"));
+        browser.press("\u{e00c}");
+        browser.until("!document.querySelector('#keys').open");
+    }
+    // The numbers open the pages of the bar.
+    browser.press("6");
+    browser.until("location.pathname === '/cost'");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
 }

@@ -5,6 +5,7 @@
 
 mod axe;
 mod changed;
+mod charts;
 mod driver;
 mod fixtures;
 #[cfg(target_os = "linux")]

@@ -9,6 +9,10 @@ use crate::guarded::{asked, site_headers};
 use crate::site::{Site, assistant, tool, user};
 use crate::views::harbour;
 
+/// Keys of the WebDriver protocol.
+const ENTER: &str = "\u{e007}";
+const ESCAPE: &str = "\u{e00c}";
+
 /// A picture of one red pixel.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
 
@@ -177,9 +181,11 @@ fn pictures_are_shown_on_the_page_and_in_a_file() {
     browser.go(&site.first("/session/claude-code/seen"));
     let loaded = "document.querySelector('.user img.picture')?.naturalWidth === 1";
     browser.until(loaded);
+    enlarge_picture(&browser);
     site.steno(&["export", "seen", "--format", "html", "-o", "seen.html"]);
     browser.go(&format!("file://{}", site.path().join("seen.html").display()));
     browser.until(loaded);
+    enlarge_picture(&browser);
     assert_eq!(browser.complaints(), Vec::<String>::new());
     let [host, cookie] = site_headers(&site);
     let ask = |headers: &[String]| {
@@ -187,6 +193,23 @@ fn pictures_are_shown_on_the_page_and_in_a_file() {
     };
     assert_eq!(ask(&[host.clone(), cookie]), 404);
     assert_eq!(ask(&[host]), 401);
+}
+
+/// Opens a picture by pointer and by key, and closes it.
+fn enlarge_picture(browser: &Browser) {
+    let is_large =
+        "document.querySelector('dialog.enlarged[open] img')?.getBoundingClientRect().width >= 300";
+    browser.until(SCRIPTS_RUN);
+    browser.run("document.querySelector('img.picture').click()");
+    browser.until(is_large);
+    browser.press(ESCAPE);
+    browser.until("!document.querySelector('dialog.enlarged')");
+    browser.run("document.querySelector('img.picture').focus()");
+    browser.press(ENTER);
+    browser.until(is_large);
+    // A click anywhere closes it, and the focus is where it was.
+    browser.run("document.querySelector('dialog.enlarged img').click()");
+    browser.until("!document.querySelector('dialog.enlarged') && document.activeElement.matches('img.picture')");
 }
 
 #[test]

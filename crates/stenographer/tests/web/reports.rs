@@ -69,6 +69,11 @@ fn quality_is_counted_by_project_and_model_and_names_the_worst_sessions() {
     said.extend(make(("done", false)));
     site.keep("rough", &said);
     site.keep("smooth", &[user("Hello"), assistant("Hello.")]);
+    // A session without a message is no session without problems.
+    let empty = site.path().join("empty.jsonl");
+    let summary = json!({"type": "summary", "summary": "Nothing", "leafUuid": "u0"});
+    std::fs::write(&empty, format!("{summary}\n")).unwrap();
+    site.steno(&["import", empty.to_str().unwrap()]);
     site.serve_at("2026-01-20T12:00:00Z");
     browser.go(&site.first("/"));
     browser.run("[...document.querySelectorAll('.facets a')].find((one) => one.textContent === 'With errors1').click()");
@@ -83,6 +88,8 @@ fn quality_is_counted_by_project_and_model_and_names_the_worst_sessions() {
     };
     let figures = texts(".figures li b");
     assert_eq!(figures, json!(["2", "3", "66.7%", "0", "0", "1", "0", "0", "21.0k"]));
+    let tops = "return new Set([...document.querySelectorAll('.figures li')].map((one) => one.offsetTop)).size";
+    assert_eq!(browser.run(tops), json!(1), "no tile is alone in its row");
     let first = texts("table.sums:not(.worst) tbody tr:first-child td");
     let project = ["harbor", "2", "3", "2 (66.7%)", "0", "0", "1", "0", "0", "21.0k"];
     let model = ["claude-sonnet-4-5", "2", "3", "2 (66.7%)", "0", "0", "1", "0", "0", "21.0k"];
@@ -104,6 +111,13 @@ fn quality_is_counted_by_project_and_model_and_names_the_worst_sessions() {
     browser.picture("narrow-quality");
     browser.run("document.querySelector('.worst a').click()");
     browser.until("location.pathname.endsWith('/rough') && document.querySelectorAll('#quality[open] details').length === 2");
+    browser.go(&site.at("/quality?period=all"));
+    browser.until(
+        "document.body.innerText.includes('1 more session has no entries and is not counted.')",
+    );
+    browser.until(
+        "document.querySelector('.legend').textContent.startsWith('No problems: 1 session (50%)')",
+    );
     browser.go(&site.at("/quality?project=/elsewhere"));
     browser.until("document.body.innerText.includes('No sessions in this period')");
     assert_eq!(browser.complaints(), Vec::<String>::new());
@@ -139,9 +153,9 @@ fn costs_have_a_period_and_all_days_on_the_axis() {
     // Bars are coloured by project or model, and lead to the sessions of their day.
     let legend =
         "[...document.querySelectorAll('.legend li')].map((one) => one.textContent).join()";
-    browser.until(&format!("{legend} === 'harbor'"));
+    browser.until(&format!("{legend} === 'harbor $6.00'"));
     browser.run("[...document.querySelectorAll('.tabs a')].find((one) => one.textContent === 'Colour by model').click()");
-    browser.until(&format!("{legend} === 'claude-sonnet-4-5'"));
+    browser.until(&format!("{legend} === 'claude-sonnet-4-5 $6.00'"));
     browser.until("document.querySelector('.plot .column').textContent === 'Monday, 5 January 2026: $3.00\\nclaude-sonnet-4-5 $3.00\\n1 session'");
     explain_by_pointer_and_touch(&browser);
     browser.run("document.querySelector('.plot .column').dispatchEvent(new MouseEvent('click', {bubbles: true}))");
@@ -217,6 +231,14 @@ fn budgets_count_all_sessions_whatever_is_filtered() {
     }
     browser.go(&site.at("/cost"));
     browser.until("document.querySelector('.plot text.limit')?.textContent === 'Budget: $5.00'");
+    // A change needs no restart, and a mistake is explained.
+    std::fs::write(site.path().join("store/config.toml"), "[budget]\nday = 8\n").unwrap();
+    browser.go(&site.at("/cost"));
+    browser.until("document.querySelector('.plot text.limit')?.textContent === 'Budget: $8.00'");
+    assert_eq!(browser.run(budgets), json!(["Today $6.00 of $8.00"]));
+    std::fs::write(site.path().join("store/config.toml"), "[budget]\nday = \"much\"\n").unwrap();
+    browser.go(&site.at("/cost"));
+    browser.until("document.querySelector('.stale').textContent.startsWith('The budgets could not be read: ')");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 

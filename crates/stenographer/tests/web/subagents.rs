@@ -166,6 +166,72 @@ fn keys_go_from_subagent_to_subagent() {
 }
 
 #[test]
+fn the_way_up_from_an_entry_of_a_subagent_is_its_call() {
+    let Some((_site, browser)) = opened(1280) else { return };
+    browser.run("location.hash = '#e10'");
+    browser.until("document.querySelector('#e10.at')?.matches('.lane')");
+    browser.press("u");
+    browser.until("document.querySelector('#e1.at') && location.pathname.endsWith('/lighthouse')");
+    browser.press("u");
+    browser.until("location.pathname === '/'");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn many_subagents_are_listed_at_once_and_sorted() {
+    let Some(browser) = Browser::open(1440, 900) else { return };
+    let mut site = Site::new();
+    let mut main = vec![user("Look at everything")];
+    let mut files = Vec::new();
+    let names: Vec<String> = (0..13).map(|at| format!("a{at:02}")).collect();
+    for (at, name) in names.iter().enumerate() {
+        let (id, prompt) = (format!("toolu_{at}"), format!("Look at place {at}"));
+        let description = format!(
+            "Look at place number {at} of the coast, and say what is there and what is not"
+        );
+        main.push(task(&id, &prompt, &description));
+        main.push(result(&id, "Seen.", false));
+        let mut said = vec![user(&prompt)];
+        said.extend((0..=(at * 5 % 13)).map(|step| assistant(&format!("Step {step}."))));
+        files.push((Some(name.as_str()), said));
+    }
+    files.push((None, main));
+    site.keep_files("coast", &files);
+    site.serve();
+    browser.go(&site.first("/session/claude-code/coast"));
+    browser.until(SCRIPTS_RUN);
+    let entries = "[...document.querySelectorAll('.runs li[data-sums] .totals-line')].map((one) => parseInt(one.textContent))";
+    browser.until(&format!("document.querySelector('#subagents').open && {entries}.length === 13"));
+    // Whole tasks are read.
+    let cut = "return [...document.querySelectorAll('.runs .name a')].filter((one) => one.scrollWidth > one.clientWidth || !one.textContent.endsWith('is not')).length";
+    assert_eq!(browser.run(cut), json!(0));
+    browser.picture("many-subagents");
+    let choose = |value: &str| {
+        browser.run(&format!("const choice = document.querySelector('.runs-order'); choice.value = [...choice.options].find((one) => one.text === '{value}').value; choice.dispatchEvent(new Event('change', {{bubbles: true}}))"));
+    };
+    let started = browser.run(&format!("return {entries}"));
+    choose("entries");
+    let mut sorted: Vec<u64> =
+        started.as_array().unwrap().iter().map(|one| one.as_u64().unwrap()).collect();
+    sorted.sort_unstable_by(|a, b| b.cmp(a));
+    assert_eq!(browser.run(&format!("return {entries}")), json!(sorted));
+    choose("start");
+    assert_eq!(browser.run(&format!("return {entries}")), started);
+    // A file has the overview, too.
+    let file = site.path().join("coast.html");
+    site.steno(&["export", "coast", "--format", "html", "-o", "coast.html"]);
+    browser.go(&format!("file://{}", file.display()));
+    browser.until(&format!("document.querySelector('#subagents').open && {entries}.length === 13"));
+    choose("entries");
+    assert_eq!(browser.run(&format!("return {entries}")), json!(sorted));
+    assert_eq!(
+        browser.run("return [...document.querySelectorAll('#subagents a')].filter((one) => !one.getAttribute('href').startsWith('#e')).length"),
+        json!(0)
+    );
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
 fn the_overview_follows_a_session_that_grows() {
     let Some((site, browser)) = opened(1280) else { return };
     browser.until("document.querySelector('#subagents').textContent.includes('2 entries')");

@@ -122,6 +122,7 @@ fn a_session_is_read_folded_and_found_in() {
     browser.until("document.querySelector('#e8.at details')?.open");
     browser.press("\u{e00c}?");
     browser.until("document.querySelector('#keys').open");
+    browser.until("document.querySelector('.help section').textContent.startsWith('Session')");
     browser.picture("keys");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
@@ -131,6 +132,11 @@ fn a_long_session_is_only_partly_on_the_page_and_links_lead_anywhere() {
     let Some((site, browser)) = opened(1280, 900) else { return };
     browser.go(&site.at("/session/claude-code/harbour-long#e431"));
     browser.until("document.querySelector('#e431.at')");
+    // An entry that does not exist is said not to.
+    browser.run("location.hash = '#e99999'");
+    browser.until("document.querySelector('#no-entry[role=status]').textContent === 'There is no entry 99,999: this session has 600 entries, from 0 on.'");
+    browser.run("location.hash = '#e431'");
+    browser.until("!document.querySelector('#no-entry')");
     browser.until(
         "Math.abs(document.querySelector('#e431').getBoundingClientRect().top) < innerHeight",
     );

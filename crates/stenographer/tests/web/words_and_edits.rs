@@ -271,7 +271,7 @@ fn the_most_expensive_sessions_and_the_kinds_of_tokens_are_on_the_cost_page() {
     );
     browser.picture("cost-sessions");
     browser.run("[...document.querySelectorAll('.tabs a')].find((one) => one.textContent === 'Colour by agent').click()");
-    browser.until("document.querySelector('.legend').textContent === 'claude-code'");
+    browser.until("document.querySelector('.legend').textContent.startsWith('claude-code $')");
     // A long period is shown by week unless days are chosen.
     browser.go(&site.at("/cost?since=2025-02-01"));
     browser.until("document.querySelectorAll('.plot .column').length > 0");

@@ -54,7 +54,7 @@ pub(super) fn team_options(
         history: None,
         resume: None,
         // The budgets are those of the person who runs the server.
-        budgets: Default::default(),
+        budgets: None,
         team: Some(team),
         limits: ConnectionLimits {
             unverified_connections: 128,
