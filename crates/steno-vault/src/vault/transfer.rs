@@ -363,8 +363,11 @@ mod tests {
         assert!(line.len() > 2 * MAX_RECEIVED_FRAME);
         fs::write(&path, &text).unwrap();
         dir.keep_file(&SessionFile::on_disk("log.jsonl", &path), temp.path()).unwrap();
+        let longest = |dir: &SessionDir| dir.transfer_files().unwrap().unwrap()[0].longest_frame;
+        assert!((line.len() as u64..=text.len() as u64).contains(&longest(&dir)));
         let copy = copy_session(&dir, &copies);
         let file = &copy.transfer_files().unwrap().unwrap()[0];
+        assert!(longest(&copy) <= (MAX_RECEIVED_FRAME + frame::FRAME_SIZE) as u64);
         assert!(io::read_to_string(file.open().unwrap()).unwrap() == text);
         assert!(copy.verify().unwrap().damage.is_empty());
         let (stem, generation) = file.description.sealed_name();

@@ -94,7 +94,7 @@ fn a_database_of_version_1_is_migrated() {
     ada.steno(&["remote", "add", "team", &server.url("ada")]).ok();
     let early = ada.steno(&["push"]);
     assert!(
-        early.code == 1 && early.stderr.contains("has schema 1, but this version needs 3"),
+        early.code == 1 && early.stderr.contains("has schema 1, but this version needs 4"),
         "{early}"
     );
     assert!(early.stderr.contains("steno remote init team"), "{early}");
@@ -102,12 +102,12 @@ fn a_database_of_version_1_is_migrated() {
         owner.steno(&["remote", "init", "team"]).ok();
         assert_eq!(
             server.sql("steno", "SELECT value FROM steno.meta WHERE name = 'version'").trim(),
-            "3"
+            "4"
         );
     }
     let found = ada.steno(&["search", "apricot", "--from", "team", "--json"]).ok();
     assert!(found.contains("an apricot"), "{found}");
     server.sql("steno", "UPDATE steno.meta SET value = 99");
     let newer = owner.steno(&["remote", "init", "team"]);
-    assert!(newer.code == 1 && newer.stderr.contains("knows only 3"), "{newer}");
+    assert!(newer.code == 1 && newer.stderr.contains("knows only 4"), "{newer}");
 }

@@ -181,7 +181,7 @@ fn nobody_has_another_right() {
     // Functions with the rights of their owner are those that check who asks.
     let sql = "SELECT string_agg(proname, ' ' ORDER BY proname COLLATE \"C\") FROM pg_proc
         WHERE pronamespace = 'steno'::regnamespace AND prosecdef";
-    let expected = "charges clear_rows clear_session forget is_forgotten is_own own_team search";
+    let expected = "charges clear_rows clear_session forget is_forgotten is_own own_team remove_old_usage search";
     assert_eq!(server.sql("steno", sql).trim(), expected);
 }
 
@@ -242,6 +242,7 @@ fn nobody_writes_for_others() {
         "INSERT INTO steno.entry (session, number, at, role, kind, source, failed)
             VALUES ((SELECT min(key) FROM steno.session), 99, 0, 'user', 'text', 'primary', false)",
         "SELECT steno.clear_rows((SELECT min(key) FROM steno.session))",
+        "SELECT steno.remove_old_usage((SELECT min(key) FROM steno.session), 9::smallint)",
         "UPDATE steno.session SET owner = 'bob'",
         "DELETE FROM steno.session",
         "DELETE FROM steno.forgotten",
