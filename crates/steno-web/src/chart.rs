@@ -212,7 +212,9 @@ impl BarChart<'_> {
         html! {
             @if let Some((at, amount)) = highest.filter(|_| is_shown) {
                 @let BarPlace { left, step, .. } = self.bar_place(at);
-                @let (x, anchor) = anchor_at(left + step / 2.0, true);
+                @let middle = left + step / 2.0;
+                // At the left, it would meet the amounts of the axis.
+                @let (x, anchor) = if middle < 100.0 - RIGHT_EDGE { (0.0, "start") } else { anchor_at(middle, true) };
                 text.highest x={ (x) "%" } y=(round_tenth(height(amount)) - 5.0) text-anchor=(anchor) { ((self.format)(amount)) }
             }
         }

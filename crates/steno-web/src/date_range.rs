@@ -60,16 +60,26 @@ pub(crate) fn period_form(
     }
 }
 
+/// The dates of a period that ends before it begins, the first one first.
+fn reversed_dates(filters: &FilterQuery) -> Option<(Date, Date)> {
+    let day = |text: &str| text.trim().parse::<Date>().ok();
+    let dates = day(&filters.until).zip(day(&filters.since));
+    dates.filter(|(first, last)| first < last)
+}
+
+/// Whether a period ends before it begins, so that nothing is in it.
+pub(crate) fn is_reversed_period(filters: &FilterQuery) -> bool {
+    reversed_dates(filters).is_some()
+}
+
 /// Says that a period ends before it begins, with a link to the dates the other way round.
 pub(crate) fn reversed_period_notice(page: &str, filters: &FilterQuery) -> Markup {
-    let day = |text: &str| text.trim().parse::<Date>().ok();
-    let dates = day(&filters.since).zip(day(&filters.until));
     html! {
-        @if let Some((first, last)) = dates.filter(|(first, last)| first > last) {
-            @let (since, until) = (last.to_string(), first.to_string());
+        @if let Some((first, last)) = reversed_dates(filters) {
+            @let (since, until) = (first.to_string(), last.to_string());
             p.stale role="status" {
                 "The period ends before it begins. "
-                a href=(FilterQuery { since, until, ..filters.clone() }.address_of(page)) { "Show " (last) " to " (first) }
+                a href=(FilterQuery { since, until, ..filters.clone() }.address_of(page)) { "Show " (first) " to " (last) }
             }
         }
     }

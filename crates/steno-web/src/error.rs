@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use maud::html;
+use maud::{Markup, html};
 use steno_model::durable::FileError;
 use steno_model::moment::MomentError;
 use steno_seeds::thread::ThreadError;
@@ -91,12 +91,25 @@ impl WebError {
     }
 }
 
+impl WebError {
+    /// What to do about it; empty if that is not known.
+    pub(crate) fn hint(&self) -> Markup {
+        html! {
+            @match self {
+                Self::NotFound(_) => { "It may have been forgotten or not yet imported: run " code { "steno sync" } ", or search for its text." }
+                Self::Moment(_) => { "A date is 2026-01-05, a month 2026-01; 7d is a week ago." }
+                _ => {}
+            }
+        }
+    }
+}
+
 impl IntoResponse for WebError {
     fn into_response(self) -> Response {
         let body = html! {
             h1 { (self.page_title()) }
             p { (capitalize_first(&self.to_string())) }
-            @if matches!(self, WebError::NotFound(_)) { p { "It may have been forgotten or not yet imported: run " code { "steno sync" } ", or search for its text." } }
+            p { (self.hint()) }
             p { a href="/" { "All sessions" } }
         };
         (self.status_code(), PageHead::new("Error", "").with_body(&body)).into_response()

@@ -192,7 +192,8 @@ impl EntryRenderer<'_> {
         html! {
             li class={ "lane-name lane " (lane_colour(&one.run.source)) " " (depth_class(one.run.depth)) (self.run_classes(place, Some(at))) } {
                 button type="button" data-run=(at) aria-expanded=(!one.is_folded() || self.alone == Some(at)) title={ "Subagent " (clean_text(one.name())) } {
-                    "Subagent " b { (run_title(one)) }
+                    // Alone, its title is the heading of the page.
+                    @if self.alone == Some(at) { "All entries" } @else { "Subagent " b { (run_title(one)) } }
                 }
                 (one.outcome_badge())
                 @if let Some(agent_type) = &one.agent_type { span.agent title="The type of agent that the call asked for" { (clean_text(agent_type)) } }

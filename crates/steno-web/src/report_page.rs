@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 use maud::{Markup, html};
 
-use crate::date_range::{all_days_link, period_form};
+use crate::date_range::{all_days_link, is_reversed_period, period_form};
 use crate::error::WebError;
 use crate::filter_query::FilterQuery;
 use crate::library::SessionLibrary;
@@ -37,12 +37,12 @@ impl ReportPage<'_> {
     }
 }
 
-/// Says that a period has nothing of a kind, and what to do.
+/// Says that a period has nothing of a kind, and what to do. Of a reversed one, the form says it.
 pub(crate) fn empty_period(address: &str, filters: &FilterQuery, text: &str) -> Markup {
     html! {
-        .empty {
+        @if !is_reversed_period(filters) { .empty {
             p { b { (text) } }
             p { (all_days_link(address, filters)) ", choose fewer filters, or run " code { "steno sync" } " to import sessions." }
-        }
+        } }
     }
 }

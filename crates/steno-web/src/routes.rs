@@ -54,6 +54,7 @@ pub(crate) fn build_router(
         .route("/trends", get(pages::words::words_page))
         .route("/quality", get(pages::quality::quality_page))
         .route("/cost", get(pages::cost::cost_page))
+        .route("/cost.csv", get(pages::cost::download::cost_csv))
         .route("/edits", get(pages::edits::edits_page))
         .route("/compare", get(pages::compare::compare_page))
         .route("/threads", get(pages::threads::threads_page))

@@ -1,6 +1,7 @@
 //! The cost page: charts and tables by day, model, project, agent and more, and blocks of five hours.
 
 mod breakdowns;
+pub(crate) mod download;
 
 use std::collections::BTreeMap;
 
@@ -98,6 +99,8 @@ pub(crate) async fn cost_page(
                         "By " (name)
                     }
                 }
+                span.room {}
+                @if !selected.is_empty() { a.download href=(asked.address_of("/cost.csv")) download title="The rows of the table with exact numbers" { "CSV" } }
             }
             @match group_by(&filters) {
                 Some(by) => (view.grouped_costs(by, &selected)),
@@ -362,16 +365,8 @@ impl CostView<'_> {
         let (blocks, _) = accounts.charges.blocks_started_in(&accounts.costs, &accounts.filter);
         let now = library.clock.now().instant().as_millisecond();
         let used: Vec<_> = blocks.iter().filter(|block| !block.is_gap).collect();
-        let name = |start: i64| {
-            self.local_time(start)
-                .map(|at| at.strftime("%Y-%m-%d %H:%M").to_string())
-                .unwrap_or_default()
-        };
-        let lines: Vec<CostLine<'_>> = used
-            .iter()
-            .rev()
-            .map(|block| CostLine { name: name(block.start), link: None, sum: &block.sum })
-            .collect();
+        let mut lines = self.block_lines(&used);
+        lines.reverse();
         let open = used.last().filter(|block| block.is_active(now));
         html! {
             p { small { "Claude's plans limit usage in blocks of five hours." } }
@@ -394,6 +389,17 @@ impl CostView<'_> {
 impl CostView<'_> {
     fn local_time(&self, at: i64) -> Option<DateTime> {
         Some(timestamp_from_millis(at)?.in_zone(&self.viewer.zone).wall())
+    }
+
+    /// The rows of a table of blocks, the oldest first.
+    fn block_lines<'b>(&self, blocks: &[&'b BillingBlock]) -> Vec<CostLine<'b>> {
+        let name = |block: &BillingBlock| {
+            let at = self.local_time(block.start);
+            at.map(|at| at.strftime("%Y-%m-%d %H:%M").to_string()).unwrap_or_default()
+        };
+        let line =
+            |block: &&'b BillingBlock| CostLine { name: name(block), link: None, sum: &block.sum };
+        blocks.iter().map(line).collect()
     }
 
     /// All blocks: each as a bar, or many by day, week or month.

@@ -23,7 +23,7 @@ const ADDRESS: &str = "/edits";
 const MAX_CALLS: usize = 5000;
 
 /// How many files a page lists.
-const PAGE_FILES: usize = 200;
+const PAGE_FILES: usize = 60;
 
 /// How many edits of a file are listed.
 const MAX_LISTED: usize = 40;
@@ -187,7 +187,7 @@ impl EditView<'_> {
                 details {
                     summary {
                         code title=(clean_text(&file.path)) { @if !folder.is_empty() { span { (clean_text(folder)) } } b { (clean_text(last_segment(path))) } }
-                        span.session title="The session that edited it last" { @if let Some(edit) = file.edits.first() { (session_title(edit)) } }
+                        @if let Some(edit) = file.edits.first() { span.session title={ "The session that edited it last: " (session_title(edit)) } { (session_title(edit)) } }
                         span.project title=(clean_text(project.unwrap_or_default())) { (clean_text(project.map_or("", last_segment))) }
                         span.num { (count_of(file.edits.len() as u64, "edit")) @if sessions > 1 { " in " (count_of(sessions, "session")) } }
                         (file_lines(file))

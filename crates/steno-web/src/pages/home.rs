@@ -93,6 +93,12 @@ struct SessionListView<'a> {
     listing: &'a SessionListing,
 }
 
+/// A number with its noun. Beside a title on a wide screen, a sign is in place of the noun, so that the title has the room.
+fn badge_text(sign: &str, text: &str) -> Markup {
+    let (number, noun) = text.split_once(' ').unwrap_or((text, ""));
+    html! { span.sign aria-hidden="true" { (sign) } (number) span.noun { " " (noun) } }
+}
+
 impl SessionListView<'_> {
     /// The filters and the sessions that they leave, with totals.
     fn list_with_facets(&self, notices: &Markup) -> Result<Markup, WebError> {
@@ -340,8 +346,8 @@ impl SessionListView<'_> {
                     span { (heading::session_title(session)) }
                     (heading::status_badge(session.status))
                     @if session.parent.is_some() { small.subagents title="Another session started this one, or it was forked from one" { "from another session" } }
-                    @if session.subagent_files > 0 { small.subagents title="Subagents have files of their own; the session shows them below the calls that started them" { (count_of(session.subagent_files, "subagent")) } }
-                    @if let Some(failures) = failures { small.errors { (count_of(*failures, "error")) } }
+                    @if session.subagent_files > 0 { small.subagents title={ (count_of(session.subagent_files, "subagent")) " with files of their own; the session shows them below the calls that started them" } { (badge_text("↳", &count_of(session.subagent_files, "subagent"))) } }
+                    @if let Some(failures) = failures { small.errors title=(count_of(*failures, "error")) { (badge_text("✕", &count_of(*failures, "error"))) } }
                     @if let Some(problem) = &one.problem { small.errors { (clean_text(problem)) } }
                 }
                 @match session_person(session) {

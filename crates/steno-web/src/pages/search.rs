@@ -10,12 +10,13 @@ use steno_store::index::match_lines::{LineLimits, MatchLine};
 use steno_store::index::{
     CountedSearch, MAX_LOOKED_UP, MatchGroup, SearchHit, SearchQuery as Question, ToolMatchGroup,
 };
+use steno_store::view::markdown::capitalize_first;
 
 use steno_store::session_owners::SessionOwners;
 
 use crate::addresses::session_address;
 use crate::app::WebApp;
-use crate::date_range::reversed_period_notice;
+use crate::date_range::{is_reversed_period, reversed_period_notice};
 use crate::error::WebError;
 use crate::filter_query::{FilterQuery, encode_query_text};
 use crate::page::{self, PageHead};
@@ -59,7 +60,8 @@ pub(crate) async fn search_page(
                     p { b { "Search in messages, tool calls and results" } }
                     p { code { "two words" } " finds both, " code { "\"a phrase\"" } " in this order, " code { "-word" } " leaves out, " code { "pre*" } " finds starts of words, " code { "one OR other" } " either, " code { "/regex/" } " a pattern." }
                 },
-                Err(error) => p.empty role="status" { (error.to_string()) },
+                Err(error) => .empty role="status" { p { b { (capitalize_first(&error.to_string())) } } p { (error.hint()) } },
+                Ok(_) if is_reversed_period(&filters) => {}
                 Ok((_, found)) if found.hits.is_empty() => .empty role="status" { p { b { "Nothing found" (clean_text(&period_suffix(&filters))) } } p { "Try fewer words, or the start of a word with * (log*)." @if has_filters(&filters) { " " a href=(without_filters(&filters)) { "Remove all filters" } } } },
                 Ok((question, found)) => .aside {
                     (facet_list(&filters, &found, &owners))

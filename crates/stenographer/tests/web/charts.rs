@@ -99,6 +99,56 @@ fn a_chart_of_all_days_has_every_dollar_and_says_how_it_is_divided() {
 }
 
 #[test]
+fn messages_without_a_time_are_in_no_bar_and_said_to_be() {
+    let Some(browser) = Browser::open(1440, 900) else { return };
+    let mut site = Site::new();
+    for (name, time) in [("dated", json!("2026-01-05T09:00:00.000Z")), ("undated", Value::Null)] {
+        let mut record = json!({
+            "type": "assistant", "uuid": name, "sessionId": name, "version": "2.1.0", "cwd": "/code/harbor",
+            "message": {"id": format!("msg_{name}"), "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
+                "content": [{"type": "text", "text": "Yes"}], "usage": {"input_tokens": 1_000_000, "output_tokens": 0}},
+        });
+        if !time.is_null() {
+            record["timestamp"] = time;
+        }
+        let file = site.path().join(format!("{name}.jsonl"));
+        std::fs::write(&file, format!("{record}\n")).unwrap();
+        site.steno(&["import", file.to_str().unwrap()]);
+    }
+    site.serve();
+    browser.go(&site.first("/"));
+    browser.go(&site.at("/cost?period=all&by=month"));
+    browser.until(
+        "document.querySelector('.plot .column').textContent.startsWith('January 2026: $3.00')",
+    );
+    assert_eq!(browser.run("return document.querySelectorAll('.plot .column').length"), json!(1));
+    browser.until("document.querySelector('main').innerText.includes('$3.00 of messages without a time are in no bar.')");
+    browser.until("document.querySelector('.figures').textContent.startsWith('$6.00')");
+}
+
+#[test]
+fn the_table_of_costs_is_saved_with_all_rows_and_exact_numbers() {
+    let Some(browser) = Browser::open(1440, 900) else { return };
+    let site = long_site();
+    browser.go(&site.first("/"));
+    for (by, rows) in [("", 70), ("project", 14), ("session", 70), ("block", 70)] {
+        browser.go(&site.at(&format!("/cost?period=all&by={by}")));
+        browser.run("window.csv = null; fetch(document.querySelector('a[download]').href).then((response) => response.text()).then((text) => { window.csv = text; })");
+        browser.until("window.csv");
+        let text = browser.run("return window.csv");
+        let mut lines = text.as_str().unwrap().lines();
+        let columns = "sessions,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,cost_usd,unpriced_models";
+        let name = if by.is_empty() { "week" } else { by };
+        assert_eq!(lines.next().unwrap(), format!("{name},{columns}"));
+        let cells: Vec<Vec<&str>> = lines.map(|line| line.rsplit(',').collect()).collect();
+        assert_eq!(cells.len(), rows, "{by}");
+        let sum = |at: usize| cells.iter().map(|row| row[at].parse::<f64>().unwrap()).sum::<f64>();
+        assert_eq!((sum(1), sum(5)), (3.0 * SESSIONS as f64, 1e6 * SESSIONS as f64), "{by}");
+    }
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
 fn a_chart_of_names_has_each_name_and_the_others_together() {
     let Some(browser) = Browser::open(1440, 900) else { return };
     let site = long_site();

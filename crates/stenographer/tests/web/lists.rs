@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::driver::{Browser, SCRIPTS_RUN};
-use crate::site::{Site, assistant, user};
+use crate::site::{Site, assistant, tool, user};
 
 /// Keys of the WebDriver protocol.
 const ENTER: &str = "\u{e007}";
@@ -108,6 +108,68 @@ fn three_sessions() -> Site {
     site.keep("short", &[user("What time is it?")]);
     site.serve();
     site
+}
+
+#[test]
+fn a_search_has_date_pickers_and_says_what_to_do_without_hits() {
+    let Some(browser) = Browser::open(1440, 900) else { return };
+    let site = three_sessions();
+    browser.go(&site.first("/"));
+    let kinds =
+        "return ['since', 'until'].map((name) => document.querySelector(`[name=${name}]`).type)";
+    browser.go(&site.at("/search?q=nothing-like-it&since=2026-01-05&agent=codex"));
+    assert_eq!(browser.run(kinds), json!(["date", "date"]));
+    browser.run("document.querySelector('.empty a').click()");
+    browser
+        .until("location.search === '?q=nothing-like-it' && !document.querySelector('.empty a')");
+    // An address may have a number of days, and a mistake is explained.
+    browser.go(&site.at("/search?q=it&since=7d"));
+    assert_eq!(browser.run(kinds), json!(["text", "date"]));
+    browser.go(&site.at("/search?q=it&since=never"));
+    browser.until("/2026-01-05|7d/.test(document.querySelector('.empty').textContent)");
+    // Dates the wrong way round are said to be so, once.
+    browser.go(&site.at("/search?q=it&since=2026-01-09&until=2026-01-05"));
+    browser.until("document.querySelector('.stale a') && !document.querySelector('.empty')");
+    for page in ["/cost", "/activity", "/edits"] {
+        browser.go(&site.at(&format!("{page}?since=2026-01-09&until=2026-01-05")));
+        browser.until("document.querySelector('.stale a') && !document.querySelector('.empty')");
+    }
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn the_buttons_of_the_header_are_always_in_one_order() {
+    let Some(browser) = Browser::open(1440, 900) else { return };
+    let site = three_sessions();
+    browser.go(&site.first("/"));
+    for page in ["/", "/cost", "/session/claude-code/long", "/session/claude-code/long/replay"] {
+        browser.go(&site.at(page));
+        let order =
+            "return [...document.querySelectorAll('.top button')].map((one) => one.id).slice(-3)";
+        assert_eq!(browser.run(order), json!(["palette-open", "help", "theme"]), "{page}");
+    }
+}
+
+#[test]
+fn numbers_beside_titles_leave_room_for_them() {
+    let Some(browser) = Browser::open(1440, 900) else { return };
+    let mut site = Site::new();
+    let mut said = vec![user(
+        "A title that is long enough to need all of the room that it can get in its row",
+    )];
+    said.extend(tool("Bash", &json!({"command": "make"}), ("broken", true)));
+    site.keep("broken", &said);
+    site.serve();
+    browser.go(&site.first("/"));
+    browser.until("document.querySelector('.row .errors')");
+    let width =
+        browser.run("return document.querySelector('.row .errors').getBoundingClientRect().width");
+    assert!(width.as_f64().unwrap() < 30.0, "{width}");
+    // The words are there for those who cannot see the sign, and in the tooltip.
+    assert_eq!(
+        browser.run("const badge = document.querySelector('.row .errors'); return [badge.textContent, badge.title]"),
+        json!(["✕1 error", "1 error"])
+    );
 }
 
 #[test]

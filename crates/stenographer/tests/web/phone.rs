@@ -90,6 +90,47 @@ fn a_table_that_is_too_wide_shows_that_there_is_more() {
     browser.picture("phone-table");
 }
 
+/// The name of a model without a place where a line would break by itself.
+const LONG_MODEL: &str =
+    "accounts_harbour_routers_lighthouse_5p2_fast_preview_of_november_20261101";
+
+#[test]
+fn the_filters_and_tabs_of_a_report_take_little_of_the_first_screen() {
+    let Some((site, browser)) = phone() else { return };
+    for page in [
+        "/cost?period=all",
+        "/activity?period=all",
+        "/quality?period=all",
+        "/edits?period=all",
+        "/trends?period=all",
+    ] {
+        browser.go(&site.at(page));
+        browser.until(SCRIPTS_RUN);
+        let is_folded = "document.querySelector('.dates').getClientRects().length === 0";
+        assert_eq!(browser.run(&format!("return {is_folded}")), json!(true), "{page}");
+        let height = browser.run("return document.querySelector('.period').offsetHeight");
+        assert!(height.as_i64().unwrap() < 130, "{page}: {height}");
+        let lines = "return [...document.querySelectorAll('.tabs')].filter((one) => one.getClientRects().length && one.offsetHeight > 60).length";
+        assert_eq!(browser.run(lines), json!(0), "{page}");
+        browser.run("document.querySelector('.fold-filters').click()");
+        browser.until(&format!(
+            "!({is_folded}) && document.querySelector('.fold-filters').ariaExpanded === 'true'"
+        ));
+    }
+    // The chosen tab is in view.
+    browser.go(&site.at("/cost?period=all&by=block"));
+    browser.until("(() => { const box = document.querySelector('.tabs [aria-current=true]:not(.period *)').getBoundingClientRect(); return box.left >= 0 && box.right <= innerWidth; })()");
+    browser.picture("phone-tabs");
+    browser.go(&site.at("/search?q=cookie"));
+    browser.until("document.querySelector('.hits')");
+    let form = browser.run("return document.querySelector('form.filters').offsetHeight");
+    assert!(form.as_i64().unwrap() < 130, "{form}");
+    let wide = "return [...document.querySelectorAll('main p')].filter((one) => one.getBoundingClientRect().right > innerWidth).length";
+    assert_eq!(browser.run(wide), json!(0));
+    browser.run("document.querySelector('.fold-filters').click()");
+    browser.until("document.querySelector('input[name=since]').getClientRects().length > 0");
+}
+
 #[test]
 fn the_most_expensive_sessions_show_their_cost() {
     let Some(browser) = Browser::open(390, 844) else { return };
@@ -100,7 +141,7 @@ fn the_most_expensive_sessions_show_their_cost() {
     site.keep("lamp", &[user(title), assistant("It shines.")]);
     let mut answer = assistant("It glows.");
     answer["id"] = json!("msg_glow");
-    answer["model"] = json!("accounts/harbour/routers/lighthouse-5p2-fast-preview-20261101");
+    answer["model"] = json!(LONG_MODEL);
     site.keep("glow", &[user("Glow"), answer]);
     site.serve();
     browser.go(&site.first("/"));

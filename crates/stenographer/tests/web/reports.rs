@@ -315,6 +315,7 @@ fn reports_need_the_token() {
         "/session/claude-code/one/export?format=html",
         "/session/claude-code/one/export?format=json&keep_secrets=true",
         "/cost",
+        "/cost.csv",
         "/trends?q=hello",
         "/edits",
         "/api/trends?q=hello",

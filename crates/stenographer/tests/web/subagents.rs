@@ -112,6 +112,8 @@ fn a_subagent_is_shown_alone_and_leads_back_to_its_call() {
     );
     let links = browser.run("return document.querySelector('.lane-name').textContent");
     assert!(!links.to_string().contains("Open alone"), "{links}");
+    // The title is not repeated below itself.
+    assert!(!links.to_string().contains("Count steps"), "{links}");
     // All keys stay inside.
     browser.press("G");
     browser.until("document.querySelector('#e27.at')");

@@ -381,6 +381,7 @@ fn costs_are_drawn_and_sessions_compared() {
     }
     browser.go(&site.at("/compare?a=claude-code/harbour-login&b=claude-code/harbour-long"));
     browser.until("document.querySelectorAll('.pair').length > 0");
+    browser.until("[...document.querySelectorAll('tr.differs th')].some((one) => one.textContent === 'Title')");
     browser.picture("compare");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
