@@ -235,10 +235,12 @@ impl CostView<'_> {
         let rows = self.report_rows(by, selected);
         let step = period_step(by);
         let mut lines: Vec<CostLine<'_>> = rows.iter().map(|row| self.cost_line(by, row)).collect();
+        if let Some(step) = step {
+            name_steps(&mut lines, step);
+        }
         html! {
             @if lines.is_empty() { (no_charges(self.filters)) }
             @else if let Some(step) = step {
-                @let _ = name_steps(&mut lines, step);
                 (self.time_chart(step, selected))
                 (self.breakdowns(selected)) (self.top_sessions(selected))
                 h2 { (capitalize_first(by.name())) "s" }
@@ -281,7 +283,7 @@ impl CostView<'_> {
         html! {
             (BarChart { title: &title, unit: &unit, unknown: NO_PRICE, bars: &bars, format: format_dollars, limits: &limits, series: &series.names, style: ChartStyle::Bars }.draw())
             .chart-notes { (chart::chart_legend(&series.names_with_totals())) (self.stack_tabs()) }
-            @if let Some(undated) = rows.iter().find(|row| row.key.is_none()) {
+            @if let Some(undated) = rows.iter().find(|row| row.key.is_none() && row.sum.cost() != Some(0.0)) {
                 p.hint { (format_cost(&undated.sum)) " of messages without a time are in no bar." }
             }
         }
