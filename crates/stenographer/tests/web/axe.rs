@@ -75,7 +75,7 @@ fn no_view_has_a_finding() {
     for page in &pages {
         browser.go(&site.at(page));
         browser.until("document.readyState === 'complete'");
-        let wide = browser.run("return document.documentElement.scrollWidth - innerWidth");
+        let wide = browser.run("return document.documentElement.scrollWidth - screen.width");
         assert!(wide.as_i64().unwrap() <= 0, "{page} is {wide} pixels too wide");
         assert_no_findings(&browser, &script, &format!("{page} on a phone"));
     }

@@ -92,7 +92,7 @@ fn a_chart_of_all_days_has_every_dollar_and_says_how_it_is_divided() {
     browser.emulate("Emulation.setDeviceMetricsOverride", &phone);
     browser.go(&site.at("/cost?period=all"));
     let overlaps = "const boxes = [...document.querySelectorAll('.plot text:not(.highest)')].filter((one) => one.getClientRects().length).map((one) => one.getBoundingClientRect()).sort((a, b) => a.left - b.left);
-        return [boxes.length > 2, boxes.some((box, at) => at && box.left < boxes[at - 1].right), boxes.some((box) => box.right > innerWidth)]";
+        return [boxes.length > 2, boxes.some((box, at) => at && box.left < boxes[at - 1].right), boxes.some((box) => box.right > screen.width)]";
     assert_eq!(browser.run(overlaps), json!([true, false, false]));
     browser.picture("narrow-cost-of-all-days");
     assert_eq!(browser.complaints(), Vec::<String>::new());

@@ -43,7 +43,7 @@ fn the_header_is_low_and_targets_are_large() {
         browser.until(SCRIPTS_RUN);
         let height = browser.run("return document.querySelector('.top').offsetHeight");
         assert!(height.as_i64().unwrap() <= MAX_HEADER, "{page}: {height}");
-        let wide = browser.run("return document.documentElement.scrollWidth - innerWidth");
+        let wide = browser.run("return document.documentElement.scrollWidth - screen.width");
         assert!(wide.as_i64().unwrap() <= 0, "{page} is {wide} pixels too wide");
         let small = browser.run(&format!("return {SMALL_TARGETS}"));
         assert_eq!(small, json!([]), "{page}");
@@ -85,7 +85,7 @@ fn a_table_that_is_too_wide_shows_that_there_is_more() {
     // Two layers scroll with the content and cover the shades at its ends.
     let layers = browser.run(&format!("return getComputedStyle({table}).backgroundAttachment"));
     assert_eq!(layers, json!("local, local, scroll, scroll"));
-    let wide = browser.run("return document.documentElement.scrollWidth - innerWidth");
+    let wide = browser.run("return document.documentElement.scrollWidth - screen.width");
     assert!(wide.as_i64().unwrap() <= 0, "the page is {wide} pixels too wide");
     browser.picture("phone-table");
 }
@@ -119,13 +119,13 @@ fn the_filters_and_tabs_of_a_report_take_little_of_the_first_screen() {
     }
     // The chosen tab is in view.
     browser.go(&site.at("/cost?period=all&by=block"));
-    browser.until("(() => { const box = document.querySelector('.tabs [aria-current=true]:not(.period *)').getBoundingClientRect(); return box.left >= 0 && box.right <= innerWidth; })()");
+    browser.until("(() => { const box = document.querySelector('.tabs [aria-current=true]:not(.period *)').getBoundingClientRect(); return box.left >= 0 && box.right <= screen.width; })()");
     browser.picture("phone-tabs");
     browser.go(&site.at("/search?q=cookie"));
     browser.until("document.querySelector('.hits')");
     let form = browser.run("return document.querySelector('form.filters').offsetHeight");
     assert!(form.as_i64().unwrap() < 130, "{form}");
-    let wide = "return [...document.querySelectorAll('main p')].filter((one) => one.getBoundingClientRect().right > innerWidth).length";
+    let wide = "return [...document.querySelectorAll('main p')].filter((one) => one.getBoundingClientRect().right > screen.width).length";
     assert_eq!(browser.run(wide), json!(0));
     browser.run("document.querySelector('.fold-filters').click()");
     browser.until("document.querySelector('input[name=since]').getClientRects().length > 0");
@@ -148,13 +148,13 @@ fn the_most_expensive_sessions_show_their_cost() {
     browser.go(&site.at("/cost?period=all"));
     browser.until("document.querySelector('.session-costs td.paid')");
     let edges = "[...document.querySelectorAll('.session-costs tbody td')].map((cell) => cell.getBoundingClientRect()).filter((box) => box.width)";
-    let seen = browser.run(&format!("return {edges}.length > 2 && {edges}.every((box) => box.left >= 0 && box.right <= innerWidth)"));
+    let seen = browser.run(&format!("return {edges}.length > 2 && {edges}.every((box) => box.left >= 0 && box.right <= screen.width)"));
     assert_eq!(seen, json!(true));
     let cost = browser.run("return document.querySelector('.session-costs td.paid').innerText");
     assert!(cost.as_str().unwrap().contains("$0.01"), "{cost}");
     browser.picture("phone-costs");
     browser.go(&site.at("/cost?period=all&by=model"));
     browser.until("document.querySelector('table.sums tbody')");
-    let wide = browser.run("return document.documentElement.scrollWidth - innerWidth");
+    let wide = browser.run("return document.documentElement.scrollWidth - screen.width");
     assert!(wide.as_i64().unwrap() <= 0, "long names make the page {wide} pixels too wide");
 }

@@ -494,7 +494,7 @@ fn a_narrow_screen_needs_no_scrolling_to_the_side() {
     ] {
         browser.go(&site.at(page));
         browser.until("document.readyState === 'complete'");
-        let wide = browser.run("return document.documentElement.scrollWidth - innerWidth");
+        let wide = browser.run("return document.documentElement.scrollWidth - screen.width");
         assert!(wide.as_i64().unwrap() <= 0, "{page} is {wide} pixels too wide");
         browser.picture(&format!("narrow-{name}"));
     }
@@ -505,7 +505,7 @@ fn a_narrow_screen_needs_no_scrolling_to_the_side() {
     for button in ["annotate", "export-open"] {
         browser.run(&format!("document.getElementById('{button}').click()"));
         let fits = "(() => { const dialog = document.querySelector('dialog[open]'); const box = dialog?.getBoundingClientRect(); \
-            return box && box.left >= 0 && box.right <= innerWidth && dialog.scrollWidth <= dialog.clientWidth; })()";
+            return box && box.left >= 0 && box.right <= screen.width && dialog.scrollWidth <= dialog.clientWidth; })()";
         browser.until(fits);
         browser.picture(&format!("narrow-{button}"));
         browser.run("document.querySelector('dialog[open]').close()");
