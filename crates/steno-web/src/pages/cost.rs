@@ -1,20 +1,18 @@
 //! The cost page: charts and tables by day, model, project, agent and more, and blocks of five hours.
 
+mod blocks;
 mod breakdowns;
 pub(crate) mod download;
-
-use std::collections::BTreeMap;
+mod figures;
 
 use axum::extract::Query;
 use jiff::ToSpan;
-use jiff::civil::{Date, DateTime};
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
-use steno_store::amount::{format_cost, format_count, format_dollars};
-use steno_store::cost::billing_block::BillingBlock;
+use steno_store::amount::{format_cost, format_dollars};
 use steno_store::cost::budget::BudgetLimits;
-use steno_store::cost::charge::ChargeTable;
-use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
+use steno_store::cost::report::{GroupBy, ReportGroup, ReportRow};
 use steno_store::view::json_rows::cost::timestamp_from_millis;
 use steno_store::view::markdown::capitalize_first;
 
@@ -23,20 +21,17 @@ use crate::amount_list::{NamedAmount, amount_list};
 use crate::app::WebApp;
 use crate::budget_list::budget_list;
 use crate::chart::{self, BarChart, ChartBar, ChartStyle};
-use crate::chart_axis::{ChartAxis, parse_step, span_of};
+use crate::chart_axis::{ChartAxis, parse_step};
 use crate::cost_series::{CostSeries, SeriesRequest};
-use crate::cost_tables::{
-    CACHE_READ_MEANING, CACHE_WRITE_MEANING, CostLine, INPUT_MEANING, OUTPUT_MEANING, cached_share,
-    cost_table, short_day,
-};
+use crate::cost_tables::{CostLine, cost_table};
 use crate::date_range::period_days;
 use crate::error::WebError;
 use crate::filter_query::{DEFAULT_DAYS, FilterQuery};
 use crate::library::{CostAccounts, SessionLibrary};
 use crate::period_step::{PeriodStep, StepDays};
-use crate::render::plain::{clean_text, first_line};
+use crate::render::plain::first_line;
 use crate::report_page::{ReportPage, empty_period};
-use crate::units::{COST_EXPLANATION, count_of, exact_count};
+use crate::units::count_of;
 use crate::viewer::PageViewer;
 
 /// The address of the page.
@@ -54,9 +49,6 @@ pub(crate) const GROUPS: [GroupBy; 9] = [
     GroupBy::Thread,
     GroupBy::Person,
 ];
-
-/// The most bars of a chart of single blocks. More are added up by day, week or month.
-const MAX_BLOCK_BARS: usize = 60;
 
 /// The longest name of a session in a chart, in characters.
 const MAX_NAME_CHARS: usize = 120;
@@ -175,57 +167,6 @@ struct CostView<'a> {
 }
 
 impl CostView<'_> {
-    fn total_figures(&self, total: &ChargeSum, selected: &[usize]) -> Markup {
-        let tokens = total.tokens();
-        let missing = UnpricedModels::of(&self.accounts.charges, total);
-        let days = self.report_rows(GroupBy::Day, selected);
-        let costs = days.iter().filter_map(|day| Some((day.sum.cost()?, day.key.as_deref()?)));
-        let most = costs.max_by(|a, b| a.0.total_cmp(&b.0));
-        let average =
-            total.cost().filter(|_| !days.is_empty()).map(|cost| cost / days.len() as f64);
-        html! {
-            ul.figures {
-                li title=(COST_EXPLANATION) { (total_cost(total, &missing)) (self.change(total)) }
-                @if let Some(average) = average { li title="Total cost divided by the days on which models were used" { b { (format_dollars(average)) } small { "per active day" } } }
-                @if let Some((cost, day)) = most { li title="The day that cost the most" { b { (format_dollars(cost)) } small { "most on a day, " (short_day(day)) } } }
-                li title={ (count_of(tokens.input, "token")) ". " (INPUT_MEANING) } { b { (format_count(tokens.input)) } small { "tokens in, not cached" } }
-                li title={ (count_of(tokens.cache_read, "token")) ". " (CACHE_READ_MEANING) } { b { (format_count(tokens.cache_read)) } small { "cache reads, in tokens" @if let Some(share) = cached_share(&tokens) { ", " (share) " of what was read" } } }
-                li title={ (count_of(tokens.cache_write, "token")) ". " (CACHE_WRITE_MEANING) } { b { (format_count(tokens.cache_write)) } small { "cache writes, in tokens" } }
-                li title={ (count_of(tokens.output, "token")) ". " (OUTPUT_MEANING) } { b { (format_count(tokens.output)) } small { "tokens out" } }
-                li title="Sessions that used tokens" { b { (exact_count(total.sessions.len() as u64)) } small { "sessions with tokens" } }
-            }
-            @if !missing.named.is_empty() {
-                p { small { "No price for " (clean_text(&missing.named.join(", "))) "; set one in " code { "config.toml" } "." } }
-            }
-            @if missing.has_unnamed {
-                p { small { "Some messages name no model, so their cost is not known." } }
-            }
-        }
-    }
-
-    /// How much more or less was spent than in as many days before.
-    fn change(&self, total: &ChargeSum) -> Markup {
-        let compare = || -> Option<(f64, f64, i32)> {
-            let Self { library, viewer, accounts, filters, .. } = *self;
-            let today = viewer.today(&library.clock);
-            let (first, last) = period_days(&accounts.filter, &viewer.zone, today)?;
-            let days = (last - first).get_days() + 1;
-            let since = first.checked_sub(days.days()).ok()?.to_string();
-            let until = first.yesterday().ok()?.to_string();
-            let before = FilterQuery { since, until, ..filters.clone() };
-            let before =
-                library.cost_accounts(before.to_filter(library, &viewer.zone).ok()?).ok()?;
-            let selected: Vec<usize> = before.charges.select_charges(&before.filter).collect();
-            let cost = before.charges.sum_charges(&before.costs, &selected).cost()?;
-            Some((total.cost()?, cost, days))
-        };
-        html! {
-            @if let Some((now, before, days)) = compare() && let Some(change) = change_text(now, before) {
-                small.change title={ (format_dollars(before)) " in the " (count_of(u64::from(days.unsigned_abs()), "day")) " before" } { (change) }
-            }
-        }
-    }
-
     fn report_rows(&self, by: GroupBy, selected: &[usize]) -> Vec<ReportRow> {
         let group = ReportGroup { by, zone: &self.viewer.zone };
         self.accounts.charges.report_rows(&self.accounts.costs, selected, &group)
@@ -361,156 +302,6 @@ impl CostView<'_> {
         };
         limit.map(|limit| ("Budget".to_owned(), limit)).into_iter().collect()
     }
-
-    fn block_costs(&self) -> Markup {
-        let Self { library, accounts, filters, .. } = *self;
-        let (blocks, _) = accounts.charges.blocks_started_in(&accounts.costs, &accounts.filter);
-        let now = library.clock.now().instant().as_millisecond();
-        let used: Vec<_> = blocks.iter().filter(|block| !block.is_gap).collect();
-        let mut lines = self.block_lines(&used);
-        lines.reverse();
-        let open = used.last().filter(|block| block.is_active(now));
-        html! {
-            p { small { "Claude's plans limit usage in blocks of five hours." } }
-            @if let Some((open, end)) = open.and_then(|open| Some((open, open.project_end(now)?))) {
-                p.card {
-                    "The current block ends in " b { (end.minutes_left) " minutes" } ", at "
-                    b { (end.cost.map_or("an unknown cost".to_owned(), format_dollars)) }
-                    @if let Some(rate) = open.burn_rate().and_then(|burn| burn.cost_per_hour) {
-                        " if spending continues at " (format_dollars(rate)) " an hour"
-                    }
-                    "."
-                }
-            }
-            @if lines.is_empty() { (no_charges(filters)) }
-            @else { (self.block_chart(&used)) (cost_table("block", &lines)) }
-        }
-    }
-}
-
-impl CostView<'_> {
-    fn local_time(&self, at: i64) -> Option<DateTime> {
-        Some(timestamp_from_millis(at)?.in_zone(&self.viewer.zone).wall())
-    }
-
-    /// The rows of a table of blocks, the oldest first.
-    fn block_lines<'b>(&self, blocks: &[&'b BillingBlock]) -> Vec<CostLine<'b>> {
-        let name = |block: &BillingBlock| {
-            let at = self.local_time(block.start);
-            at.map(|at| at.strftime("%Y-%m-%d %H:%M").to_string()).unwrap_or_default()
-        };
-        let line =
-            |block: &&'b BillingBlock| CostLine { name: name(block), link: None, sum: &block.sum };
-        blocks.iter().map(line).collect()
-    }
-
-    /// All blocks: each as a bar, or many by day, week or month.
-    fn block_chart(&self, blocks: &[&BillingBlock]) -> Markup {
-        let at = |block: &BillingBlock| self.local_time(block.start);
-        let begun: Vec<Date> = blocks.iter().filter_map(|block| Some(at(block)?.date())).collect();
-        let Some(days) = span_of(&begun) else { return html! {} };
-        let (bars, unit) = if blocks.len() > MAX_BLOCK_BARS {
-            let axis = ChartAxis::new(PeriodStep::for_bars(days), days, &begun);
-            let step = axis.step.name();
-            let count = exact_count(blocks.len() as u64);
-            let unit = axis.caption(&format!(
-                "US dollars in {count} blocks of five hours, by the {step} in which they began"
-            ));
-            let mut steps: BTreeMap<Date, Vec<&BillingBlock>> = BTreeMap::new();
-            for block in blocks {
-                let Some(at) = at(block) else { continue };
-                steps.entry(axis.step.first_day(at.date())).or_default().push(block);
-            }
-            let bars = steps.iter().map(|(day, blocks)| (*day, sum_bar(blocks))).collect();
-            (axis.fill(bars, Some(0.0)), unit)
-        } else {
-            let bar = |(place, block): (usize, &&BillingBlock)| {
-                let begin = at(block)?;
-                let is_new_day = place == 0 || begun[place - 1] != begin.date();
-                let label = is_new_day.then(|| begin.strftime("%-d %b").to_string());
-                Some(ChartBar {
-                    name: begin.strftime("%A, %-d %B %Y, %H:%M").to_string(),
-                    label: label.unwrap_or_default(),
-                    ..ChartBar::with_amount(block.sum.cost())
-                })
-            };
-            let bars = blocks.iter().enumerate().filter_map(bar).collect();
-            (
-                bars,
-                "US dollars a block of five hours; times without a block are left out".to_owned(),
-            )
-        };
-        BarChart {
-            title: "Cost by block",
-            unit: &unit,
-            unknown: NO_PRICE,
-            bars: &bars,
-            format: format_dollars,
-            limits: &[],
-            series: &[],
-            style: ChartStyle::Bars,
-        }
-        .draw()
-    }
-}
-
-/// The bar of several blocks.
-fn sum_bar(blocks: &[&BillingBlock]) -> ChartBar {
-    let known: Vec<f64> = blocks.iter().filter_map(|block| block.sum.cost()).collect();
-    let amount = (!known.is_empty()).then(|| known.iter().sum());
-    ChartBar { note: count_of(blocks.len() as u64, "block"), ..ChartBar::with_amount(amount) }
-}
-
-/// The models without a price.
-struct UnpricedModels<'a> {
-    /// In order of their names.
-    named: Vec<&'a str>,
-    /// Whether some messages name no model.
-    has_unnamed: bool,
-}
-
-impl<'a> UnpricedModels<'a> {
-    fn of(charges: &'a ChargeTable, sum: &ChargeSum) -> Self {
-        let names = sum.unpriced.iter().map(|model| charges.models[*model].as_str());
-        let (unnamed, mut named): (Vec<_>, Vec<_>) = names.partition(|name| name.is_empty());
-        named.sort_unstable();
-        Self { named, has_unnamed: !unnamed.is_empty() }
-    }
-
-    /// Which part of a cost is unknown: `2 models have no price`.
-    fn describe(&self) -> String {
-        match self.named.len() {
-            0 => "some messages name no model".to_owned(),
-            1 => "1 model has no price".to_owned(),
-            count => format!("{} have no price", count_of(count as u64, "model")),
-        }
-    }
-}
-
-/// The known part of the total cost, and how many models have no price.
-fn total_cost(total: &ChargeSum, unpriced: &UnpricedModels<'_>) -> Markup {
-    let priceless = unpriced.describe();
-    html! {
-        @match total.cost() {
-            Some(cost) if !total.unpriced.is_empty() => { b { (format_dollars(cost)) } small { "at least; " (priceless) } },
-            Some(cost) => { b { (format_dollars(cost)) } small { "total cost" } },
-            None => { b { "unknown" } small { "total cost; " (priceless) } },
-        }
-    }
-}
-
-/// A change of a cost: `26% more than before`; `None` if there was nothing before.
-fn change_text(now: f64, before: f64) -> Option<String> {
-    if before < 0.005 {
-        return None;
-    }
-    let change = now / before - 1.0;
-    Some(match change {
-        change if change.abs() < 0.005 => "as much as before".to_owned(),
-        change if change < 0.0 => format!("{} less than before", chart::share_text(-change)),
-        change if change < 2.0 => format!("{} more than before", chart::share_text(change)),
-        change => format!("{:.1} times as much as before", change + 1.0),
-    })
 }
 
 fn no_charges(filters: &FilterQuery) -> Markup {
@@ -542,23 +333,4 @@ fn named_amounts(by: GroupBy, lines: &[CostLine<'_>]) -> Vec<NamedAmount> {
         dollars: line.sum.cost().unwrap_or(0.0),
     };
     lines.iter().map(amount).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_change_is_a_share_of_what_was_before() {
-        let shown = [(12.6, 10.0), (7.0, 10.0), (10.0, 10.0), (40.0, 10.0), (4.0, 0.0)];
-        let shown = shown.map(|(now, before)| change_text(now, before));
-        let all = [
-            Some("26% more than before"),
-            Some("30% less than before"),
-            Some("as much as before"),
-            Some("4.0 times as much as before"),
-            None,
-        ];
-        assert_eq!(shown, all.map(|text| text.map(str::to_owned)));
-    }
 }
