@@ -151,6 +151,7 @@ fn facet_list(filters: &FilterQuery, found: &CountedSearch, owners: &SessionOwne
     html! {
         @let names = project_names(found);
         nav.facets aria-label="Narrow down" {
+            @if has_filters(filters) { ul { li { a.no-filters href=(without_filters(filters)) { "Remove all filters ×" } } } }
             @for facet in search_facets(filters, found, owners).iter().filter(|facet| !facet.counts.is_empty()) {
                 h2 { (facet.title) }
                 ul {

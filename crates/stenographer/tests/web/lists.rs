@@ -122,6 +122,9 @@ fn a_search_has_date_pickers_and_says_what_to_do_without_hits() {
     browser.run("document.querySelector('.empty a').click()");
     browser
         .until("location.search === '?q=nothing-like-it' && !document.querySelector('.empty a')");
+    browser.go(&site.at("/search?q=ship&since=2026-01-01"));
+    browser.run("document.querySelector('.no-filters').click()");
+    browser.until("location.search === '?q=ship' && !document.querySelector('.no-filters')");
     // An address may have a number of days, and a mistake is explained.
     browser.go(&site.at("/search?q=it&since=7d"));
     assert_eq!(browser.run(kinds), json!(["text", "date"]));
