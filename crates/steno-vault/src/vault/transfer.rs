@@ -367,7 +367,7 @@ mod tests {
         assert!((line.len() as u64..=text.len() as u64).contains(&longest(&dir)));
         let copy = copy_session(&dir, &copies);
         let file = &copy.transfer_files().unwrap().unwrap()[0];
-        assert!(longest(&copy) <= (MAX_RECEIVED_FRAME + frame::FRAME_SIZE) as u64);
+        assert!(longest(&copy) <= (MAX_RECEIVED_FRAME + 2 * frame::FRAME_SIZE) as u64);
         assert!(io::read_to_string(file.open().unwrap()).unwrap() == text);
         assert!(copy.verify().unwrap().damage.is_empty());
         let (stem, generation) = file.description.sealed_name();
