@@ -1,22 +1,17 @@
 //! Finds all of many short words in one pass over a text, whatever their case.
 //!
-//! A hash of every three neighbouring bytes is looked up in a small table of bits. Few texts have many of
-//! the words, so the table decides nearly everything; an automaton for a thousand words takes longer for each byte, and
-//! megabytes.
+//! Every three neighbouring bytes are looked up as two pairs in two small tables. Few texts have many of the words, so
+//! the tables decide nearly everything; an automaton for a thousand words takes longer for each byte, and megabytes.
 
 use std::ops::Range;
 
+use crate::pair_filter::{GROUPS_PER_STEP, PairFilter, STEP_BYTES};
+
 /// How many bits a hash has.
-const HASH_BITS: u32 = 18;
-
-/// How many hashes share an entry of the index of anchors.
-const HASHES_PER_START: usize = 8;
-
-/// How many words of bits the table has. One bit stands for each hash.
-const TABLE_WORDS: usize = 1 << (HASH_BITS - 6);
+const HASH_BITS: u32 = 15;
 
 /// Makes capitals small. Other bytes become others, which is enough to look them up.
-const SMALL: u64 = 0x2020_2020_2020_2020;
+const SMALL: u32 = 0x2020_2020;
 
 /// Texts like those that are searched. Of each word, the groups are looked up that are rarest here.
 const SAMPLE: &str = "The parser reads one record at a time and reports what it could not read. That is the reason for \
@@ -45,13 +40,26 @@ const SAMPLE: &str = "The parser reads one record at a time and reports what it 
 /// Letters from the most to the least frequent in texts.
 const FREQUENT_LETTERS: &[u8] = b" etaoinsrlcdupmhgbfy_vwkx";
 
+/// For each byte, a number that is greater if it is more frequent.
+const LETTER_FREQUENCIES: [u32; 256] = {
+    let mut table = [2; 256];
+    let mut at = 0;
+    while at < FREQUENT_LETTERS.len() {
+        let frequency = (FREQUENT_LETTERS.len() + 2 - at) as u32;
+        table[FREQUENT_LETTERS[at] as usize] = frequency;
+        table[FREQUENT_LETTERS[at].to_ascii_uppercase() as usize] = frequency;
+        at += 1;
+    }
+    table
+};
+
 /// Words, prepared for search.
 #[derive(Debug)]
 pub(crate) struct HintSearch {
     words: Vec<&'static str>,
-    /// For each hash, whether a word is looked for where it occurs.
-    is_anchor: Box<[u64; TABLE_WORDS]>,
-    /// For each [`HASHES_PER_START`] hashes, where they start in `anchors`, and where the last ends.
+    /// Decides where a word is looked for.
+    filter: PairFilter,
+    /// For each hash, where it starts in `anchors`, and where the last ends.
     starts: Vec<u16>,
     /// In the order of `starts`.
     anchors: Vec<WordAnchor>,
@@ -72,28 +80,28 @@ struct WordAnchor {
 }
 
 impl WordAnchor {
-    /// The anchors of a word: one, or one for each byte that may be beside a word of two bytes.
-    fn for_word(number: u16, word: &[u8], sample: &SampleCounts) -> impl Iterator<Item = Self> {
+    /// The anchors of a word at a group: one, or one for each byte that may be beside a word of two bytes.
+    fn for_word(number: u16, word: &[u8], place: GroupPlace) -> impl Iterator<Item = Self> {
         let mut head = [0; 4];
         let length = word.len().min(4);
         head[..length].copy_from_slice(&word[..length]);
         let anchor = Self {
-            head: (u32::from_le_bytes(head) | SMALL as u32) << (32 - 8 * length),
+            head: (u32::from_le_bytes(head) | SMALL) << (32 - 8 * length),
             head_shift: if length < 4 { 32 - 8 * length as u8 } else { 0 },
+            offset: place.offset,
             word: number,
             ..Self::default()
         };
-        let (offset, group) = sample.rarest_group(word);
-        let mut hashes: Vec<_> = group.hashes().collect();
+        let mut hashes: Vec<_> = place.group.hashes().collect();
         hashes.sort_unstable();
         hashes.dedup();
-        hashes.into_iter().map(move |hash| Self { hash, offset, ..anchor })
+        hashes.into_iter().map(move |hash| Self { hash, ..anchor })
     }
 
     /// Whether a word may start at an offset of a text.
     fn may_start(&self, text: &[u8], start: usize) -> bool {
         let Some(four) = text.get(start..start + 4) else { return true };
-        let four = u32::from_le_bytes(four.try_into().expect("four bytes")) | SMALL as u32;
+        let four = u32::from_le_bytes(four.try_into().expect("four bytes")) | SMALL;
         four << self.head_shift == self.head
     }
 }
@@ -102,75 +110,57 @@ impl HintSearch {
     /// Prepares words of at least two bytes.
     pub(crate) fn new(words: Vec<&'static str>) -> Self {
         let sample = SampleCounts::new();
-        let all_anchors = |(number, word): (usize, &&'static str)| {
-            let number = u16::try_from(number).expect("few words");
-            WordAnchor::for_word(number, word.as_bytes(), &sample)
+        let places: Vec<_> =
+            words.iter().map(|word| sample.rarest_group(word.as_bytes())).collect();
+        let groups = places.iter().map(|place| place.group.0).collect();
+        let filter = PairFilter::new(groups, |group| usize::from(sample.count(ByteGroup(group))));
+        let all_anchors = |(number, place): (usize, GroupPlace)| {
+            let word = words[number].as_bytes();
+            WordAnchor::for_word(u16::try_from(number).expect("few words"), word, place)
         };
-        let unordered: Vec<_> = words.iter().enumerate().flat_map(all_anchors).collect();
+        let unordered: Vec<_> = places.into_iter().enumerate().flat_map(all_anchors).collect();
         assert!(unordered.len() <= usize::from(u16::MAX), "few words");
-        let mut is_anchor = Box::new([0; TABLE_WORDS]);
-        let mut starts = vec![0; (1 << HASH_BITS) / HASHES_PER_START + 1];
-        for WordAnchor { hash, .. } in &unordered {
-            is_anchor[*hash as usize / 64] |= 1 << (hash % 64);
-            starts[*hash as usize / HASHES_PER_START] += 1;
-        }
-        // First where those of each entry end, and once they are in their places, where they start.
+        let mut starts = vec![0; (1 << HASH_BITS) + 1];
+        unordered.iter().for_each(|anchor| starts[anchor.hash as usize] += 1);
+        // First where those of each hash end, and once they are in their places, where they start.
         for at in 1..starts.len() {
             starts[at] += starts[at - 1];
         }
         let mut anchors = vec![WordAnchor::default(); unordered.len()];
         for anchor in unordered {
-            let place = &mut starts[anchor.hash as usize / HASHES_PER_START];
+            let place = &mut starts[anchor.hash as usize];
             *place -= 1;
             anchors[usize::from(*place)] = anchor;
         }
-        Self { words, is_anchor, starts, anchors }
+        Self { words, filter, starts, anchors }
     }
 
     /// Calls `found` with the number and the range of each word in a text, in the order of their rarest letters.
     pub(crate) fn find_all(&self, text: &[u8], mut found: impl FnMut(usize, Range<usize>)) {
         let mut at = 0;
-        // Six groups start and end in eight bytes.
-        while let Some(eight) = text.get(at..at + 8) {
-            let eight = u64::from_le_bytes(eight.try_into().expect("eight bytes")) | SMALL;
-            let hashes = [0, 8, 16, 24, 32, 40].map(|shift| hash_start(eight >> shift));
-            if hashes.iter().fold(0, |bits, hash| bits | self.bit(*hash)) & 1 == 1 {
-                for (number, hash) in hashes.into_iter().enumerate() {
-                    if self.bit(hash) & 1 == 1 {
-                        self.verify_words(text, at + number, hash, &mut found);
-                    }
+        while let Some(step) = text.get(at..at + STEP_BYTES) {
+            let step = step.try_into().expect("the bytes of a step");
+            if self.filter.may_match_step(step) {
+                for group in self.filter.candidates(step) {
+                    self.verify_words(text, at + group, &mut found);
                 }
             }
-            at += 6;
+            at += GROUPS_PER_STEP;
         }
-        // A space after the end makes the last two bytes a group, too.
-        while let Some([first, second, rest @ ..]) = text.get(at..) {
-            let hash = hash_of([*first, *second, *rest.first().unwrap_or(&b' ')]);
-            if self.bit(hash) & 1 == 1 {
-                self.verify_words(text, at, hash, &mut found);
+        while at + 1 < text.len() {
+            if self.filter.may_match(group_at(text, at)) {
+                self.verify_words(text, at, &mut found);
             }
             at += 1;
         }
     }
 
-    /// The bit of a hash, as the lowest.
-    fn bit(&self, hash: u32) -> u64 {
-        self.is_anchor[(hash >> 6) as usize] >> (hash % 64)
-    }
-
-    /// Finds the words that have a group with a hash at an offset of a text.
+    /// Finds the words of which a group is at an offset of a text.
     #[inline(never)]
-    fn verify_words(
-        &self,
-        text: &[u8],
-        at: usize,
-        hash: u32,
-        found: &mut impl FnMut(usize, Range<usize>),
-    ) {
-        let first = hash as usize / HASHES_PER_START;
-        let anchors = usize::from(self.starts[first])..usize::from(self.starts[first + 1]);
-        let anchors = &self.anchors[anchors];
-        for anchor in anchors.iter().filter(|anchor| anchor.hash == hash) {
+    fn verify_words(&self, text: &[u8], at: usize, found: &mut impl FnMut(usize, Range<usize>)) {
+        let hash = hash_of(group_at(text, at)) as usize;
+        let anchors = usize::from(self.starts[hash])..usize::from(self.starts[hash + 1]);
+        for anchor in &self.anchors[anchors] {
             let Some(start) = (at + 1).checked_sub(usize::from(anchor.offset)) else { continue };
             if !anchor.may_start(text, start) {
                 continue;
@@ -184,9 +174,21 @@ impl HintSearch {
     }
 }
 
+/// The three bytes at an offset of a text. A space after the end makes the last two bytes a group, too.
+fn group_at(text: &[u8], at: usize) -> [u8; 3] {
+    [text[at], text[at + 1], text.get(at + 2).copied().unwrap_or(b' ')]
+}
+
 /// Three neighbouring bytes, of which the last may be any.
 #[derive(Clone, Copy, Debug)]
 struct ByteGroup([Option<u8>; 3]);
+
+/// A group of a word, and where it starts in the word with one more byte before it.
+#[derive(Clone, Copy, Debug)]
+struct GroupPlace {
+    group: ByteGroup,
+    offset: u8,
+}
 
 impl ByteGroup {
     /// The hashes of all groups of bytes that it stands for.
@@ -200,15 +202,11 @@ impl ByteGroup {
     }
 }
 
-fn hash_of(bytes: [u8; 3]) -> u32 {
-    let [first, second, third] = bytes.map(u64::from);
-    hash_start(first | second << 8 | third << 16 | SMALL)
-}
-
-/// A hash of the first three of several small letters, of which the first is in the lowest bits.
-fn hash_start(letters: u64) -> u32 {
+/// A hash of three bytes, whatever their case.
+fn hash_of([first, second, third]: [u8; 3]) -> u32 {
+    let letters = u32::from_le_bytes([first, second, third, 0]) | SMALL;
     // The fourth letter is shifted out.
-    (letters as u32).wrapping_mul(0x9e37_7900) >> (32 - HASH_BITS)
+    letters.wrapping_mul(0x9e37_7900) >> (32 - HASH_BITS)
 }
 
 /// How often groups and pairs of bytes are in the sample.
@@ -233,7 +231,7 @@ impl SampleCounts {
 
     /// The group of a word, and of one byte after it, that is least frequent in texts, with its offset from
     /// the byte before.
-    fn rarest_group(&self, word: &[u8]) -> (u8, ByteGroup) {
+    fn rarest_group(&self, word: &[u8]) -> GroupPlace {
         let byte_at = |offset: usize| offset.checked_sub(1).and_then(|at| word.get(at)).copied();
         // A long word needs no more.
         let offsets = 1..word.len().min(200);
@@ -241,26 +239,26 @@ impl SampleCounts {
             .map(|offset| (offset, ByteGroup([offset, offset + 1, offset + 2].map(byte_at))));
         let (offset, group) =
             groups.min_by_key(|(_, group)| self.cost(*group)).expect("a word of two bytes");
-        (u8::try_from(offset).expect("a short word"), group)
+        GroupPlace { group, offset: u8::try_from(offset).expect("a short word") }
     }
 
     /// Whether a group stands for many, how often it is in texts, and how frequent its letters are.
-    fn cost(&self, group: ByteGroup) -> (bool, u8, usize) {
-        let frequency = |byte: u8| {
-            let known =
-                FREQUENT_LETTERS.iter().position(|letter| letter.eq_ignore_ascii_case(&byte));
-            known.map_or(2, |at| FREQUENT_LETTERS.len() + 2 - at)
-        };
-        let letters = group.0.iter().map(|byte| byte.map_or(1, frequency)).product();
+    fn cost(&self, group: ByteGroup) -> (bool, u8, u32) {
+        let frequencies =
+            group.0.map(|byte| byte.map_or(1, |byte| LETTER_FREQUENCIES[usize::from(byte)]));
+        (group.0.contains(&None), self.count(group), frequencies.into_iter().product())
+    }
+
+    /// How often a group is in the sample.
+    fn count(&self, group: ByteGroup) -> u8 {
         match group.0 {
             [Some(first), Some(second), Some(third)] => {
-                (false, self.groups[hash_of([first, second, third]) as usize], letters)
+                self.groups[hash_of([first, second, third]) as usize]
             }
-            // The middle of a group is always in the word.
-            [first, second, third] => {
-                let pair = [first, second, third].into_iter().flatten().collect::<Vec<_>>();
-                (true, self.pairs[pair_number(pair[0], pair[1])], letters)
+            [Some(first), Some(second), None] | [None, Some(first), Some(second)] => {
+                self.pairs[pair_number(first, second)]
             }
+            _ => unreachable!("the middle of a group is in the word, and a byte beside it"),
         }
     }
 }

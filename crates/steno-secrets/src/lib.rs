@@ -24,6 +24,7 @@ mod name_bounds;
 mod name_words;
 mod named_value;
 mod names;
+mod pair_filter;
 #[cfg(any(test, feature = "test-support"))]
 pub mod planted;
 mod prefixed_token;

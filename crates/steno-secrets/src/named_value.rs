@@ -156,13 +156,14 @@ impl<'t> FoundName<'t> {
 
     fn find_values(&self) -> Vec<Range<usize>> {
         let after = &self.text[self.end..self.text.len().min(self.end + MAX_PAIR_BYTES)];
-        let may_pair = |word: &str| memmem::find(after, word.as_bytes()).is_some();
-        if PAIR_WORDS.iter().any(|word| may_pair(word))
+        let has_word = |word: &str| memmem::find(after, word.as_bytes()).is_some();
+        if may_start_pair(after)
+            && PAIR_WORDS.iter().any(|word| has_word(word))
             && let Some(paired) = PAIRED_VALUE.find(after)
         {
             return self.read_value(NameSeparator::Colon, self.end + paired.end());
         }
-        if matches!(after.first(), Some(b'<' | b' '))
+        if may_follow_element(after)
             && let Some(element) = FOLLOWING_ELEMENT.find(after)
         {
             return self.read_value(NameSeparator::Tag, self.end + element.end());
@@ -532,6 +533,26 @@ impl<'t> FoundName<'t> {
             false => value,
         };
         FieldCandidate { name: self.name(), class: self.class, value, style }.is_plausible()
+    }
+}
+
+/// Whether [`PAIRED_VALUE`] may match: what is between a name and the next word, brace or option has no other bytes.
+fn may_start_pair(after: &[u8]) -> bool {
+    let is_between = |byte: &u8| b"\"'\\,\x0b".contains(byte) || byte.is_ascii_whitespace();
+    let between = after.iter().take(60).take_while(|byte| is_between(byte)).count();
+    after.get(between).is_some_and(|byte| b"{-pvdsc".contains(&byte.to_ascii_lowercase()))
+}
+
+/// Whether [`FOLLOWING_ELEMENT`] may match: the end of an element is there, or the start of an attribute.
+fn may_follow_element(after: &[u8]) -> bool {
+    match after {
+        [b'<', rest @ ..] => rest.starts_with(b"/key>"),
+        [b' ', rest @ ..] => {
+            let is_name = |byte: &&u8| byte.is_ascii_alphabetic() || **byte == b':';
+            let name = rest.iter().take(20).take_while(is_name).count();
+            name > 0 && rest[name..].starts_with(b"=\"")
+        }
+        _ => false,
     }
 }
 

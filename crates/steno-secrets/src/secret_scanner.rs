@@ -156,7 +156,8 @@ impl SecretScanner {
     pub fn new(settings: &SecretSettings) -> Result<Self, SecretSettingsError> {
         let patterns = compile_patterns(settings)?;
         let disabled = settings.normalized_disabled_rules()?;
-        let is_enabled = |name: &str| !disabled.contains(&normalize_rule_name(name));
+        let is_enabled =
+            |name: &str| disabled.is_empty() || !disabled.contains(&normalize_rule_name(name));
         let compile = |rule: &'static SecretRule| CompiledRule::new(rule, is_enabled(rule.name));
         let rules: Vec<_> = all_rules().map(compile).collect();
         let mut hints = Vec::new();

@@ -30,6 +30,9 @@ impl SecretSettings {
 
     /// The names of the rules that are off, as they are compared.
     pub(crate) fn normalized_disabled_rules(&self) -> Result<Vec<String>, SecretSettingsError> {
+        if self.disabled_rules.is_empty() {
+            return Ok(Vec::new());
+        }
         let known: Vec<_> = rule_names().into_iter().map(normalize_rule_name).collect();
         let names = self.disabled_rules.iter().map(|name| {
             let normal = normalize_rule_name(name);
