@@ -8,6 +8,7 @@
 //! This crate must not know sessions, entries or formats. It reads no files.
 
 mod argument_lists;
+mod byte_set;
 mod coloured_text;
 mod compiled_rule;
 mod cookie_values;
@@ -25,6 +26,8 @@ mod name_words;
 mod named_value;
 mod names;
 mod pair_filter;
+mod pattern_parser;
+mod pattern_program;
 #[cfg(any(test, feature = "test-support"))]
 pub mod planted;
 mod prefixed_token;
