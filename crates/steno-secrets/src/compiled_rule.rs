@@ -138,6 +138,7 @@ impl CompiledRule {
                     && (is_spoken_password(secret) || looks_random(secret))
                     && !is_label(secret)
             }
+            "app password" => !is_wordy(secret),
             "token in URL" => changes_kind_often(secret.as_bytes()) && !is_filler(secret),
             "password in a table" => !is_reference_or_filler(secret) && is_spoken_password(secret),
             "password on the next line" | "mail or file password" => {

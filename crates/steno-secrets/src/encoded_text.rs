@@ -18,6 +18,9 @@ const MIN_ENCODED_BYTES: usize = 24;
 /// Longer runs are files, not settings.
 const MAX_ENCODED_BYTES: usize = 64 << 10;
 
+/// Longer hexadecimal numbers are files.
+const MAX_HEX_BYTES: usize = 1000;
+
 /// Accepts base64 with and without padding.
 const LENIENT_BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
@@ -53,6 +56,16 @@ pub(crate) fn decode_base64_run(text: &[u8], run: Range<usize>) -> Option<Encode
     let padding = text[run.end..].iter().take(2).take_while(|byte| **byte == b'=').count();
     let range = run.start..run.end + padding;
     Some(EncodedPart { range, decoded: decode_printable(&text[run])? })
+}
+
+/// What a run encodes, if it is printable text as a hexadecimal number.
+pub(crate) fn decode_hex_run(text: &[u8], run: Range<usize>) -> Option<EncodedPart> {
+    if !(2 * MIN_RUN_BYTES..=MAX_HEX_BYTES).contains(&run.len()) || run.len() % 2 == 1 {
+        return None;
+    }
+    let pairs = text[run.clone()].chunks_exact(2);
+    let decoded = pairs.map(|pair| decode_hex(pair[0], pair[1]).filter(|it| is_printable(*it)));
+    Some(EncodedPart { range: run, decoded: decoded.collect::<Option<_>>()? })
 }
 
 /// For each byte, whether it is one of base64 or of its form for URLs. Each byte of a text is looked up at least once.
@@ -208,6 +221,14 @@ mod tests {
         assert_eq!(parts.len(), 1);
         assert_eq!(parts[0].decoded, b"GITHUB_TOKEN=ghp_abcdefghijklmnop");
         assert_eq!(text[parts[0].range.end], b' ');
+    }
+
+    #[test]
+    fn hexadecimal_text_is_decoded_and_hashes_are_not() {
+        let text = b"6768705f7137527a3076587739334c6b546e3559 e3b0c44298fc1c149afbf4c8996fb92427ae41e4";
+        let decoded = |run| decode_hex_run(text, run).map(|part| part.decoded);
+        assert_eq!(decoded(0..40), Some(b"ghp_q7Rz0vXw93LkTn5Y".to_vec()));
+        assert_eq!(decoded(41..81), None);
     }
 
     #[test]

@@ -25,7 +25,9 @@ pub(crate) enum FieldNameClass {
 }
 
 /// Lower-case words that occur in every name that is classified. A text without them has no such name.
-pub(crate) const NAME_HINTS: [&str; 36] = [
+pub(crate) const NAME_HINTS: [&str; 38] = [
+    "app_certificate",
+    "access_grant",
     "reporter_id",
     "sonar.login",
     "sonarlogin",

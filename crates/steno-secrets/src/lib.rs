@@ -16,6 +16,7 @@ mod divided_text;
 mod encoded_text;
 mod field_names;
 mod hint_search;
+mod json_lines;
 mod kubernetes_secret;
 mod letter_pairs;
 mod literal_forms;

@@ -161,7 +161,15 @@ pub(crate) const HARMLESS_ENDINGS: [&str; 70] = [
 ];
 
 /// Names that are secret although their words do not say so.
-pub(crate) const KNOWN_RANDOM_NAMES: [&str; 22] = [
+pub(crate) const KNOWN_RANDOM_NAMES: [&str; 30] = [
+    "cypressrecordkey",
+    "bw_session",
+    "duo_skey",
+    "skey",
+    "agora_app_certificate",
+    "storj_access_grant",
+    "access_grant",
+    "cypress_record_key",
     "cc_test_reporter_id",
     "sonar.login",
     "sonarlogin",

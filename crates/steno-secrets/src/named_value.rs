@@ -35,14 +35,14 @@ const PAIR_WORDS: [&str; 5] = ["alue", "ALUE", "efault", "val", "ontent"];
 
 /// What is between a name and its value in lists of pairs: `"name": "TOKEN", "value": "..."`.
 static PAIRED_VALUE: LazyLock<Regex> = LazyLock::new(|| {
-    let between = r#"^["'\\]{0,4}\s{0,4},?\s{0,40}(?:\{\s{0,40}(?:type\s{0,12}=\s{0,3}\w{1,10}\s{0,40}|(?:sensitive|nullable)\s{0,12}=\s{0,3}\w{4,5}\s{0,40}|description\s{0,12}=\s{0,3}"[^"\n]{0,80}"\s{0,40}){0,3})?(?:--type\s\w{3,20}\s{1,3})?(?:--|["'\\]{0,4}(?:Parameter)?)(?i:value|default|stringvalue|defaultvalue|val|content)["'\\]{0,4}(?:\s{0,4}[:=]|\s)\s{0,4}"#;
+    let between = r#"^["'\\]{0,4}\s{0,4},?(?:\s{0,4}\n[-+])?\s{0,40}(?:\{\s{0,40}(?:type\s{0,12}=\s{0,3}\w{1,10}\s{0,40}|(?:sensitive|nullable)\s{0,12}=\s{0,3}\w{4,5}\s{0,40}|description\s{0,12}=\s{0,3}"[^"\n]{0,80}"\s{0,40}){0,3})?(?:--type\s\w{3,20}\s{1,3})?(?:--|["'\\]{0,4}(?:Parameter)?)(?i:value|default|stringvalue|defaultvalue|val|content)["'\\]{0,4}(?:\s{0,4}[:=]|\s)\s{0,4}"#;
     Regex::new(&format!("(?-u){between}")).expect("a valid pattern")
 });
 
 /// What is between a name and its value in markup: attributes, or the end of an element and the start of the next.
 static FOLLOWING_ELEMENT: LazyLock<Regex> = LazyLock::new(|| {
     let attributes = r#"(?:\s[A-Za-z:]{1,20}="[^"<>\n]{0,80}"){1,4}>"#;
-    Regex::new(&format!(r"(?-u)^(?:</key>\s{{0,20}}<string>|{attributes})"))
+    Regex::new(&format!(r"(?-u)^(?:</key>(?:\s|\\[nrt]){{0,20}}<string>|{attributes})"))
         .expect("a valid pattern")
 });
 
@@ -117,8 +117,10 @@ impl<'t> FoundName<'t> {
         let whole = &text[bounds.clone()];
         let dashes = whole.iter().take_while(|byte| **byte == b'-').count();
         let trailing = whole.iter().rev().take_while(|byte| b".-".contains(byte)).count();
-        let (start, end) =
-            (bounds.start + dashes, (bounds.end - trailing).max(bounds.start + dashes));
+        // A property of Java: `-Dsonar.login=...`.
+        let is_property = dashes == 1 && whole[1..].starts_with(b"D") && whole.contains(&b'.');
+        let start = bounds.start + dashes + usize::from(is_property);
+        let end = (bounds.end - trailing).max(start);
         if !may_have_value(&text[end..], dashes > 0) {
             return None;
         }
@@ -140,9 +142,7 @@ impl<'t> FoundName<'t> {
             }
             name => classify_field_name(name)?,
         };
-        // The name of a secret in a cloud is not the secret.
-        let before = &text[start.saturating_sub(100)..start];
-        if before.ends_with(b":") && memmem::find(before, b"arn:").is_some() {
+        if names_public_value(&text[start.saturating_sub(400)..start]) {
             return None;
         }
         let is_option = (1..=2).contains(&dashes)
@@ -240,6 +240,10 @@ impl<'t> FoundName<'t> {
             _ if (self.is_option || self.follows_env()) && closing == 0 && spaces > 0 => {
                 Some((NameSeparator::Option, at))
             }
+            // A table without borders.
+            _ if closing == 0 && (2..30).contains(&spaces) && self.starts_line() => {
+                Some((NameSeparator::Cell, at))
+            }
             _ if closing == 0 && spaces == 1 => {
                 let verbs: [&[u8]; 8] =
                     [b"is ", b"was ", b"to ", b"= ", b"- ", b"of ", b"lautet ", b"ist "];
@@ -283,6 +287,9 @@ impl<'t> FoundName<'t> {
 
     fn read_value(&self, separator: NameSeparator, at: usize) -> Vec<Range<usize>> {
         let text = self.text;
+        if separator == NameSeparator::Equals && text[at..].starts_with(b"***") {
+            return Vec::new();
+        }
         let at = self.skip_decoration(separator, at);
         let rest = &text[at..];
         let near = &rest[..rest.len().min(MAX_TYPE_BYTES)];
@@ -471,9 +478,13 @@ impl<'t> FoundName<'t> {
         // `PASS: TestLogin2` is a test that passed.
         let is_test = name.eq_ignore_ascii_case("pass")
             && value.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("test"));
+        let before_value = &text[..at];
+        // Another pair of a log, or a class of a style sheet: `token length=32`, `Login_password__x7Qz0 wide`.
+        let is_other = (separator == NameSeparator::Words || before_value.ends_with(b"token "))
+            && (name.contains("__") || value.split_once('=').is_some_and(|pair| is_pair_name(pair.0)));
         // What is cut off is masked.
         let is_masked = value.len() < 20 && text[end..].starts_with(b"...");
-        (!is_sentence && !is_test && !is_masked && self.is_secret(value, style)).then_some(at..end)
+        (!is_sentence && !is_test && !is_other && !is_masked && self.is_secret(value, style)).then_some(at..end)
     }
 
     /// Whether the value is what a shell or Spring takes if a variable has none: `${DB_PASSWORD:-...}`.
@@ -536,11 +547,20 @@ impl<'t> FoundName<'t> {
     }
 }
 
+/// Whether what is before a name says that its value is public: the name of a secret in a cloud, a hash of a file of
+/// secrets, or what was encrypted to be published.
+fn names_public_value(before: &[u8]) -> bool {
+    let near = &before[before.len().saturating_sub(100)..];
+    near.ends_with(b":") && memmem::find(near, b"arn:").is_some()
+        || near.ends_with(b"checksum/")
+        || memmem::find(before, b"encryptedData").is_some()
+}
+
 /// Whether [`PAIRED_VALUE`] may match: what is between a name and the next word, brace or option has no other bytes.
 fn may_start_pair(after: &[u8]) -> bool {
     let is_between = |byte: &u8| b"\"'\\,\x0b".contains(byte) || byte.is_ascii_whitespace();
     let between = after.iter().take(60).take_while(|byte| is_between(byte)).count();
-    after.get(between).is_some_and(|byte| b"{-pvdsc".contains(&byte.to_ascii_lowercase()))
+    after.get(between).is_some_and(|byte| b"{-+pvdsc".contains(&byte.to_ascii_lowercase()))
 }
 
 /// Whether [`FOLLOWING_ELEMENT`] may match: the end of an element is there, or the start of an attribute.
@@ -554,6 +574,11 @@ fn may_follow_element(after: &[u8]) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a word is the name of a pair in a log: `length` in `length=32`.
+fn is_pair_name(word: &str) -> bool {
+    word.len() >= 3 && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
 /// Whether the whole value of a field with this name is a secret.

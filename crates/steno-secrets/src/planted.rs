@@ -4,7 +4,7 @@
 //! type and programs print (`found_in_the_wild`), and what code and commands contain (`code_and_commands`). The second
 //! was kept aside while the rules were written, the third was written after them. `from_scratch` is by an author who had
 //! not seen the rules, `in_transcripts`, `typed_passwords` and `in_projects` were each written after the
-//! rules were corrected with the one before. `odd_places` is what the rules had missed of three more lists.
+//! rules were corrected with the one before. `odd_places` is what the rules had missed of four more lists.
 
 mod code_and_commands;
 mod found_in_the_wild;

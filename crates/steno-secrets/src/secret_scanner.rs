@@ -10,7 +10,10 @@ use crate::argument_lists::find_argument_lists;
 use crate::coloured_text::find_coloured_parts;
 use crate::compiled_rule::CompiledRule;
 use crate::divided_text::find_divided_parts;
-use crate::encoded_text::{decode_base64_run, find_escaped_parts, find_long_runs};
+use crate::encoded_text::{
+    decode_base64_run, decode_hex_run, find_escaped_parts, find_long_runs,
+};
+use crate::json_lines::find_json_lines;
 use crate::field_names::{NAME_HINTS, classify_field_name};
 use crate::hint_search::HintSearch;
 use crate::kubernetes_secret::{MANIFEST_HINTS, find_manifest_values};
@@ -324,10 +327,9 @@ impl SecretScanner {
                     matches.push(RankedMatch { found, rank });
                 }
             }
-            let Some(part) = decode_base64_run(text, run.clone()).filter(|_| self.finds_encoded)
-            else {
-                continue;
-            };
+            let part = decode_base64_run(text, run.clone());
+            let part = part.or_else(|| decode_hex_run(text, run.clone()));
+            let Some(part) = part.filter(|_| self.finds_encoded) else { continue };
             let inner = self.find_inside(&part.decoded);
             if !inner.is_empty() {
                 let context_start = part.range.start;
@@ -380,7 +382,7 @@ impl SecretScanner {
             return;
         }
         let parts = find_escaped_parts(text).into_iter().chain(find_argument_lists(text));
-        for part in parts.chain(find_coloured_parts(text)) {
+        for part in parts.chain(find_coloured_parts(text)).chain(find_json_lines(text)) {
             let inner = self.find_inside(&part.decoded);
             matches.extend(inner.into_iter().map(|inner| inner.mapped_to(&part)));
         }

@@ -43,7 +43,9 @@ impl FieldCandidate<'_> {
         // Escaped line breaks at the end are not part of a value.
         let value = value.trim_end_matches("\\n").trim_end_matches("\\r");
         // Code is the most frequent, so it is recognised first.
-        let may_be_code = self.style != ValueStyle::Quoted && !self.is_assigned_phrase(value);
+        let may_be_code = self.style != ValueStyle::Quoted
+            && !self.is_assigned_phrase(value)
+            && !(self.style != ValueStyle::Prose && is_dotted_soup(value));
         if may_be_code && (is_code(value) || value.starts_with('{')) {
             return false;
         }
@@ -109,7 +111,11 @@ impl FieldCandidate<'_> {
         let has_symbol = value.bytes().any(|byte| b"!@#$%^&*+?~=|".contains(&byte));
         let is_mixed = has_letter && (has_digit || has_symbol);
         if value.contains(char::is_whitespace) {
-            return self.style == ValueStyle::Quoted && is_passphrase(value);
+            return self.style == ValueStyle::Quoted
+                && (is_passphrase(value) || is_grouped_password(value));
+        }
+        if self.style != ValueStyle::Prose && is_dotted_soup(value) {
+            return true;
         }
         let is_time = value.contains(':') && is_date(value);
         if is_time
@@ -247,6 +253,23 @@ pub(crate) fn is_passphrase(value: &str) -> bool {
     (3..=24).contains(&words.len())
         && words.iter().all(is_plain)
         && !words.iter().any(|word| SENTENCE_WORDS.contains(word))
+}
+
+/// Whether a value is random letters and digits in groups of four, as sites issue for applications.
+fn is_grouped_password(value: &str) -> bool {
+    let groups: Vec<_> = value.split(' ').collect();
+    (4..=8).contains(&groups.len())
+        && groups.iter().all(|it| it.len() == 4 && it.bytes().all(|b| b.is_ascii_alphanumeric()))
+        && word_likeness(value.as_bytes()).is_none_or(|likeness| likeness < MIN_WORD_LIKENESS)
+}
+
+/// Whether a value is random letters with a dot or other marks between, which are like no names of a program.
+fn is_dotted_soup(value: &str) -> bool {
+    let is_turn = |pair: &&[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
+    value.len() >= 14
+        && value.bytes().all(|byte| byte.is_ascii_alphabetic() || b"._-".contains(&byte))
+        && value.as_bytes().windows(2).filter(is_turn).count() >= 2
+        && word_likeness(value.as_bytes()).is_none_or(|likeness| likeness < 0.55)
 }
 
 fn has_two_digits(value: &str) -> bool {

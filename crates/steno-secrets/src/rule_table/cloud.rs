@@ -91,7 +91,7 @@ pub(crate) const CLOUD_PATTERNS: &[SecretRule] = pattern_rules! {
     "Azure key" ["AzSe", "AzCa", "AzFu", "ACDb", "AIoT", "ASbE", "AEhS", "AZEG", "APIM", "+ASt", "+ACR", "+ABa", "+AMC"] within 90, 14, needs ["AzSe", "AzCa", "AzFu", "ACDb", "AIoT", "ASbE", "AEhS", "AZEG", "APIM", "+ASt", "+ACR", "+ABa", "+AMC"] certain r"(?:^|[^A-Za-z0-9+/=_-])([A-Za-z0-9+/]{33,76}(?:AzSe|AzCa|AzFu|ACDb|AIoT|ASbE|AEhS|AZEG|APIM|\+ASt|\+ACR|\+ABa|\+AMC)[A-Za-z0-9+/]{5,9}={0,2})(?:[^A-Za-z0-9+/=_-]|$)" finds "{A42}AzSeB{A5}" leaves "AzSe is a search service";
     "Dynatrace token" ["dt0"] within 1, 110 certain r"dt0[a-z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}\b" finds "dt0w25.{U24}.{U64}" leaves "dt0 = start";
     "Yandex token" ["t1."] within 1, 300 certain r"t1\.[A-Za-z0-9_-]{4,}={0,2}\.[A-Za-z0-9_-]{80,90}={0,2}" finds "t1.{A40}.{w86}" leaves "t1.id = t2.id";
-    "Backblaze key" ["K00"] within 1, 40 certain r"\bK00[0-9][A-Za-z0-9+/]{27}\b" finds "K004{A27}" leaves "K00 short";
+    "Backblaze key" ["K00"] within 1, 40 certain r"\b(K00[0-9][A-Za-z0-9+/]{27})(?:[^A-Za-z0-9+/]|$)" finds "K004{A27}" leaves "K00 short";
     "Harness token" ["pat.", "sat."] within 1, 90 certain r"\b[ps]at\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}\b" finds "pat.{A22}.{h24}.{A20}" leaves "pat.name";
     "GitHub token" ["v1."] within 1, 60, needs (40) certain r"\bv1\.[0-9a-f]{40}\b" finds "v1.{h40}" leaves "v1.{d1}.{d1}";
     "Terraform token" [".atlasv1."] within 18, 90 certain r"\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{50,80}" finds "{A14}.atlasv1.{w64}" leaves "docs.atlasv1.x";
