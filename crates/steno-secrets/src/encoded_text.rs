@@ -225,7 +225,8 @@ mod tests {
 
     #[test]
     fn hexadecimal_text_is_decoded_and_hashes_are_not() {
-        let text = b"6768705f7137527a3076587739334c6b546e3559 e3b0c44298fc1c149afbf4c8996fb92427ae41e4";
+        let text =
+            b"6768705f7137527a3076587739334c6b546e3559 e3b0c44298fc1c149afbf4c8996fb92427ae41e4";
         let decoded = |run| decode_hex_run(text, run).map(|part| part.decoded);
         assert_eq!(decoded(0..40), Some(b"ghp_q7Rz0vXw93LkTn5Y".to_vec()));
         assert_eq!(decoded(41..81), None);

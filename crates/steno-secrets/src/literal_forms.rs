@@ -4,17 +4,16 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use memchr::memmem;
-use regex::bytes::Regex;
 
 use crate::quoted_value::QuotedValue;
+use crate::rule_pattern::RulePattern;
 
 /// Longer lists are not read to their end.
 const MAX_LIST_VALUES: usize = 20;
 
 /// A type between a name and its value: `password: str = "..."`.
-pub(crate) static TYPE_ANNOTATION: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"(?-u)^\s{0,2}[&A-Za-z_][A-Za-z0-9_.<>\[\]|? '&]{0,40}?\s{0,2}=\s{0,2}["']"#)
-        .expect("a valid pattern")
+pub(crate) static TYPE_ANNOTATION: LazyLock<RulePattern> = LazyLock::new(|| {
+    RulePattern::new(r#"\s{0,2}[&A-Za-z_][A-Za-z0-9_.<>\[\]|? '&]{0,40}?\s{0,2}=\s{0,2}["']"#)
 });
 
 /// The length of a scheme before a credential, as in `Bearer ...`, with the space after it.

@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use memchr::memmem;
-use regex::bytes::Regex;
 
 use crate::cookie_values::find_cookie_values;
 use crate::field_names::{FieldNameClass, classify_field_name};
@@ -18,6 +17,7 @@ use crate::name_bounds::{
     is_inside_secret_object, is_name_byte, may_have_value, name_bounds,
 };
 use crate::quoted_value::QuotedValue;
+use crate::rule_pattern::RulePattern;
 use crate::table_values::find_column_cells;
 use crate::value_plausibility::{FieldCandidate, ValueStyle, is_passphrase};
 
@@ -34,16 +34,15 @@ const MAX_TYPE_BYTES: usize = 64;
 const PAIR_WORDS: [&str; 5] = ["alue", "ALUE", "efault", "val", "ontent"];
 
 /// What is between a name and its value in lists of pairs: `"name": "TOKEN", "value": "..."`.
-static PAIRED_VALUE: LazyLock<Regex> = LazyLock::new(|| {
-    let between = r#"^["'\\]{0,4}\s{0,4},?(?:\s{0,4}\n[-+])?\s{0,40}(?:\{\s{0,40}(?:type\s{0,12}=\s{0,3}\w{1,10}\s{0,40}|(?:sensitive|nullable)\s{0,12}=\s{0,3}\w{4,5}\s{0,40}|description\s{0,12}=\s{0,3}"[^"\n]{0,80}"\s{0,40}){0,3})?(?:--type\s\w{3,20}\s{1,3})?(?:--|["'\\]{0,4}(?:Parameter)?)(?i:value|default|stringvalue|defaultvalue|val|content)["'\\]{0,4}(?:\s{0,4}[:=]|\s)\s{0,4}"#;
-    Regex::new(&format!("(?-u){between}")).expect("a valid pattern")
+static PAIRED_VALUE: LazyLock<RulePattern> = LazyLock::new(|| {
+    let between = r#"["'\\]{0,4}\s{0,4},?(?:\s{0,4}\n[-+])?\s{0,40}(?:\{\s{0,40}(?:type\s{0,12}=\s{0,3}\w{1,10}\s{0,40}|(?:sensitive|nullable)\s{0,12}=\s{0,3}\w{4,5}\s{0,40}|description\s{0,12}=\s{0,3}"[^"\n]{0,80}"\s{0,40}){0,3})?(?:--type\s\w{3,20}\s{1,3})?(?:--|["'\\]{0,4}(?:Parameter)?)(?i:value|default|stringvalue|defaultvalue|val|content)["'\\]{0,4}(?:\s{0,4}[:=]|\s)\s{0,4}"#;
+    RulePattern::new(between)
 });
 
 /// What is between a name and its value in markup: attributes, or the end of an element and the start of the next.
-static FOLLOWING_ELEMENT: LazyLock<Regex> = LazyLock::new(|| {
+static FOLLOWING_ELEMENT: LazyLock<RulePattern> = LazyLock::new(|| {
     let attributes = r#"(?:\s[A-Za-z:]{1,20}="[^"<>\n]{0,80}"){1,4}>"#;
-    Regex::new(&format!(r"(?-u)^(?:</key>(?:\s|\\[nrt]){{0,20}}<string>|{attributes})"))
-        .expect("a valid pattern")
+    RulePattern::new(&format!(r"(?:</key>(?:\s|\\[nrt]){{0,20}}<string>|{attributes})"))
 });
 
 /// What separates a name from its value.
@@ -159,14 +158,14 @@ impl<'t> FoundName<'t> {
         let has_word = |word: &str| memmem::find(after, word.as_bytes()).is_some();
         if may_start_pair(after)
             && PAIR_WORDS.iter().any(|word| has_word(word))
-            && let Some(paired) = PAIRED_VALUE.find(after)
+            && let Some(paired) = PAIRED_VALUE.match_start(after)
         {
-            return self.read_value(NameSeparator::Colon, self.end + paired.end());
+            return self.read_value(NameSeparator::Colon, self.end + paired.whole.end);
         }
         if may_follow_element(after)
-            && let Some(element) = FOLLOWING_ELEMENT.find(after)
+            && let Some(element) = FOLLOWING_ELEMENT.match_start(after)
         {
-            return self.read_value(NameSeparator::Tag, self.end + element.end());
+            return self.read_value(NameSeparator::Tag, self.end + element.whole.end);
         }
         // A field of a form.
         if let Some(start) = ["\"\r\n\r\n", "\"\n\n", "\"\\r\\n\\r\\n", "\\\"\\r\\n\\r\\n"]
@@ -295,9 +294,9 @@ impl<'t> FoundName<'t> {
         let near = &rest[..rest.len().min(MAX_TYPE_BYTES)];
         if separator == NameSeparator::Colon
             && near.contains(&b'=')
-            && let Some(typed) = TYPE_ANNOTATION.find(near)
+            && let Some(typed) = TYPE_ANNOTATION.match_start(near)
         {
-            return self.read_quoted(at + typed.end() - 1).into_iter().flatten().collect();
+            return self.read_quoted(at + typed.whole.end - 1).into_iter().flatten().collect();
         }
         let scheme = scheme_length(rest);
         // `r"..."`, `b'...'` and `$"..."` are literals too.
@@ -481,10 +480,12 @@ impl<'t> FoundName<'t> {
         let before_value = &text[..at];
         // Another pair of a log, or a class of a style sheet: `token length=32`, `Login_password__x7Qz0 wide`.
         let is_other = (separator == NameSeparator::Words || before_value.ends_with(b"token "))
-            && (name.contains("__") || value.split_once('=').is_some_and(|pair| is_pair_name(pair.0)));
+            && (name.contains("__")
+                || value.split_once('=').is_some_and(|pair| is_pair_name(pair.0)));
         // What is cut off is masked.
         let is_masked = value.len() < 20 && text[end..].starts_with(b"...");
-        (!is_sentence && !is_test && !is_other && !is_masked && self.is_secret(value, style)).then_some(at..end)
+        (!is_sentence && !is_test && !is_other && !is_masked && self.is_secret(value, style))
+            .then_some(at..end)
     }
 
     /// Whether the value is what a shell or Spring takes if a variable has none: `${DB_PASSWORD:-...}`.

@@ -135,7 +135,8 @@ mod tests {
             let bytes = group.as_bytes();
             [Some(bytes[0]), Some(bytes[1]), Some(bytes[2])]
         });
-        let filter = PairFilter::new([groups.as_slice(), &[[Some(b'p'), Some(b'w'), None]]].concat(), |_| 0);
+        let filter =
+            PairFilter::new([groups.as_slice(), &[[Some(b'p'), Some(b'w'), None]]].concat(), |_| 0);
         for group in [b"key", b"KEY", b"kEy", b"Ke-", b"pw\0", b"PW\xff", b"pwx", b"sec", b"sek"] {
             assert!(filter.may_match(*group), "{group:?}");
         }

@@ -275,8 +275,18 @@ mod tests {
 
     #[test]
     fn other_syntax_is_not_parsed() {
-        for pattern in ["a{", "(a", "a)", "*", "(?x:a)", "[[:alpha:]]", r"\pL", "[a-\u{e9}]", "[a--b]", "[--b]"]
-        {
+        for pattern in [
+            "a{",
+            "(a",
+            "a)",
+            "*",
+            "(?x:a)",
+            "[[:alpha:]]",
+            r"\pL",
+            "[a-\u{e9}]",
+            "[a--b]",
+            "[--b]",
+        ] {
             assert_eq!(parse_pattern(pattern), None, "{pattern}");
         }
     }

@@ -189,7 +189,9 @@ mod tests {
                         let text = String::from_utf8_lossy(&text);
                         match pattern.search_program(&input) {
                             Err(SearchTooLong) => drop(given_up.insert(rule.finds)),
-                            found => assert_eq!(found, Ok(expected), "{} in {text}", pattern.pattern),
+                            found => {
+                                assert_eq!(found, Ok(expected), "{} in {text}", pattern.pattern)
+                            }
                         }
                     }
                 }

@@ -10,12 +10,10 @@ use crate::argument_lists::find_argument_lists;
 use crate::coloured_text::find_coloured_parts;
 use crate::compiled_rule::CompiledRule;
 use crate::divided_text::find_divided_parts;
-use crate::encoded_text::{
-    decode_base64_run, decode_hex_run, find_escaped_parts, find_long_runs,
-};
-use crate::json_lines::find_json_lines;
+use crate::encoded_text::{decode_base64_run, decode_hex_run, find_escaped_parts, find_long_runs};
 use crate::field_names::{NAME_HINTS, classify_field_name};
 use crate::hint_search::HintSearch;
+use crate::json_lines::find_json_lines;
 use crate::kubernetes_secret::{MANIFEST_HINTS, find_manifest_values};
 use crate::named_value::{find_named_secrets, is_secret_field};
 use crate::prefixed_token::{is_unknown_token, token_pieces};

@@ -106,7 +106,7 @@ pub(super) const TEXTS: &[&str] = &[
     "{\"text\": \"resource {\\n  name = \\\"db_password\\\"\\n  value = \\\"«kestrel77heron»\\\"\\n}\"}",
     "{\"text\": \"<key>ApiSecret</key>\\n<string>«{M40}»</string>\"}",
     "--- a/deploy.yaml\n+++ b/deploy.yaml\n-        - name: DB_PASSWORD\n-          value: \"«kestrel77heron»\"\n",
-    "$ echo -n $TOKEN | xxd -p\n«6768705f7137527a3076587739334c6b546e3559»",
+    "$ echo -n $TOKEN | xxd -p\n«6768705f7137527a3076587739334c6b546e355962324864384667314d73344b70364a6331576135»",
     "WP_APP_PASSWORD = \"«{A4} {A4} {A4} {A4} {A4} {A4}»\"",
     "config: { host: 'h', password: '«qRzvXw_kTnYbHd.FgQs»' }",
     "====== Data ======\nKey         Value\n---         -----\npassword    «{A16}»\nusername    bob\n",
