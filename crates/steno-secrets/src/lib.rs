@@ -27,6 +27,7 @@ mod name_words;
 mod named_value;
 mod names;
 mod pair_filter;
+mod paired_value;
 mod pattern_parser;
 mod pattern_program;
 #[cfg(any(test, feature = "test-support"))]

@@ -3,7 +3,6 @@
 //! Reads from the name on: what closes the name, what separates it from the value, and how the value is written.
 
 use std::ops::Range;
-use std::sync::LazyLock;
 
 use memchr::memmem;
 
@@ -16,8 +15,8 @@ use crate::name_bounds::{
     assignment_length, comparison_length, follows_key_word, follows_service_word,
     is_inside_secret_object, is_name_byte, may_have_value, name_bounds,
 };
+use crate::paired_value::{following_element_offset, paired_value_offset};
 use crate::quoted_value::QuotedValue;
-use crate::rule_pattern::RulePattern;
 use crate::table_values::find_column_cells;
 use crate::value_plausibility::{FieldCandidate, ValueStyle, is_passphrase};
 
@@ -29,21 +28,6 @@ const MAX_PAIR_BYTES: usize = 240;
 
 /// How long a type between a name and its value may be.
 const MAX_TYPE_BYTES: usize = 64;
-
-/// Words of which one is between the name and the value of a pair.
-const PAIR_WORDS: [&str; 5] = ["alue", "ALUE", "efault", "val", "ontent"];
-
-/// What is between a name and its value in lists of pairs: `"name": "TOKEN", "value": "..."`.
-static PAIRED_VALUE: LazyLock<RulePattern> = LazyLock::new(|| {
-    let between = r#"["'\\]{0,4}\s{0,4},?(?:\s{0,4}\n[-+])?\s{0,40}(?:\{\s{0,40}(?:type\s{0,12}=\s{0,3}\w{1,10}\s{0,40}|(?:sensitive|nullable)\s{0,12}=\s{0,3}\w{4,5}\s{0,40}|description\s{0,12}=\s{0,3}"[^"\n]{0,80}"\s{0,40}){0,3})?(?:--type\s\w{3,20}\s{1,3})?(?:--|["'\\]{0,4}(?:Parameter)?)(?i:value|default|stringvalue|defaultvalue|val|content)["'\\]{0,4}(?:\s{0,4}[:=]|\s)\s{0,4}"#;
-    RulePattern::new(between)
-});
-
-/// What is between a name and its value in markup: attributes, or the end of an element and the start of the next.
-static FOLLOWING_ELEMENT: LazyLock<RulePattern> = LazyLock::new(|| {
-    let attributes = r#"(?:\s[A-Za-z:]{1,20}="[^"<>\n]{0,80}"){1,4}>"#;
-    RulePattern::new(&format!(r"(?:</key>(?:\s|\\[nrt]){{0,20}}<string>|{attributes})"))
-});
 
 /// What separates a name from its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,17 +139,11 @@ impl<'t> FoundName<'t> {
 
     fn find_values(&self) -> Vec<Range<usize>> {
         let after = &self.text[self.end..self.text.len().min(self.end + MAX_PAIR_BYTES)];
-        let has_word = |word: &str| memmem::find(after, word.as_bytes()).is_some();
-        if may_start_pair(after)
-            && PAIR_WORDS.iter().any(|word| has_word(word))
-            && let Some(paired) = PAIRED_VALUE.match_start(after)
-        {
-            return self.read_value(NameSeparator::Colon, self.end + paired.whole.end);
+        if let Some(paired) = paired_value_offset(after) {
+            return self.read_value(NameSeparator::Colon, self.end + paired);
         }
-        if may_follow_element(after)
-            && let Some(element) = FOLLOWING_ELEMENT.match_start(after)
-        {
-            return self.read_value(NameSeparator::Tag, self.end + element.whole.end);
+        if let Some(element) = following_element_offset(after) {
+            return self.read_value(NameSeparator::Tag, self.end + element);
         }
         // A field of a form.
         if let Some(start) = ["\"\r\n\r\n", "\"\n\n", "\"\\r\\n\\r\\n", "\\\"\\r\\n\\r\\n"]
@@ -555,26 +533,6 @@ fn names_public_value(before: &[u8]) -> bool {
     near.ends_with(b":") && memmem::find(near, b"arn:").is_some()
         || near.ends_with(b"checksum/")
         || memmem::find(before, b"encryptedData").is_some()
-}
-
-/// Whether [`PAIRED_VALUE`] may match: what is between a name and the next word, brace or option has no other bytes.
-fn may_start_pair(after: &[u8]) -> bool {
-    let is_between = |byte: &u8| b"\"'\\,\x0b".contains(byte) || byte.is_ascii_whitespace();
-    let between = after.iter().take(60).take_while(|byte| is_between(byte)).count();
-    after.get(between).is_some_and(|byte| b"{-+pvdsc".contains(&byte.to_ascii_lowercase()))
-}
-
-/// Whether [`FOLLOWING_ELEMENT`] may match: the end of an element is there, or the start of an attribute.
-fn may_follow_element(after: &[u8]) -> bool {
-    match after {
-        [b'<', rest @ ..] => rest.starts_with(b"/key>"),
-        [b' ', rest @ ..] => {
-            let is_name = |byte: &&u8| byte.is_ascii_alphabetic() || **byte == b':';
-            let name = rest.iter().take(20).take_while(is_name).count();
-            name > 0 && rest[name..].starts_with(b"=\"")
-        }
-        _ => false,
-    }
 }
 
 /// Whether a word is the name of a pair in a log: `length` in `length=32`.
