@@ -35,6 +35,10 @@ const SAMPLE: &str = "The parser reads one record at a time and reports what it 
     state_, unit_, check_, back_, tool_use, tool_result, attributes attached inside; many humans always retry our source \
     in sync, async, your tokens taken, broken, its size, the path, e.g. create, increase, cached, required, buffer, \
     machine, design, signal, print(, count(, write(, filter(, /api-docs, toolu_01, req_01, claude-opus-4, railway, away \
+    git push, runs, brand, project, remote, promote, output, outputs, begin, origin, package, packages, tracking, type, \
+    properties, express, mapping, inventory, accounts, present, capture, capability, granted, false, has, program, data, \
+    metadata, config, plain, place, explain, used, uses, user, because, reuse, devices, development, final, find, history, \
+    given, even, events, mapped, apps, first-run, the next, in fact, let, left, latest, greatest, nested, request, suggest, \
     -----------------------------------------  ==========  # Title ## Section 1000 1234 2025-11-30 0000 ... :::";
 
 /// Letters from the most to the least frequent in texts.

@@ -16,6 +16,9 @@ static OBJECT_START: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"
 /// The lines of a text that are JSON and have escaped line breaks or quotes, without the escapes.
 pub(crate) fn find_json_lines(text: &[u8]) -> Vec<UnescapedPart> {
     let mut parts = Vec::new();
+    if memchr::memchr(b'\\', text).is_none() {
+        return parts;
+    }
     let mut at = 0;
     while let Some(object) = OBJECT_START.find(&text[at..]).map(|offset| at + offset) {
         let line = &text[object..text.len().min(object + MAX_LINE_BYTES)];

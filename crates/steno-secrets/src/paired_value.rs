@@ -2,12 +2,7 @@
 
 use std::sync::LazyLock;
 
-use memchr::memmem;
-
 use crate::rule_pattern::RulePattern;
-
-/// Words of which one is between the name and the value of a pair.
-const PAIR_WORDS: [&str; 5] = ["alue", "ALUE", "efault", "val", "ontent"];
 
 /// What is between a name and its value in lists of pairs: `"name": "TOKEN", "value": "..."`.
 static PAIRED_VALUE: LazyLock<RulePattern> = LazyLock::new(|| {
@@ -23,8 +18,7 @@ static FOLLOWING_ELEMENT: LazyLock<RulePattern> = LazyLock::new(|| {
 
 /// How many bytes after a name its value in a list of pairs starts: `"name": "TOKEN", "value": "..."`.
 pub(crate) fn paired_value_offset(after: &[u8]) -> Option<usize> {
-    let has_word = |word: &&str| memmem::find(after, word.as_bytes()).is_some();
-    if !may_start_pair(after) || !PAIR_WORDS.iter().any(|word| has_word(&word)) {
+    if !may_start_pair(after) {
         return None;
     }
     Some(PAIRED_VALUE.match_start(after)?.whole.end)
