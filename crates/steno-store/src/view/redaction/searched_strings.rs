@@ -61,7 +61,8 @@ impl SearchedStrings {
     /// Remembers a string without a secret, if it is not too long.
     pub(super) fn remember_clean(&mut self, text: &str) {
         let is_short = is_short(text);
-        if !is_short && !(self.remembers_long && text.len() <= MAX_LONG_BYTES) {
+        let is_remembered = is_short || self.remembers_long && text.len() <= MAX_LONG_BYTES;
+        if !is_remembered {
             return;
         }
         let place = self.place_of(text);
