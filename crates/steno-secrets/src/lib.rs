@@ -8,7 +8,6 @@
 //! This crate must not know sessions, entries or formats. It reads no files.
 
 mod argument_lists;
-mod byte_set;
 mod coloured_text;
 mod compiled_rule;
 mod cookie_values;
@@ -28,8 +27,6 @@ mod named_value;
 mod names;
 mod pair_filter;
 mod paired_value;
-mod pattern_parser;
-mod pattern_program;
 #[cfg(any(test, feature = "test-support"))]
 pub mod planted;
 mod prefixed_token;
