@@ -247,8 +247,11 @@ impl Session {
         {
             self.models.push(model.clone());
         }
-        if self.title.is_none() && entry.role == Role::User && entry.kind == EntryKind::Text {
-            self.title = title_from_prompt(&entry.content);
+        let is_untitled = self.title.as_deref().is_none_or(|title| title == PICTURE_TITLE);
+        if is_untitled && entry.role == Role::User && entry.kind == EntryKind::Text {
+            let is_picture = self.title.is_none() && entry.content.starts_with("[image/");
+            let fallback = || is_picture.then(|| PICTURE_TITLE.to_owned());
+            self.title = title_from_prompt(&entry.content).or(self.title.take()).or_else(fallback);
         }
         if self.parent.is_none()
             && entry.role == Role::User
@@ -297,16 +300,48 @@ impl Session {
     }
 }
 
-/// The first line of a prompt's task, at most 80 characters.
+/// The title of a session whose prompts are pictures without words.
+const PICTURE_TITLE: &str = "Picture";
+
+/// The first line of a prompt's task, at most 80 characters. Attachments, which are in a prompt as a type, a size and a
+/// hash, are left out.
 fn title_from_prompt(prompt: &str) -> Option<String> {
     let task = without_agent_blocks(without_thread_blocks(prompt));
-    let line = task.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let lines = task.lines().map(without_attachments);
+    let line = lines.map(|line| line.trim().to_owned()).find(|line| !line.is_empty())?;
     if line.chars().count() <= 80 {
-        return Some(line.to_owned());
+        return Some(line);
     }
     let mut short: String = line.chars().take(79).collect();
     short.push('…');
     Some(short)
+}
+
+/// The text before the hash of an attachment, and the length of the hash.
+const ATTACHMENT_LABEL: &str = " bytes, blake3 ";
+const ATTACHMENT_HASH_LENGTH: usize = 64;
+
+/// A line without its attachments, such as `[image/png, 12 bytes, blake3 HEX]`.
+fn without_attachments(line: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once(ATTACHMENT_LABEL) {
+        let hash_end = after.split_at_checked(ATTACHMENT_HASH_LENGTH);
+        let end = hash_end.and_then(|(_, tail)| tail.strip_prefix(']'));
+        let begin = before.rfind('[');
+        match begin.zip(end) {
+            Some((begin, end)) => {
+                kept.push_str(&before[..begin]);
+                rest = end;
+            }
+            None => {
+                kept.push_str(before);
+                kept.push_str(ATTACHMENT_LABEL);
+                rest = after;
+            }
+        }
+    }
+    kept + rest
 }
 
 /// A session with its entries, problems and notes.
@@ -364,6 +399,29 @@ mod tests {
         assert_eq!(title_from_prompt(context).as_deref(), Some("Count the herons"));
         assert_eq!(title_from_prompt("<system-reminder> never closed"), None);
         assert_eq!(title_from_prompt("<b>bold</b>").as_deref(), Some("<b>bold</b>"));
+    }
+
+    #[test]
+    fn a_picture_gives_no_title_while_there_are_words() {
+        let picture = format!("[image/png, 395728 bytes, blake3 {}]", "9f".repeat(32));
+        let title_of = |prompts: &[&str]| {
+            let mut transcript = Transcript::new(Session::new("s".parse().unwrap(), "x"));
+            for prompt in prompts {
+                transcript.push(Entry::new(Role::User, EntryKind::Text, *prompt));
+            }
+            transcript.session.title
+        };
+        let named = format!("harbour.png {picture} at night\nplease");
+        for (prompts, title) in [
+            (vec![picture.as_str(), "Make it blue", "Or red"], "Make it blue"),
+            (vec![&picture, &picture], "Picture"),
+            (vec![&format!("{picture}\n{picture}\nWhat is this?"), "Or that?"], "What is this?"),
+            (vec![&named], "harbour.png  at night"),
+            (vec!["[a, 5 bytes, blake3 00] is short"], "[a, 5 bytes, blake3 00] is short"),
+        ] {
+            assert_eq!(title_of(&prompts).as_deref(), Some(title));
+        }
+        assert_eq!(title_of(&[&picture.replace("image/png", "application/pdf")]), None);
     }
 
     #[test]

@@ -29,7 +29,7 @@ const MIGRATIONS: [&str; 9] = [
 
 /// Version of the rules that derive rows from decoded records. A new version rebuilds every index.
 fn rules_version() -> i64 {
-    9 + i64::from(format::reader_version())
+    10 + i64::from(format::reader_version())
 }
 
 const FIRST_MIGRATION: &str = "
