@@ -1,16 +1,37 @@
 // @ts-check
-// Shows a picture of an entry large, in a dialog that a click or Esc closes.
+// Shows a picture of an entry on the whole screen. A click shows the real size of a larger one; ×, Esc or a click beside
+// it closes it.
 
 /** @param {HTMLImageElement} picture */
 function enlarge(picture) {
   const dialog = document.createElement("dialog");
   const close = Object.assign(document.createElement("button"), { type: "button", textContent: "×", title: "Close (Esc)" });
+  const size = Object.assign(document.createElement("button"), { type: "button", textContent: "Real size" });
+  const bar = document.createElement("header");
+  const area = document.createElement("div");
+  const large = Object.assign(new Image(), { src: picture.src, alt: "Picture in the conversation" });
   close.setAttribute("aria-label", "Close");
   dialog.className = "enlarged";
   dialog.setAttribute("aria-label", "Picture");
-  dialog.append(close, Object.assign(new Image(), { src: picture.src, alt: "Picture in the conversation" }));
+  area.tabIndex = 0;
+  bar.append(size, close);
+  area.append(large);
+  dialog.append(bar, area);
   document.body.append(dialog);
-  dialog.addEventListener("click", () => dialog.close());
+  const setSize = (/** @type {boolean} */ isReal) => {
+    dialog.classList.toggle("real", isReal);
+    size.textContent = isReal ? "Fit the screen" : "Real size";
+  };
+  const toggle = () => (size.hidden ? dialog.close() : setSize(!dialog.classList.contains("real")));
+  const measure = () => {
+    setSize(false);
+    size.hidden = large.naturalWidth <= large.clientWidth;
+  };
+  large.addEventListener("load", measure);
+  large.addEventListener("click", toggle);
+  size.addEventListener("click", toggle);
+  close.addEventListener("click", () => dialog.close());
+  area.addEventListener("click", (event) => event.target === area && dialog.close());
   dialog.addEventListener("close", () => {
     dialog.remove();
     picture.focus({ preventScroll: true });

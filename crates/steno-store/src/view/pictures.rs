@@ -1,6 +1,6 @@
 //! The pictures of a session. An entry only has a picture's hash; the bytes are in the session files.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use base64::Engine;
@@ -25,10 +25,17 @@ pub struct SessionPictures {
     by_hash: HashMap<String, EmbeddedPicture>,
 }
 
+/// The media type of bytes that are no image of a supported type.
+const UNKNOWN_TYPE: &str = "application/octet-stream";
+
+/// The shortest base64 that may be a picture of no supported type, in characters.
+const MIN_UNKNOWN_LENGTH: usize = 8;
+
 /// One picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmbeddedPicture {
-    /// The media type by the first bytes, whatever the session file says.
+    /// The media type by the first bytes, whatever the session file says; `application/octet-stream` if they are no
+    /// image of a supported type.
     pub media_type: &'static str,
     /// The bytes in base64.
     pub base64: String,
@@ -38,9 +45,17 @@ impl SessionPictures {
     /// Finds the pictures that the entries name in the session's bytes.
     pub fn find_in_bundle(bundle: &SessionBundle, entries: &[Entry]) -> Result<Self, FileError> {
         let mut pictures = Self::default();
-        if entries.iter().any(|entry| names_picture(&entry.content)) {
+        let mut missing = named_hashes(entries);
+        if missing.is_empty() {
+            return Ok(pictures);
+        }
+        for source in &bundle.files {
+            pictures.scan_bytes(&source.read_bytes()?);
+        }
+        missing.retain(|hash| pictures.get(hash).is_none());
+        if !missing.is_empty() {
             for source in &bundle.files {
-                pictures.scan_bytes(&source.read_bytes()?);
+                pictures.scan_for_unknown(&source.read_bytes()?, &missing);
             }
         }
         Ok(pictures)
@@ -66,14 +81,52 @@ impl SessionPictures {
         }
     }
 
+    /// Finds the bytes with these hashes that are in base64, whatever they begin with.
+    fn scan_for_unknown(&mut self, bytes: &[u8], hashes: &HashSet<&str>) {
+        let mut from = 0;
+        while from < bytes.len() {
+            let length = base64_length(&bytes[from..]);
+            if length >= MIN_UNKNOWN_LENGTH
+                && let Some((hash, base64)) = decode_base64(&bytes[from..from + length])
+                && hashes.contains(hash.as_str())
+            {
+                let media_type = UNKNOWN_TYPE;
+                self.by_hash.insert(hash, EmbeddedPicture { media_type, base64 });
+            }
+            from += length + 1;
+        }
+    }
+
     fn add_base64(&mut self, text: &[u8], media_type: &'static str) {
-        let base64: String =
-            text.iter().filter(|byte| **byte != b'\\').map(|byte| char::from(*byte)).collect();
-        if let Ok(bytes) = STANDARD.decode(&base64) {
-            let hash = blake3::hash(&bytes).to_string();
+        if let Some((hash, base64)) = decode_base64(text) {
             self.by_hash.insert(hash, EmbeddedPicture { media_type, base64 });
         }
     }
+}
+
+impl EmbeddedPicture {
+    /// Whether the bytes are an image of a supported type.
+    pub fn is_image(&self) -> bool {
+        self.media_type != UNKNOWN_TYPE
+    }
+}
+
+/// The hashes of all pictures that entries name.
+fn named_hashes(entries: &[Entry]) -> HashSet<&str> {
+    let segments = entries.iter().flat_map(|entry| split_pictures(&entry.content));
+    let hash = |segment| match segment {
+        TextSegment::Picture { hash, .. } => Some(hash),
+        TextSegment::Text(_) => None,
+    };
+    segments.filter_map(hash).collect()
+}
+
+/// The hash of the bytes that base64 from JSON is of, and the base64 without escapes.
+fn decode_base64(text: &[u8]) -> Option<(String, String)> {
+    let base64: String =
+        text.iter().filter(|byte| **byte != b'\\').map(|byte| char::from(*byte)).collect();
+    let bytes = STANDARD.decode(&base64).ok()?;
+    Some((blake3::hash(&bytes).to_string(), base64))
 }
 
 fn is_base64(byte: u8) -> bool {
@@ -174,6 +227,20 @@ mod tests {
         let picture = EmbeddedPicture { media_type: "image/png", base64: base64.to_owned() };
         assert_eq!(pictures.get(sum), Some(&picture));
         assert_eq!(pictures.by_hash.len(), 1);
+    }
+
+    #[test]
+    fn bytes_that_are_no_image_are_found_too() {
+        let base64 = "mOm5DjH2rDYpcxYaPjfzC38bQEzr6MVT";
+        let content = attachment::describe_base64(Some("image/png"), base64);
+        let kept = format!(r#"{{"data":"{base64}"}}"#).into_bytes();
+        let bundle = SessionBundle::new("/x", vec![SessionFile::in_memory("a", "/x/a", kept)]);
+        let hash = blake3::hash(&STANDARD.decode(base64).unwrap()).to_string();
+        let entry = Entry::new(Role::User, EntryKind::Text, content);
+        let pictures = SessionPictures::find_in_bundle(&bundle, &[entry]).unwrap();
+        let picture = pictures.get(&hash).expect("the bytes are there");
+        assert_eq!((picture.is_image(), picture.base64.as_str()), (false, base64));
+        assert_eq!(pictures.by_hash.len(), 1, "other base64 is not kept");
     }
 
     #[test]

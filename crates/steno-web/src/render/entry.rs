@@ -147,6 +147,14 @@ impl EntryRenderer<'_> {
             Some(base) => format!("{base}/picture/{sum}"),
             None => format!("data:{};base64,{}", picture.media_type, picture.base64),
         };
+        if !picture.is_image() {
+            return html! {
+                p.missing {
+                    "Picture (" (clean_text(media_type)) "), cannot be shown: its bytes are no PNG, JPEG, GIF or WebP image. "
+                    @if self.base.is_some() { a href=(url) download="picture" { "Save them" } }
+                }
+            };
+        }
         html! { img.picture src=(url) alt="Picture in the conversation: show it large" title="Show it large" role="button" tabindex="0" loading="lazy"; }
     }
 

@@ -195,6 +195,57 @@ fn pictures_are_shown_on_the_page_and_in_a_file() {
     assert_eq!(ask(&[host]), 401);
 }
 
+/// A picture of 2000 by 1000 pixels.
+const LARGE_GIF: &str = "R0lGODlh0AfoA4AAAP8AAAAAACwAAAAAAQABAAACAkQBADs=";
+
+#[test]
+fn a_large_picture_uses_the_whole_screen_and_has_its_real_size_on_a_click() {
+    let Some(browser) = Browser::open(390, 844) else { return };
+    let screen = json!({"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true});
+    browser.emulate("Emulation.setDeviceMetricsOverride", &screen);
+    let mut site = Site::new();
+    let picture = json!({"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": LARGE_GIF}});
+    let words = json!({"type": "text", "text": "What is this?"});
+    site.keep("large", &[json!({"role": "user", "content": [words, picture]})]);
+    site.serve();
+    browser.go(&site.first("/session/claude-code/large"));
+    browser.until(&format!(
+        "document.querySelector('img.picture')?.naturalWidth === 2000 && {SCRIPTS_RUN}"
+    ));
+    browser.run("document.querySelector('img.picture').click()");
+    let width = "document.querySelector('.enlarged img')?.getBoundingClientRect().width";
+    browser.until(&format!("{width} === 390"));
+    // The buttons are beside the picture.
+    let edges = "document.querySelector('.enlarged header').getBoundingClientRect().bottom <= document.querySelector('.enlarged img').getBoundingClientRect().top";
+    assert_eq!(browser.run(&format!("return {edges}")), json!(true));
+    browser.picture("phone-large-picture");
+    browser.run("document.querySelector('.enlarged img').click()");
+    browser.until(&format!("{width} === 2000"));
+    let area = "document.querySelector('.enlarged div')";
+    browser.run(&format!("{area}.scrollTo(5000, 0)"));
+    browser.until(&format!("{area}.scrollLeft === 1610"));
+    browser.run("document.querySelector('.enlarged img').click()");
+    browser.until(&format!("{width} === 390"));
+    browser.run("document.querySelector('.enlarged [aria-label=Close]').click()");
+    browser.until("!document.querySelector('dialog.enlarged')");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn bytes_that_are_no_image_are_said_to_be_there() {
+    let Some(browser) = Browser::open(1280, 900) else { return };
+    let mut site = Site::new();
+    let data = "mOm5DjH2rDYpcxYaPjfzC38bQEzr6MVT";
+    let picture = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}});
+    let words = json!({"type": "text", "text": "What is this?"});
+    site.keep("noise", &[json!({"role": "user", "content": [words, picture]})]);
+    site.serve();
+    browser.go(&site.first("/session/claude-code/noise"));
+    browser.until("document.querySelector('.missing')?.textContent.includes('cannot be shown')");
+    browser.run("window.bytes = null; fetch(document.querySelector('.missing a').href).then((response) => response.arrayBuffer()).then((data) => { window.bytes = btoa(String.fromCharCode(...new Uint8Array(data))); })");
+    browser.until(&format!("window.bytes === '{data}'"));
+}
+
 /// Opens a picture by pointer and by key, and closes it.
 fn enlarge_picture(browser: &Browser) {
     let is_large =
@@ -207,7 +258,7 @@ fn enlarge_picture(browser: &Browser) {
     browser.run("document.querySelector('img.picture').focus()");
     browser.press(ENTER);
     browser.until(is_large);
-    // A click anywhere closes it, and the focus is where it was.
+    // A click closes a small one, and the focus is where it was.
     browser.run("document.querySelector('dialog.enlarged img').click()");
     browser.until("!document.querySelector('dialog.enlarged') && document.activeElement.matches('img.picture')");
 }
