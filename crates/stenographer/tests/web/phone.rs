@@ -1,9 +1,9 @@
 //! A phone: a low header with a menu, rows that can be read, and targets as large as a finger.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::driver::{Browser, SCRIPTS_RUN};
-use crate::site::{Site, assistant, user};
+use crate::site::{Site, assistant, thought, tool, user};
 use crate::views::harbour;
 
 /// The highest header, in pixels.
@@ -155,6 +155,96 @@ fn the_most_expensive_sessions_show_their_cost() {
     browser.picture("phone-costs");
     browser.go(&site.at("/cost?period=all&by=model"));
     browser.until("document.querySelector('table.sums tbody')");
-    let wide = browser.run("return document.documentElement.scrollWidth - screen.width");
-    assert!(wide.as_i64().unwrap() <= 0, "long names make the page {wide} pixels too wide");
+}
+
+/// A name of 110 characters, without a place where a line would break by itself.
+fn long_name(word: &str) -> String {
+    format!("{word}{}", "_of_the_lighthouse".repeat(6))
+}
+
+/// A session in which the title, the model, the tool, the files, the project and all texts have long names.
+fn keep_long_names(site: &Site, session: &str) {
+    let address = format!("https://example.org/{}", long_name("pier"));
+    let path = format!("/home/me/code/{}/{}.rs", long_name("folder"), long_name("file"));
+    let edit =
+        json!({"file_path": path, "old_string": long_name("old"), "new_string": long_name("new")});
+    let mut messages =
+        vec![user(&format!("Repair cookie {address}")), thought(&long_name("thought"))];
+    messages.extend(tool(
+        "Write",
+        &json!({"file_path": path, "content": long_name("x")}),
+        ("ok", false),
+    ));
+    messages.extend(tool("Edit", &edit, (&long_name("updated"), false)));
+    let error = format!("error: {}", long_name("failure"));
+    messages.extend(tool(&long_name("mcp"), &json!({"command": address}), (&error, true)));
+    let table = format!("| a | b |\n|---|---|\n| {0} | {0} |", long_name("cell"));
+    messages.push(assistant(&format!(
+        "## {address}\n\n- cookie `{address}`\n\n{table}\n\n**{address}**"
+    )));
+    messages.push(user(&long_name("again")));
+    let mut answer = assistant(&long_name("answer"));
+    answer["id"] = json!(format!("msg_{session}"));
+    answer["model"] = json!(LONG_MODEL);
+    messages.push(answer);
+    let project = format!("/home/me/code/{}", long_name("project"));
+    let record = |(at, message): (usize, &Value)| {
+        let record = json!({
+            "type": message["role"], "uuid": format!("{session}{at}"), "sessionId": session, "version": "2.1.0",
+            "timestamp": format!("2026-01-05T09:00:{at:02}.000Z"), "cwd": project,
+            "gitBranch": long_name("branch"), "message": message,
+        });
+        format!("{record}\n")
+    };
+    let file = site.path().join(format!("{session}.jsonl"));
+    std::fs::write(&file, messages.iter().enumerate().map(record).collect::<String>()).unwrap();
+    site.steno(&["import", file.to_str().unwrap()]);
+}
+
+/// The elements that end beyond the screen and are not in a scroller, for messages.
+const TOO_WIDE: &str = "return [...document.querySelectorAll('body *')].filter((one) => one.getBoundingClientRect().right > screen.width + 1 && one.getClientRects().length).slice(0, 8).map((one) => one.outerHTML.slice(0, 140))";
+
+#[test]
+fn long_names_make_no_page_wider_than_the_screen() {
+    let Some(browser) = Browser::open(390, 844) else { return };
+    let screen = json!({"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true});
+    browser.emulate("Emulation.setDeviceMetricsOverride", &screen);
+    let mut site = Site::new();
+    keep_long_names(&site, "one");
+    keep_long_names(&site, "two");
+    site.keep_nested("nested");
+    site.serve();
+    browser.go(&site.first("/"));
+    let session = "/session/claude-code/one";
+    let mut pages: Vec<String> =
+        ["/", "/search?q=cookie", "/search?q=nothing_to_find", "/compare", "/threads"]
+            .map(str::to_owned)
+            .to_vec();
+    pages.extend([session.to_owned(), format!("{session}/replay#e9")]);
+    pages.push("/session/claude-code/nested?subagent=a1".to_owned());
+    pages.push("/compare?a=claude-code/one&b=claude-code/two".to_owned());
+    for view in ["activity", "quality", "edits"] {
+        pages.push(format!("/{view}?period=all"));
+    }
+    pages.push(format!("/trends?period=all&q=cookie%0A{}", long_name("word")));
+    for by in ["day", "week", "month", "model", "project", "agent", "session", "thread", "block"] {
+        pages.push(format!("/cost?period=all&by={by}"));
+    }
+    let project = long_name("project");
+    pages.push(format!("/cost?period=all&project=/home/me/code/{project}"));
+    pages.push(format!("/?project=/home/me/code/{project}"));
+    let mut too_wide = Vec::new();
+    for page in pages {
+        browser.go(&site.at(&page));
+        browser.until(SCRIPTS_RUN);
+        // Everything that opens is open.
+        browser.run("for (const fold of document.querySelectorAll('details')) fold.open = true; for (const button of document.querySelectorAll('.fold-filters, #facets-open')) button.click()");
+        browser.until("[...document.querySelectorAll('details[data-load][open]')].every((one) => one.querySelector(':scope > div'))");
+        let wide = browser.run("return document.documentElement.scrollWidth - screen.width");
+        if wide.as_i64().unwrap() > 0 {
+            too_wide.push(format!("{page} by {wide} pixels: {}", browser.run(TOO_WIDE)));
+        }
+    }
+    assert!(too_wide.is_empty(), "pages are too wide: {too_wide:#?}");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
 }
