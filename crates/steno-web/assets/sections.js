@@ -127,6 +127,9 @@ function listPrompts(section) {
 const contents = /** @type {HTMLDetailsElement | null} */ (document.querySelector("#contents"));
 if (contents && !contents.dataset.load) listPrompts(contents);
 if (contents && matchMedia("(min-width: 84rem)").matches) contents.open = true;
+// On a phone the list of subagents would fill the first screen.
+const overview = /** @type {HTMLDetailsElement | null} */ (document.querySelector("#subagents"));
+if (overview && matchMedia("(max-width: 40rem)").matches) overview.open = false;
 let promptFrame = 0;
 if (contents) {
   for (const name of ["scroll", "entry"]) {

@@ -10,7 +10,7 @@ use steno_store::view::lanes::SubagentLanes;
 use crate::addresses::{session_address, short_model};
 use crate::fork::find_call;
 use crate::heading::{session_duration, session_title, status_badge};
-use crate::outline::{SessionOutline, totals_line};
+use crate::outline::{SessionOutline, cost_text, totals_line};
 use crate::render::plain::clean_text;
 use crate::render::{depth_class, lane_colour, run_title, subagent_address};
 use crate::session_listing::SessionListing;
@@ -25,8 +25,8 @@ const MIN_BAR_WIDTH: i64 = 6;
 const MAX_RUNS: usize = 300;
 const MAX_SESSIONS: usize = 100;
 
-/// How many subagents the section lists without being opened by the reader.
-pub(crate) const MAX_OPEN_RUNS: usize = 20;
+/// How many subagents the section lists without being opened by the reader: the first prompt stays on the first screen.
+pub(crate) const MAX_OPEN_RUNS: usize = 3;
 
 /// The orders of the list, in the order of the numbers of each row.
 const RUN_ORDERS: [&str; 5] = ["start", "duration", "entries", "tokens", "cost"];
@@ -43,8 +43,25 @@ pub(crate) fn subagents_heading(runs: &[OutlinedRun], others: usize) -> Markup {
         span { (exact_count(runs.len() as u64)) }
         @if failed > 0 { small.minus { (exact_count(failed)) " failed" } }
         @if unanswered > 0 { small { (exact_count(unanswered)) " without an answer" } }
+        @let totals = sum_runs(runs);
+        small.totals-part { (count_of(totals.entries, "entry")) }
+        @if let Some(cost) = cost_text(&totals) { small.totals-part title=(COST_EXPLANATION) { (cost) } }
         @if others > 0 { small { (count_of(others as u64, "session")) " started from this one" } }
     }
+}
+
+/// The entries, tokens and cost of all subagents. Those that the main agent started include the others.
+fn sum_runs(runs: &[OutlinedRun]) -> EntryTotals {
+    let mut sum = EntryTotals::default();
+    for totals in runs.iter().filter(|one| one.run.depth == 1).map(|one| &one.totals) {
+        sum.entries += totals.entries;
+        sum.usage.add(&totals.usage);
+        sum.is_partly_unpriced |= totals.is_partly_unpriced;
+        if let Some(cost) = totals.cost {
+            *sum.cost.get_or_insert_default() += cost;
+        }
+    }
+    sum
 }
 
 /// The sessions that name this one as their parent.

@@ -49,6 +49,51 @@ fn opened(width: u32) -> Option<(Site, Browser)> {
     Some((site, browser))
 }
 
+/// A session with a number of subagents, each with two entries.
+fn fleet(site: &Site, session: &str, count: usize) {
+    let mut main = vec![user("Describe the fleet")];
+    let mut files = Vec::new();
+    let names: Vec<String> = (0..count).map(|at| format!("ship{at}")).collect();
+    for name in &names {
+        main.push(task(&format!("toolu_{name}"), name, name));
+        main.push(result(&format!("toolu_{name}"), "It floats.", false));
+        files.push((Some(name.as_str()), vec![user(name), assistant("It floats.")]));
+    }
+    main.push(assistant("All float."));
+    files.push((None, main));
+    site.keep_files(session, &files);
+}
+
+#[test]
+fn many_subagents_are_folded_with_their_totals_in_the_heading() {
+    for (width, height, is_phone) in [(1440, 900, false), (390, 844, true)] {
+        let Some(browser) = Browser::open(width, height) else { return };
+        let screen =
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone});
+        browser.emulate("Emulation.setDeviceMetricsOverride", &screen);
+        let mut site = Site::new();
+        fleet(&site, "small", 3);
+        fleet(&site, "large", 13);
+        site.serve();
+        browser.go(&site.first("/session/claude-code/small"));
+        for (session, is_open) in [("small", !is_phone), ("large", false)] {
+            browser.go(&site.at(&format!("/session/claude-code/{session}")));
+            browser.until(&format!("{SCRIPTS_RUN} && document.querySelector('#e0')"));
+            let shown = browser.run("return document.querySelector('#subagents').open");
+            assert_eq!(shown, json!(is_open), "{session}");
+            let top =
+                browser.run("return document.querySelector('#e0').getBoundingClientRect().top");
+            assert!(top.as_f64().unwrap() < f64::from(height) - 40.0, "{session} {width}: {top}");
+            browser.picture(&format!("subagents-{session}-{width}"));
+        }
+        let heading =
+            browser.run("return document.querySelector('#subagents > summary').textContent");
+        let heading = heading.as_str().unwrap();
+        assert!(heading.contains("13") && heading.contains("26 entries"), "{heading}");
+        assert!(heading.contains('$'), "{heading}");
+    }
+}
+
 #[test]
 fn the_overview_shows_who_ran_when_and_who_failed() {
     let Some((_site, browser)) = opened(1280) else { return };
@@ -203,7 +248,9 @@ fn many_subagents_are_listed_at_once_and_sorted() {
     browser.go(&site.first("/session/claude-code/coast"));
     browser.until(SCRIPTS_RUN);
     let entries = "[...document.querySelectorAll('.runs li[data-sums] .totals-line')].map((one) => parseInt(one.textContent))";
-    browser.until(&format!("document.querySelector('#subagents').open && {entries}.length === 13"));
+    let open = "document.querySelector('#subagents').open = true";
+    browser.run(open);
+    browser.until(&format!("{entries}.length === 13"));
     // Whole tasks are read.
     let cut = "return [...document.querySelectorAll('.runs .name a')].filter((one) => one.scrollWidth > one.clientWidth || !one.textContent.endsWith('is not')).length";
     assert_eq!(browser.run(cut), json!(0));
@@ -223,7 +270,8 @@ fn many_subagents_are_listed_at_once_and_sorted() {
     let file = site.path().join("coast.html");
     site.steno(&["export", "coast", "--format", "html", "-o", "coast.html"]);
     browser.go(&format!("file://{}", file.display()));
-    browser.until(&format!("document.querySelector('#subagents').open && {entries}.length === 13"));
+    browser.run(open);
+    browser.until(&format!("{entries}.length === 13"));
     choose("entries");
     assert_eq!(browser.run(&format!("return {entries}")), json!(sorted));
     assert_eq!(
