@@ -1,7 +1,8 @@
 // @ts-check
 // Replays a session over time: its entries and file changes up to a moment.
 import { watchCode } from "./highlight.js";
-import { link, placeOf } from "./places.js";
+import { link, numberAt, placeOf } from "./places.js";
+import { keys } from "./reader.js";
 
 /** How many entries before the moment are shown. */
 const SHOWN = 30;
@@ -83,13 +84,26 @@ function replay(base) {
   part("step-back").addEventListener("click", () => go(-1));
   part("step-on").addEventListener("click", () => go(1));
   scrub.addEventListener("input", () => goTo(Number(scrub.value)));
+  /** Goes to the next or previous prompt or error. @param {string} kind @param {boolean} back */
+  async function jump(kind, back) {
+    stop();
+    const response = await fetch(`${base}/step?from=${numberAt(requested)}&of=${kind}&back=${back}`);
+    const number = await response.json();
+    if (number !== null) goTo(placeOf(number));
+  }
+  keys.ArrowLeft = keys.k = () => go(-1);
+  keys.ArrowRight = keys.j = () => go(1);
+  keys.n = () => jump("prompt", false);
+  keys.p = () => jump("prompt", true);
+  keys.x = () => jump("error", false);
+  keys.X = () => jump("error", true);
+  keys.Home = keys.gg = () => go(-requested);
+  keys.End = keys.G = () => go(times.length);
   addEventListener("keydown", (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
-    if (event.ctrlKey || event.metaKey || event.altKey || target.closest("select, dialog, input")) return;
-    const change = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (change) go(change);
-    else if (event.key === " " && !target.closest("button, summary")) play.click();
-    else return;
+    if (event.ctrlKey || event.metaKey || event.altKey || target.closest("select, dialog, input, button, summary")) return;
+    if (event.key !== " ") return;
+    play.click();
     event.preventDefault();
   });
   goTo(placeOf(Number(/^#e(\d+)$/.exec(location.hash)?.[1] ?? 0)));

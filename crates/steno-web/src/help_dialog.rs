@@ -67,7 +67,7 @@ const SESSION: HelpGroup = HelpGroup {
     title: "Session",
     tips: &[
         "The strip at the right edge is the whole session: a click goes there.",
-        "Files changed, quality and subagents are folded above the first entry.",
+        "Files changed, quality and many subagents are folded above the first entry.",
     ],
     keys: READING_KEYS,
 };
@@ -98,7 +98,13 @@ const SUBAGENT_MORE: HelpGroup = HelpGroup {
 const REPLAY: HelpGroup = HelpGroup {
     title: "Replay",
     tips: &["The list beside the entries has the files as they were at that moment."],
-    keys: &[("← →", "Entry before, after"), ("Space", "Play or pause")],
+    keys: &[
+        ("← →", "Previous, next entry"),
+        ("n p", "Next, previous prompt"),
+        ("x X", "Next, previous error"),
+        ("Home End", "First, last entry"),
+        ("Space", "Play or pause"),
+    ],
 };
 
 const SEARCH: HelpGroup = HelpGroup {

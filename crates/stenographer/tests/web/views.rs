@@ -370,6 +370,34 @@ fn a_session_is_replayed() {
 }
 
 #[test]
+fn keys_move_through_a_replay() {
+    let Some((site, browser)) = opened(1280, 860) else { return };
+    browser.go(&site.at("/session/claude-code/harbour-login/replay"));
+    browser.until("document.querySelectorAll('#stage > li[id]').length === 1");
+    // The only error is the result of the last call, and the only prompt the first entry.
+    for (key, place) in [
+        ("x", 9),
+        ("X", 9),
+        ("p", 1),
+        ("n", 1),
+        ("\u{e010}", 10),
+        ("\u{e011}", 1),
+        ("G", 10),
+        ("gg", 1),
+        ("j", 2),
+        ("k", 1),
+        ("\u{e014}", 2),
+        ("\u{e012}", 1),
+    ] {
+        browser.press(key);
+        let moment = "document.querySelector('#moment').textContent";
+        browser.until(&format!("{moment}.startsWith('Entry {place} of 10')"));
+        browser.until(&format!("document.querySelectorAll('#stage > li[id]').length === {place}"));
+    }
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
 fn costs_are_drawn_and_sessions_compared() {
     let Some((site, browser)) = opened(1280, 860) else { return };
     browser.go(&site.at("/cost?period=all"));
