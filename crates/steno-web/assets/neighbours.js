@@ -60,7 +60,7 @@ async function loadNeighbours(base) {
   const found = response.ok ? await response.json() : null;
   if (!found) return;
   const count = document.querySelector("#list-place");
-  if (count) count.textContent = `${found.place.toLocaleString("en-US")} of ${found.sessions.toLocaleString("en-US")}`;
+  if (count && found.place) count.textContent = `${found.place.toLocaleString("en-US")} of ${found.sessions.toLocaleString("en-US")}`;
   setLink("list-previous", found.previous, "Previous session ([)");
   setLink("list-next", found.next, "Next session (])");
 }

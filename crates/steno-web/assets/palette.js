@@ -30,19 +30,23 @@ async function update() {
   if (!input || !list) return;
   const typed = input.value.trim();
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+  let isNamed = false;
   for (const option of list.querySelectorAll("[data-command]")) {
     const command = /** @type {HTMLElement} */ (option);
     const isOffered = !pick && (!command.dataset.click || document.getElementById(command.dataset.click));
     const name = (command.textContent ?? "").toLowerCase();
     command.hidden = !isOffered || !words.every((word) => name.includes(word));
+    // "cost" means the page of that name and "export" the command, not a session with the word.
+    const own = `${command.querySelector("span")?.textContent?.toLowerCase()} `;
+    isNamed ||= !command.hidden && typed !== "" && own.startsWith(`${typed.toLowerCase()} `);
   }
   const request = ++lastRequest;
   const response = await fetch(`/palette?q=${encodeURIComponent(typed)}&sessions=${Boolean(pick)}`);
   const text = await response.text();
   if (request !== lastRequest || !response.ok) return;
   list.querySelectorAll("[role=option]:not([data-command])").forEach((old) => old.remove());
-  // Sessions come first while one types, and commands while one does not.
-  list.insertAdjacentHTML(typed ? "afterbegin" : "beforeend", text);
+  // Sessions come first while one types, and commands while one does not or names one.
+  list.insertAdjacentHTML(typed && !isNamed ? "afterbegin" : "beforeend", text);
   mark(options()[0]);
 }
 

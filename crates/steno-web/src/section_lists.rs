@@ -19,7 +19,7 @@ use crate::units::{count_of, exact_count};
 pub(crate) const MIN_CONTENTS: usize = 3;
 
 /// How many prompts and files are listed.
-const MAX_PROMPTS: usize = 2000;
+const MAX_PROMPTS: usize = 5000;
 const MAX_FILES: usize = 300;
 
 /// How many characters of an entry are shown in a list.
@@ -56,6 +56,7 @@ impl SectionCounts {
 pub(crate) fn prompt_list(entries: &[Entry], zone: &TimeZone) -> Markup {
     let branches = find_branches(entries);
     let branch_at = |number: usize| branches.iter().find(|branch| branch.prompt == number);
+    let left_out = listed_prompts(entries).skip(MAX_PROMPTS).count();
     html! {
         ol.contents-list {
             @for (number, entry) in listed_prompts(entries).take(MAX_PROMPTS) {
@@ -70,6 +71,7 @@ pub(crate) fn prompt_list(entries: &[Entry], zone: &TimeZone) -> Markup {
                 }
             }
         }
+        @if left_out > 0 { p.hint { (count_of(left_out as u64, "later prompt")) @if left_out == 1 { " is" } @else { " are" } " not listed." } }
     }
 }
 
@@ -137,5 +139,13 @@ mod tests {
             [prompt("What is this?"), prompt(&picture), prompt(&format!("And {picture}?"))];
         let list = prompt_list(&entries, &TimeZone::UTC).0;
         assert!(list.contains("#e0") && !list.contains("#e1") && list.contains("#e2"), "{list}");
+    }
+
+    #[test]
+    fn prompts_that_are_not_listed_are_counted() {
+        let entries = |count: usize| vec![Entry::new(Role::User, EntryKind::Text, "Go on"); count];
+        let list = |count: usize| prompt_list(&entries(count), &TimeZone::UTC).0;
+        assert!(!list(MAX_PROMPTS).contains("not listed"));
+        assert!(list(MAX_PROMPTS + 3).contains("3 later prompts are not listed."));
     }
 }

@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use steno_store::amount::{format_cost, format_dollars};
 use steno_store::cost::budget::BudgetLimits;
-use steno_store::cost::report::{GroupBy, ReportGroup, ReportRow};
+use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
 use steno_store::view::json_rows::cost::timestamp_from_millis;
 use steno_store::view::markdown::capitalize_first;
 
@@ -167,9 +167,12 @@ struct CostView<'a> {
 }
 
 impl CostView<'_> {
+    /// The rows of a group. What has no time, project or model has a row only if it used something.
     fn report_rows(&self, by: GroupBy, selected: &[usize]) -> Vec<ReportRow> {
         let group = ReportGroup { by, zone: &self.viewer.zone };
-        self.accounts.charges.report_rows(&self.accounts.costs, selected, &group)
+        let mut rows = self.accounts.charges.report_rows(&self.accounts.costs, selected, &group);
+        rows.retain(|row| row.key.is_some() || !is_zero(&row.sum));
+        rows
     }
 
     fn grouped_costs(&self, by: GroupBy, selected: &[usize]) -> Markup {
@@ -302,6 +305,11 @@ impl CostView<'_> {
         };
         limit.map(|limit| ("Budget".to_owned(), limit)).into_iter().collect()
     }
+}
+
+/// Whether a sum has neither tokens nor a cost.
+fn is_zero(sum: &ChargeSum) -> bool {
+    sum.tokens().is_empty() && sum.cost() == Some(0.0)
 }
 
 fn no_charges(filters: &FilterQuery) -> Markup {

@@ -287,8 +287,9 @@ impl QualityReport {
                             @for (session, counts) in worst.iter().take(MAX_ROWS) {
                                 tr {
                                     td {
+                                        small { b title=(PROBLEM_MEANING) { (count_of(counts.problems(), "problem")) } } " "
                                         a href={ (session_address(&session.agent, &session.id)) "#quality" } { (heading::session_title(session)) }
-                                        " " small { b title=(PROBLEM_MEANING) { (count_of(counts.problems(), "problem")) } " · " (clean_text(&session.agent)) @if let Some(project) = &session.project { " · " (clean_text(last_segment(project))) } }
+                                        " " small { (clean_text(&session.agent)) @if let Some(project) = &session.project { " · " (clean_text(last_segment(project))) } }
                                     }
                                     (count_cells(counts, 1))
                                 }

@@ -1,9 +1,11 @@
 //! Charts show the whole period and name what they show.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::driver::Browser;
-use crate::site::Site;
+use crate::site::{Site, assistant, user};
 
 /// How many sessions there are, one every eight days, each with a failed call and a cost of $3.
 const SESSIONS: i64 = 70;
@@ -127,6 +129,28 @@ fn messages_without_a_time_are_in_no_bar_and_said_to_be() {
 }
 
 #[test]
+fn messages_without_a_time_have_no_row_if_they_cost_nothing() {
+    let Some(browser) = Browser::open(1440, 900) else { return };
+    let mut site = Site::new();
+    site.keep("dated", &[user("Light"), assistant("It shines.")]);
+    let file = site.path().join("undated.jsonl");
+    let record = json!({
+        "type": "assistant", "uuid": "u1", "sessionId": "undated", "version": "2.1.0", "cwd": "/code/harbor",
+        "message": {"id": "msg_undated", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
+            "content": [{"type": "text", "text": "Yes"}], "usage": {"input_tokens": 0, "output_tokens": 0}},
+    });
+    std::fs::write(&file, format!("{record}\n")).unwrap();
+    site.steno(&["import", file.to_str().unwrap()]);
+    site.serve();
+    browser.go(&site.first("/"));
+    for by in ["day", "week", "month"] {
+        browser.go(&site.at(&format!("/cost?period=all&by={by}")));
+        let rows = "[...document.querySelectorAll('table.sums')].at(-1).tBodies[0].rows";
+        browser.until(&format!("{rows}.length === 1 && !{rows}[0].textContent.includes('no ')"));
+    }
+}
+
+#[test]
 fn the_table_of_costs_is_saved_with_all_rows_and_exact_numbers() {
     let Some(browser) = Browser::open(1440, 900) else { return };
     let site = long_site();
@@ -138,12 +162,25 @@ fn the_table_of_costs_is_saved_with_all_rows_and_exact_numbers() {
         let text = browser.run("return window.csv");
         let mut lines = text.as_str().unwrap().lines();
         let columns = "sessions,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,cost_usd,unpriced_models";
-        let name = if by.is_empty() { "week" } else { by };
+        let name = match by {
+            "" => "week",
+            "session" => "session_id,agent,project,started,title",
+            by => by,
+        };
         assert_eq!(lines.next().unwrap(), format!("{name},{columns}"));
         let cells: Vec<Vec<&str>> = lines.map(|line| line.rsplit(',').collect()).collect();
         assert_eq!(cells.len(), rows, "{by}");
         let sum = |at: usize| cells.iter().map(|row| row[at].parse::<f64>().unwrap()).sum::<f64>();
         assert_eq!((sum(1), sum(5)), (3.0 * SESSIONS as f64, 1e6 * SESSIONS as f64), "{by}");
+        if by == "session" {
+            let ids: BTreeSet<&str> = cells.iter().map(|row| row[11]).collect();
+            assert_eq!(ids.len(), rows, "each row names its session");
+            for row in &cells {
+                assert_eq!(row[10], "\"claude-code\"");
+                assert!(row[9].starts_with("\"/code/project-"), "{row:?}");
+                assert!(row[8].starts_with("\"20") && row[8].ends_with("Z\""), "{row:?}");
+            }
+        }
     }
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

@@ -9,7 +9,6 @@ use crate::views::harbour;
 
 /// Keys of the WebDriver protocol.
 const ENTER: &str = "\u{e007}";
-const DOWN: &str = "\u{e015}";
 const ESCAPE: &str = "\u{e00c}";
 
 /// A store with many sessions of several projects.
@@ -232,8 +231,7 @@ fn the_palette_finds_sessions_texts_and_commands() {
     browser.press("cost");
     browser
         .until("document.querySelectorAll('#palette [data-command]:not([hidden])').length === 1");
-    browser.until(&format!("({first}).includes('Search')"));
-    browser.press(DOWN);
+    browser.until("document.querySelector('#palette [role=option]:not([data-command])')");
     browser.until(&format!("({first}) === 'Go toCost'"));
     browser.press(ESCAPE);
     browser.until("!document.querySelector('#palette').open");

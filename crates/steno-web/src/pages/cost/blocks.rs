@@ -1,6 +1,6 @@
 //! Costs by blocks of five hours, by which Claude's plans limit usage.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::{Date, DateTime};
 use maud::{Markup, html};
@@ -8,15 +8,19 @@ use steno_store::amount::format_dollars;
 use steno_store::cost::billing_block::BillingBlock;
 use steno_store::view::json_rows::cost::timestamp_from_millis;
 
-use super::{CostView, NO_PRICE, no_charges};
+use super::{ADDRESS, CostView, NO_PRICE, no_charges};
 use crate::chart::{BarChart, ChartBar, ChartStyle};
 use crate::chart_axis::{ChartAxis, span_of};
 use crate::cost_tables::{CostLine, cost_table};
 use crate::period_step::PeriodStep;
+use crate::render::plain::clean_text;
 use crate::units::{count_of, exact_count};
 
 /// The most bars of a chart of single blocks. More are added up by day, week or month.
 const MAX_BLOCK_BARS: usize = 60;
+
+/// The agent whose plans limit usage by blocks.
+const PLAN_AGENT: &str = "claude-code";
 
 /// What a chart of single blocks shows.
 const SINGLE_CAPTION: &str = "US dollars a block of five hours; times without a block are left out";
@@ -32,7 +36,7 @@ impl CostView<'_> {
         lines.reverse();
         let open = used.last().filter(|block| block.is_active(now));
         html! {
-            p { small { "Claude's plans limit usage in blocks of five hours." } }
+            p { small { "Claude's plans limit usage in blocks of five hours." (self.agents_of_blocks()) } }
             @if let Some((open, end)) = open.and_then(|open| Some((open, open.project_end(now)?))) {
                 p.card {
                     "The current block ends in " b { (end.minutes_left) " minutes" } ", at "
@@ -45,6 +49,21 @@ impl CostView<'_> {
             }
             @if lines.is_empty() { (no_charges(filters)) }
             @else { (self.block_chart(&used)) (cost_table("block", &lines)) }
+        }
+    }
+
+    /// Says whose costs the blocks add up, if it is not Claude Code's alone.
+    fn agents_of_blocks(&self) -> Markup {
+        let charges = &self.accounts.charges;
+        let agent = |at: usize| charges.accounts[charges.charges[at].account].agent.as_str();
+        let agents: BTreeSet<&str> =
+            charges.select_charges(&self.accounts.filter).map(agent).collect();
+        let others = agents.iter().any(|agent| *agent != PLAN_AGENT);
+        html! {
+            @if others {
+                " These add up " (count_of(agents.len() as u64, "agent")) ": " (clean_text(&agents.iter().copied().collect::<Vec<_>>().join(", "))) "."
+                @if agents.contains(PLAN_AGENT) { " " a href=(self.filters.address_with(ADDRESS, "agent", PLAN_AGENT)) { "Only Claude Code" } }
+            }
         }
     }
 
