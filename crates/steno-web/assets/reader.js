@@ -158,14 +158,15 @@ map?.addEventListener("click", (event) => {
   const place = Math.floor(((event.clientY - box.top) / box.height) * span);
   location.hash = `#e${numberAt(Math.max(0, Math.min(place, span - 1)))}`;
 });
-/** Marks the current position in the minimap. */
+/** Marks the current position in the minimap: that of the topmost entry. There is room between entries, so several heights are tried. */
 function markPlace() {
   const here = one(".minimap .here");
-  const entry = document.elementFromPoint(innerWidth / 2, 140)?.closest(ENTRY);
+  let entry = null;
+  for (let y = 140; !entry && y < innerHeight; y += 40) entry = document.elementFromPoint(innerWidth / 2, y)?.closest(ENTRY);
   if (!map || !here || !entry) return;
   here.style.top = `${(placeOf(numberOf(entry)) / Number(map.dataset.span)) * 100}%`;
 }
-if (map) addEventListener("scroll", () => requestAnimationFrame(markPlace), { passive: true });
+for (const name of map ? ["scroll", "entry"] : []) addEventListener(name, () => requestAnimationFrame(markPlace), { passive: true });
 link(document);
 addEventListener("hashchange", openTarget);
 openTarget();

@@ -370,6 +370,21 @@ fn a_session_is_replayed() {
 }
 
 #[test]
+fn the_minimap_marks_the_entry_that_was_found() {
+    let Some((site, browser)) = opened(1440, 900) else { return };
+    browser.go(&site.at("/session/claude-code/harbour-long"));
+    browser.until(SCRIPTS_RUN);
+    let here = "parseFloat(document.querySelector('.minimap .here').style.top)";
+    for (find, entry) in [("number 150", 300), ("number 290", 580)] {
+        browser.run(&format!("const box = document.querySelector('#find'); box.value = '{find}'; box.dispatchEvent(new Event('input'))"));
+        browser.until(&format!("location.hash === '#e{entry}'"));
+        // The topmost entry in view is a few above the one that was found.
+        let percent = entry * 100 / 600;
+        browser.until(&format!("{here} <= {percent} + 1 && {here} > {percent} - 3"));
+    }
+}
+
+#[test]
 fn keys_move_through_a_replay() {
     let Some((site, browser)) = opened(1280, 860) else { return };
     browser.go(&site.at("/session/claude-code/harbour-login/replay"));

@@ -58,13 +58,7 @@ impl CostView<'_> {
         let agent = |at: usize| charges.accounts[charges.charges[at].account].agent.as_str();
         let agents: BTreeSet<&str> =
             charges.select_charges(&self.accounts.filter).map(agent).collect();
-        let others = agents.iter().any(|agent| *agent != PLAN_AGENT);
-        html! {
-            @if others {
-                " These add up " (count_of(agents.len() as u64, "agent")) ": " (clean_text(&agents.iter().copied().collect::<Vec<_>>().join(", "))) "."
-                @if agents.contains(PLAN_AGENT) { " " a href=(self.filters.address_with(ADDRESS, "agent", PLAN_AGENT)) { "Only Claude Code" } }
-            }
-        }
+        note_of_agents(&agents, &self.filters.address_with(ADDRESS, "agent", PLAN_AGENT))
     }
 
     fn local_time(&self, at: i64) -> Option<DateTime> {
@@ -142,9 +136,39 @@ impl CostView<'_> {
     }
 }
 
+/// Names the agents of blocks, with a link to those of Claude Code alone. Says nothing if there are no others.
+fn note_of_agents(agents: &BTreeSet<&str>, plan_address: &str) -> Markup {
+    let names: Vec<&str> = agents.iter().copied().collect();
+    html! {
+        @if names.iter().any(|agent| *agent != PLAN_AGENT) {
+            " These have the costs of " (count_of(names.len() as u64, "agent")) ": " (clean_text(&names.join(", "))) "."
+            @if agents.contains(PLAN_AGENT) { " " a href=(plan_address) { "Only Claude Code" } }
+        }
+    }
+}
+
 /// The bar of several blocks.
 fn sum_bar(blocks: &[&BillingBlock]) -> ChartBar {
     let known: Vec<f64> = blocks.iter().filter_map(|block| block.sum.cost()).collect();
     let amount = (!known.is_empty()).then(|| known.iter().sum());
     ChartBar { note: count_of(blocks.len() as u64, "block"), ..ChartBar::with_amount(amount) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_several_agents_are_said_to_be() {
+        let note = |agents: &[&str]| {
+            note_of_agents(&agents.iter().copied().collect(), "/cost?agent=claude-code").0
+        };
+        assert_eq!(note(&["claude-code"]), "");
+        assert_eq!(note(&["codex"]), " These have the costs of 1 agent: codex.");
+        let both = note(&["codex", "claude-code"]);
+        assert!(
+            both.starts_with(" These have the costs of 2 agents: claude-code, codex. <a "),
+            "{both}"
+        );
+    }
 }
