@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use steno_store::amount::{format_cost, format_dollars};
 use steno_store::cost::budget::BudgetLimits;
-use steno_store::cost::report::{ChargeSum, GroupBy, ReportGroup, ReportRow};
+use steno_store::cost::report::{GroupBy, ReportGroup, ReportRow};
 use steno_store::view::json_rows::cost::timestamp_from_millis;
 use steno_store::view::markdown::capitalize_first;
 
@@ -171,7 +171,7 @@ impl CostView<'_> {
     fn report_rows(&self, by: GroupBy, selected: &[usize]) -> Vec<ReportRow> {
         let group = ReportGroup { by, zone: &self.viewer.zone };
         let mut rows = self.accounts.charges.report_rows(&self.accounts.costs, selected, &group);
-        rows.retain(|row| row.key.is_some() || !is_zero(&row.sum));
+        rows.retain(is_worth_a_row);
         rows
     }
 
@@ -307,9 +307,9 @@ impl CostView<'_> {
     }
 }
 
-/// Whether a sum has neither tokens nor a cost.
-fn is_zero(sum: &ChargeSum) -> bool {
-    sum.tokens().is_empty() && sum.cost() == Some(0.0)
+/// Whether a row has a name, tokens or a cost.
+fn is_worth_a_row(row: &ReportRow) -> bool {
+    row.key.is_some() || !row.sum.tokens().is_empty() || row.sum.cost() != Some(0.0)
 }
 
 fn no_charges(filters: &FilterQuery) -> Markup {
@@ -341,4 +341,23 @@ fn named_amounts(by: GroupBy, lines: &[CostLine<'_>]) -> Vec<NamedAmount> {
         dollars: line.sum.cost().unwrap_or(0.0),
     };
     lines.iter().map(amount).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use steno_store::cost::report::ChargeSum;
+
+    use super::*;
+
+    #[test]
+    fn what_has_no_time_and_cost_nothing_has_no_row() {
+        let row = |key: Option<&str>, unpriced: Option<usize>| {
+            let mut sum = ChargeSum::default();
+            sum.unpriced.extend(unpriced);
+            is_worth_a_row(&ReportRow { key: key.map(str::to_owned), sum })
+        };
+        assert!(!row(None, None));
+        assert!(row(Some("2026-01-05"), None));
+        assert!(row(None, Some(7)), "an unknown cost is not 0");
+    }
 }

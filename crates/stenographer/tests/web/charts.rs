@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::driver::Browser;
-use crate::site::{Site, assistant, user};
+use crate::site::Site;
 
 /// How many sessions there are, one every eight days, each with a failed call and a cost of $3.
 const SESSIONS: i64 = 70;
@@ -126,28 +126,6 @@ fn messages_without_a_time_are_in_no_bar_and_said_to_be() {
     assert_eq!(browser.run("return document.querySelectorAll('.plot .column').length"), json!(1));
     browser.until("document.querySelector('main').innerText.includes('$3.00 of messages without a time are in no bar.')");
     browser.until("document.querySelector('.figures').textContent.startsWith('$6.00')");
-}
-
-#[test]
-fn messages_without_a_time_have_no_row_if_they_cost_nothing() {
-    let Some(browser) = Browser::open(1440, 900) else { return };
-    let mut site = Site::new();
-    site.keep("dated", &[user("Light"), assistant("It shines.")]);
-    let file = site.path().join("undated.jsonl");
-    let record = json!({
-        "type": "assistant", "uuid": "u1", "sessionId": "undated", "version": "2.1.0", "cwd": "/code/harbor",
-        "message": {"id": "msg_undated", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
-            "content": [{"type": "text", "text": "Yes"}], "usage": {"input_tokens": 0, "output_tokens": 0}},
-    });
-    std::fs::write(&file, format!("{record}\n")).unwrap();
-    site.steno(&["import", file.to_str().unwrap()]);
-    site.serve();
-    browser.go(&site.first("/"));
-    for by in ["day", "week", "month"] {
-        browser.go(&site.at(&format!("/cost?period=all&by={by}")));
-        let rows = "[...document.querySelectorAll('table.sums')].at(-1).tBodies[0].rows";
-        browser.until(&format!("{rows}.length === 1 && !{rows}[0].textContent.includes('no ')"));
-    }
 }
 
 #[test]
