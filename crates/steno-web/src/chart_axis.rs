@@ -12,7 +12,7 @@ use crate::units::exact_count;
 const MAX_STEPS: usize = 600;
 
 /// The most days of an axis with days as labels. A longer one names months.
-const MAX_NAMED_DAYS: usize = 45;
+const MAX_NAMED_DAYS: usize = 100;
 
 /// The steps of a period, from left to right.
 pub(crate) struct ChartAxis {
@@ -138,8 +138,8 @@ mod tests {
 
     #[test]
     fn a_long_axis_names_months() {
-        let days = axis(PeriodStep::Day, date(2026, 1, 25), date(2026, 4, 2));
-        assert_eq!(labels(&days), ["Feb 2026", "Mar 2026", "Apr 2026"]);
+        let days = axis(PeriodStep::Day, date(2026, 1, 25), date(2026, 5, 20));
+        assert_eq!(labels(&days), ["Feb 2026", "Mar 2026", "Apr 2026", "May 2026"]);
         let weeks = axis(PeriodStep::Week, date(2025, 12, 10), date(2026, 3, 31));
         assert_eq!(labels(&weeks), ["Dec 2025", "Jan 2026", "Feb 2026", "Mar 2026"]);
     }
