@@ -99,6 +99,9 @@ struct VisibleSessions {
     selected: Arc<SelectedSessions>,
 }
 
+/// How many entries of a session a page requests at once.
+pub(crate) const CHUNK_ENTRIES: usize = 60;
+
 /// A parsed session.
 pub(crate) struct OpenedSession {
     pub(crate) dir: SessionDir,

@@ -21,8 +21,7 @@ use crate::addresses::SessionPath;
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::heading;
-use crate::library::{OpenedSession, SessionLibrary};
-use crate::pages::session::CHUNK_ENTRIES;
+use crate::library::{CHUNK_ENTRIES, OpenedSession, SessionLibrary};
 use crate::session_listing::IndexEdition;
 
 /// How often the state is read.

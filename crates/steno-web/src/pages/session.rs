@@ -21,7 +21,7 @@ use crate::error::WebError;
 use crate::fork::find_fork;
 use crate::heading::{self, HeadingFacts};
 use crate::help_dialog::HelpTopic;
-use crate::library::{OpenedSession, SessionLibrary};
+use crate::library::{CHUNK_ENTRIES, OpenedSession, SessionLibrary};
 use crate::page::{self, PageHead};
 use crate::pages::subagent::subagent_page;
 use crate::pages::{session_export, session_sections};
@@ -29,9 +29,6 @@ use crate::render::{EntryRenderer, ForkPoint, is_error_entry, minimap};
 use crate::section_lists::is_listed_prompt;
 use crate::units::count_of;
 use crate::viewer::PageViewer;
-
-/// How many entries the browser requests at once.
-pub(crate) const CHUNK_ENTRIES: usize = 60;
 
 /// A range of positions.
 #[derive(Deserialize)]
