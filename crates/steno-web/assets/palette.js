@@ -10,6 +10,8 @@ const list = /** @type {HTMLElement | null} */ (document.querySelector("#palette
 /** Takes the name of the chosen session instead of opening it. @type {SessionPicker | null} */
 let pick = null;
 let lastRequest = 0;
+/** Whether the list is of an older text than the typed one. */
+let isOutdated = false;
 
 /** @returns {HTMLElement[]} */
 const options = () => [...(list?.querySelectorAll("[role=option]:not([hidden])") ?? [])].map((one) => /** @type {HTMLElement} */ (one));
@@ -37,8 +39,8 @@ async function update() {
     const name = (command.textContent ?? "").toLowerCase();
     command.hidden = !isOffered || !words.every((word) => name.includes(word));
     // "cost" means the page of that name and "export" the command, not a session with the word.
-    const own = `${command.querySelector("span")?.textContent?.toLowerCase()} `;
-    isNamed ||= !command.hidden && typed !== "" && own.startsWith(`${typed.toLowerCase()} `);
+    const own = command.querySelector("span")?.textContent?.toLowerCase() ?? "";
+    isNamed ||= !command.hidden && typed.length > 2 && own.startsWith(typed.toLowerCase());
   }
   const request = ++lastRequest;
   const response = await fetch(`/palette?q=${encodeURIComponent(typed)}&sessions=${Boolean(pick)}`);
@@ -48,6 +50,7 @@ async function update() {
   // Sessions come first while one types, and commands while one does not or names one.
   list.insertAdjacentHTML(typed && !isNamed ? "afterbegin" : "beforeend", text);
   mark(options()[0]);
+  isOutdated = false;
 }
 
 /** @param {HTMLElement | undefined} option */
@@ -79,12 +82,19 @@ document.querySelector("#palette-open")?.addEventListener("click", () => openPal
 let timer = 0;
 input?.addEventListener("input", () => {
   clearTimeout(timer);
+  isOutdated = true;
   timer = window.setTimeout(update, 60);
 });
+/** Chooses the current option, of the text that is typed now. */
+async function chooseCurrent() {
+  clearTimeout(timer);
+  if (isOutdated) await update();
+  choose(options().find((option) => option.hasAttribute("aria-selected")));
+}
 input?.addEventListener("keydown", (event) => {
   const all = options();
   const at = all.findIndex((option) => option.hasAttribute("aria-selected"));
-  if (event.key === "Enter") choose(all[at]);
+  if (event.key === "Enter") chooseCurrent();
   else if (event.key === "ArrowDown") mark(all[(at + 1) % all.length]);
   else if (event.key === "ArrowUp") mark(all[(at - 1 + all.length) % all.length]);
   else return;

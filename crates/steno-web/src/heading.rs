@@ -8,6 +8,7 @@ use steno_store::view::lanes::SubagentLanes;
 use steno_store::view::quality::SessionQuality;
 use steno_vault::notes::Note;
 
+use crate::addresses::short_model;
 use crate::quality_counts::problem_summary;
 use crate::render::ForkPoint;
 use crate::render::note::note_aside;
@@ -32,7 +33,7 @@ pub(crate) fn session_heading(session: &Session, facts: &HeadingFacts<'_>) -> Ma
                 li title=(explain_tokens(usage)) { b { (format_count(usage.prompt_tokens())) } " tokens in, " b { (format_count(usage.output)) } " out" }
             }
             @if let Some(cost) = &facts.cost { li title=(COST_EXPLANATION) { b { (cost) } } }
-            @for model in &session.models { li title="Model" { (clean_text(model)) } }
+            @for model in &session.models { li title={ "Model " (clean_text(model)) } { (clean_text(short_model(model))) } }
             @if let Some(project) = &session.project { li title="Project folder" { code { (clean_text(project)) } } }
             @if let Some(branch) = branch_name(session) { li title="Git branch" { "on " code { (clean_text(branch)) } } }
             @if let Some(reason) = session.stop_reason.as_deref().and_then(stop_text) { li title="Why the agent stopped" { "stopped: " (clean_text(&reason)) } }

@@ -204,6 +204,19 @@ fn keys_move_between_the_sessions_of_the_filtered_list() {
 }
 
 #[test]
+fn enter_takes_what_is_typed_and_not_what_was_listed_before() {
+    let Some((site, browser)) = opened(1280, 860) else { return };
+    for (typed, page) in [("quality", "/quality"), ("cost", "/cost"), ("compar", "/compare")] {
+        browser.go(&site.at("/"));
+        browser.until(SCRIPTS_RUN);
+        browser.run("document.querySelector('#palette-open').click()");
+        browser.until("document.querySelectorAll('#palette [role=option]').length > 3");
+        browser.press(&format!("{typed}\u{e007}"));
+        browser.until(&format!("location.pathname === '{page}'"));
+    }
+}
+
+#[test]
 fn the_palette_finds_sessions_texts_and_commands() {
     let Some((site, browser)) = opened(1280, 860) else { return };
     site.keep(

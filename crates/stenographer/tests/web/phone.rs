@@ -248,3 +248,36 @@ fn long_names_make_no_page_wider_than_the_screen() {
     assert!(too_wide.is_empty(), "pages are too wide: {too_wide:#?}");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
+
+/// A session with all that a heading shows: several models, a subagent, edits, failed calls and prompts.
+fn keep_busy(site: &Site) {
+    let mut said = vec![user(&"Is every item of the container a whole number? ".repeat(3))];
+    for (at, model) in
+        ["claude-sonnet-4-5-20250929", "claude-opus-4-5-20251101", "claude-haiku-4-5-20251001"]
+            .iter()
+            .enumerate()
+    {
+        let usage = json!({"input_tokens": 100, "output_tokens": 20});
+        said.push(json!({"role": "assistant", "id": format!("msg_{at:020}"), "type": "message", "model": model,
+            "content": [{"type": "text", "text": "Yes, all of them."}], "usage": usage}));
+    }
+    let edit =
+        json!({"file_path": "/home/me/code/harbor/a.rs", "old_string": "a\n", "new_string": "b\n"});
+    said.extend(tool("Edit", &edit, ("The file was updated.", false)));
+    said.extend(tool("Bash", &json!({"command": "cargo test"}), ("error: failed", true)));
+    said.extend(tool("Task", &json!({"prompt": "Look around"}), ("All is well.", false)));
+    said.push(user("And the tests?"));
+    let side = vec![user("Look around"), assistant("It is calm.")];
+    site.keep_files("busy", &[(None, said), (Some("a1"), side)]);
+}
+
+#[test]
+fn the_first_prompt_is_on_the_first_screen() {
+    let Some((site, browser)) = phone() else { return };
+    keep_busy(&site);
+    browser.go(&site.at("/session/claude-code/busy"));
+    browser.until(&format!("document.querySelector('#e0') && {SCRIPTS_RUN}"));
+    let top = browser.run("return document.querySelector('#e0').getBoundingClientRect().top");
+    assert!(top.as_f64().unwrap() < 660.0, "{top}");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}

@@ -64,6 +64,23 @@ fn opened() -> Option<(Site, Browser)> {
 }
 
 #[test]
+fn times_of_prompts_are_on_one_line_and_code_reads_from_left_to_right() {
+    let Some(browser) = Browser::open(1440, 900) else { return };
+    let mut site = Site::new();
+    let prompt = "a prompt of many words that fills its line and more ".repeat(3);
+    let mut said: Vec<Value> = (0..20).map(|_| user(&prompt)).collect();
+    said.push(assistant("השתמש ב `parse_config()` ואז הרץ"));
+    site.keep("times", &said);
+    site.serve();
+    browser.go(&site.first("/session/claude-code/times"));
+    browser.until("document.querySelectorAll('.contents-list small').length === 20");
+    let highest = "return Math.max(...[...document.querySelectorAll('.contents-list small')].map((one) => one.offsetHeight))";
+    assert!(browser.run(highest).as_f64().unwrap() < 24.0);
+    let code = "const style = getComputedStyle(document.querySelector('.md p code')); return [style.direction, style.unicodeBidi]";
+    assert_eq!(browser.run(code), json!(["ltr", "isolate"]));
+}
+
+#[test]
 fn parallel_calls_stand_above_their_own_results() {
     let Some((_site, browser)) = opened() else { return };
     let order = "return [...document.querySelectorAll('.entries > li[id]')].slice(0, 6).map((entry) => entry.id)";
