@@ -163,7 +163,7 @@ fn session_row(row: &SessionCost<'_>, total: f64, viewer: &PageViewer) -> Markup
             td.named title=(clean_text(project)) { (clean_text(last_segment(project))) }
             td.named title=(clean_text(&account.agent)) { (clean_text(&account.agent)) }
             td.minor.used title=[last.map(|at| at.strftime("%-d %B %Y, %H:%M").to_string())] {
-                @if let Some(at) = last { (at.strftime("%-d %b").to_string()) }
+                @if let Some(at) = last { (at.strftime("%-d %b %Y").to_string()) }
             }
             (token_cells(&sum.tokens()))
             td.paid title=(cost_title(sum)) { (format_cost(sum)) }
@@ -204,21 +204,19 @@ pub(crate) fn token_cost_table(tokens: &Usage, costs: &TokenCosts) -> Markup {
     }
 }
 
-/// The name of a line. A narrow screen shows `5 Jan` of `Mon, 5 Jan 2026`.
+/// The name of a line. A narrow screen shows `5 Jan 2026` of `Mon, 5 Jan 2026`.
 fn line_name(name: &str) -> Markup {
-    let parts =
-        name.split_once(", ").and_then(|(weekday, date)| Some((weekday, date.rsplit_once(' ')?)));
     html! {
-        @match parts.filter(|(weekday, _)| weekday.len() == 3) {
-            Some((weekday, (day, year))) => { span.wide-text { (clean_text(weekday)) ", " } (clean_text(day)) span.wide-text { " " (clean_text(year)) } }
+        @match name.split_once(", ").filter(|(weekday, _)| weekday.len() == 3) {
+            Some((weekday, day)) => { span.wide-text { (clean_text(weekday)) ", " } (clean_text(day)) }
             None => (clean_text(name)),
         }
     }
 }
 
-/// A day for a label: `5 Jan` for `2026-01-05`.
+/// A day for a label: `5 Jan 2026` for `2026-01-05`.
 pub(crate) fn short_day(day: &str) -> String {
-    day.parse::<Date>().map_or_else(|_| day.to_owned(), |day| day.strftime("%-d %b").to_string())
+    day.parse::<Date>().map_or_else(|_| day.to_owned(), |day| day.strftime("%-d %b %Y").to_string())
 }
 
 #[cfg(test)]
@@ -227,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_day_is_short_in_a_label() {
-        assert_eq!(["2026-01-05", "no day"].map(short_day), ["5 Jan", "no day"]);
+        assert_eq!(["2026-01-05", "no day"].map(short_day), ["5 Jan 2026", "no day"]);
     }
 
     #[test]
