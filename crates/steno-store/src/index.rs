@@ -5,9 +5,9 @@
 //! rules, is deleted and rebuilt ([`Index::rebuild_reason`] gives the reason).
 //!
 //! # Writing
-//! [`session_indexer`] reads a session of the vault into a [`SessionDraft`] and prepares its rows, [`index_writer`] writes
-//! them, [`refresh`] finds the sessions that lack some. `keep::Indexer` does this while sessions are kept: it queues them
-//! for a thread with a `keep::index_updater::IndexUpdater`.
+//! `session_indexer` reads a session of the vault into a [`SessionDraft`] and prepares its rows, `index_writer` writes
+//! them, `refresh` finds the sessions that lack some. `keep::Indexer` does this while sessions are kept: it queues them
+//! for a thread with an `IndexUpdater`.
 //!
 //! # Locking
 //! Many processes share one index. A writer takes SQLite's write lock at once (`BEGIN IMMEDIATE`) and commits after
