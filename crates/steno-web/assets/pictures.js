@@ -22,10 +22,16 @@ function enlarge(picture) {
     dialog.classList.toggle("real", isReal);
     size.textContent = isReal ? "Fit the screen" : "Real size";
   };
-  const toggle = () => (size.hidden ? dialog.close() : setSize(!dialog.classList.contains("real")));
   const measure = () => {
     setSize(false);
     size.hidden = large.naturalWidth <= large.clientWidth;
+  };
+  const toggle = () => {
+    const isReal = dialog.classList.contains("real");
+    // A click may come before the event of its loading.
+    if (!isReal) measure();
+    if (size.hidden) dialog.close();
+    else setSize(!isReal);
   };
   large.addEventListener("load", measure);
   large.addEventListener("click", toggle);
