@@ -21,6 +21,9 @@ const MAX_OFFSETS: usize = 16;
 /// After so many searches automata are worth their building, which takes as long as a dozen.
 const MAX_LIGHT_SEARCHES: u32 = 12;
 
+/// Longer texts are searched by automata, which take less time for each byte.
+const MAX_LIGHT_BYTES: usize = 4 << 10;
+
 /// The offsets of all groups.
 type GroupOffsets = [Option<usize>; MAX_OFFSETS];
 
@@ -82,9 +85,13 @@ impl RulePattern {
 
     fn search(&self, input: &Input<'_>) -> Option<PatternMatch> {
         let searches = self.searches.fetch_add(1, Ordering::Relaxed);
+        let is_short = input.haystack().len() <= MAX_LIGHT_BYTES;
+        let text = match searches < MAX_LIGHT_SEARCHES && is_short {
+            true => str::from_utf8(input.haystack()).ok(),
+            false => None,
+        };
         // In other texts, a character has several bytes there and one here.
-        let text = str::from_utf8(input.haystack()).ok().filter(|text| text.is_ascii());
-        let offsets = match text.filter(|_| searches < MAX_LIGHT_SEARCHES) {
+        let offsets = match text.filter(|text| text.is_ascii()) {
             Some(text) => self.search_light(text, input),
             None => self.search_automata(input),
         }?;
