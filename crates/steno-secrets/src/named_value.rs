@@ -125,7 +125,7 @@ impl<'t> FoundName<'t> {
             }
             name => classify_field_name(name)?,
         };
-        if names_public_value(&text[start.saturating_sub(400)..start]) {
+        if names_public_value(&text[start.saturating_sub(400)..start], &text[end..]) {
             return None;
         }
         let is_option = (1..=2).contains(&dashes)
@@ -528,11 +528,18 @@ impl<'t> FoundName<'t> {
 
 /// Whether what is before a name says that its value is public: the name of a secret in a cloud, a hash of a file of
 /// secrets, or what was encrypted to be published.
-fn names_public_value(before: &[u8]) -> bool {
+fn names_public_value(before: &[u8], after: &[u8]) -> bool {
     let near = &before[before.len().saturating_sub(100)..];
     near.ends_with(b":") && memmem::find(near, b"arn:").is_some()
         || near.ends_with(b"checksum/")
-        || memmem::find(before, b"encryptedData").is_some()
+        || starts_with_sealed_value(after) && memmem::find(before, b"encryptedData").is_some()
+}
+
+/// Whether a name is followed by a value that was sealed for a cluster, whose first bytes state the length of a key.
+fn starts_with_sealed_value(after: &[u8]) -> bool {
+    let Some(value) = after.strip_prefix(b": Ag") else { return false };
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);
+    value.iter().take(100).take_while(|byte| is_base64(byte)).count() == 100
 }
 
 /// Whether a word is the name of a pair in a log: `length` in `length=32`.

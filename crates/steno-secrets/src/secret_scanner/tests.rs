@@ -116,6 +116,19 @@ fn odd_syntax_hides_no_secret() {
     assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// Only the sealed value itself is public, not what else is near it.
+#[test]
+fn a_password_beside_sealed_data_is_found() {
+    let sealed = format!(
+        "kind: SealedSecret\nspec:\n  encryptedData:\n    password: Ag{}",
+        "q7Rz0vXw93".repeat(20)
+    );
+    assert_eq!(find(&sealed), []);
+    let key = "q7Rz0vXw93LkTn5Yb2Hd8Fg1";
+    let text = format!("encryptedData: {{}}\n---\nDB_PASSWORD: {key}\n");
+    assert!(find(&text).iter().any(|(_, value)| *value == key));
+}
+
 #[test]
 fn a_secret_is_found_wherever_it_is_again() {
     let key = "q7Rz0vXw93LkTn5Yb2Hd8Fg1";
