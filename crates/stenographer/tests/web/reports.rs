@@ -328,4 +328,7 @@ fn reports_need_the_token() {
         let evil = "Origin: http://evil.example".to_owned();
         assert_eq!(ask(&[host.clone(), cookie.clone(), evil]), 403, "{page}");
     }
+    // An unknown group would be a column of that name with the costs by block.
+    let unknown = asked(&site, "GET /cost.csv?by=colour", &[host, cookie]);
+    assert_eq!(unknown.0, 404);
 }

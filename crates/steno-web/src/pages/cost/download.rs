@@ -6,7 +6,7 @@ use axum::response::IntoResponse;
 use steno_store::cost::budget::BudgetLimits;
 use steno_store::cost::report::{ChargeSum, GroupBy};
 
-use super::{CostView, default_days, group_by, group_name, with_fitting_group};
+use super::{CostView, default_days, group_by, group_name, group_names, with_fitting_group};
 use crate::app::WebApp;
 use crate::cost_tables::CostLine;
 use crate::error::WebError;
@@ -28,6 +28,9 @@ pub(crate) async fn cost_csv(
     Query(filters): Query<FilterQuery>,
 ) -> Result<impl IntoResponse, WebError> {
     let text = app.run_blocking(move |library| {
+        if !group_names().any(|name| name == group_name(&filters)) {
+            return Err(WebError::NotFound(format!("costs by {}", group_name(&filters))));
+        }
         let days = default_days(&filters);
         let filters = filters.with_default_period(days, viewer.today(&library.clock));
         let accounts = library.cost_accounts(filters.to_filter(library, &viewer.zone)?)?;
